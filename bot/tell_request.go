@@ -95,7 +95,7 @@ func (b *Bot) tellDecided(ctx context.Context, a Account, n record.Event, q reco
 		return nil
 	}
 	call := newsCall(n, card.ApprovalDecision(q, b.cfg.Policy, b.cfg.Now()), "")
-	if call.Delivery = q.ID + "-decided"; q.State == record.RequestAlone {
+	if call.Delivery = q.ID + "-decided"; q.State == record.RequestOverridden {
 		call.Channel = a.Channel
 		return b.post(ctx, call)
 	}

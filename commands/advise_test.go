@@ -102,7 +102,7 @@ func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
 
 func TestWhyAButtonIsMissing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(cdn, source("lab", policy.DenySecond, "198.18.0.0/24")))
+	w := newWorld(t, sources(cdn, source("lab", policy.DenyApproval, "198.18.0.0/24")))
 	top := func(ip string) waf.AttackSpec {
 		return waf.AttackSpec{App: 4, Path: "/" + ip, Sources: []waf.SourceSpec{{IP: ip, PerSecond: 1}}}
 	}

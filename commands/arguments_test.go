@@ -110,7 +110,7 @@ func TestAHostileWordIsSaidBackHarmless(t *testing.T) {
 // A target in whatever spelling is denied, and removed, as one and the same.
 func TestSpellingsOfATarget(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondBroad))
+	w := newWorld(t, noSecond(policy.ApproveBroad))
 	for typed, canonical := range map[string]string{
 		"203.0.113.7": "203.0.113.7", "203.0.113.7/32": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "::ffff:203.0.113.0/120": "203.0.113.0/24",
 		"2001:0DB8::1": "2001:db8::1", "2001:db8:1::/48": "2001:db8:1::/48", "country:fr": "country:FR", "Proxy:tor": "proxy:TOR", "DATACENTER:AWS": "datacenter:aws",
@@ -126,7 +126,7 @@ func TestSpellingsOfATarget(t *testing.T) {
 func TestTargetsRoundTrip(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Policy = policy.Policy{Changes: policy.ChangesRehearse, WidestIPv4: 12, WidestIPv6: 32}
+		c.Policy = policy.Policy{Changes: policy.ChangesDryRun, WidestIPv4: 12, WidestIPv6: 32}
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		word := rapid.OneOf(
@@ -140,7 +140,7 @@ func TestTargetsRoundTrip(t *testing.T) {
 			require.ErrorAs(rt, err, &refusal, "in words for people")
 			return
 		}
-		require.Equal(rt, "rehearsed", res.Outcome)
+		require.Equal(rt, "dry_run", res.Outcome)
 	})
 	require.Zero(t, w.changesSent())
 }

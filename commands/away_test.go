@@ -26,12 +26,12 @@ func TestMemoryAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, noSecond(policy.SecondAllow, policy.SecondModeOff, policy.SecondClose))
+			w := newWorld(t, noSecond(policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveBlockPath))
 			id := w.attackOn("/login")
 			before := w.does(ann, "deny 203.0.113.99")
 			sent := w.changesSent()
 			for line, least := range everyLine(id) {
-				if least == record.Viewer || slices.ContainsFunc([]string{"remove", "unrule", "extend", "release", "unmute", "unprotect"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
+				if least == record.Viewer || slices.ContainsFunc([]string{"remove", "delete-rule", "extend", "unack", "unmute", "unprotect"}, func(verb string) bool { return strings.HasPrefix(line, verb) }) {
 					continue
 				}
 				if name == "can't be written just once" && strings.HasPrefix(line, "contain") {

@@ -45,11 +45,11 @@ func TestClaim(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	id := w.attackOn("/login")
-	line := "claim attack=" + id[:5]
+	line := "ack attack=" + id[:5]
 	require.True(t, w.Changes(w.asks(ann, line).Line), "it must be written down before it is acknowledged")
 	require.False(t, w.Confirms(w.asks(ann, line).Line))
 	w.writes(ann, "ack attack="+id, "Ann is on it since 2026-11-20 03:00 UTC")
-	require.Equal(t, "claim attack="+id, w.lastAudit().Line)
+	require.Equal(t, "ack attack="+id, w.lastAudit().Line)
 	require.Equal(t, []commands.Touch{{Account: "acme", Attack: w.touched[0].Attack, Delivery: "delivery 3", At: w.clock()}}, w.touched)
 	require.Equal(t, id, record.AttackID("acme", w.touched[0].Attack.ID))
 
@@ -62,13 +62,13 @@ func TestClaim(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "status")), id+" Ann is on it since 2026-11-20 03:00 UTC")
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "Ann is on it since")
 
-	w.refuses(ann, "claim", refusal.ErrUsage, "attack= is missing")
-	in := w.asks(ann, "release")
+	w.refuses(ann, "ack", refusal.ErrUsage, "attack= is missing")
+	in := w.asks(ann, "unack")
 	in.Attack = id
 	_, err := w.do(in)
 	require.NoError(t, err, "in its thread the attack is implied")
 	require.Nil(t, w.said(id).Owner)
-	in = w.asks(ann, "claim")
+	in = w.asks(ann, "ack")
 	in.Attack = "a0000000"
 	_, err = w.do(in)
 	require.ErrorContains(t, err, "no attack a0000000 in the last 24 h", "its thread is older than what is known")
@@ -81,7 +81,7 @@ func TestManyClaimAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		inv := w.asks([]record.Actor{ann, bob}[i%2], "claim attack="+id)
+		inv := w.asks([]record.Actor{ann, bob}[i%2], "ack attack="+id)
 		wg.Go(func() { _, errs[i] = w.do(inv) })
 	}
 	wg.Wait()
@@ -99,11 +99,11 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.nothing(ann, "release attack="+id, "Unacknowledged")
-	w.writes(ann, "claim attack="+id)
-	w.refuses(bob, "release attack="+id, refusal.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
+	w.nothing(ann, "unack attack="+id, "Unacknowledged")
+	w.writes(ann, "ack attack="+id)
+	w.refuses(bob, "unack attack="+id, refusal.ErrDenied, "Ann is on it since", "only Ann or an admin", "to=@me")
 	require.NotNil(t, w.said(id).Owner)
-	w.writes(root, "release attack="+id, "Unacknowledged now; Ann was")
+	w.writes(root, "unack attack="+id, "Unacknowledged now; Ann was")
 	require.Equal(t, []string{"Unacknowledged now; Ann was, since 2026-11-20 03:00 UTC"}, w.lastAudit().After, "whose it was")
 	require.Nil(t, w.said(id).Owner)
 }
@@ -118,7 +118,7 @@ func TestHandover(t *testing.T) {
 		told := len(w.touched)
 		w.nothing(ann, "handover attack="+id+" to="+to, "Bob is on it since", "already")
 		require.Len(t, w.touched, told, "nobody is told of nothing")
-		w.writes(root, "release attack="+id)
+		w.writes(root, "unack attack="+id)
 	}
 	w.writes(ann, "handover attack="+id+" to=U2BOB")
 	w.pass(time.Minute)
@@ -192,14 +192,14 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.writes(ann, "verdict FALSE_alarm attack="+id, "Verdict: false alarm, by Ann 2026-11-20 03:00 UTC")
+	w.writes(ann, "verdict FALSE_positive attack="+id, "Verdict: false positive, by Ann 2026-11-20 03:00 UTC")
 	w.writes(bob, "verdict test attack="+id)
 	require.Equal(t, record.Verdict{Is: "test", By: bob, At: w.clock()}, *w.said(id).Verdict)
 	for _, line := range []string{"status", "attack " + id} {
 		require.Contains(t, textOf(w.reads(eve, line)), "Verdict: test, by Bob")
 	}
 	require.Equal(t, "test", w.program("attack " + id)["data"].(map[string]any)["case"].(map[string]any)["verdict"].(map[string]any)["is"])
-	w.refuses(ann, "verdict maybe attack="+id, refusal.ErrUsage, "real, false_alarm, test")
+	w.refuses(ann, "verdict maybe attack="+id, refusal.ErrUsage, "real, false_positive, test")
 }
 
 func TestActingClaims(t *testing.T) {
@@ -214,7 +214,7 @@ func TestActingClaims(t *testing.T) {
 	require.Equal(t, record.Owner{ID: ann.ID, Name: "Ann", Since: w.clock(), By: ann}, *w.said(id).Owner)
 	w.does(bob, "patch attack="+id)
 	require.Equal(t, ann.ID, w.said(id).Owner.ID, "who was first stays")
-	w.writes(ann, "release attack="+id)
+	w.writes(ann, "unack attack="+id)
 	_, err = w.do(inv)
 	require.NoError(t, err)
 	require.Nil(t, w.said(id).Owner, "nor does a redelivery bring her back")
@@ -224,7 +224,7 @@ func TestActingClaims(t *testing.T) {
 
 func TestActingThatDoesNotClaim(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "deny attack="+id)
 	require.NoError(t, err)
@@ -246,18 +246,18 @@ func TestADeskWithoutMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login"})
-	w.writes(ann, "claim attack="+id)
+	w.writes(ann, "ack attack="+id)
 	w.writes(ann, "mute type=xss")
 	w.ledger.set(func(l *ledger) { l.readFail = true })
 	for _, line := range []string{"attack " + id, "status"} {
 		require.NotContains(t, textOf(w.reads(eve, line)), "Ann")
 	}
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Whether it is muted is unknown")
-	for _, line := range []string{"release attack=" + id, "unmute type=xss"} {
+	for _, line := range []string{"unack attack=" + id, "unmute type=xss"} {
 		w.refuses(ann, line, refusal.ErrAway, "Redis")
 	}
 	w.ledger.set(func(l *ledger) { l.readFail, l.saveFail = false, func(int) bool { return true } })
-	for _, line := range []string{"release attack=" + id, "unmute type=xss"} {
+	for _, line := range []string{"unack attack=" + id, "unmute type=xss"} {
 		w.refuses(ann, line, refusal.ErrAway, "Redis")
 	}
 }
@@ -266,7 +266,7 @@ func TestStatusIsCutWhereManyAreOnMany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 12 {
-		w.writes(ann, "claim attack="+w.attackOn("/p"+itoa(int64(i))))
+		w.writes(ann, "ack attack="+w.attackOn("/p"+itoa(int64(i))))
 	}
 	short, all := textOf(w.reads(eve, "status")), textOf(w.reads(eve, "status --all"))
 	require.Equal(t, 8, strings.Count(short, "Ann is on it"))

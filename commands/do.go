@@ -17,20 +17,20 @@ import (
 // Changes reports whether a line asks for a change, so that it must be written down before it is acknowledged.
 // A line with an unknown verb changes nothing.
 func (r *Runner) Changes(l record.Line) bool {
-	cmd, err := r.lookUp(l.Name)
+	cmd, err := r.lookUp(&l)
 	return err == nil && cmd.DoesChange(l)
 }
 
 // Confirms reports whether a line asks for a change of the service, which whoever types it at a terminal is asked to confirm.
 func (r *Runner) Confirms(l record.Line) bool {
-	cmd, err := r.lookUp(l.Name)
+	cmd, err := r.lookUp(&l)
 	return err == nil && cmd.Plan != nil && cmd.DoesChange(l)
 }
 
 // Do carries out a request: look up, check arguments, authorise, guard, claim, run, record.
 // An error that wraps a Refusal is for the person who asked; others are faults.
 func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
-	cmd, err := r.lookUp(inv.Line.Name)
+	cmd, err := r.lookUp(&inv.Line)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -57,8 +57,13 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	return res, err
 }
 
-func (r *Runner) lookUp(name string) (*call.Command, error) {
-	return call.LookUp(r.setup.Commands, name)
+// lookUp finds a line's command. An alias in the line becomes the command's name, before anything compares, stores or audits the line.
+func (r *Runner) lookUp(l *record.Line) (*call.Command, error) {
+	cmd, err := call.LookUp(r.setup.Commands, l.Name)
+	if err == nil {
+		l.Name = cmd.Name
+	}
+	return cmd, err
 }
 
 // authorise checks the one who asks, on every path, against his role now.
@@ -199,7 +204,7 @@ func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
 		return r.request(held, c, plans)
 	}
 	res, err := r.run(held, c, plans)
-	if res.Outcome == "rehearsed" && len(c.Needs) > 0 {
+	if res.Outcome == "dry_run" && len(c.Needs) > 0 {
 		res.Lines = append(res.Lines, approval.SecondNote(c.Call))
 	}
 	return res, err

@@ -262,7 +262,7 @@ func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondBroad, policy.SecondAllow, policy.SecondEverywhere))
+	w := newWorld(t, noSecond(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
 		"deny proxy:TOR":                     "the service doesn't tell which sources are of that kind",

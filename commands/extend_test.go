@@ -136,7 +136,7 @@ func TestExtendOnce(t *testing.T) {
 
 func TestWhatCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondAllow, policy.SecondModeOff))
+	w := newWorld(t, noSecond(policy.ApproveAllow, policy.ApproveModeOff))
 	denied := w.does(ann, "deny 203.0.113.7 for=4h")
 	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "for= is missing")
 	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "no change c000")
@@ -173,13 +173,13 @@ func TestWhatCannotBeExtended(t *testing.T) {
 // What the policy forbids by now is not prolonged, whoever was allowed to begin it.
 func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondForever, policy.SecondClose))
+	w := newWorld(t, noSecond(policy.ApproveForever, policy.ApproveBlockPath))
 	denied := w.does(ann, "deny 203.0.113.7")
-	closed := w.anyway(root, "close POST shop.example.com/login for=30m")
+	closed := w.anyway(root, "block-path POST shop.example.com/login for=30m")
 	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Extend by 30 min: Close POST shop.example.com/login", "your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
 	sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
-	w.cfg.Policy.SecondPerson = []string{policy.SecondClose}
+	w.cfg.Policy.RequiredFor = []string{policy.ApproveBlockPath}
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)
 	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "is in our CDN", "never denied")
@@ -211,7 +211,7 @@ func TestExtendInRehearsal(t *testing.T) {
 	w := newWorld(t)
 	denied := w.does(ann, "deny 203.0.113.7")
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
-	w.cfg.Policy.Changes = policy.ChangesRehearse
+	w.cfg.Policy.Changes = policy.ChangesDryRun
 	w.Runner = commands.New(w.cfg)
 	sent := w.changesSent()
 	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Dry run: Extend by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
@@ -219,7 +219,7 @@ func TestExtendInRehearsal(t *testing.T) {
 	require.Equal(t, sent, w.changesSent())
 	require.Equal(t, denied.Until, w.ledger.change(denied.ID).Until)
 	require.Equal(t, patched.Until, w.ledger.change(patched.ID).Until)
-	require.Equal(t, "rehearsed", w.lastAudit().Outcome)
+	require.Equal(t, "dry_run", w.lastAudit().Outcome)
 }
 
 // Whatever becomes of the answer, it is prolonged once, and its undo takes it back.
@@ -279,7 +279,7 @@ func TestACrashWhileExtending(t *testing.T) {
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
 	for _, further := range []string{"8h", "forever"} {
-		w := newWorld(t, noSecond(policy.SecondForever))
+		w := newWorld(t, noSecond(policy.ApproveForever))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h")
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		first := w.asks(ann, "extend "+ch.ID+" for=1h")
@@ -333,7 +333,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 // Its end had come, and before the clock had its turn somebody prolonged it for ever.
 func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondForever))
+	w := newWorld(t, noSecond(policy.ApproveForever))
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
 	w.does(ann, "extend "+ch.ID+" for=forever")
 	w.pass(time.Hour)

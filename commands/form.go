@@ -14,7 +14,7 @@ import (
 // Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose thread it was typed, "" for
 // none. An unknown verb misses nothing.
 func (r *Runner) Missing(l record.Line, attack string) bool {
-	cmd, err := r.lookUp(l.Name)
+	cmd, err := r.lookUp(&l)
 	if err != nil {
 		return false
 	}
@@ -36,7 +36,7 @@ func (r *Runner) Missing(l record.Line, attack string) bool {
 
 // InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
 func (r *Runner) InThread(l record.Line, attack string) record.Line {
-	cmd, err := r.lookUp(l.Name)
+	cmd, err := r.lookUp(&l)
 	if err != nil || attack == "" || !cmd.ImpliesAttack() || call.AttackTyped(cmd, l) != "" {
 		return l
 	}
@@ -45,13 +45,13 @@ func (r *Runner) InThread(l record.Line, attack string) record.Line {
 
 // Fillable reports whether there is something to fill in for a line.
 func (r *Runner) Fillable(l record.Line) bool {
-	cmd, err := r.lookUp(l.Name)
+	cmd, err := r.lookUp(&l)
 	return err == nil && slices.ContainsFunc(cmd.Args, func(arg call.Arg) bool { return arg.Name != call.ArgPage.Name })
 }
 
 // Form is what a person fills in to make the invocation's line whole, with what it says already filled in. Who may not run the line gets no form.
 func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, error) {
-	cmd, err := r.lookUp(inv.Line.Name)
+	cmd, err := r.lookUp(&inv.Line)
 	if err != nil {
 		return call.Form{}, err
 	}

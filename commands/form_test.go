@@ -25,16 +25,16 @@ func TestMissing(t *testing.T) {
 	for line, missing := range map[string]bool{
 		"deny": true, "deny for=4h": true, "deny 203.0.113.7": false, "deny attack=ak7q2m9xw": false, "allow": true, "gray country:FR": false,
 		"patch": true, "patch POST shop.example.com/login": true, "patch POST shop.example.com/login type=sqli part=get.q": false, "patch attack=ak7q2m9xw": false,
-		"close POST shop.example.com/login": true, "close POST shop.example.com/login for=30m": false, "indicator User-Agent": true, "indicator User-Agent x": false,
+		"block-path POST shop.example.com/login": true, "block-path POST shop.example.com/login for=30m": false, "indicator User-Agent": true, "indicator User-Agent x": false,
 		"mode": true, "mode Shop": false, "mode Shop block": false, "mute": true, "mute for=1h": true, "mute type=sqli": false, "extend c7k2m9xw4": true,
-		"claim": true, "claim attack=ak7q2m9xw": false, "verdict attack=ak7q2m9xw": true, "note attack=ak7q2m9xw": true, "handover attack=ak7q2m9xw": true,
-		"attack": true, "attack ak7q2m9xw": false, "status": false, "undo": false, "help": false, "nonsense": false, "unrule": true, "remove": true,
+		"ack": true, "ack attack=ak7q2m9xw": false, "verdict attack=ak7q2m9xw": true, "note attack=ak7q2m9xw": true, "handover attack=ak7q2m9xw": true,
+		"attack": true, "attack ak7q2m9xw": false, "status": false, "undo": false, "help": false, "nonsense": false, "delete-rule": true, "remove": true,
 	} {
 		l, err := grammar.Parse(line)
 		require.NoError(t, err)
 		require.Equal(t, missing, w.Missing(l, ""), line)
 	}
-	for line, missing := range map[string]bool{"deny": false, "claim": false, "verdict": true, "mute": false, "patch": false, "attack": false, "mode": true} {
+	for line, missing := range map[string]bool{"deny": false, "ack": false, "verdict": true, "mute": false, "patch": false, "attack": false, "mode": true} {
 		l, err := grammar.Parse(line)
 		require.NoError(t, err)
 		require.Equal(t, missing, w.Missing(l, "ak7q2m9xw"), "in a card's thread: %s", line)
@@ -172,7 +172,7 @@ func TestWhatIsWrongInAFormIsSaidAtItsField(t *testing.T) {
 		{"deny", map[string][]string{"addresses": {"198.51.100.x"}}, "addresses"},
 		{"deny", map[string][]string{"addresses": {"198.51.100.9 192.0.2.7"}, "countries": {"FR"}}, "addresses"},
 		{"deny", map[string][]string{"addresses": {"198.51.100.9"}, "for": {"1y"}}, "for"},
-		{"close", map[string][]string{"method": {"POST"}, "place": {"nowhere"}, "for": {"30m"}}, "place"},
+		{"block-path", map[string][]string{"method": {"POST"}, "place": {"nowhere"}, "for": {"30m"}}, "place"},
 		{"patch", map[string][]string{"target": {"nowhere"}, "type": {"sqli"}, "part": {"uri"}}, "target"},
 		{"patch", map[string][]string{"target": {"shop.example.com/a"}, "type": {"sqli"}, "part": {"nonsense"}}, "part"},
 		{"remove", map[string][]string{"entry": {"99999"}}, "entry"},
@@ -201,12 +201,12 @@ func TestWhoMayNotActGetsNoForm(t *testing.T) {
 	_, err := w.formOf(eve, "deny")
 	require.ErrorIs(t, err, refusal.ErrDenied)
 	require.Contains(t, w.lastAudit().Why, "needs the role responder")
-	_, err = w.formOf(ann, "close")
+	_, err = w.formOf(ann, "block-path")
 	require.ErrorIs(t, err, refusal.ErrDenied)
 	off := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	_, err = off.formOf(ann, "deny")
 	require.ErrorIs(t, err, refusal.ErrGuarded)
-	_, err = off.formOf(ann, "claim")
+	_, err = off.formOf(ann, "ack")
 	require.NoError(t, err, "who is on it is no change of the service")
 	_, err = w.formOf(ann, "deny attack=a0000")
 	require.True(t, errors.Is(err, refusal.ErrUsage), "%v", err)

@@ -9,7 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -23,6 +25,7 @@ func TestParse(t *testing.T) {
 		"status —all":          {Name: "status", Flags: []string{"all"}},
 		"status –all --ALL":    {Name: "status", Flags: []string{"all"}},
 		"deny 203.0.113.7":     {Name: "deny", Words: []string{"203.0.113.7"}},
+		"Delete-Rule 12":       {Name: "delete-rule", Words: []string{"12"}},
 		"Ban for=4h 192.0.2.1": {Name: "ban", Words: []string{"192.0.2.1"}, Keys: map[string]string{"for": "4h"}},
 		`deny reason="it is Anna's" 192.0.2.1 FOR=4h`: {Name: "deny", Words: []string{"192.0.2.1"},
 			Keys: map[string]string{"for": "4h", "reason": "it is Anna's"}},
@@ -152,6 +155,44 @@ func TestAliases(t *testing.T) {
 	w.does(ann, "grey 203.0.113.7")
 	require.Empty(t, w.entries("black"))
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("gray"))
+}
+
+// The words that people know from elsewhere, and those of before, mean a verb and are nowhere kept.
+func TestAnAliasBecomesItsVerb(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, noSecond(policy.ApproveBlockPath))
+	aliases := map[string]string{
+		"block": "deny", "ban": "deny", "blacklist": "deny", "unblock": "remove", "unban": "remove", "whitelist": "allow", "grey": "gray", "claim": "ack", "release": "unack",
+		"close": "block-path", "unrule": "delete-rule", "assign": "handover", "alone": "override", "break-glass": "override", "block-header": "indicator",
+	}
+	known := map[string]string{}
+	for _, cmd := range verb.All() {
+		for _, alias := range cmd.Aliases {
+			known[alias] = cmd.Name
+		}
+	}
+	require.Equal(t, aliases, known)
+	for alias, name := range aliases {
+		require.Equal(t, name, w.InThread(record.Line{Name: alias}, "").Name)
+		help, err := verb.Help(alias)
+		require.NoError(t, err)
+		require.Contains(t, help[0].String(), name)
+		_, err = w.try(eve, alias)
+		require.Error(t, err)
+		require.Equal(t, name, w.lastAudit().Line, "a refusal is audited by the verb")
+	}
+
+	id := w.attackOn("/login")
+	require.Equal(t, "block-path POST shop.example.com/login for=30m", w.anyway(root, "close POST shop.example.com/login for=30m").Line.String())
+	require.Equal(t, "block-path POST shop.example.com/login for=30m", w.lastAudit().Line)
+	w.nothing(root, "block-path POST shop.example.com/login for=30m")
+	w.writes(ann, "claim attack="+id)
+	require.Equal(t, "ack attack="+id, w.lastAudit().Line)
+	w.nothing(ann, "ack attack="+id)
+	f, err := w.formOf(root, "close")
+	require.NoError(t, err)
+	require.Equal(t, "Block path", f.Title)
+	require.Equal(t, "block-path", f.Base.Name)
 }
 
 func TestChangesTellsReadingFromChanging(t *testing.T) {

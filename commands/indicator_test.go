@@ -120,7 +120,7 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 	}
 	w.waits(ann, "indicator User-Agent evil", "it holds for every host")
 	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
-	w = newWorld(t, noSecond(policy.SecondEverywhere))
+	w = newWorld(t, noSecond(policy.ApproveRulesEverywhere))
 	ch := w.does(ann, "indicator User-Agent evil for=1h")
 	require.Equal(t, "Take for a scanner requests everywhere whose USER-AGENT matches evil for 1 h", ch.Does)
 	require.Empty(t, w.theRule("regex").Conditions)
@@ -154,13 +154,13 @@ func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondClose))
+	w := newWorld(t, noSecond(policy.ApproveBlockPath))
 	id := w.attackOn("/login")
-	line := "close post https://Shop.example.com/login for=30m attack=" + id
+	line := "block-path post https://Shop.example.com/login for=30m attack=" + id
 	w.refuses(ann, line, refusal.ErrDenied, "needs the role admin")
 	w.refuses(root, line, refusal.ErrAsk, "Close POST shop.example.com/login for 30 min: every request is blocked?", "nobody gets through to POST shop.example.com/login", "your users neither")
 	ch := w.anyway(root, line)
-	require.Equal(t, "close POST shop.example.com/login attack="+id+" for=30m", ch.Line.String())
+	require.Equal(t, "block-path POST shop.example.com/login attack="+id+" for=30m", ch.Line.String())
 	require.Equal(t, w.clock().Add(30*time.Minute), ch.DueAt())
 	rule := w.theRule("vpatch")
 	require.Equal(t, "any", rule.AttackType)
@@ -174,9 +174,9 @@ func TestClose(t *testing.T) {
 	w.does(ann, "undo "+ch.ID)
 	require.Empty(t, w.rules("vpatch"))
 
-	ch = w.anyway(root, "close GET shop.example.com/a/b.php app=Shop for=1h")
+	ch = w.anyway(root, "block-path GET shop.example.com/a/b.php app=Shop for=1h")
 	require.Equal(t, "Close GET shop.example.com/a/b.php on Shop for 1 h: every request is blocked", ch.Does)
-	require.Equal(t, "close GET shop.example.com/a/b.php app=4 for=1h", ch.Line.String())
+	require.Equal(t, "block-path GET shop.example.com/a/b.php app=4 for=1h", ch.Line.String())
 	scope, _ = apiclient.ConditionsScope(w.theRule("vpatch").Conditions)
 	require.Equal(t, apiclient.Known(4), scope.App)
 }
@@ -184,25 +184,25 @@ func TestClose(t *testing.T) {
 func TestWhatCannotBeClosed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.waits(root, "close POST shop.example.com/login for=30m")
-	w = newWorld(t, noSecond(policy.SecondClose))
-	w.refuses(root, "close POST shop.example.com/login", refusal.ErrUsage, "for= is missing")
-	w.refuses(root, "close shop.example.com/login for=30m", refusal.ErrUsage, "which place?")
-	w.refuses(root, "close POST shop.example.com for=30m", refusal.ErrUsage, "is no HOST/PATH")
-	w.refuses(root, "close POST shop.example.com/* for=30m", refusal.ErrGuarded, "is more than one path")
-	w.refuses(root, "close POST shop.example.com/a*b for=30m", refusal.ErrGuarded, "can't be closed")
-	w.refuses(root, "close PO,ST shop.example.com/a for=30m", refusal.ErrGuarded, "must be one method")
-	w.refuses(root, "close POST old.example.com/a app=Legacy for=30m", refusal.ErrGuarded, "Legacy can't block")
-	w.waits(root, "close POST shop.example.com/a for=forever")
+	w.waits(root, "block-path POST shop.example.com/login for=30m")
+	w = newWorld(t, noSecond(policy.ApproveBlockPath))
+	w.refuses(root, "block-path POST shop.example.com/login", refusal.ErrUsage, "for= is missing")
+	w.refuses(root, "block-path shop.example.com/login for=30m", refusal.ErrUsage, "which place?")
+	w.refuses(root, "block-path POST shop.example.com for=30m", refusal.ErrUsage, "is no HOST/PATH")
+	w.refuses(root, "block-path POST shop.example.com/* for=30m", refusal.ErrGuarded, "is more than one path")
+	w.refuses(root, "block-path POST shop.example.com/a*b for=30m", refusal.ErrGuarded, "can't be closed")
+	w.refuses(root, "block-path PO,ST shop.example.com/a for=30m", refusal.ErrGuarded, "must be one method")
+	w.refuses(root, "block-path POST old.example.com/a app=Legacy for=30m", refusal.ErrGuarded, "Legacy can't block")
+	w.waits(root, "block-path POST shop.example.com/a for=forever")
 	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", refusal.ErrUsage, "blocks every request that has the part")
 }
 
 func TestWhatIsClosedOpensByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, noSecond(policy.SecondClose))
+		w := newBubble(t, noSecond(policy.ApproveBlockPath))
 		w.fault("POST /v1/objects/hint/create", "500_applied", 1)
-		w.anyway(root, "close POST shop.example.com/login for=30m")
+		w.anyway(root, "block-path POST shop.example.com/login for=30m")
 		runDue(t, w, 30*time.Minute-time.Second)
 		require.Len(t, w.rules("vpatch"), 1)
 		runDue(t, w, 3*time.Second)
@@ -213,7 +213,7 @@ func TestWhatIsClosedOpensByItself(t *testing.T) {
 // In a card's thread a line is about that attack, unless it is about a change, which has its own.
 func TestLinesInAThread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondClose))
+	w := newWorld(t, noSecond(policy.ApproveBlockPath))
 	id, other := w.attackOn("/login"), w.attackOn("/other")
 	inThread := func(line string) record.Change {
 		inv := w.asks(root, line)
@@ -225,8 +225,8 @@ func TestLinesInAThread(t *testing.T) {
 	}
 	indicated := inThread("indicator User-Agent evil host=shop.example.com")
 	require.Equal(t, id, indicated.AttackID)
-	require.Equal(t, id, inThread("close POST shop.example.com/login for=30m").AttackID)
-	require.Equal(t, id, inThread("unrule "+itoa(indicated.Steps[0].ID)).AttackID)
+	require.Equal(t, id, inThread("block-path POST shop.example.com/login for=30m").AttackID)
+	require.Equal(t, id, inThread("delete-rule "+itoa(indicated.Steps[0].ID)).AttackID)
 	elsewhere := w.does(ann, "deny attack="+other)
 	require.Equal(t, other, inThread("extend "+elsewhere.ID+" for=1h").AttackID)
 	for _, line := range []string{"rules", "conditions", "vulns"} {

@@ -156,7 +156,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondBroad))
+	w := newWorld(t, noSecond(policy.ApproveBroad))
 	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
 		w.refuses(ann, "deny "+broad, refusal.ErrAsk, blind+broad+" hits")
@@ -209,10 +209,10 @@ func (w *world) refusesAfterSending(who record.Actor, line, words string) {
 // A patch that is wider makes another one useless: the card offers none, and who clicks on an older card is told.
 func TestAWiderPatchCovers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondClose))
+	w := newWorld(t, noSecond(policy.ApproveBlockPath))
 	id := w.attackOn("/login")
 	older := advice.Advise(w.situation(id)).Suggestions[0]
-	w.anyway(root, "close POST shop.example.com/login for=30m")
+	w.anyway(root, "block-path POST shop.example.com/login for=30m")
 	advice := advice.Advise(w.situation(id))
 	require.Contains(t, notes(advice), "which is wider, covers it already")
 	require.Equal(t, []string{"Deny 203.0.113.7, 4 h", "Block mode, 2 h"}, labels(advice))
@@ -226,7 +226,7 @@ func TestAWiderPatchCovers(t *testing.T) {
 // The dialog of a mode says what is lost, and when it returns.
 func TestAModeReturns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondForever))
+	w := newWorld(t, noSecond(policy.ApproveForever))
 	id := w.attackOn("/login")
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm, "Incidents are registered only in monitoring")

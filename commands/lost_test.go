@@ -12,12 +12,12 @@ import (
 // A process is paused in the middle of a change, loses its lock, and wakes up when another one has gone on with the same request.
 func TestALockLostInTheMiddleOfAChange(t *testing.T) {
 	t.Parallel()
-	for line, save := range map[string]int{"deny 203.0.113.7": 2, "patch shop.example.com/login type=sqli part=get.q": 2, "mode 4 block": 3, "claim attack=%s": 1} {
+	for line, save := range map[string]int{"deny 203.0.113.7": 2, "patch shop.example.com/login type=sqli part=get.q": 2, "mode 4 block": 3, "ack attack=%s": 1} {
 		for at := 1; at <= save; at++ {
 			t.Run(fmt.Sprint(line, " at ", at), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
-				if line == "claim attack=%s" {
+				if line == "ack attack=%s" {
 					line = fmt.Sprintf(line, w.attackOn("/login"))
 				}
 				inv := w.asks(ann, line)

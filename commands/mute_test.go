@@ -67,7 +67,7 @@ func TestAnIncidentIsNotMuted(t *testing.T) {
 
 func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondForever))
+	w := newWorld(t, noSecond(policy.ApproveForever))
 	id := w.attackOn("/login")
 	for line, words := range map[string]string{
 		"mute": "say what", "unmute": "say what", "mute app=4": "say what", "mute type=sqli source=203.0.113.7": "say what", "mute type=sqli attack=" + id: "say what",

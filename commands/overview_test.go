@@ -119,14 +119,14 @@ func TestHomeShowsWhatStatusTells(t *testing.T) {
 		}
 		return lines
 	}
-	claim, undo := "claim account=acme attack="+id, "undo "+w.ledger.all()[0].ID+" account=acme"
+	ack, undo := "ack account=acme attack="+id, "undo "+w.ledger.all()[0].ID+" account=acme"
 	approve, reject := "approve r1111111 account=acme", "reject r1111111 account=acme"
-	require.Equal(t, []string{claim, approve, reject, undo}, buttons(ann))
-	require.Equal(t, []string{claim, undo}, buttons(bob), "who asked can't decide")
+	require.Equal(t, []string{ack, approve, reject, undo}, buttons(ann))
+	require.Equal(t, []string{ack, undo}, buttons(bob), "who asked can't decide")
 	require.Empty(t, buttons(eve), "a viewer only looks")
-	w.writes(ann, "claim attack="+id)
-	require.NotContains(t, buttons(ann), claim)
-	require.Equal(t, "claim", mustParse(t, claim).Name)
+	w.writes(ann, "ack attack="+id)
+	require.NotContains(t, buttons(ann), ack)
+	require.Equal(t, "ack", mustParse(t, ack).Name)
 }
 
 func mustParse(t *testing.T, line string) record.Line {
@@ -261,8 +261,8 @@ func TestTakeOver(t *testing.T) {
 	})
 	w.nothing(ann, "handover --all to=@me", "Nothing is going on on acme")
 	one, two, three := w.attackOn("/a"), w.attackOn("/b"), w.attackOn("/c")
-	w.writes(bob, "claim attack="+one)
-	w.writes(bob, "claim attack="+two)
+	w.writes(bob, "ack attack="+one)
+	w.writes(bob, "ack attack="+two)
 	w.pass(time.Minute)
 	touched := len(w.touched)
 	inv := w.asks(ann, "handover --all to=@me account=acme")
@@ -316,7 +316,7 @@ func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.attackOn("/a"), w.attackOn("/b")
 	for _, id := range []string{one, two} {
-		w.writes(bob, "claim attack="+id)
+		w.writes(bob, "ack attack="+id)
 	}
 	last := w.overview(ann).Ongoing[1].ID
 	for i := range 100 {
@@ -335,7 +335,7 @@ func TestTakeOverThatWasCutShort(t *testing.T) {
 		c.TookOver = func(_ context.Context, t call.TakeOver) { told = append(told, t) }
 	})
 	for _, path := range []string{"/a", "/b", "/c"} {
-		w.writes(bob, "claim attack="+w.attackOn(path))
+		w.writes(bob, "ack attack="+w.attackOn(path))
 	}
 	inv := w.asks(ann, "handover --all to=@me")
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 3 } })

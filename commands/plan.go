@@ -57,9 +57,9 @@ func (r *Runner) runOne(ctx context.Context, c *job, id string, p call.Plan, res
 	ch := r.newChange(c, id, p)
 	ch.Seen = r.seen(ctx, c.Call)
 	if r.cfg.Policy.Changes != policy.ChangesOn {
-		res.Outcome = "rehearsed"
+		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.Rehearsal(ch, p)...)
-		r.recordPlan(ctx, c.Call, p, "rehearsed", "")
+		r.recordPlan(ctx, c.Call, p, "dry_run", "")
 		return nil
 	}
 	return r.finish(ctx, c, ch, p, res)
@@ -127,7 +127,7 @@ func (r *Runner) newChange(c *job, id string, p call.Plan) record.Change {
 		ch.AttackID = c.Attack.ID
 	}
 	if q := c.Granted; q != nil {
-		ch.Request, ch.Alone = q.ID, q.State == record.RequestAlone
+		ch.Request, ch.Alone = q.ID, q.State == record.RequestOverridden
 		if ch.Alone {
 			ch.Renew = time.Time{} // it is for a short time
 		} else {

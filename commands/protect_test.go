@@ -98,7 +98,7 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	file := cdn
 	file.File, file.ReadAt, file.Broken = "/etc/wafbot/cdn.txt", newWorld(t).clock(), "line 3: no range"
-	lab := source("lab", policy.DenySecond, "198.51.100.0/25")
+	lab := source("lab", policy.DenyApproval, "198.51.100.0/25")
 	lab.NoCards = true
 	w := newWorld(t, sources(file, lab))
 	w.reads(root, "protect 198.51.100.200 name=door")
@@ -124,7 +124,7 @@ func TestSources(t *testing.T) {
 
 func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 	t.Parallel()
-	lab := source("pen test", policy.DenySecond, "203.0.113.0/24")
+	lab := source("pen test", policy.DenyApproval, "203.0.113.0/24")
 	lab.NoCards = true
 	w := newWorld(t, sources(cdn, lab))
 	alone := w.attack(waf.AttackSpec{App: 4, Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 1}, {IP: "203.0.113.8", PerSecond: 1}}})
@@ -146,7 +146,7 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 // What an admin protected is no choice of a form any more, as what the configuration names never was.
 func TestAFormOffersNothingProtected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(source("lab", policy.DenySecond, "203.0.113.9/32")))
+	w := newWorld(t, sources(source("lab", policy.DenyApproval, "203.0.113.9/32")))
 	id := w.attackOn("/login")
 	w.reads(root, "protect 203.0.113.7 name=office")
 	form, err := w.formOf(ann, "deny attack="+id)

@@ -69,7 +69,7 @@ func TestWhatWasWrittenForPrograms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	for _, line := range []string{"claim", "claim", "handover to=@me", "note same botnet", "verdict real", "release", "release"} {
+	for _, line := range []string{"ack", "ack", "handover to=@me", "note same botnet", "verdict real", "unack", "unack"} {
 		res, err := w.try(ann, line+" attack="+id)
 		require.NoError(t, err)
 		require.Equal(t, w.said(id), res.Data, line)
@@ -103,7 +103,7 @@ func TestStatus(t *testing.T) {
 
 func TestAttackById(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sources(source("pen test", policy.DenySecond, "198.51.100.0/24")))
+	w := newWorld(t, sources(source("pen test", policy.DenyApproval, "198.51.100.0/24")))
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{ID: 812}})
 	service := w.state().Attacks[0].ID
 	for _, typed := range []string{id, id[:4], strings.ToUpper(id), service, strings.NewReplacer("0", "O", "1", "L").Replace(id[:1]) + strings.NewReplacer("0", "o", "1", "i").Replace(id[1:])} {
@@ -157,8 +157,8 @@ func TestHelp(t *testing.T) {
 	alone, err := verb.Help("")
 	require.NoError(t, err)
 	require.Equal(t, overview, textOf(call.Result{Lines: alone}))
-	for _, v := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "close", "indicator", "mode", "lists", "remove", "rules",
-		"conditions", "unrule", "undo", "extend", "audit", "whoami", "help"} {
+	for _, v := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "block-path", "indicator", "mode", "lists", "remove", "rules",
+		"conditions", "delete-rule", "undo", "extend", "audit", "whoami", "help"} {
 		require.Contains(t, overview, v)
 		one, err := verb.Help(v)
 		require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestHelp(t *testing.T) {
 	}
 	require.Less(t, strings.Index(overview, "To look"), strings.Index(overview, "rules: "))
 	require.Less(t, strings.Index(overview, "conditions: "), strings.Index(overview, "To act"))
-	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "unrule RULE"))
+	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "delete-rule RULE"))
 	require.Less(t, strings.Index(overview, "To act"), strings.Index(overview, "approve REQUEST"))
 	_, err = verb.Help("ban")
 	require.NoError(t, err)
@@ -178,9 +178,9 @@ func TestHelp(t *testing.T) {
 // A line that help gives as an example is a line of the grammar.
 func TestExamplesAreLines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	examples := 0
-	for _, v := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "close", "indicator", "mode", "extend"} {
+	for _, v := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "block-path", "indicator", "mode", "extend"} {
 		lines, err := verb.Help(v)
 		require.NoError(t, err)
 		for _, l := range lines {

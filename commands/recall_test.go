@@ -86,7 +86,7 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 
 func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondAllow))
+	w := newWorld(t, noSecond(policy.ApproveAllow))
 	id := w.attackOn("/login")
 	deny := w.does(ann, "deny 192.0.2.1 192.0.2.2 attack="+id+" for=3h")
 	gray := w.does(bob, "gray 192.0.2.3 app=Shop reason=why")

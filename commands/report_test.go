@@ -115,7 +115,7 @@ func TestReportOfAnIncident(t *testing.T) {
 	w.peaks(id, 540)
 	deny := w.next(ann, `deny attack=`+id+` reason="it reads *everything*"`)
 	require.Len(t, deny.Changes, 1)
-	w.next(ann, "claim attack="+id)
+	w.next(ann, "ack attack="+id)
 	w.next(eve, "patch attack="+id)
 	w.next(ann, "deny 192.0.2.1 attack="+id)
 	w.next(ann, "patch attack="+id)
@@ -132,14 +132,14 @@ func TestReportOfAFalseAlarm(t *testing.T) {
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: -1, Path: "/search", Type: "xss", Parameter: "GET_q_value"})
 	w.told(id, "new attack")
-	w.next(bob, "claim attack="+id)
+	w.next(bob, "ack attack="+id)
 	w.next(bob, `note attack=`+id+` "our own search tips hold a <script> tag"`)
-	w.next(bob, "verdict false_alarm attack="+id)
+	w.next(bob, "verdict false_positive attack="+id)
 	w.next(bob, "mute attack="+id+" for=2h")
-	w.next(bob, "release attack="+id)
+	w.next(bob, "unack attack="+id)
 	w.pass(30 * time.Minute)
 	w.turns(id, "quiet")
-	golden(t, "report-false-alarm.md", w.document(id))
+	golden(t, "report-false-positive.md", w.document(id))
 }
 
 // While wafbot was blind, and while the application blocked, nobody could see what happened.
@@ -230,7 +230,7 @@ func TestReportOfAHostileAttack(t *testing.T) {
 	requireHarmless(t, doc)
 	_, err := w.try(atTerminal, "report attack="+id[:6])
 	require.ErrorIs(t, err, refusal.ErrUsage, "the beginning of an id is looked for where it can be")
-	_, err = w.try(ann, "claim attack="+id)
+	_, err = w.try(ann, "ack attack="+id)
 	require.ErrorIs(t, err, refusal.ErrUsage, "what is past is only reported")
 }
 

@@ -55,7 +55,7 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 
 // asAsker is a request's line as its asker's call.
 func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
-	cmd, err := r.lookUp(line.Name)
+	cmd, err := r.lookUp(&line)
 	return &job{lock: c.lock, Call: &call.Call{
 		Setup: r.setup, Loaded: call.NewFacts(), Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, Scene: c.Scene, Granted: &q,
 		Invocation: call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true},
@@ -103,7 +103,7 @@ func (r *Runner) carry(ctx context.Context, c *job, d call.Decision) (call.Resul
 		return call.Result{}, err
 	}
 	if q.State != d.As {
-		if q = approval.Decided(c.Call, q, d.As, d.Why); d.As == record.RequestAlone {
+		if q = approval.Decided(c.Call, q, d.As, d.Why); d.As == record.RequestOverridden {
 			q.Does = approval.DoesOf(plans) // for a shorter time than what was asked for
 		}
 		entry := approval.RequestEntry(c.Call, q, string(d.As))

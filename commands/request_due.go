@@ -61,7 +61,7 @@ func (r *Runner) lookAtRequest(ctx context.Context, c *job, q record.ApprovalReq
 			break
 		}
 		q.Outcome = "done"
-		if cmd, err := r.lookUp(q.Line.Name); err != nil || len(made) < cmd.Parts {
+		if cmd, err := r.lookUp(&q.Line); err != nil || len(made) < cmd.Parts {
 			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
 		}
 		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {

@@ -24,7 +24,7 @@ import (
 // wayOut is a policy with the way out.
 func wayOut(c *commands.Config) {
 	c.Policy.Approvers = "S0LEADS"
-	c.Policy.Alone = policy.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"}
+	c.Policy.Override = policy.Override{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"}
 }
 
 func via(who record.Actor, v record.Via) record.Actor {
@@ -130,7 +130,7 @@ func TestARequestIsDecidedOnce(t *testing.T) {
 	}
 	require.Equal(t, 7, told)
 	w.refuses(bob, "reject "+q.ID, refusal.ErrNothing, "approved by "+by)
-	w.refuses(ann, "alone "+q.ID+" reason=\"nobody is awake\"", refusal.ErrNothing, "approved by "+by)
+	w.refuses(ann, "override "+q.ID+" reason=\"nobody is awake\"", refusal.ErrNothing, "approved by "+by)
 }
 
 func TestASecondPersonRejects(t *testing.T) {
@@ -300,17 +300,17 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	q = w.waits(ann, "deny country:FR")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	w.pass(5 * time.Minute)
-	_, err = w.try(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`)
+	_, err = w.try(ann, "override "+q.ID+` reason="nobody answers, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.Contains(t, describe.RequestLine(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: NOT done")
 }
 
 func TestRehearsalAsksNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	res, err := w.try(ann, "deny country:FR")
 	require.NoError(t, err)
-	require.Equal(t, "rehearsed", res.Outcome)
+	require.Equal(t, "dry_run", res.Outcome)
 	require.Contains(t, textOf(res), "It would need approval first: country:FR is broad")
 	all, err := w.asked.Requests(t.Context(), "acme")
 	require.NoError(t, err)
@@ -321,14 +321,14 @@ func TestRehearsalAsksNobody(t *testing.T) {
 // What waits from before can be rejected when changes are not on any more, and nothing else.
 func TestRequestsFromBeforeARehearsal(t *testing.T) {
 	t.Parallel()
-	for _, changes := range []string{policy.ChangesRehearse, policy.ChangesOff} {
+	for _, changes := range []string{policy.ChangesDryRun, policy.ChangesOff} {
 		w := newWorld(t, wayOut)
 		q := w.waits(ann, "deny country:FR")
 		w.cfg.Policy.Changes = changes
 		w.Runner = commands.New(w.cfg)
 		w.pass(6 * time.Minute)
 		w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "changes are not on", "Nothing was done")
-		w.refuses(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`, refusal.ErrGuarded, "changes are not on")
+		w.refuses(ann, "override "+q.ID+` reason="nobody answers, shop is down"`, refusal.ErrGuarded, "changes are not on")
 		_, err := w.try(bob, "reject "+q.ID)
 		require.NoError(t, err)
 		require.Equal(t, record.RequestRejected, w.request().State)
@@ -337,12 +337,12 @@ func TestRequestsFromBeforeARehearsal(t *testing.T) {
 
 func TestAllThatNeedsASecondPersonIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
-	lab := source("lab", policy.DenySecond, "198.51.100.0/24")
+	lab := source("lab", policy.DenyApproval, "198.51.100.0/24")
 	w := newWorld(t, sources(lab, cdn))
 	q := w.waits(ann, "deny country:FR 198.51.100.7 203.0.0.0/20 for=forever", "country:FR is broad", "is in lab", "wider than /24", "never end")
 	require.Len(t, q.Needs, 4)
 	require.Contains(t, q.Reach, "203.0.0.0/20 is 4,096 addresses, everywhere")
-	lasting := newWorld(t, noSecond(policy.SecondBroad)).waits(ann, "deny country:FR for=forever")
+	lasting := newWorld(t, noSecond(policy.ApproveBroad)).waits(ann, "deny country:FR for=forever")
 	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, lasting.Reach)
 	w.refuses(ann, "deny country:FR 192.0.2.1", refusal.ErrGuarded, "is in our CDN", "never denied")
 }
@@ -386,10 +386,10 @@ func TestThePremiseChanged(t *testing.T) {
 // A second person who was asked for one of the owner's sources was not asked for another one.
 func TestAnotherSourceIsAnotherNeed(t *testing.T) {
 	t.Parallel()
-	named := []policy.Source{source("lab", policy.DenySecond, "203.0.113.0/28")}
+	named := []policy.Source{source("lab", policy.DenyApproval, "203.0.113.0/28")}
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Sources = func() []policy.Source { return named } })
 	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
-	named = append(named, source("office", policy.DenySecond, "203.0.113.16/28"))
+	named = append(named, source("office", policy.DenyApproval, "203.0.113.16/28"))
 	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs approval by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
 	w.reads(root, "protect 203.0.113.32/28 name=shop")
 	w.refuses(ann, "deny 203.0.113.0/24", refusal.ErrGuarded, "of shop, which is never denied")
@@ -440,9 +440,9 @@ func TestNobodyIsAskedAboutWhatIsThere(t *testing.T) {
 // What a change prolongs may be prolonged meanwhile.
 func TestThePremiseOfAnExtension(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.SecondModeOff))
+	w := newWorld(t, noSecond(policy.ApproveModeOff))
 	ch := w.anyway(root, "mode 4 off for=1h")
-	w.cfg.Policy.SecondPerson = []string{policy.SecondModeOff}
+	w.cfg.Policy.RequiredFor = []string{policy.ApproveModeOff}
 	w.Runner = commands.New(w.cfg)
 	q := w.waits(root, "extend "+ch.ID+" for=2h")
 	w.ledger.set(func(l *ledger) {
@@ -473,8 +473,8 @@ func TestAloneAtNight(t *testing.T) {
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
 	const why = ` reason="nobody  answers, shop is down"`
-	w.refuses(bob, "alone "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may override")
-	w.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
+	w.refuses(bob, "override "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may override")
+	w.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
 	w.tend()
 	require.False(t, w.request().Opened)
@@ -482,9 +482,9 @@ func TestAloneAtNight(t *testing.T) {
 	w.tend()
 	require.True(t, w.request().Opened, "the card offers it")
 	require.Equal(t, q.Until, approval.ApprovalRequestDueAt(w.request()))
-	w.refuses(ann, "alone "+q.ID, refusal.ErrUsage, "reason= is missing")
-	w.refuses(ann, "alone "+q.ID+` reason="too  short"`, refusal.ErrUsage, "at least 10 characters")
-	res, err := w.try(via(ann, record.ViaButton), "alone "+q.ID+why)
+	w.refuses(ann, "override "+q.ID, refusal.ErrUsage, "reason= is missing")
+	w.refuses(ann, "override "+q.ID+` reason="too  short"`, refusal.ErrUsage, "at least 10 characters")
+	res, err := w.try(via(ann, record.ViaButton), "override "+q.ID+why)
 	require.NoError(t, err)
 	require.Equal(t, []string{"FR [0] 1h0m0s"}, w.entries("black"), "an hour at most, whatever was asked for")
 	require.Contains(t, textOf(res), "by Ann, alone, until 2026-11-20 04:05 UTC")
@@ -494,8 +494,8 @@ func TestAloneAtNight(t *testing.T) {
 	require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
-	require.Equal(t, []string{"alone", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
-	require.Equal(t, []string{string(record.RequestAlone), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
+	require.Equal(t, []string{"overridden", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
+	require.Equal(t, []string{string(record.RequestOverridden), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "override, without approval")
 }
 
@@ -516,24 +516,24 @@ func TestWhatIsNeverDoneAlone(t *testing.T) {
 		q := w.waits(root, line)
 		require.Zero(t, q.AloneAt, line)
 		w.pass(6 * time.Minute)
-		w.refuses(root, "alone "+q.ID+why, refusal.ErrGuarded, says, ", not Root, decides")
+		w.refuses(root, "override "+q.ID+why, refusal.ErrGuarded, says, ", not Root, decides")
 		w.requireAsAtFirst()
 	}
-	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Alone.After = 0 })
+	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Override.After = 0 })
 	q := none.waits(ann, "deny country:FR")
 	none.pass(6 * time.Minute)
-	none.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "nothing is overridden here")
+	none.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "nothing is overridden here")
 
 	over := newWorld(t, wayOut)
 	q = over.waits(ann, "deny country:FR")
 	over.pass(15 * time.Minute)
-	over.refuses(ann, "alone "+q.ID+why, refusal.ErrNothing, "no answer before")
+	over.refuses(ann, "override "+q.ID+why, refusal.ErrNothing, "no answer before")
 
 	changed := newWorld(t, wayOut)
 	q = changed.waits(ann, "deny 203.0.0.0/20")
 	changed.pass(6 * time.Minute)
 	changed.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: changed.clock().Add(time.Minute).Unix()})
-	changed.refuses(ann, "alone "+q.ID+why, refusal.ErrGuarded, "which it would overwrite")
+	changed.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "which it would overwrite")
 }
 
 // What wafbot does by itself asks nobody: it waits for people.
@@ -558,7 +558,7 @@ func TestARequestNeedsItsMemory(t *testing.T) {
 func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	t.Parallel()
 	byClock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
-	lab := source("lab", policy.DenySecond, "198.51.100.0/24")
+	lab := source("lab", policy.DenyApproval, "198.51.100.0/24")
 	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Policy.Renew = 10 * time.Hour })
 	w.pass(500 * time.Millisecond)
 	q := w.waits(ann, "deny 198.51.100.7")
@@ -576,7 +576,7 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 
 	q = w.waits(ann, "deny 198.51.100.8")
 	w.pass(5 * time.Minute)
-	res, err = w.try(ann, "alone "+q.ID+` reason="nobody answers, shop is down"`)
+	res, err = w.try(ann, "override "+q.ID+` reason="nobody answers, shop is down"`)
 	require.NoError(t, err)
 	require.Zero(t, res.Changes[0].Renew)
 	require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)
@@ -587,13 +587,13 @@ func TestTheFormsOfRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
-	for _, verb := range []string{"approve", "reject", "alone"} {
+	for _, verb := range []string{"approve", "reject", "override"} {
 		f, err := w.formOf(bob, verb)
 		require.NoError(t, err)
 		require.Equal(t, []call.Option{{Value: q.ID, Label: q.ID + " Deny country:FR everywhere for 4 h"}}, f.Fields[0].Options)
 	}
 	intro := func(who record.Actor) string {
-		f, err := w.formOf(who, "alone "+q.ID)
+		f, err := w.formOf(who, "override "+q.ID)
 		require.NoError(t, err)
 		return textOf(call.Result{Lines: f.Intro})
 	}

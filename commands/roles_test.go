@@ -22,8 +22,8 @@ func everyLine(attack string) map[string]record.Role {
 		"contain attack=" + attack: record.Responder, "remove 192.0.2.99": record.Responder, "undo": record.Responder, "mode 4 block": record.Responder,
 		"vulns": record.Viewer, "rules": record.Viewer, "conditions": record.Viewer,
 		"indicator User-Agent evil host=shop.example.com": record.Responder, "extend c000 for=1h": record.Responder,
-		"unrule 99999": record.Admin, "close POST shop.example.com/login for=30m": record.Admin,
-		"claim attack=" + attack: record.Responder, "release attack=" + attack: record.Responder, "handover to=@me attack=" + attack: record.Responder,
+		"delete-rule 99999": record.Admin, "block-path POST shop.example.com/login for=30m": record.Admin,
+		"ack attack=" + attack: record.Responder, "unack attack=" + attack: record.Responder, "handover to=@me attack=" + attack: record.Responder,
 		"note attack=" + attack + " botnet": record.Responder, "verdict real attack=" + attack: record.Responder, "explain attack=" + attack: record.Viewer,
 		"protect 198.51.100.99": record.Admin, "unprotect 198.51.100.98": record.Admin, "sources": record.Viewer,
 		"mute source=203.0.113.7": record.Responder, "unmute source=203.0.113.7": record.Responder,
@@ -52,7 +52,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, a := range askers {
-		w := newWorld(t, noSecond(policy.SecondAllow, policy.SecondModeOff), func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
+		w := newWorld(t, noSecond(policy.ApproveAllow, policy.ApproveModeOff), func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 		for line, least := range everyLine(w.attackOn("/login")) {
 			inv := w.asks(a.actor, line)
 			inv.Warned, inv.Anyway = true, true

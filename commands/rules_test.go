@@ -77,13 +77,13 @@ func TestUnrule(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.ruleByHand(`"type":"regex","attack_type":"scanner","regex":"evil","comment":"by hand","point":[["header","USER-AGENT"]],"action":[` + loginConditions + `]`)
-	w.refuses(ann, "unrule "+id, refusal.ErrDenied, "needs the role admin")
-	w.refuses(root, "unrule "+id, refusal.ErrAsk, "wafbot did not make this rule: "+id+" indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login (by hand)")
-	ch := w.anyway(root, "unrule "+id)
+	w.refuses(ann, "delete-rule "+id, refusal.ErrDenied, "needs the role admin")
+	w.refuses(root, "delete-rule "+id, refusal.ErrAsk, "wafbot did not make this rule: "+id+" indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login (by hand)")
+	ch := w.anyway(root, "delete-rule "+id)
 	require.Empty(t, w.rules("regex"))
 	require.Equal(t, "Delete rule "+id+": indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login", ch.Does)
 	require.Equal(t, []string{"delete rule " + id + ", indicator (scanner) evil on header.USER-AGENT, for shop.example.com/login"}, w.lastAudit().After)
-	w.nothing(root, "unrule "+id, "there is no rule "+id)
+	w.nothing(root, "delete-rule "+id, "there is no rule "+id)
 	w.does(root, "undo "+ch.ID)
 	back := w.rules("regex")
 	require.Len(t, back, 1)
@@ -98,15 +98,15 @@ func TestWhatCannotBeUnruled(t *testing.T) {
 	for _, r := range w.state().Rules {
 		switch r.Type {
 		case "parser_state":
-			w.refuses(root, "unrule "+itoa(r.ID), refusal.ErrGuarded, "is the service's own (parser_state)")
+			w.refuses(root, "delete-rule "+itoa(r.ID), refusal.ErrGuarded, "is the service's own (parser_state)")
 		case "sensitive_data":
-			w.refuses(root, "unrule "+itoa(r.ID), refusal.ErrGuarded, "could not put back", "console")
+			w.refuses(root, "delete-rule "+itoa(r.ID), refusal.ErrGuarded, "could not put back", "console")
 		}
 	}
 	w.cfg.Services["acme"] = commands.Service{Reader: oddRule{w.cfg.Services["acme"].Reader}, Writer: w.cfg.Services["acme"].Writer}
-	w.refuses(root, "unrule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
-	w.refuses(root, "unrule app", refusal.ErrUsage, "is no number")
-	w.refuses(root, "unrule", refusal.ErrUsage, "which rule?")
+	w.refuses(root, "delete-rule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
+	w.refuses(root, "delete-rule app", refusal.ErrUsage, "is no number")
+	w.refuses(root, "delete-rule", refusal.ErrUsage, "which rule?")
 }
 
 // oddRule is a service with one rule, of which a condition can't be read.
@@ -124,13 +124,13 @@ func TestUnruleOfWafbotsOwn(t *testing.T) {
 	w := newWorld(t)
 	patched := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q for=2h")
 	require.Contains(t, textOf(w.reads(eve, "status")), patched.ID)
-	gone := w.does(root, "unrule "+itoa(w.rules("vpatch")[0].ID))
+	gone := w.does(root, "delete-rule "+itoa(w.rules("vpatch")[0].ID))
 	require.NotContains(t, textOf(w.reads(eve, "status")), patched.ID+" "+patched.Does)
 	w.does(root, "undo "+gone.ID)
 	require.Contains(t, textOf(w.reads(eve, "status")), patched.ID+" "+patched.Does)
 	require.Contains(t, textOf(w.reads(eve, "rules")), "made by wafbot for Ann ("+patched.ID+")", "under its new number")
 	w.pass(time.Second)
-	again := w.does(root, "unrule "+itoa(w.rules("vpatch")[0].ID))
+	again := w.does(root, "delete-rule "+itoa(w.rules("vpatch")[0].ID))
 	require.NotContains(t, textOf(w.reads(eve, "status")), patched.ID+" "+patched.Does, "once more")
 	w.does(root, "undo "+again.ID)
 	w.pass(2 * time.Hour)
@@ -146,26 +146,26 @@ func TestUnruleOfAMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := itoa(w.rules("service_mode")[0].ID)
-	w.refuses(root, "unrule "+id, refusal.ErrAsk, "wafbot did not make this rule", "then the mode of Shop by rules is inherited, not visible")
-	ch := w.anyway(root, "unrule "+id)
+	w.refuses(root, "delete-rule "+id, refusal.ErrAsk, "wafbot did not make this rule", "then the mode of Shop by rules is inherited, not visible")
+	ch := w.anyway(root, "delete-rule "+id)
 	require.Empty(t, w.modes())
 	w.does(root, "undo "+ch.ID)
 	require.Equal(t, []string{"monitoring"}, w.modes())
 
 	switched := w.anyway(ann, "mode 4 block")
-	w.refuses(root, "unrule "+itoa(w.rules("service_mode")[0].ID), refusal.ErrAsk, "inherited", "undo "+switched.ID+" instead puts back")
+	w.refuses(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID), refusal.ErrAsk, "inherited", "undo "+switched.ID+" instead puts back")
 	w.ruleByHand(`"type":"service_mode","mode":"off","action":[{"type":"equal","value":"4","point":["instance"]}]`)
-	w.refuses(root, "unrule "+itoa(switched.Steps[0].ID), refusal.ErrAsk, "then the mode of Shop by rules is off")
+	w.refuses(root, "delete-rule "+itoa(switched.Steps[0].ID), refusal.ErrAsk, "then the mode of Shop by rules is off")
 }
 
 func TestUnruleInRehearsal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
-	inv := w.asks(root, "unrule "+itoa(w.rules("service_mode")[0].ID))
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+	inv := w.asks(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
 	inv.Anyway = true
 	res, err := w.do(inv)
 	require.NoError(t, err)
-	require.Equal(t, "rehearsed", res.Outcome)
+	require.Equal(t, "dry_run", res.Outcome)
 	require.Contains(t, textOf(res), "delete rule")
 	require.Zero(t, w.changesSent())
 }
@@ -176,7 +176,7 @@ func TestUnruleWhoseAnswerIsLost(t *testing.T) {
 		w := newWorld(t)
 		ch := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q")
 		w.fault("POST /v1/objects/hint/delete", kind, 2)
-		gone := w.does(root, "unrule "+itoa(ch.Steps[0].ID))
+		gone := w.does(root, "delete-rule "+itoa(ch.Steps[0].ID))
 		require.Empty(t, w.rules("vpatch"), kind)
 		w.fault("POST /v1/objects/hint/create", kind, 1)
 		w.does(root, "undo "+gone.ID)

@@ -176,7 +176,7 @@ func TestAStormIsShownFirst(t *testing.T) {
 	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, storm+" STORM on Shop: 40 attacks")
 	require.Contains(t, status, "Unacknowledged")
-	w.writes(ann, "claim attack="+storm, "Ann is on it")
+	w.writes(ann, "ack attack="+storm, "Ann is on it")
 	require.Contains(t, textOf(w.reads(eve, "status")), "Ann is on it since")
 	summary := textOf(w.reads(eve, "summary"))
 	require.Contains(t, summary, storm+" STORM on Shop")
@@ -231,7 +231,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
 			storm.Source, storm.OutlierCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
-		}, []string{}, "close POST shop.example.com/login for=30m lets nobody through, clean requests neither · patch POST shop.example.com/login part=… type=sqli"},
+		}, []string{}, "block-path POST shop.example.com/login for=30m lets nobody through, clean requests neither · patch POST shop.example.com/login part=… type=sqli"},
 	} {
 		s, changed := s, seen.Storm
 		s.Storm = &changed

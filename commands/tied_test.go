@@ -187,7 +187,7 @@ func TestHandsAreNotTied(t *testing.T) {
 		_, saves := w.ties.last()
 		require.Zero(t, saves, kind)
 	}
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesRehearse })
+	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	w.fault("", "unauthenticated", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)
@@ -239,7 +239,7 @@ func TestManyRefusedChanges(t *testing.T) {
 		_, err := w.try(ann, "deny "+target)
 		require.Error(t, err)
 	}
-	for _, line := range []string{"remove 203.0.113.9", "unrule 12", "undo"} { // of which nothing is known without a look
+	for _, line := range []string{"remove 203.0.113.9", "delete-rule 12", "undo"} { // of which nothing is known without a look
 		_, err := w.try(root, line)
 		require.Error(t, err)
 	}

@@ -113,8 +113,8 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
 			Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
-		Policy: policy.Policy{Changes: policy.ChangesOn, SecondPerson: []string{
-			policy.SecondForever, policy.SecondBroad, policy.SecondClose, policy.SecondAllow, policy.SecondModeOff, policy.SecondEverywhere, policy.SecondSource,
+		Policy: policy.Policy{Changes: policy.ChangesOn, RequiredFor: []string{
+			policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveRulesEverywhere, policy.ApproveSource,
 		}},
 		Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 			Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
@@ -139,7 +139,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 // noSecond leaves some things to one person alone.
 func noSecond(what ...string) func(*commands.Config) {
 	return func(c *commands.Config) {
-		c.Policy.SecondPerson = slices.DeleteFunc(slices.Clone(c.Policy.SecondPerson), func(s string) bool { return slices.Contains(what, s) })
+		c.Policy.RequiredFor = slices.DeleteFunc(slices.Clone(c.Policy.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
 		lines := append([]text.Text{describe.RequestLine(q, now)}, asked(q)...)
-		if q.State == record.RequestAlone {
+		if q.State == record.RequestOverridden {
 			lines = append(lines, overrideReason(q))
 		}
 		if q.State == record.RequestExpired || q.State == record.RequestClosed {
@@ -39,7 +39,7 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	if override := describe.ApprovalRequestAloneLine(q, p, now); override != nil {
 		lines = append(lines, override)
 		if !now.Before(q.AloneAt) {
-			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "alone", Words: []string{q.ID}}.With("account", q.Account)})
+			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
 	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
@@ -85,7 +85,7 @@ func requestNotice(q record.ApprovalRequest, now time.Time) string {
 		return "No answer in time, not done: " + q.Does
 	case q.Outcome == "failed":
 		return "FAILED, though it was decided: " + q.Does
-	case q.State == record.RequestAlone:
+	case q.State == record.RequestOverridden:
 		return fmt.Sprintf("OVERRIDE by %s: %s", text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
 	case q.State == record.RequestClosed:
 		return "Closed, not done: " + q.Does
@@ -109,8 +109,8 @@ func overrideReason(q record.ApprovalRequest) text.Text {
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	line, calls := describe.RequestLine(q, now), q.Asker.ID
 	lines := []text.Text{line}
-	if q.State == record.RequestAlone {
-		calls = p.Alone.Tell
+	if q.State == record.RequestOverridden {
+		calls = p.Override.Tell
 		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"

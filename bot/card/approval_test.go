@@ -17,7 +17,7 @@ import (
 // policy is one with a way out.
 func wayOut() policy.Policy {
 	return policy.Policy{
-		Changes: policy.ChangesOn, Approvers: "S0LEADS", ApprovalFor: 15 * time.Minute, Alone: policy.Alone{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"},
+		Changes: policy.ChangesOn, Approvers: "S0LEADS", ApprovalTimeout: 15 * time.Minute, Override: policy.Override{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"},
 	}
 }
 
@@ -28,8 +28,8 @@ func waiting() record.ApprovalRequest {
 		ID: "r7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.0.0/20", "country:FR"}}.With("for", "4h"),
 		Does: "Deny 203.0.0.0/20, country:FR everywhere for 4 h", AttackID: "ak7q2m9xw", Role: record.Responder, Asker: anna(), Reason: "they all come from there",
 		Needs: []record.ApprovalReason{
-			{What: policy.SecondBroad, Why: "203.0.0.0/20 is wider than /24"},
-			{What: policy.SecondBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
+			{What: policy.ApproveBroad, Why: "203.0.0.0/20 is wider than /24"},
+			{What: policy.ApproveBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
 		},
 		At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute), State: record.RequestWaiting, Revision: 1,
 		Reach:    []string{"203.0.0.0/20 is 4,096 addresses, everywhere"},
@@ -49,7 +49,7 @@ func requestMessages() map[string]Message {
 			q.State, q.Decided, q.DecidedAt, q.Outcome, q.Why, q.Fault = state, &bob, now, outcome, why, fault
 		})
 	}
-	alone := decided(record.RequestAlone, "done", "nobody answers, shop is down", "")
+	alone := decided(record.RequestOverridden, "done", "nobody answers, shop is down", "")
 	alone.Decided = &alone.Asker
 	failed := alone
 	failed.Outcome, failed.Fault = "failed", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 1 h: the service doesn't allow this to wafbot's token"
@@ -102,7 +102,7 @@ func TestARequestsButtons(t *testing.T) {
 	}
 	both := []string{"Approve: approve r7k2m9xw4 account=acme", "Reject: reject r7k2m9xw4 account=acme"}
 	require.Equal(t, both, labels("waiting"))
-	require.Equal(t, append(both, "Override…: alone r7k2m9xw4 account=acme"), labels("waiting-opened"))
+	require.Equal(t, append(both, "Override…: override r7k2m9xw4 account=acme"), labels("waiting-opened"))
 	for _, over := range []string{"in-hand", "approved", "rejected", "closed", "expired", "override", "waiting-over"} {
 		require.Empty(t, labels(over), over)
 	}

@@ -143,7 +143,7 @@ func (m *buttonMaker) card(c Card, advice advice.Advice) (buttons []*slack.Butto
 			continue
 		}
 		// The one button that should be seen first.
-		if i == 0 && !slices.Contains([]string{"mode", "claim", "cards"}, s.Line.Name) && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
+		if i == 0 && !slices.Contains([]string{"mode", "ack", "cards"}, s.Line.Name) && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(advice) {
 			b.Style = slack.StylePrimary
 		}
 		buttons = append(buttons, b)

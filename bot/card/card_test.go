@@ -139,7 +139,7 @@ func situations() map[string]Card {
 	edit("reposted", "incident", func(c *Card) { c.Reposted = true })
 	edit("reposted-uneditable", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
-	edit("dry-run", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse })
+	edit("dry-run", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun })
 	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
@@ -162,7 +162,7 @@ func situations() map[string]Card {
 	edit("changes-of-every-state", "incident", func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), everyState() })
 	edit("noted", "incident", func(c *Card) {
 		c.Triage = annasCase()
-		c.Triage.Verdict = &record.Verdict{Is: "false_alarm", By: anna(), At: now.Add(-time.Minute)}
+		c.Triage.Verdict = &record.Verdict{Is: "false_positive", By: anna(), At: now.Add(-time.Minute)}
 		c.Triage.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
 	edit("pages-later", "incident", func(c *Card) { c.Page.At = now.Add(2 * time.Minute) })

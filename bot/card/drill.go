@@ -31,7 +31,7 @@ func Drill(a *call.Account, d record.Drill) Message {
 	default:
 		lines = append(lines, text.New("If you would take an attack now: click before ", d.Until))
 		buttons = append(buttons, call.Suggestion{
-			Label: "Acknowledge", Line: record.Line{Name: "drill"}.With("claim", d.ID).With("account", a.Name),
+			Label: "Acknowledge", Line: record.Line{Name: "drill"}.With("ack", d.ID).With("account", a.Name),
 		})
 	}
 	return Message{Text: notification(words), Blocks: renderLines(lines, buttons)}

@@ -110,7 +110,7 @@ func homes() map[string][]slack.Block {
 		"quiet":   Home(home(func(*report.Home) {})),
 		"busy":    Home(home(busy)),
 		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Role = record.Viewer })),
-		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesRehearse })),
+		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesDryRun })),
 		"one-unreachable": Home(home(func(h *report.Home) {
 			h.Accounts, h.Trouble = []report.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
@@ -145,7 +145,7 @@ func TestHomeButtons(t *testing.T) {
 	}
 	busy := home(func(h *report.Home) { h.Accounts = []report.Overview{busily()} })
 	require.Equal(t, []string{
-		"Refresh: refresh", "Acknowledge: claim account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
+		"Refresh: refresh", "Acknowledge: ack account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
 		"Reject: reject r7k2m9xw4 account=acme", "Undo: undo c7k2m9xw4 account=acme", "Undo: undo c4p8t2rz1 account=acme",
 	}, lines(busy), "what somebody is on has no button, and what is overdue is tried by itself")
 	asker := busy

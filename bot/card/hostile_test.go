@@ -271,7 +271,7 @@ func TestHostileTextIsNotLost(t *testing.T) {
 
 func hostileForm(words string) call.Form {
 	return call.Form{
-		Title: "Close", Submit: "Close", Intro: []text.Text{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "close"}.With("account", words),
+		Title: "Close", Submit: "Close", Intro: []text.Text{text.New(words, text.Code(words))}, Attack: words, Base: record.Line{Name: "block-path"}.With("account", words),
 		Fields: []call.Field{
 			{Name: "place", Label: "Place", Values: []string{words}}, {Name: "why", Label: "Why", Hint: words, Kind: call.FieldLines, Values: []string{words, words}},
 			{Name: "app", Label: words, Kind: call.FieldOne, Values: []string{"4"}, Options: []call.Option{{Value: "4", Label: words}, {Value: "7"}}},
@@ -292,7 +292,7 @@ func hostileRequests(text string, draw func(q record.ApprovalRequest) Message) (
 	q := waiting()
 	q.Does, q.Reason, q.Asker.Name, q.Line.Words, q.Why, q.Fault = text, text, text, []string{text}, text, text
 	q.Reach, q.Warnings, q.Needs = slices.Repeat([]string{text}, 12), slices.Repeat([]string{text}, 12), slices.Repeat([]record.ApprovalReason{{Why: text}}, 12)
-	for _, q.State = range []record.RequestState{record.RequestWaiting, record.RequestApproved, record.RequestRejected, record.RequestClosed, record.RequestExpired, record.RequestAlone} {
+	for _, q.State = range []record.RequestState{record.RequestWaiting, record.RequestApproved, record.RequestRejected, record.RequestClosed, record.RequestExpired, record.RequestOverridden} {
 		q.Outcome = map[bool]string{true: "failed"}[len(all)%2 == 1]
 		all = append(all, draw(q))
 	}

@@ -77,7 +77,7 @@ func shapes() map[string]Card {
 	for name, change := range map[string]func(c *Card){
 		"acknowledged": func(c *Card) { c.Triage = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasCase(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
-		"dry-run":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesRehearse },
+		"dry-run":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
 		"no changes": func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
 		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied()} },
 		"muted": func(c *Card) {

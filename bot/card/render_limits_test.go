@@ -68,7 +68,7 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 			line, err := grammar.Parse(b.Value)
 			require.NoError(t, err)
 			require.Equal(t, b.Value, line.String())
-			require.Equal(t, line.Name != "claim", b.Confirm != nil, "%s acts on a click, so a dialog asks, unless nothing can go wrong", b.Text.Text)
+			require.Equal(t, line.Name != "ack", b.Confirm != nil, "%s acts on a click, so a dialog asks, unless nothing can go wrong", b.Text.Text)
 			lines[b.Text.Text] = b.Value
 			continue
 		}
@@ -81,7 +81,7 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 	}
 	require.Equal(t, "undo c4p8t2rz1 account=acme", lines["Undo"])
 	require.Equal(t, "deny 203.0.113.7 account=acme attack="+c.Situation.ID+" for=4h", lines["Deny 203.0.113.7, 4 h"])
-	require.Equal(t, "claim account=acme attack="+c.Situation.ID, lines["Acknowledge"])
+	require.Equal(t, "ack account=acme attack="+c.Situation.ID, lines["Acknowledge"])
 	require.NotContains(t, lines, "Block mode, 2 h", "it hits everybody: under More")
 }
 

@@ -103,7 +103,7 @@ func storms() map[string]Card {
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-dry-run":     stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesRehearse }),
+		"storm-dry-run":     stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesDryRun }),
 		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
@@ -184,7 +184,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 	require.Equal(t, "s", id[:1])
 	require.Equal(t, "deny 198.51.100.23 account=acme attack="+id+" for=4h", lines["Deny 198.51.100.23, 4 h"])
 	require.Equal(t, "cards account=acme attack="+id, lines["Own cards for the 4"])
-	require.Equal(t, "claim account=acme attack="+id, lines["Acknowledge"])
+	require.Equal(t, "ack account=acme attack="+id, lines["Acknowledge"])
 	require.Equal(t, "attack "+id+" account=acme", lines["More…"])
 	for _, never := range []string{"patch", "contain", "mode"} {
 		for label, line := range lines {

@@ -122,6 +122,6 @@ func TestADryRunShowsWhatWouldBeSent(t *testing.T) {
 	require.Empty(t, d.changes())
 
 	got = typed(t, d.environ, "deny", attacker, "-y", "--json")
-	require.Equal(t, "rehearsed", decode[result](t, got.out).Outcome)
+	require.Equal(t, "dry_run", decode[result](t, got.out).Outcome)
 	require.Empty(t, d.changes())
 }

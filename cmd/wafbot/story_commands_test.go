@@ -74,7 +74,7 @@ func TestADryRunSendsNothing(t *testing.T) {
 		w.told("ann", "Dry run: Allow 198.51.100.1")
 		require.Empty(t, w.sent(), "no request that changes anything reached the service")
 		require.Len(t, w.shown("#waf"), 2)
-		require.True(t, w.journal.has(`"outcome":"rehearsed"`, "U0ROB0002"), "audited as what it was")
+		require.True(t, w.journal.has(`"outcome":"dry_run"`, "U0ROB0002"), "audited as what it was")
 	})
 }
 

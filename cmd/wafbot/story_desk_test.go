@@ -45,8 +45,8 @@ func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 
 		w.types("vic", "status")
 		w.told("vic", card.id()+" "+names[first]+" is on it since")
-		w.types("vic", "claim attack="+card.id())
-		w.told("vic", "claim needs the role responder")
+		w.types("vic", "ack attack="+card.id())
+		w.told("vic", "ack needs the role responder")
 	})
 }
 
@@ -56,7 +56,7 @@ func TestWhoActsIsOnItUntilHeLeaves(t *testing.T) {
 		card := w.card(attacker)
 		card.click("rob", "Deny only")
 		card.says("<@U0ROB0002> is on it since")
-		w.types("rob", "release attack="+card.id())
+		w.types("rob", "unack attack="+card.id())
 		w.told("rob", "Unacknowledged now")
 		card.says("Unacknowledged", "[Acknowledge]")
 	})
@@ -142,8 +142,8 @@ func TestADeskAtTheTerminal(t *testing.T) {
 	d := newDesk(t, "responder")
 	name := osActor().Name
 	for _, tt := range []struct{ line, want string }{
-		{"claim", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},
-		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "is on it since"}, {"release", "Unacknowledged now"},
+		{"ack", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},
+		{"explain", "Muted: attack=" + d.attack}, {"unmute", "No longer muted"}, {"handover to=@me", "is on it since"}, {"unack", "Unacknowledged now"},
 	} {
 		got := typed(t, d.environ, append(strings.Fields(tt.line), "attack="+d.attack)...)
 		require.Equal(t, exitDone, got.code, "%s needs no -y: %+v", tt.line, got)

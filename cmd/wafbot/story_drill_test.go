@@ -29,7 +29,7 @@ func TestADrillInSlack(t *testing.T) {
 		w.message("#waf", "DRILL of acme: no answer", "FAILED somebody answers", "ok until the card showed it")
 		w.message("#waf", "DRILL · nothing is attacked · acme", "No answer until")
 		require.Empty(t, w.sent())
-		require.True(t, w.journal.has(`"audit"`, "drill claim=d", `"outcome":"done"`, "U0ROB0002"))
+		require.True(t, w.journal.has(`"audit"`, "drill ack=d", `"outcome":"done"`, "U0ROB0002"))
 	})
 }
 

@@ -58,7 +58,7 @@ func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
 		card := w.card(attacker)
-		w.types("ann", "claim attack="+card.id())
+		w.types("ann", "ack attack="+card.id())
 		w.told("ann", "Anna Weber is on it")
 		w.types("rob", "deny "+attacker+" attack="+card.id())
 		w.told("rob", "Deny "+attacker, "accepted")

@@ -99,12 +99,12 @@ func TestEveryVerbAlone(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		alone := map[string][]string{
-			"attack": {card.id()}, "explain": {card.id()}, "claim": {card.id()}, "release": {card.id()}, "verdict": {"false_alarm"},
+			"attack": {card.id()}, "explain": {card.id()}, "ack": {card.id()}, "unack": {card.id()}, "verdict": {"false_positive"},
 			"note": {"Text"}, "handover": {"To"}, "mute": {"Source"}, "unmute": nil, "contain": {card.id(), "How long the patch lasts", "7 days"},
 			"deny": {"Tor exits (TOR)", "France (FR)", "Amazon Web Services"}, "allow": {"Addresses and ranges", "1 h"}, "gray": {"24 h"}, "remove": {"Entry"},
-			"patch": {"What", "sqli"}, "close": {"Method", "Place", "30 min"}, "indicator": {"Regular expression"}, "mode": {"Shop", "no incidents are seen"},
-			"unrule": {"Rule"}, "extend": {"How much longer"},
-			"approve": {"Request"}, "reject": {"Request"}, "alone": {"Request", "Why it can't wait"}, "cards": {"Storm"},
+			"patch": {"What", "sqli"}, "block-path": {"Method", "Place", "30 min"}, "indicator": {"Regular expression"}, "mode": {"Shop", "no incidents are seen"},
+			"delete-rule": {"Rule"}, "extend": {"How much longer"},
+			"approve": {"Request"}, "reject": {"Request"}, "override": {"Request", "Why it can't wait"}, "cards": {"Storm"},
 		}
 		for verb, parts := range alone {
 			w.types("ann", verb)

@@ -58,7 +58,7 @@ func TestHostileTextAtTheOtherDoors(t *testing.T) {
 		}
 		w.opensHome("rob")
 		w.home("rob", "Going on")
-		for _, verb := range []string{"deny", "remove", "mode", "unrule", "extend", "mute", "attack", "verdict", "indicator", "patch", "close"} {
+		for _, verb := range []string{"deny", "remove", "mode", "delete-rule", "extend", "mute", "attack", "verdict", "indicator", "patch", "block-path"} {
 			w.types("ann", verb)
 			w.until(verb+" opens a form", func() bool { return w.Slack.OpenView("ann") != nil })
 			w.leaves("ann")
@@ -85,7 +85,7 @@ func TestHostileRefusalsAndForms(t *testing.T) {
 			w.Slack.SetFault(workspace.Fault{Kind: "x" + sample.Text, Method: "views.open", Times: 1})
 			w.types("ann", "deny")
 			w.until("the refusal is logged", func() bool { return strings.Count(w.journal.String(), `msg="open view"`) > i })
-			for field, verb := range map[string]string{"Addresses and ranges": "deny", "Regular expression": "indicator", "Place": "close"} {
+			for field, verb := range map[string]string{"Addresses and ranges": "deny", "Regular expression": "indicator", "Place": "block-path"} {
 				w.types("ann", verb)
 				w.sees("ann", field)
 				answered := w.submits("ann", map[string]any{field: typedSample(sample)})

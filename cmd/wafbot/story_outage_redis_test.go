@@ -29,7 +29,7 @@ func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
 			"deny 198.51.100.9":                     {"not done", away, "nothing is changed"},
 			"undo":                                  {"not done", away},
 			"mode Shop block":                       {"not done", away},
-			"release attack=" + id:                  {"not done", away},
+			"unack attack=" + id:                    {"not done", away},
 			"note attack=" + id + " \"looks real\"": {"not done", away},
 			"mute attack=" + id:                     {"not done", away},
 			"status":                                {"acme: 1 going on", "What is in force is unknown", away},

@@ -89,7 +89,7 @@ func TestThePagerIsCalled(t *testing.T) {
 		card.says("<@U0ROB0002> is on it")
 		require.NotContains(t, card.now().Plain(), "paged")
 
-		w.types("rob", "release attack="+card.id())
+		w.types("rob", "unack attack="+card.id())
 		card.says("Unacknowledged · pages at")
 		second := h.next()
 		require.Equal(t, "trigger", second.Event)
@@ -100,10 +100,10 @@ func TestThePagerIsCalled(t *testing.T) {
 		w.start()
 		w.polls(6)
 		require.Empty(t, h.got, "nobody is called twice for the same")
-		w.types("ann", "verdict false_alarm attack="+card.id())
+		w.types("ann", "verdict false_positive attack="+card.id())
 		over = h.next()
 		require.Equal(t, []string{"resolve", second.ID}, []string{over.Event, over.ID})
-		require.Contains(t, over.Text, "Verdict: false alarm, by Anna Weber")
+		require.Contains(t, over.Text, "Verdict: false positive, by Anna Weber")
 	})
 }
 
@@ -232,7 +232,7 @@ func TestThePagerIsCalledThoughSlackIsAway(t *testing.T) {
 	require.Equal(t, "trigger", first.Event)
 	w.stop()
 	w.Slack.ClearFaults()
-	claimed := typed(t, w.shellOfAll(), "claim", "attack="+first.Attack)
+	claimed := typed(t, w.shellOfAll(), "ack", "attack="+first.Attack)
 	require.Equal(t, exitDone, claimed.code, claimed.err)
 	w.start()
 	over := h.next()

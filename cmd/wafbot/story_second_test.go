@@ -93,11 +93,11 @@ func TestNobodyAnswers(t *testing.T) {
 		w.types("rob", "deny country:FR")
 		request := w.asked("Deny country:FR", "Rob Diaz may override from")
 		id := requestIn(plain(request.now()))
-		w.types("rob", "alone "+id+` reason="nobody answers, shop is down"`)
+		w.types("rob", "override "+id+` reason="nobody answers, shop is down"`)
 		w.told("rob", "somebody may answer yet")
 		w.until("the way out", func() bool { return len(request.labels()) == 3 })
 		require.Equal(t, []string{"Approve", "Reject", "Override…"}, request.labels())
-		w.types("ann", "alone "+id+` reason="nobody answers, shop is down"`)
+		w.types("ann", "override "+id+` reason="nobody answers, shop is down"`)
 		w.told("ann", "only Rob Diaz, who asked, may override")
 		open := func() { request.opens("rob", "Override…", "Deny country:FR", "for 1 h at most") }
 		open()
@@ -107,7 +107,7 @@ func TestNobodyAnswers(t *testing.T) {
 		w.message("#waf", "<@U0ANN0001> Rob Diaz used OVERRIDE", "nobody answers, shop is down")
 		w.message("#waf", "Deny country:FR everywhere for 1 h · Rob Diaz, alone")
 		request.says("override, without approval", "nobody answers, shop is down")
-		require.True(t, w.journal.has(`"outcome":"alone"`, "U0ROB0002", "nobody answers, shop is down"))
+		require.True(t, w.journal.has(`"outcome":"overridden"`, "U0ROB0002", "nobody answers, shop is down"))
 		require.Len(t, w.sent(), 1)
 
 		w.types("rob", "deny country:DE")

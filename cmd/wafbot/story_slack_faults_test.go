@@ -86,7 +86,7 @@ func TestAnEditThatSlackRefusesGoesOutAsText(t *testing.T) {
 		require.True(t, w.journal.has("level=ERROR", "slack refuses what is in a message", "chat.update"))
 		requirePlain(t, card)
 		require.NotEmpty(t, card.now().Metadata, "it can be read back all the same")
-		w.types("rob", "claim attack="+card.id())
+		w.types("rob", "ack attack="+card.id())
 		w.until("blocks at the next edit", func() bool { return len(card.now().Blocks) > 0 })
 	})
 }

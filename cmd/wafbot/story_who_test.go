@@ -76,14 +76,14 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 // What is the owner's is never denied: by the configuration, by a file that changes under the running bot, or by an admin's word; live, and when
 // only shown what would be sent.
 func TestOwnCDNIsNeverDenied(t *testing.T) {
-	for _, changes := range []string{policy.ChangesRehearse, policy.ChangesOn} {
+	for _, changes := range []string{policy.ChangesDryRun, policy.ChangesOn} {
 		t.Run(changes, func(t *testing.T) {
 			named := func(w *world) {
 				file := filepath.Join(w.t.TempDir(), "office.txt")
 				w.cfg.Policy.Changes = changes
 				require.NoError(t, os.WriteFile(file, []byte("198.51.100.32\n"), 0o600))
 				office := config.Source{Name: "office", Deny: policy.DenyNever, Cards: true, File: file}
-				lab := config.Source{Name: "pen test", Deny: policy.DenySecond, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
+				lab := config.Source{Name: "pen test", Deny: policy.DenyApproval, Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.64/27")}}
 				w.cfg.Sources = append(w.cfg.Sources, office, lab)
 			}
 			storyOver(t, eitherWay(), named, ownCDN)

@@ -91,11 +91,11 @@ func deniable(s call.Situation) (*apiclient.Source, text.Text) {
 	if own, ok := s.Policy.SourceOf(top.IP); ok {
 		e, where := efficacy.Listed(s, apiclient.ListDeny, t)
 		switch {
-		case e != nil && own.Deny != policy.DenySecond:
+		case e != nil && own.Deny != policy.DenyApproval:
 			return nil, nil // the card begins with it
 		case e != nil:
 			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.UntilText(e.Expires), describe.ByText(*e), ": ", text.Code("remove "+describe.Names(*e)+" list=black"), " takes it off")
-		case own.Deny == policy.DenySecond:
+		case own.Deny == policy.DenyApproval:
 			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": no quick deny")
 		}
 		return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": wafbot never denies it")

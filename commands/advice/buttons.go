@@ -12,7 +12,7 @@ import (
 
 // ClaimButton says that whoever clicks it is on the attack.
 func ClaimButton(s call.Situation) call.Suggestion {
-	return call.Suggestion{Label: "Acknowledge", Line: lineFor(s, "claim")}
+	return call.Suggestion{Label: "Acknowledge", Line: lineFor(s, "ack")}
 }
 
 // requestButtons decide a request. Whoever asked has none: it takes somebody else.

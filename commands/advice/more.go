@@ -30,7 +30,7 @@ func More(s call.Situation) []call.Suggestion {
 	}
 	add("Hand over", "Hand it over", lineFor(s, "handover"))
 	add("Note", "For the others, on the card", lineFor(s, "note"))
-	add("Verdict", "Real, a false alarm, or a test", lineFor(s, "verdict"))
+	add("Verdict", "Real, a false positive, or a test", lineFor(s, "verdict"))
 	add("Report", "What happened and what was done, as Markdown to be copied", lineFor(s, "report"))
 	return all
 }
@@ -51,7 +51,7 @@ func moreMeasures(s call.Situation, add func(label, about string, l record.Line)
 		add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
 	if _, why := change.AttackPatch(a); why.Scope == "" && a.Method != "" && !cannotBlock {
-		add("Close "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "Nobody gets through, clean requests neither", lineFor(s, "close", a.Method, a.Domain+a.Path))
+		add("Close "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "Nobody gets through, clean requests neither", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
 	}
 	moreProlong(s, add)
 }

@@ -24,7 +24,7 @@ func shutOut(s call.Situation) (lines []text.Text, open []call.Suggestion) {
 	for _, source := range sources {
 		own, named := s.Policy.SourceOf(source.IP)
 		t, err := grammar.ParseTarget(source.IP.String())
-		if !named || own.Deny == policy.DenySecond || err != nil {
+		if !named || own.Deny == policy.DenyApproval || err != nil {
 			continue
 		}
 		e, where := efficacy.Listed(s, apiclient.ListDeny, t)

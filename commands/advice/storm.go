@@ -43,7 +43,7 @@ func noStormDeny(s call.Situation) []text.Text {
 	if !ok || efficacy.WatchedOnly(s) {
 		return lines
 	}
-	closing := record.Line{Name: "close", Words: []string{method, place}}.With("for", "30m")
+	closing := record.Line{Name: "block-path", Words: []string{method, place}}.With("for", "30m")
 	line := text.New("At that path: ", text.Code(closing.String()), " lets nobody through, clean requests neither")
 	if apiclient.Patchable(s.Attack.Type) {
 		patching := record.Line{Name: "patch", Words: []string{method, place}}.With("type", s.Attack.Type).With("part", "…")
@@ -81,7 +81,7 @@ func moreStorm(s call.Situation, add func(label, about string, l record.Line)) {
 		if !efficacy.WatchedOnly(s) {
 			add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", lineFor(s, "indicator"))
 			if method, place, ok := stormPlace(s); ok {
-				add("Close "+text.Sanitize(method+" "+place, text.MaxField), "Nobody gets through, clean requests neither", lineFor(s, "close", method, place))
+				add("Close "+text.Sanitize(method+" "+place, text.MaxField), "Nobody gets through, clean requests neither", lineFor(s, "block-path", method, place))
 			}
 		}
 		moreProlong(s, add)

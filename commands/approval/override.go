@@ -20,7 +20,7 @@ func MayAlone(c *call.Call, q record.ApprovalRequest) error {
 		return err
 	}
 	never := describe.ApprovalRequestNeverAlone(q)
-	if never == "" && (q.AloneAt.IsZero() || c.Policy.Alone.After == 0) {
+	if never == "" && (q.AloneAt.IsZero() || c.Policy.Override.After == 0) {
 		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
 	}
 	switch {

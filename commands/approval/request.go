@@ -38,7 +38,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
 	q := record.ApprovalRequest{
 		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
-		At: now, Until: now.Add(c.Policy.ApprovalWaits()), Premise: premiseOf(plans), State: record.RequestWaiting,
+		At: now, Until: now.Add(c.Policy.ApprovalWait()), Premise: premiseOf(plans), State: record.RequestWaiting,
 		Does: DoesOf(plans),
 	}
 	if len(plans) == 1 {
@@ -65,7 +65,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 			q.Warnings = append(q.Warnings, w.Text.String())
 		}
 	}
-	if after := c.Policy.Alone.After; after > 0 && after < c.Policy.ApprovalWaits() && describe.ApprovalRequestNeverAlone(q) == "" {
+	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalWait() && describe.ApprovalRequestNeverAlone(q) == "" {
 		q.AloneAt = now.Add(after)
 	}
 	return q
@@ -74,7 +74,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 // reaches adds whom it hits, unless that is said already.
 func approvalRequestReaches(r *record.ApprovalRequest, whom string) {
 	said := func(n record.ApprovalReason) bool {
-		return n.What == policy.SecondBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
+		return n.What == policy.ApproveBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
 	}
 	if whom != "" && !slices.Contains(r.Reach, whom) && !slices.ContainsFunc(r.Needs, said) {
 		r.Reach = append(r.Reach, whom)

@@ -37,7 +37,7 @@ func SecondNote(c *call.Call) text.Text {
 	if c.Policy.Changes != policy.ChangesOn {
 		return text.New("It would need approval first: ", WhySecond(c))
 	}
-	return text.New(text.Bold("It needs approval first"), ": ", WhySecond(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWaits()), ", and nothing is sent before")
+	return text.New(text.Bold("It needs approval first"), ": ", WhySecond(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWait()), ", and nothing is sent before")
 }
 
 // waitingLines answer who has asked, or asks again.

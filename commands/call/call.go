@@ -40,7 +40,7 @@ type Invocation struct {
 
 // Result is what came of an invocation.
 type Result struct {
-	// Outcome is done, rehearsed, nothing, waiting (for a second person), rejected or closed; "" of a command that reads; failed of a check that
+	// Outcome is done, dry_run, nothing, waiting (for approval), rejected or closed; "" of a command that reads; failed of a check that
 	// found something wrong.
 	Outcome  string          `json:"outcome"`
 	Lines    []text.Text     `json:"lines"`

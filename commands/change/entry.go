@@ -142,7 +142,7 @@ func Idle(c *call.Call, p *call.Plan, apps []int) {
 // guard holds the targets and the duration against the policy.
 func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Duration) error {
 	if l.list == apiclient.ListAllow {
-		approval.NeedsSecond(c, policy.SecondAllow, text.New("allowing lets a source past every protection"))
+		approval.NeedsSecond(c, policy.ApproveAllow, text.New("allowing lets a source past every protection"))
 	}
 	for _, t := range targets {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.

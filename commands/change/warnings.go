@@ -16,16 +16,16 @@ import (
 // asked, who is told.
 // Of a narrow range it is only said afterwards.
 func crowds(c *call.Call, p *call.Plan, targets []grammar.Target) {
-	second := c.Policy.SecondPerson
+	second := c.Policy.RequiredFor
 	for _, t := range targets {
 		for _, s := range c.PolicyNow().Named() {
-			if what := s.HitBy(t); what != nil && !slices.Contains(second, policy.SecondSource) {
+			if what := s.HitBy(t); what != nil && !slices.Contains(second, policy.ApproveSource) {
 				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
 			}
 		}
 		blind := text.New(policy.NeverVisitors, ": nobody can tell whom else ", text.Code(t.String()), " hits")
 		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
-		case broad && !slices.Contains(second, policy.SecondBroad):
+		case broad && !slices.Contains(second, policy.ApproveBroad):
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: blind})
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, blind)

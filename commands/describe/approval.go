@@ -31,7 +31,7 @@ func ApprovalRequestAloneLine(r record.ApprovalRequest, p policy.Policy, now tim
 	if now.Before(r.AloneAt) {
 		line = text.New(line, " from ", r.AloneAt, " on")
 	}
-	return text.New(line, ", for ", text.HumanDuration(p.Alone.AtMost()), " at most, with a reason: ", text.Code("alone "+r.ID+` reason="…"`))
+	return text.New(line, ", for ", text.HumanDuration(p.Override.AtMost()), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
 }
 
 // RequestLine is a request in one line: what, who asked, and what became of it.
@@ -48,9 +48,9 @@ func RequestLine(q record.ApprovalRequest, now time.Time) text.Text {
 		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestRejected:
 		return text.New(line, text.Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
-	case q.State == record.RequestAlone && q.Outcome == "failed":
+	case q.State == record.RequestOverridden && q.Outcome == "failed":
 		return text.New(line, text.Bold("override tried"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
-	case q.State == record.RequestAlone:
+	case q.State == record.RequestOverridden:
 		return text.New(line, text.Bold("override"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
 	case q.State == record.RequestClosed:
 		return text.New(line, text.Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
@@ -116,9 +116,9 @@ func ApprovalRequestNeverAlone(r record.ApprovalRequest) string {
 		return slices.ContainsFunc(r.Needs, func(n record.ApprovalReason) bool { return n.What == what })
 	}
 	switch {
-	case r.Line.Name == "allow" || needs(policy.SecondAllow):
+	case r.Line.Name == "allow" || needs(policy.ApproveAllow):
 		return "what lets a source past every protection can't be overridden"
-	case needs(policy.SecondForever) || r.Line.Keys["for"] == "forever" || r.Line.Keys["patch"] == "forever":
+	case needs(policy.ApproveForever) || r.Line.Keys["for"] == "forever" || r.Line.Keys["patch"] == "forever":
 		return "what never ends can't be overridden"
 	case r.Line.Keys["for"] == "" || r.Line.Name == "extend":
 		return "it can't be made to end soon"

@@ -73,7 +73,7 @@ func listedSources(c *call.Call) []call.Option {
 	for _, s := range sources {
 		t, err := grammar.ParseTarget(s.IP.String())
 		own, isOwn := c.PolicyNow().SourceOf(s.IP)
-		if err != nil || isOwn && own.Deny != policy.DenySecond || len(options) == maxOptions {
+		if err != nil || isOwn && own.Deny != policy.DenyApproval || len(options) == maxOptions {
 			continue
 		}
 		label := strings.TrimSpace(t.String() + " " + text.Sanitize(s.Country, 3))

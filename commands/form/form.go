@@ -15,7 +15,7 @@ import (
 
 // form draws the form of the call's command from the description of its arguments.
 func Form(c *call.Call) call.Form {
-	name := strings.ToUpper(c.Cmd.Name[:1]) + c.Cmd.Name[1:]
+	name := strings.ReplaceAll(strings.ToUpper(c.Cmd.Name[:1])+c.Cmd.Name[1:], "-", " ")
 	f := call.Form{Title: name, Submit: name, Base: record.Line{Name: c.Cmd.Name, Flags: c.Line.Flags}}
 	if c.Account != nil {
 		f.Base = f.Base.With("account", c.Account.Name)

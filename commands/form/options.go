@@ -55,7 +55,7 @@ func Lengths(c *call.Call) []call.Option {
 // lengthsOrEver are lengths, and forever.
 func LengthsOrEver(c *call.Call) []call.Option {
 	label := "forever"
-	if slices.Contains(c.Policy.SecondPerson, policy.SecondForever) {
+	if slices.Contains(c.Policy.RequiredFor, policy.ApproveForever) {
 		label = "forever: needs approval"
 	}
 	return append(Lengths(c), call.Option{Value: grammar.DurationText(grammar.Never), Label: label})

@@ -48,7 +48,7 @@ func (c Config) message(page record.Page, s record.AttackState, triage record.Tr
 	e.Summary = text.Sanitize(what+state+where, maxSummary)
 	e.Details = map[string]string{
 		"attack": page.Attack, "account": c.Account.Name, "status": describe.StatusName(attack), "hits": attack.Hits.String(), "where": where,
-		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_claim": "click Acknowledge on the card, or type: claim attack=" + page.Attack,
+		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_acknowledge": "click Acknowledge on the card, or type: ack attack=" + page.Attack,
 	}
 	if top, ok := call.TopSource(attack); ok {
 		e.Details["top_source"] = top.IP.String()

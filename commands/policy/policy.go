@@ -15,33 +15,33 @@ import (
 
 // What may be changed at all.
 const (
-	ChangesOff      = "off"
-	ChangesRehearse = "dry_run" // everything but the sending: what would be sent is shown
-	ChangesOn       = "on"
+	ChangesOff    = "off"
+	ChangesDryRun = "dry_run" // everything but the sending: what would be sent is shown
+	ChangesOn     = "on"
 )
 
 // What can need a second person.
 const (
-	SecondForever    = "forever"
-	SecondBroad      = "broad" // country, data center, proxy, wider than the widest prefix
-	SecondClose      = "block_path"
-	SecondAllow      = "allow"
-	SecondModeOff    = "mode_off"
-	SecondEverywhere = "rules_everywhere" // a rule for every host
-	SecondSource     = "source"           // a named source whose Deny says so
+	ApproveForever         = "forever"
+	ApproveBroad           = "broad" // country, data center, proxy, wider than the widest prefix
+	ApproveBlockPath       = "block_path"
+	ApproveAllow           = "allow"
+	ApproveModeOff         = "mode_off"
+	ApproveRulesEverywhere = "rules_everywhere" // a rule for every host
+	ApproveSource          = "source"           // a named source whose Deny says so
 )
 
 // Who may deny a named source.
 const (
-	DenyNever  = "never"
-	DenySecond = "approval"
+	DenyNever    = "never"
+	DenyApproval = "approval"
 )
 
 // Source is a named range of the owner's: a CDN, an office, health checks.
 type Source struct {
 	Name    string
 	Ranges  []netip.Prefix
-	Deny    string // DenyNever (also for ""), or DenySecond
+	Deny    string // DenyNever (also for ""), or DenyApproval
 	NoCards bool   // attacks that come from such sources alone get no card, incidents excepted
 	File    string // that some of the ranges were read from; "": none
 	ReadAt  time.Time
@@ -62,38 +62,38 @@ const (
 	DefaultMute        = time.Hour
 	DefaultLongest     = 30 * 24 * time.Hour
 	DefaultApprovalFor = 15 * time.Minute
-	DefaultAloneFor    = time.Hour
+	DefaultOverrideFor = time.Hour
 	DefaultWidestIPv4  = 24
 	DefaultWidestIPv6  = 48
 )
 
 // Policy is what the guards go by.
 type Policy struct {
-	Changes      string          // ChangesOff, ChangesRehearse (also for ""), ChangesOn
-	Sources      func() []Source // the named ones, as they are now; nil: none
-	WidestIPv4   int             // bits of the widest range that one person may put on a list; 0: DefaultWidestIPv4
-	WidestIPv6   int             // 0: DefaultWidestIPv6
-	Durations    Durations
-	Longest      time.Duration // of any measure; 0: DefaultLongest
-	Renew        time.Duration // how long a denial of single addresses lasts at most while one of them knocks; 0: it isn't prolonged
-	SecondPerson []string
-	Approvers    string        // the user or user group whom a request for a second person mentions; "": nobody
-	ApprovalFor  time.Duration // how long such a request waits; 0: DefaultApprovalFor
-	Alone        Alone
+	Changes         string          // ChangesOff, ChangesDryRun (also for ""), ChangesOn
+	Sources         func() []Source // the named ones, as they are now; nil: none
+	WidestIPv4      int             // bits of the widest range that one person may put on a list; 0: DefaultWidestIPv4
+	WidestIPv6      int             // 0: DefaultWidestIPv6
+	Durations       Durations
+	Longest         time.Duration // of any measure; 0: DefaultLongest
+	Renew           time.Duration // how long a denial of single addresses lasts at most while one of them knocks; 0: it isn't prolonged
+	RequiredFor     []string
+	Approvers       string        // the user or user group whom a request for a second person mentions; "": nobody
+	ApprovalTimeout time.Duration // how long such a request waits; 0: DefaultApprovalFor
+	Override        Override
 }
 
 // Alone is the way out for one person when no second one answers.
-type Alone struct {
+type Override struct {
 	After   time.Duration // how long a request must have waited; 0: there is no such way
-	Longest time.Duration // that what is done alone may last; 0: DefaultAloneFor
+	Longest time.Duration // that what is done alone may last; 0: DefaultOverrideFor
 	Tell    string        // the user or user group who is told; "": nobody is mentioned
 }
 
 // approvalFor is how long a request waits.
-func (p Policy) ApprovalWaits() time.Duration { return cmp.Or(p.ApprovalFor, DefaultApprovalFor) }
+func (p Policy) ApprovalWait() time.Duration { return cmp.Or(p.ApprovalTimeout, DefaultApprovalFor) }
 
 // longest is how long what is done alone may last.
-func (a Alone) AtMost() time.Duration { return cmp.Or(a.Longest, DefaultAloneFor) }
+func (a Override) AtMost() time.Duration { return cmp.Or(a.Longest, DefaultOverrideFor) }
 
 // patchFor is how long a patch lasts when the line does not say.
 func (p Policy) PatchFor() time.Duration { return cmp.Or(p.Durations.Patch, DefaultPatch) }
@@ -172,7 +172,7 @@ func (s Source) has(addr netip.Addr) bool {
 // never is the source in a target that is never denied, if there is one.
 func (p Policy) Never(t grammar.Target) (Source, bool) {
 	for _, s := range append(p.Named(), Builtin()...) {
-		if s.Deny != DenySecond && slices.ContainsFunc(s.Ranges, t.Overlaps) {
+		if s.Deny != DenyApproval && slices.ContainsFunc(s.Ranges, t.Overlaps) {
 			return s, true
 		}
 	}

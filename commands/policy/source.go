@@ -43,7 +43,7 @@ func ProtectedSource(p record.Protected) Source {
 }
 
 func HowDenied(deny string) string {
-	if deny == DenySecond {
+	if deny == DenyApproval {
 		return "denied only with approval"
 	}
 	return "never denied"

@@ -197,9 +197,9 @@ func entryText(e record.AuditEntry) text.Text {
 	}
 	if err == nil && e.Outcome == "done" {
 		switch line.Name {
-		case "claim":
+		case "ack":
 			return text.New(who, " is on it")
-		case "release":
+		case "unack":
 			return text.New(who, " releases it: unacknowledged")
 		case "handover":
 			return handoverText(e, who, first)

@@ -9,7 +9,7 @@ import (
 
 func allow() *call.Command {
 	return &call.Command{
-		Name: "allow", Role: record.Admin,
+		Name: "allow", Aliases: []string{"whitelist"}, Role: record.Admin,
 		Summary: "put sources on the allowlist: their requests pass, whatever they are",
 		Args:    form.ListArguments(change.Allowing), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Allowing.Plan,
 	}

@@ -44,7 +44,7 @@ func writeCards(c *call.Call) (call.Result, error) {
 		if all {
 			which = text.New("All that ", text.Code(storm.ID), " grouped has cards of its own")
 		}
-		return unwritten([]string{}, text.New(which, ". Nothing was changed")), nil
+		return unchanged([]string{}, text.New(which, ". Nothing was changed")), nil
 	}
 	of := len(wanted)
 	if !all {
@@ -70,7 +70,7 @@ func writeCard(c *call.Call) (call.Result, error) {
 	case !ok:
 		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is remembered. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
 	case attack.Own:
-		return unwritten([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
+		return unchanged([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
 	}
 	return wantCards(c, []record.GatheredAttack{attack}, 1, storm.ID)
 }
@@ -90,7 +90,7 @@ func wantCards(c *call.Call, wanted []record.GatheredAttack, of int, storm strin
 	if of > len(now) {
 		answer = text.New(answer, ": the worst of ", text.Number(of), ". ", text.Code(c.Line.String()), " again gives the next")
 	}
-	res := written(ids, answer)
+	res := saved(ids, answer)
 	res.Saves.OwnCards = ids
 	return res, nil
 }

@@ -24,7 +24,7 @@ func drill() *call.Command {
 		Args: []call.Arg{
 			{Name: "stop", Object: true, Help: "stop: call off the one that waits", Read: call.OneOf("stop")},
 			{Name: "for", Help: "how long to wait for an answer, an hour at most; 5m where it is left out", Read: call.ReadDuration},
-			{Name: "claim", Help: "answer the drill with that id, as the card's button does"},
+			{Name: "ack", Help: "answer the drill with that id, as the card's button does"},
 		},
 		Write: writeDrill,
 	}
@@ -36,14 +36,14 @@ func writeDrill(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.Away(err)
 	}
 	switch {
-	case c.Line.Keys["claim"] != "":
+	case c.Line.Keys["ack"] != "":
 		return answerDrill(c, last)
 	case len(c.Line.Words) > 0:
 		return stopDrill(c, last)
 	}
 	id := "d" + record.ShortHash(c.Account.Name, c.ID)
 	if last.ID == id {
-		return unwritten(last, text.New("That drill was begun already: ", text.Code(id), ". Nothing more was begun")), nil
+		return unchanged(last, text.New("That drill was begun already: ", text.Code(id), ". Nothing more was begun")), nil
 	}
 	if last.Waits() {
 		return call.Result{}, refusal.Nothing(text.New("A drill of ", text.Sanitize(last.By.Name, text.MaxField), " waits already, until ", last.Until, ". ", text.Code("drill stop"), " calls it off. Nothing was begun"))
@@ -75,10 +75,10 @@ func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
 
 func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	switch {
-	case !record.MatchID(d.ID, c.Line.Keys["claim"]):
+	case !record.MatchID(d.ID, c.Line.Keys["ack"]):
 		return call.Result{}, refusal.Nothing(text.New("That drill is over. Nothing was changed"))
 	case d.Claim != nil && d.Claim.By.ID == c.Actor.ID:
-		return unwritten(d, text.New("You have answered this drill already. Nothing was changed")), nil
+		return unchanged(d, text.New("You have answered this drill already. Nothing was changed")), nil
 	case d.Claim != nil:
 		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Claim.By.Name, text.MaxField)), " was faster: the drill is answered"))
 	case !d.Waits():
@@ -103,7 +103,7 @@ func stopDrill(c *call.Call, d record.Drill) (call.Result, error) {
 }
 
 func keepDrill(c *call.Call, d record.Drill, answer text.Text) (call.Result, error) {
-	res := written(d, answer)
+	res := saved(d, answer)
 	res.Saves.Drill = &d
 	return res, nil
 }

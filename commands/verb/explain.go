@@ -22,7 +22,7 @@ func explain() *call.Command {
 	return &call.Command{
 		Name: "explain", Role: record.Viewer,
 		Summary: "where an attack goes and why: its route, its card, its mute",
-		Args:    []call.Arg{argCase},
+		Args:    []call.Arg{argAttack},
 		Needs:   []call.Fact{call.FactStorms, call.FactMutes},
 		Read:    readExplain,
 	}

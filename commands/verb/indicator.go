@@ -24,7 +24,7 @@ const maxRegex = 500
 
 func indicator() *call.Command {
 	return &call.Command{
-		Name: "indicator", Role: record.Responder,
+		Name: "indicator", Aliases: []string{"block-header"}, Role: record.Responder,
 		Summary: "take every request for an attack whose header matches a regular expression",
 		Args: []call.Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
@@ -91,7 +91,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	case keys["host"] == "" && keys["path"] != "":
 		return nil, c.Cmd.Misuse(text.New(text.Code("path="), " needs ", text.Code("host=")))
 	case keys["host"] == "":
-		approval.NeedsSecond(c, policy.SecondEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
+		approval.NeedsSecond(c, policy.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
 	}
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
 	if err != nil {

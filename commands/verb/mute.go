@@ -68,7 +68,7 @@ func writeMute(c *call.Call) (call.Result, error) {
 	}
 	i := slices.IndexFunc(all, func(have record.Mute) bool { return have.ID == m.ID })
 	if i >= 0 && !all[i].Until.Before(m.Until) {
-		return unwritten(all[i], text.New("Muted already: ", describe.MuteLine(all[i]), ". Nothing was changed")), nil
+		return unchanged(all[i], text.New("Muted already: ", describe.MuteLine(all[i]), ". Nothing was changed")), nil
 	}
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
@@ -98,7 +98,7 @@ func keepMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.
 	if one.Attack == "" {
 		cards = cardsOf(c, func(a apiclient.Attack) bool { return !a.Incident() && describe.MuteCovers(one, a) })
 	}
-	res := written(one, answer...)
+	res := saved(one, answer...)
 	res.Saves.Mutes = &call.MutesSave{All: all, Stale: cards}
 	return res
 }
@@ -115,7 +115,7 @@ func muteEnd(c *call.Call) (time.Time, error) {
 func muteTyped(c *call.Call) (record.Mute, error) {
 	keys := c.Line.Keys
 	if c.Implied && (keys["source"] != "" || keys["type"] != "") {
-		forgetAttack(c)
+		dropAttack(c)
 		keys = c.Line.Keys
 	}
 	m := record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
@@ -149,7 +149,7 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 }
 
 // forgetAttack makes a line about something else than the attack in whose thread it was typed.
-func forgetAttack(c *call.Call) {
+func dropAttack(c *call.Call) {
 	c.Line, c.Attack = c.Line.With("attack", ""), nil
 }
 
@@ -170,7 +170,7 @@ func writeUnmute(c *call.Call) (call.Result, error) {
 	var found []int
 	if len(c.Line.Words) > 0 {
 		if c.Implied {
-			forgetAttack(c)
+			dropAttack(c)
 		}
 		for i, m := range all {
 			if record.MatchID(m.ID, c.Line.Words[0]) {

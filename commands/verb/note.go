@@ -17,14 +17,14 @@ func note() *call.Command {
 	return &call.Command{
 		Name: "note", Role: record.Responder,
 		Summary: "write down what others should know about an attack",
-		Args:    []call.Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: call.FieldLines}, argCase},
+		Args:    []call.Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: call.FieldLines}, argAttack},
 		Example: `note "type=xss was our own test"`,
 		Write:   writeNote,
 	}
 }
 
 func writeNote(c *call.Call) (call.Result, error) {
-	k, err := opened(c)
+	k, err := triageOf(c)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -33,7 +33,7 @@ func writeNote(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	i := slices.IndexFunc(k.Notes, func(n record.Note) bool { return n.ID == id })
-	return keep(c, k, "", describe.NoteLine(k.Notes[i]))
+	return saveTriage(c, k, "", describe.NoteLine(k.Notes[i]))
 }
 
 // noteAgain is for how long the same words of the same person are the same note: typed twice because the answer was slow, or come over two ways.

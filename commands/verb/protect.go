@@ -25,7 +25,7 @@ func protect() *call.Command {
 		Args: []call.Arg{
 			{Name: "target", Object: true, Many: true, Required: true, Read: readRange, Help: "an address, or a range as 203.0.113.0/24"},
 			{Name: "name", Help: "what it is, for people"},
-			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf(policy.DenyNever, policy.DenySecond)},
+			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf(policy.DenyNever, policy.DenyApproval)},
 			form.ArgAttack, form.ArgReason,
 		},
 		Write: writeProtect,
@@ -62,7 +62,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil
 	}
-	return keepProtected(c, written(all, lines...), all, targets...), nil
+	return keepProtected(c, saved(all, lines...), all, targets...), nil
 }
 
 // keepProtected writes down what is protected, and has the cards of what comes from where that changed offer what may be done now.
@@ -119,6 +119,6 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.Nothing(words)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Scene.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
-	res := written(found[0], text.New("No longer protected: ", describe.ProtectedLine(found[0])))
+	res := saved(found[0], text.New("No longer protected: ", describe.ProtectedLine(found[0])))
 	return keepProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

@@ -16,7 +16,7 @@ func reportCommand() *call.Command {
 	return &call.Command{
 		Name: "report", Role: record.Viewer, Past: true,
 		Summary: "what happened in an attack and what was done, to be copied as Markdown",
-		Args:    []call.Arg{argCase, call.ArgPage},
+		Args:    []call.Arg{argAttack, call.ArgPage},
 		Read:    readReport,
 	}
 }

@@ -41,8 +41,8 @@ func readSources(c *call.Call) (call.Result, error) {
 		}
 		lines = append(lines, line)
 		deny := policy.DenyNever
-		if s.Deny == policy.DenySecond {
-			deny = policy.DenySecond
+		if s.Deny == policy.DenyApproval {
+			deny = policy.DenyApproval
 		}
 		data = append(data, namedSource{s.Name, s.Ranges, deny, !s.NoCards, by, s.File, s.Broken, p})
 	}

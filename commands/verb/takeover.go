@@ -51,15 +51,15 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 		}
 	}
 	if len(t.ids) == 0 && len(burning) == 0 {
-		return unwritten(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
+		return unchanged(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
 	}
 	if len(t.ids) == 0 {
-		return unwritten(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", text.Count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
+		return unchanged(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", text.Count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
 	}
 	if len(t.from) > 0 || to.ID != c.Actor.ID {
 		saves.TakenOver = &call.TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since}
 	}
-	res := written(t.ids, t.answer(c.Account.Name))
+	res := saved(t.ids, t.answer(c.Account.Name))
 	res.Saves = saves
 	return res, nil
 }

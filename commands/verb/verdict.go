@@ -12,17 +12,17 @@ func verdict() *call.Command {
 		Name: "verdict", Role: record.Responder,
 		Summary: "say what an attack was found to be",
 		Args: []call.Arg{
-			{Name: "verdict", Object: true, Required: true, Help: "real, false_alarm or test", Read: call.OneOf("real", "false_alarm", "test"), Options: form.OptionsOf("real", "false_alarm", "test")}, argCase,
+			{Name: "verdict", Object: true, Required: true, Help: "real, false_positive or test", Read: call.OneOf("real", "false_positive", "test"), Options: form.OptionsOf("real", "false_positive", "test")}, argAttack,
 		},
 		Write: writeVerdict,
 	}
 }
 
 func writeVerdict(c *call.Call) (call.Result, error) {
-	k, err := opened(c)
+	t, err := triageOf(c)
 	if err != nil {
 		return call.Result{}, err
 	}
-	k.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return keep(c, k, "", describe.VerdictLine(*k.Verdict))
+	t.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
+	return saveTriage(c, t, "", describe.VerdictLine(*t.Verdict))
 }

@@ -16,7 +16,7 @@ func vulns() *call.Command {
 	return &call.Command{
 		Name: "vulns", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "the security issues that are open, the most severe first",
-		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false alarms too", Read: call.OneOf("all")}, call.ArgPage},
+		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too", Read: call.OneOf("all")}, call.ArgPage},
 		Example: "vulns all",
 		Read:    readVulns,
 	}
@@ -59,7 +59,7 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 }
 
 func vulnLine(v apiclient.Vulnerability) text.Text {
-	status := map[string]string{"": "state unknown", "falsepositive": "false alarm"}[v.Status]
+	status := map[string]string{"": "state unknown", "falsepositive": "false positive"}[v.Status]
 	line := text.New(text.Code(text.Sanitize(v.ID, text.MaxField)), " ", text.Bold(describe.Severity(v.Threat)), " ", cmp.Or(text.Sanitize(v.Title, text.MaxPath), describe.TypeName(text.Sanitize(v.Type, text.MaxField))),
 		", ", cmp.Or(status, text.Sanitize(v.Status, text.MaxField)))
 	if v.Incidents.Known {

@@ -256,7 +256,7 @@ func (v *verdict) checkRequests(e *evidence, q request) {
 	switch verb {
 	case "undo":
 		ok = e.gone(q.Account, object)
-	case "claim", "mode":
+	case "ack", "mode":
 		ok = slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
 			return a.Account == q.Account && a.Actor.ID == q.User && strings.HasPrefix(a.Line, verb+" ") && (verb == "mode" || a.Attack == q.key("attack"))
 		})

@@ -184,7 +184,7 @@ func (r *round) clickCard(user string, dice *rand.Rand) {
 // typeForCard types what a card's button would do as well.
 func (r *round) typeForCard(user string, dice *rand.Rand) {
 	card, a, ok := r.someCard(dice)
-	verb := []string{"patch", "claim"}[dice.IntN(2)]
+	verb := []string{"patch", "ack"}[dice.IntN(2)]
 	if ok {
 		r.typed(user, a, verb+" attack="+card.Metadata.Payload.Attack)
 	}

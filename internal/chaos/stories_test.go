@@ -52,7 +52,7 @@ func stories() []story {
 		{name: "patch", eve: card, act: func(p *play) { p.types("patch attack=" + p.attack) }, wrong: stands(0, 1)},
 		{name: "contain", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1)},
 		{name: "contain, by another one than watches", eve: card, act: func(p *play) { p.click("contain ") }, wrong: stands(1, 1), apart: true},
-		{name: "claim", eve: card, act: func(p *play) { p.types("claim attack=" + p.attack) }, wrong: stands(0, 0)},
+		{name: "ack", eve: card, act: func(p *play) { p.types("ack attack=" + p.attack) }, wrong: stands(0, 0)},
 		{name: "an approval", eve: asked(card), act: func(p *play) { p.typesAs("rob", "U0ROB0002", "approve "+p.waits()) }, wrong: approved},
 		{name: "undo of a denial", eve: undone("deny "), act: undo, wrong: stands(0, 0)},
 		{name: "undo of a patch", eve: undone("patch"), act: undo, wrong: stands(0, 0)},

@@ -63,7 +63,7 @@ func (c *Config) checkSources() {
 	for i, s := range c.Sources {
 		key := Element("sources", i)
 		c.origins.uniqueName(key, s.Name, seen)
-		c.origins.oneOf(key+".deny", s.Deny, policy.DenyNever, policy.DenySecond)
+		c.origins.oneOf(key+".deny", s.Deny, policy.DenyNever, policy.DenyApproval)
 		if len(s.Ranges) == 0 && !c.origins.isSet(key+".file") { // what is wrong with a file is reported already
 			c.origins.report(key, "names no address; write ranges or file")
 		}

@@ -16,7 +16,7 @@ const longestOverride = time.Hour
 
 func (c *Config) checkPolicy() {
 	o, p := c.origins, &c.Policy
-	o.oneOf("policy.changes", p.Changes, policy.ChangesOff, policy.ChangesRehearse, policy.ChangesOn)
+	o.oneOf("policy.changes", p.Changes, policy.ChangesOff, policy.ChangesDryRun, policy.ChangesOn)
 	if p.Changes == policy.ChangesOn && !o.isSet("sources") {
 		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)

@@ -21,7 +21,7 @@ func defaults() *Config {
 		Redis:  Redis{URL: "redis://127.0.0.1:6379/0"},
 		Listen: "127.0.0.1:8080",
 		Policy: Policy{
-			Changes:         policy.ChangesRehearse,
+			Changes:         policy.ChangesDryRun,
 			Viewers:         []string{"*"},
 			WidestPrefix:    WidestPrefix{IPv4: policy.DefaultWidestIPv4, IPv6: policy.DefaultWidestIPv6},
 			LongestDuration: policy.DefaultLongest,
@@ -33,7 +33,7 @@ func defaults() *Config {
 			Approval: Approval{
 				RequiredFor: needsApproval(),
 				Timeout:     policy.DefaultApprovalFor,
-				Override:    Override{After: 5 * time.Minute, Longest: policy.DefaultAloneFor},
+				Override:    Override{After: 5 * time.Minute, Longest: policy.DefaultOverrideFor},
 			},
 		},
 		Audit: Audit{Keep: 400 * 24 * time.Hour},
@@ -43,8 +43,8 @@ func defaults() *Config {
 // needsApproval are all words of policy.approval.required_for.
 func needsApproval() []string {
 	return []string{
-		policy.SecondForever, policy.SecondBroad, policy.SecondClose, policy.SecondAllow, policy.SecondModeOff,
-		policy.SecondEverywhere, policy.SecondSource,
+		policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff,
+		policy.ApproveRulesEverywhere, policy.ApproveSource,
 	}
 }
 

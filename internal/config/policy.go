@@ -11,9 +11,9 @@ import (
 func (p Policy) Guards() policy.Policy {
 	return policy.Policy{
 		Changes: p.Changes, WidestIPv4: p.WidestPrefix.IPv4, WidestIPv6: p.WidestPrefix.IPv6, Longest: p.LongestDuration, Renew: p.RenewWhileActive,
-		Durations:    policy.Durations(p.Durations),
-		SecondPerson: p.Approval.RequiredFor, Approvers: p.Approval.Approvers, ApprovalFor: p.Approval.Timeout,
-		Alone: policy.Alone{After: p.Approval.Override.After, Longest: p.Approval.Override.Longest, Tell: p.Approval.Override.Notify},
+		Durations:   policy.Durations(p.Durations),
+		RequiredFor: p.Approval.RequiredFor, Approvers: p.Approval.Approvers, ApprovalTimeout: p.Approval.Timeout,
+		Override: policy.Override{After: p.Approval.Override.After, Longest: p.Approval.Override.Longest, Tell: p.Approval.Override.Notify},
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 
 // Begins reports whether a line begins drills. Other drill lines answer one or cancel it.
 func Begins(l record.Line) bool {
-	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["claim"] == ""
+	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["ack"] == ""
 }
 
 // Lines are the lines that begin a drill in each of the accounts, or in the one that the line names.

@@ -34,7 +34,7 @@ type ApprovalRequest struct {
 
 // Second is one thing for which a policy wants a second person.
 type ApprovalReason struct {
-	What string `json:"what"` // SecondForever and the like
+	What string `json:"what"` // ApproveForever and the like
 	Why  string `json:"why"`  // for people
 }
 
@@ -43,12 +43,12 @@ type RequestState string
 
 // The states of a request. One whose time is over can still say that it waits: Waits tells.
 const (
-	RequestWaiting  RequestState = "waiting"
-	RequestApproved RequestState = "approved"
-	RequestRejected RequestState = "rejected"
-	RequestClosed   RequestState = "closed"  // what it was based on no longer held, or it could not be carried out in time
-	RequestExpired  RequestState = "expired" // nobody answered
-	RequestAlone    RequestState = "alone"   // nobody answered, and the asker did it alone
+	RequestWaiting    RequestState = "waiting"
+	RequestApproved   RequestState = "approved"
+	RequestRejected   RequestState = "rejected"
+	RequestClosed     RequestState = "closed"     // what it was based on no longer held, or it could not be carried out in time
+	RequestExpired    RequestState = "expired"    // nobody answered
+	RequestOverridden RequestState = "overridden" // no answer came, and the asker overrode the approval
 )
 
 // Waits reports whether a second person can still decide.
@@ -58,7 +58,7 @@ func (r ApprovalRequest) Waits(now time.Time) bool {
 
 // InHand reports whether it was decided to do it and nobody has written down yet what came of that.
 func (r ApprovalRequest) InHand() bool {
-	return (r.State == RequestApproved || r.State == RequestAlone) && r.Outcome == ""
+	return (r.State == RequestApproved || r.State == RequestOverridden) && r.Outcome == ""
 }
 
 // Premise is what the asker of a request saw: what would be sent, what stood there, and what was warned of. A second person approves that, and

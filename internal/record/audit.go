@@ -18,7 +18,7 @@ type AuditEntry struct {
 	Account string    `json:"account"`
 	Actor   Actor     `json:"actor"`
 	Line    string    `json:"line"`
-	// done, half, failed, unknown, refused, nothing, rehearsed, asked; of a request for a second person waiting, approved, alone, rejected, closed, expired
+	// done, half, failed, unknown, refused, nothing, dry_run, asked; of an approval request waiting, approved, overridden, rejected, closed, expired
 	Outcome  string   `json:"outcome"`
 	Change   string   `json:"change,omitempty"`
 	Request  string   `json:"request,omitempty"`

@@ -10,7 +10,7 @@ type Protected struct {
 	ID     string       `json:"id"` // of the range: the same again has the same
 	Range  netip.Prefix `json:"range"`
 	Name   string       `json:"name,omitempty"` // for people
-	Deny   string       `json:"deny"`           // DenyNever or DenySecond
+	Deny   string       `json:"deny"`           // DenyNever or DenyApproval
 	Reason string       `json:"reason,omitempty"`
 	By     Actor        `json:"by"`
 	At     time.Time    `json:"at"`

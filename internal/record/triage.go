@@ -26,7 +26,7 @@ type Owner struct {
 
 // Verdict is what a person found an attack to be.
 type Verdict struct {
-	Is string    `json:"is"` // real, false_alarm or test
+	Is string    `json:"is"` // real, false_positive or test
 	By Actor     `json:"by"`
 	At time.Time `json:"at"`
 }

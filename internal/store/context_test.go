@@ -27,7 +27,7 @@ func TestASceneIsShared(t *testing.T) {
 		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "acme"))
 		protected := []record.Protected{
 			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
-			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenySecond},
+			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
 		}
 		l := lock(t, s)
 		defer l.Unlock()

@@ -75,7 +75,7 @@ func TestClickFindsItsButton(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	ts := w.card(t)
-	for button, value := range map[string]string{"I'm on it": "claim", "claim": "claim", "deny 203.0.113.7 for=4h": "deny 203.0.113.7 for=4h", "I'm": "claim"} {
+	for button, value := range map[string]string{"I'm on it": "ack", "ack": "ack", "deny 203.0.113.7 for=4h": "deny 203.0.113.7 for=4h", "I'm": "ack"} {
 		_, err := w.Click(t.Context(), workspace.Click{User: "ann", Channel: "#waf", TS: ts, Button: button})
 		require.NoError(t, err)
 		got := w.bot.got()
@@ -95,7 +95,7 @@ func TestClickFindsItsButton(t *testing.T) {
 		{User: "ann", Channel: "#waf", TS: ts, Button: "more"}, // two options have that action id
 		{User: "ann", Channel: "#waf", TS: "1.000001", Button: "Deny"},
 		{User: "nobody", Channel: "#waf", TS: ts, Button: "Deny"},
-		{User: "ann", Channel: "#waf", TS: ts, Button: "claim", Cancel: true}, // it has no dialog
+		{User: "ann", Channel: "#waf", TS: ts, Button: "ack", Cancel: true}, // it has no dialog
 	} {
 		_, err := w.Click(t.Context(), c)
 		require.Error(t, err, "%+v", c)

@@ -199,7 +199,7 @@ func card() slack.MsgOption {
 		slack.NewHeaderBlock(plain("INCIDENT")),
 		slack.NewSectionBlock(mrkdwn("a &lt;b&gt; <https://example.com|runbook> <@U1ANN>"), nil, nil),
 		slack.NewActionBlock("acts", deny,
-			slack.NewButtonBlockElement("claim", "claim", plain("I'm on it")),
+			slack.NewButtonBlockElement("ack", "ack", plain("I'm on it")),
 			slack.NewOverflowBlockElement("more",
 				slack.NewOptionBlockObject("mute", plain("Mute"), nil), slack.NewOptionBlockObject("report", plain("Report"), nil))),
 	)

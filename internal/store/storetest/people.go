@@ -52,7 +52,7 @@ func testScene(t *testing.T, s Store) {
 	require.Equal(t, record.AccountContext{}, scene(Account))
 	protected := []record.Protected{
 		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: ann(), At: at},
-		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenySecond},
+		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
 	}
 	counted := map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	s.Polled(t, Polled{At: at, Sources: counted})

@@ -15,9 +15,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func closePath() *call.Command {
+func blockPath() *call.Command {
 	return &call.Command{
-		Name: "close", Role: record.Admin,
+		Name: "block-path", Aliases: []string{"close"}, Role: record.Admin,
 		Summary: "block every request to one path, clean ones too",
 		Args: []call.Arg{
 			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is closed"},
@@ -26,17 +26,17 @@ func closePath() *call.Command {
 			{Name: "app", Help: "one application by id or name; left out: all that have this path", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
 			form.ArgAttack, form.ArgReason,
 		},
-		Example: "close POST shop.example.com/login for=30m",
-		Plan:    planClose,
+		Example: "block-path POST shop.example.com/login for=30m",
+		Plan:    planBlockPath,
 	}
 }
 
-func planClose(c *call.Call) ([]call.Plan, error) {
+func planBlockPath(c *call.Call) ([]call.Plan, error) {
 	spec, err := change.CloseOfLine(c)
 	if err != nil {
 		return nil, err
 	}
-	approval.NeedsSecond(c, policy.SecondClose, text.New("closing a path blocks everybody there"))
+	approval.NeedsSecond(c, policy.ApproveBlockPath, text.New("closing a path blocks everybody there"))
 	length, err := change.Length(c, c.Line.Keys["for"], 0)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func planClose(c *call.Call) ([]call.Plan, error) {
 		return nil, refusal.Guarded(text.New("that can't be closed: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
 	}
 	where := describe.Where(apiclient.Attack{Method: spec.Scope.Method, Domain: spec.Scope.Host, Path: spec.Scope.Path})
-	line := record.Line{Name: "close", Words: []string{spec.Scope.Method, spec.Scope.Host + spec.Scope.Path}}
+	line := record.Line{Name: "block-path", Words: []string{spec.Scope.Method, spec.Scope.Host + spec.Scope.Path}}
 	on := ""
 	if spec.Scope.App.Known {
 		line = line.With("app", fmt.Sprint(spec.Scope.App.N))

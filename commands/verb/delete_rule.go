@@ -15,16 +15,16 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func unrule() *call.Command {
+func deleteRule() *call.Command {
 	return &call.Command{
-		Name: "unrule", Role: record.Admin,
+		Name: "delete-rule", Aliases: []string{"unrule"}, Role: record.Admin,
 		Summary: "delete a rule",
 		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: readNumber}, form.ArgAttack, form.ArgReason},
-		Plan:    planUnrule,
+		Plan:    planDeleteRule,
 	}
 }
 
-func planUnrule(c *call.Call) ([]call.Plan, error) {
+func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	rules, err := c.Given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func planUnrule(c *call.Call) ([]call.Plan, error) {
 	}
 	made, ours := change.Makers(c)[rule.ID]
 	p := call.Plan{
-		Line: change.About(c, record.Line{Name: "unrule", Words: []string{typed}}),
+		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
 		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.RuleText(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {

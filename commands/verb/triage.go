@@ -9,10 +9,10 @@ import (
 )
 
 // argCase is the attack of a command that is about one and no other.
-var argCase = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
+var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
 
 // opened is the case of the call's attack.
-func opened(c *call.Call) (record.Triage, error) {
+func triageOf(c *call.Call) (record.Triage, error) {
 	k, err := c.Facts(c.Account.Name).Triage(c.Attack.ID)
 	if err != nil {
 		return record.Triage{}, refusal.Away(err)
@@ -21,18 +21,18 @@ func opened(c *call.Call) (record.Triage, error) {
 }
 
 // keep writes the case of the call's attack down, and gives the answer for it.
-func keep(c *call.Call, k record.Triage, handedTo string, answer text.Text) (call.Result, error) {
-	res := written(k, answer)
+func saveTriage(c *call.Call, k record.Triage, handedTo string, answer text.Text) (call.Result, error) {
+	res := saved(k, answer)
 	res.Saves.Triage = []call.TriageSave{{ID: c.Attack.ID, Attack: c.Attack.Attack, Triage: k, HandedTo: handedTo}}
 	return res, nil
 }
 
 // written is the answer to a request that was written down.
-func written(data any, lines ...text.Text) call.Result {
+func saved(data any, lines ...text.Text) call.Result {
 	return call.Result{Outcome: "done", Lines: lines, Data: data}
 }
 
 // unwritten is the answer to a request for what holds already.
-func unwritten(data any, line text.Text) call.Result {
+func unchanged(data any, line text.Text) call.Result {
 	return call.Result{Outcome: "nothing", Lines: []text.Text{line}, Data: data}
 }

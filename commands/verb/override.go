@@ -13,17 +13,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func alone() *call.Command {
+func override() *call.Command {
 	return &call.Command{
-		Name: "alone", Role: record.Responder,
+		Name: "override", Aliases: []string{"alone", "break-glass"}, Role: record.Responder,
 		Summary: "no answer: override, for a short time, what you asked approval for; the leads are told",
 		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
-		Form:    aloneForm,
-		Decide:  doAlone,
+		Form:    overrideForm,
+		Decide:  decideOverride,
 	}
 }
 
-func doAlone(c *call.Call) (call.Decision, error) {
+func decideOverride(c *call.Call) (call.Decision, error) {
 	if err := approval.ChangesOn(c); err != nil {
 		return call.Decision{}, err
 	}
@@ -32,9 +32,9 @@ func doAlone(c *call.Call) (call.Decision, error) {
 		return call.Decision{}, err
 	}
 	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
-	line := approval.LineShortened(q.Line, c.Policy.Alone.AtMost()).With("reason", reason)
-	if approval.Mine(c, q, record.RequestAlone) && c.Actor.ID == q.Asker.ID && !c.Ask {
-		return call.Decision{Request: q, As: record.RequestAlone, Line: line, Begun: true}, nil
+	line := approval.LineShortened(q.Line, c.Policy.Override.AtMost()).With("reason", reason)
+	if approval.Mine(c, q, record.RequestOverridden) && c.Actor.ID == q.Asker.ID && !c.Ask {
+		return call.Decision{Request: q, As: record.RequestOverridden, Line: line, Begun: true}, nil
 	}
 	if err := approval.MayAlone(c, q); err != nil {
 		return call.Decision{}, err
@@ -42,11 +42,11 @@ func doAlone(c *call.Call) (call.Decision, error) {
 	if utf8.RuneCountInString(reason) < approval.MinAlone {
 		return call.Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinAlone, " characters: it is told and kept. Nothing was done")), "reason", "")
 	}
-	return call.Decision{Request: q, As: record.RequestAlone, Why: reason, Line: line}, nil
+	return call.Decision{Request: q, As: record.RequestOverridden, Why: reason, Line: line}, nil
 }
 
-// aloneForm says what would be done, and for how long.
-func aloneForm(c *call.Call, f *call.Form) {
+// overrideForm says what would be done, and for how long.
+func overrideForm(c *call.Call, f *call.Form) {
 	f.Title, f.Submit = "Override", "Override"
 	f.Relabel("reason", "Why it can't wait", "at least 10 characters: it is told and kept")
 	if c.Account == nil || len(c.Line.Words) == 0 {
@@ -58,7 +58,7 @@ func aloneForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, describe.RequestLine(q, c.Now), text.New("Without approval it holds for ", text.HumanDuration(c.Policy.Alone.AtMost()), " at most. It is recorded as done alone, and the channel is told"))
+	f.Intro = append(f.Intro, describe.RequestLine(q, c.Now), text.New("Without approval it holds for ", text.HumanDuration(c.Policy.Override.AtMost()), " at most. It is recorded as an override, and the channel is told"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayAlone(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}

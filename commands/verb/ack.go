@@ -12,26 +12,26 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func claim() *call.Command {
+func ack() *call.Command {
 	return &call.Command{
-		Name: "claim", Aliases: []string{"ack"}, Role: record.Responder,
+		Name: "ack", Aliases: []string{"claim"}, Role: record.Responder,
 		Summary: "say that you are on an attack",
-		Args:    []call.Arg{argCase},
-		Write:   writeClaim,
+		Args:    []call.Arg{argAttack},
+		Write:   writeAck,
 	}
 }
 
-func writeClaim(c *call.Call) (call.Result, error) {
-	k, err := opened(c)
+func writeAck(c *call.Call) (call.Result, error) {
+	k, err := triageOf(c)
 	if err != nil {
 		return call.Result{}, err
 	}
 	switch {
 	case k.Owner == nil:
 		k.Owner = owner(c, c.Actor)
-		return keep(c, k, "", describe.OwnerLine(k.Owner))
+		return saveTriage(c, k, "", describe.OwnerLine(k.Owner))
 	case k.Owner.ID == c.Actor.ID:
-		return unwritten(k, text.New(describe.OwnerLine(k.Owner), " already. Nothing was changed")), nil
+		return unchanged(k, text.New(describe.OwnerLine(k.Owner), " already. Nothing was changed")), nil
 	}
 	return call.Result{}, refusal.Nothing(text.New(describe.OwnerLine(k.Owner), ". Nothing was changed. ", takeOver(c)))
 }
@@ -47,34 +47,34 @@ func takeOver(c *call.Call) text.Text {
 	return text.New("To take it over: ", text.Code(line.String()))
 }
 
-func release() *call.Command {
+func unack() *call.Command {
 	return &call.Command{
-		Name: "release", Role: record.Responder,
+		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
 		Summary: "say that you are no longer on an attack; an admin may say it of others",
-		Args:    []call.Arg{argCase},
-		Write:   writeRelease,
+		Args:    []call.Arg{argAttack},
+		Write:   writeUnack,
 	}
 }
 
-func writeRelease(c *call.Call) (call.Result, error) {
-	k, err := opened(c)
+func writeUnack(c *call.Call) (call.Result, error) {
+	k, err := triageOf(c)
 	if err != nil {
 		return call.Result{}, err
 	}
 	switch {
 	case k.Owner == nil:
-		return unwritten(k, text.New("Unacknowledged. Nothing was changed")), nil
+		return unchanged(k, text.New("Unacknowledged. Nothing was changed")), nil
 	case k.Owner.ID != c.Actor.ID && c.Role < record.Admin:
 		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.OwnerLine(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can release it. Nothing was changed. ", takeOver(c))}
 	}
 	was := k.Owner
 	k.Owner, k.Released = nil, c.Now
-	return keep(c, k, "", text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
+	return saveTriage(c, k, "", text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
 }
 
 func handover() *call.Command {
 	return &call.Command{
-		Name: "handover", Role: record.Responder,
+		Name: "handover", Aliases: []string{"assign"}, Role: record.Responder,
 		Summary: "put somebody else on an attack, or yourself; with --all on everything that goes on",
 		Args: []call.Arg{
 			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: call.FieldLines},
@@ -93,7 +93,7 @@ func writeHandover(c *call.Call) (call.Result, error) {
 		if c.Attack != nil && !c.Implied {
 			return call.Result{}, c.Cmd.Misuse(text.New("name an attack or write ", text.Code("--all"), ", not both"))
 		}
-		forgetAttack(c)
+		dropAttack(c)
 		return writeTakeOver(c)
 	case c.Attack == nil:
 		return call.Result{}, c.Cmd.Misuse(text.New(text.Code("attack="), " is missing: the attack's id, as on its card; or write ", text.Code("--all")))
@@ -102,13 +102,13 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	k, err := opened(c)
+	k, err := triageOf(c)
 	if err != nil {
 		return call.Result{}, err
 	}
 	before := k.Owner
 	if before != nil && before.ID == to.ID && len(c.Line.Words) == 0 {
-		return unwritten(k, text.New(describe.OwnerLine(before), " already. Nothing was changed")), nil
+		return unchanged(k, text.New(describe.OwnerLine(before), " already. Nothing was changed")), nil
 	}
 	k.Owner = owner(c, to)
 	if before != nil && before.ID == to.ID {
@@ -125,7 +125,7 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	if to.ID == c.Actor.ID {
 		how = text.New(", taken over")
 	}
-	return keep(c, k, to.ID, text.New(describe.OwnerLine(k.Owner), how, ". It is told where the attack's card is"))
+	return saveTriage(c, k, to.ID, text.New(describe.OwnerLine(k.Owner), how, ". It is told where the attack's card is"))
 }
 
 // assignee is whom a line hands an attack over to: a full member who may act.
