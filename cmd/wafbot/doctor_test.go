@@ -12,7 +12,7 @@ import (
 
 func TestDoctorAtTheTerminal(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "")
+	d := newLineWorld(t, "")
 	got := typed(t, d.environ, "doctor")
 	require.Equal(t, exitDone, got.code, "%+v", got)
 	require.Empty(t, got.err)
@@ -36,7 +36,7 @@ func TestDoctorThatIsStoppedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, told strings.Builder
-	code := run(ctx, terminal{environ: newDesk(t, "").environ, args: []string{"doctor"}, out: &out, err: &told})
+	code := run(ctx, terminal{environ: newLineWorld(t, "").environ, args: []string{"doctor"}, out: &out, err: &told})
 	require.Equal(t, exitFailed, code)
 	require.Empty(t, out.String(), "half the findings would look like all")
 	require.Contains(t, told.String(), "stopped before everything was checked")

@@ -124,7 +124,7 @@ func TestEveryLine(t *testing.T) {
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}
-	tell(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
+	playOver(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
 		l := &liner{world: w}
 		slack := []person{{"eve", record.NoRole}, {"vic", record.Viewer}, {"rob", record.Responder}, {"ann", record.Admin}}
 		ways := []way{
@@ -368,7 +368,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}
-	tell(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
+	playOver(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
 		l, ann := &liner{world: w}, person{"ann", record.Admin}
 		ways := map[string]func(line string) string{
 			"slash": func(line string) string { answer, _ := l.inSlack(ann, func() { w.types("ann", line) }); return answer },

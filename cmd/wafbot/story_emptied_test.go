@@ -123,7 +123,7 @@ func TestRedisEmptied(t *testing.T) {
 	})
 }
 
-func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
+func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
@@ -151,7 +151,7 @@ func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
 }
 
 // What nobody was told of before Redis was emptied stands on the service's lists, with its change's name.
-func TestAMeasureThatNoMessageToldOf(t *testing.T) {
+func TestAMitigationThatNoMessageHolds(t *testing.T) {
 	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		card := w.card("/login")
@@ -236,7 +236,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 	})
 }
 
-func TestALineAtTheTerminalReadsBackFirst(t *testing.T) {
+func TestALineAtTheTerminalRebuildsFirst(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")

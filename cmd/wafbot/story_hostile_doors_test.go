@@ -128,7 +128,7 @@ func requireHarmlessStrings(t *testing.T, doc any) {
 func TestHostileTextInUsageErrors(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
-	environ := newDesk(t, "").environ
+	environ := newLineWorld(t, "").environ
 	for _, sample := range hostiletext.Samples() {
 		text := strings.ReplaceAll(sample.Text, "\x00", "") // no argument holds it
 		if text == "" {

@@ -216,7 +216,7 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 	})
 }
 
-func TestQuietHoursCallNobody(t *testing.T) {
+func TestQuietHoursMentionNoOne(t *testing.T) {
 	night := func(w *world) {
 		routed(w)
 		at := time.Now().UTC()

@@ -24,7 +24,7 @@ func (w *world) count(channel string, parts ...string) (n int) {
 
 // One account's service is away or answers rubbish: its channel is told once, the other account goes on, and afterwards one message tells
 // what happened meanwhile.
-func TestOneAccountIsBlindForAWhile(t *testing.T) {
+func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[string]string{
 		"status:500": "the service answers with errors", "html": "the service answers with errors", "reset": "the service can't be reached",

@@ -14,7 +14,7 @@ import (
 )
 
 // Whatever people ask while Redis is away, they are told what wafbot doesn't know and what it doesn't do, and everything goes on afterwards.
-func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
+func TestAnswersWhileRedisIsAway(t *testing.T) {
 	ways := []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
 	storyOver(t, ways, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -42,9 +42,9 @@ func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
 			"whoami":                                {"U0ROB0002"},
 			"help":                                  {"status"},
 		} {
-			before := len(w.whispers("rob", words...))
+			before := len(w.ephemerals("rob", words...))
 			w.types("rob", line)
-			w.until("an answer to "+line, func() bool { return len(w.whispers("rob", words...)) > before })
+			w.until("an answer to "+line, func() bool { return len(w.ephemerals("rob", words...)) > before })
 		}
 		require.Empty(t, w.sent())
 
@@ -59,7 +59,7 @@ func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
 }
 
 // asks sends commands to a real Redis as an administrator does.
-func (m memory) asks(t *testing.T, commands ...string) {
+func (m redisServer) asks(t *testing.T, commands ...string) {
 	t.Helper()
 	where, err := url.Parse(m.url)
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestRedisTakesNoWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redis := realRedis(t)
-			tell(t, redis, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
+			playOver(t, redis, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card("/login")
 				redis.asks(t, c.on)

@@ -161,7 +161,7 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	}
 }
 
-func TestNobodyIsCalledForWhatSomebodyHas(t *testing.T) {
+func TestNoPageForAnAcknowledgedAttack(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
 	w.paging(h.URL, "json", 2*time.Second)

@@ -149,16 +149,16 @@ func (w *world) message(channel string, parts ...string) (found workspace.Messag
 	return found
 }
 
-// whispers are what only that person was shown and can still see, with all the parts.
-func (w *world) whispers(user string, parts ...string) []workspace.Message {
+// ephemerals are the messages that only that person was shown and can still see, with all the parts.
+func (w *world) ephemerals(user string, parts ...string) []workspace.Message {
 	return slices.DeleteFunc(w.Slack.Ephemerals(user), func(m workspace.Message) bool { return m.Gone || !says(m, parts...) })
 }
 
 // told waits for what only that person is shown.
 func (w *world) told(user string, parts ...string) workspace.Message {
 	w.t.Helper()
-	w.until("to "+user+": "+strings.Join(parts, ", "), func() bool { return len(w.whispers(user, parts...)) > 0 })
-	return w.whispers(user, parts...)[0]
+	w.until("to "+user+": "+strings.Join(parts, ", "), func() bool { return len(w.ephemerals(user, parts...)) > 0 })
+	return w.ephemerals(user, parts...)[0]
 }
 
 // card is an attack's message, which changes.
@@ -222,7 +222,7 @@ func (c shownCard) says(parts ...string) {
 	c.w.until("on the card: "+strings.Join(parts, ", "), func() bool { return says(c.now(), parts...) })
 }
 
-// shows waits until a moment stands on the card, to the second: what a client without dates shows is told by the minute.
+// shows waits until a moment stands on the card, to the second: a client without dates shows the minute.
 func (c shownCard) shows(at time.Time) {
 	c.w.t.Helper()
 	c.w.until("on the card: "+at.String(), func() bool {

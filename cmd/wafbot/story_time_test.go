@@ -59,7 +59,7 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 }
 
 // Whoever acted sat at a terminal and can't be called: the channel sees what is asked.
-func TestTheChannelIsAskedWhereNobodyCanBeCalled(t *testing.T) {
+func TestTheChannelIsAskedWhereNoOneCanBeMentioned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, miniRedis(t), workspace.IngressEither)
 	w.start()

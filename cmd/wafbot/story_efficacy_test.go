@@ -35,7 +35,7 @@ func (w *world) pausing(spec waf.AttackSpec) (goesOn func()) {
 }
 
 // A card says of each measure what is seen of it, also when the replica that made it is gone.
-func TestMeasuresAreSeenToWork(t *testing.T) {
+func TestMitigationsAreSeenToWork(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
@@ -54,7 +54,7 @@ func TestMeasuresAreSeenToWork(t *testing.T) {
 }
 
 // A measure that does nothing calls who made it, once, with the reason; who comes after the replica that told it doesn't tell it again.
-func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
+func TestAMitigationThatDoesNotWorkMentionsItsAuthor(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
 		card := w.card(attacker)
@@ -81,7 +81,7 @@ func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
 }
 
 // What concerns no card is told in the account's channel.
-func TestAMeasureWithoutACardIsToldInTheChannel(t *testing.T) {
+func TestAMitigationWithoutACardIsPostedInTheChannel(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
 		w.card(attacker)
@@ -96,7 +96,7 @@ func TestAMeasureWithoutACardIsToldInTheChannel(t *testing.T) {
 }
 
 // Who was denied and knocked to the end comes back: that calls, too.
-func TestADenialEndsWhileItsSourceKnocks(t *testing.T) {
+func TestADenialEndsWhileItsSourceIsStillTrying(t *testing.T) {
 	prepare := func(w *world) { sooner(w); w.cfg.Policy.RenewWhileActive = 0 }
 	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
