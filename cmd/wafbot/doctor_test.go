@@ -22,7 +22,7 @@ func TestDoctorAtTheTerminal(t *testing.T) {
 	require.True(t, decode[doctor.Report](t, got.out).OK)
 	require.Len(t, d.Slack.Messages("C0WAF0001"), 1)
 
-	got = typed(t, d.with("WAFBOT_REDIS_URL=redis://"+nobody).environ, "doctor", "--json")
+	got = typed(t, d.with("WAFBOT_REDIS_URL=redis://"+closedAddress).environ, "doctor", "--json")
 	require.Equal(t, exitFailed, got.code)
 	require.False(t, decode[doctor.Report](t, got.out).OK)
 	require.Contains(t, got.err, "1 thing is wrong; fix it and run doctor again")

@@ -102,7 +102,7 @@ func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 
 func TestWithoutRedisNothingIsChanged(t *testing.T) {
 	t.Parallel()
-	d := newLineWorld(t, "responder").with("WAFBOT_REDIS_URL=redis://" + nobody + "/0")
+	d := newLineWorld(t, "responder").with("WAFBOT_REDIS_URL=redis://" + closedAddress + "/0")
 	got := typed(t, d.environ, "deny", attacker, "-y", "--json")
 	require.Equal(t, exitFailed, got.code)
 	require.Equal(t, "away", decode[printRefusal](t, got.out).Outcome)

@@ -21,7 +21,7 @@ func (w *world) asked(parts ...string) shownCard {
 	return w.follow(w.message("#waf", append(parts, "APPROVAL NEEDED")...))
 }
 
-// requestIn is the id of the request that a text tells of.
+// requestIn is the id of the request that a text names.
 func requestIn(text string) string {
 	return regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(text)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// sooner has measures be judged sooner than those of the real service, in the story's world, which is faster still.
+// sooner has mitigations judged sooner than those of the real service, in the story's world, which is faster still.
 func sooner(w *world) { w.speed = 60 }
 
-// allows is what somebody does in the service's console: the source is allowed for an hour.
+// allows is what a person does in the service's console: the source is allowed for an hour.
 func (w *world) allows(subnet string) {
 	w.t.Helper()
 	_, err := w.WAF.SeedIPRule("acme", waf.IPRule{RuleType: "ip_range", List: "white", Subnet: subnet, Pools: []int{0}, ExpiredAt: time.Now().Add(time.Hour).Unix()})
@@ -34,7 +34,7 @@ func (w *world) pausing(spec waf.AttackSpec) (goesOn func()) {
 	}
 }
 
-// A card says of each measure what is seen of it, also when the replica that made it is gone.
+// A card shows of each mitigation whether it works, also when the replica that made it is gone.
 func TestMitigationsAreSeenToWork(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -53,7 +53,7 @@ func TestMitigationsAreSeenToWork(t *testing.T) {
 	})
 }
 
-// A measure that does nothing calls who made it, once, with the reason; who comes after the replica that told it doesn't tell it again.
+// A mitigation that doesn't work mentions its author once, with the reason; the next owner doesn't repeat it.
 func TestAMitigationThatDoesNotWorkMentionsItsAuthor(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
@@ -80,7 +80,7 @@ func TestAMitigationThatDoesNotWorkMentionsItsAuthor(t *testing.T) {
 	})
 }
 
-// What concerns no card is told in the account's channel.
+// What concerns no card is posted in the account's channel.
 func TestAMitigationWithoutACardIsPostedInTheChannel(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
@@ -95,7 +95,7 @@ func TestAMitigationWithoutACardIsPostedInTheChannel(t *testing.T) {
 	})
 }
 
-// Who was denied and knocked to the end comes back: that calls, too.
+// A denied source that was still trying at the end comes back: that mentions people, too.
 func TestADenialEndsWhileItsSourceIsStillTrying(t *testing.T) {
 	prepare := func(w *world) { sooner(w); w.cfg.Policy.RenewWhileActive = 0 }
 	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {

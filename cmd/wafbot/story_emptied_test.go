@@ -150,7 +150,7 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 	})
 }
 
-// What nobody was told of before Redis was emptied stands on the service's lists, with its change's name.
+// A change that no message holds when Redis is emptied is on the service's lists, with its id.
 func TestAMitigationThatNoMessageHolds(t *testing.T) {
 	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())

@@ -19,7 +19,7 @@ import (
 
 const form = "application/x-www-form-urlencoded"
 
-// signed sends a request as Slack would at a time: signed by whoever knows the secret.
+// signed sends a request as Slack would at a time: signed with the secret.
 func (w *world) signed(path, kind, body string, at time.Time) (status int, answer string) {
 	w.t.Helper()
 	stamp := strconv.FormatInt(at.Unix(), 10)

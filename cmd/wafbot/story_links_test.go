@@ -124,7 +124,7 @@ func (w *world) requireNotes(acked map[string]bool, ids []string) {
 	}, patience, 100*time.Millisecond)
 }
 
-// Somebody switches Socket Mode off in the app's settings, and on again.
+// An admin switches Socket Mode off in the app's settings, and on again.
 func TestSocketModeIsSwitchedOff(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, rough, func(t *testing.T, w *world) {
 		w.Slack.SetSocketMode(false)

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// writes has somebody write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
+// writes has a user write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
 func (w *world) writes(user, channel, thread, text string) workspace.Message {
 	w.t.Helper()
 	m, err := w.Slack.Say(workspace.Saying{User: user, Channel: channel, ThreadTS: thread, Text: text})
@@ -128,7 +128,7 @@ func TestWhatAsksForNothing(t *testing.T) {
 	})
 }
 
-// Slack's methods fail one by one: a mention is acknowledged in time, and who wrote it is told, although wafbot can't know whether it was meant.
+// Slack's methods fail one by one: a mention is acknowledged in time, and its author gets an answer, although wafbot can't know whether it was meant.
 func TestAMentionWhileAuthTestHangs(t *testing.T) {
 	hangs := func(w *world) {
 		w.rough = true

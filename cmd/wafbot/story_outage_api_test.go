@@ -22,7 +22,7 @@ func (w *world) count(channel string, parts ...string) (n int) {
 	return n
 }
 
-// One account's service is away or answers rubbish: its channel is told once, the other account goes on, and afterwards one message tells
+// One account's service is away or answers rubbish: its channel is notified once, the other account goes on, and afterwards one message says
 // what happened meanwhile.
 func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 	}
 }
 
-// A service that takes requests and never answers keeps nobody waiting who asks for another account.
+// A service that takes requests and never answers delays no answer about another account.
 func TestOneAccountHangs(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, bothAccounts, func(t *testing.T, w *world) {
 		w.attack(injection())

@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// Whatever people ask while Redis is away, they are told what wafbot doesn't know and what it doesn't do, and everything goes on afterwards.
+// While Redis is away each answer says what wafbot doesn't know and doesn't do, and everything goes on afterwards.
 func TestAnswersWhileRedisIsAway(t *testing.T) {
 	ways := []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
 	storyOver(t, ways, asItIs, func(t *testing.T, w *world) {
@@ -76,7 +76,7 @@ func (m redisServer) asks(t *testing.T, commands ...string) {
 	}
 }
 
-// A Redis that takes no writes is said to be so: it answers, so nobody has to wonder whether something was recorded.
+// A Redis that takes no writes is reported as such: it answers, so that it is clear that nothing was recorded.
 func TestRedisTakesNoWrites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("wants a real redis-server")

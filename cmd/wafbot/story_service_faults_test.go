@@ -10,7 +10,7 @@ import (
 
 const addEntry = "POST /v4/ip_rules"
 
-// What the service refuses for good is told to the person who asked, in words, and in the thread with a mention.
+// What the service refuses for good is answered to the person who asked, and posted in the thread with a mention.
 func TestTheServiceRefusesADenial(t *testing.T) {
 	t.Parallel()
 	for kind, words := range map[string]string{

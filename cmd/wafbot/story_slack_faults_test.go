@@ -143,7 +143,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 	})
 }
 
-// A change is told all the same: in the channel, with its undo.
+// A change is posted all the same: in the channel, with its undo.
 func TestAChangeWhoseCardIsGone(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())

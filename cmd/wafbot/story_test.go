@@ -102,7 +102,7 @@ func (w *world) called(method string) (n int) {
 	return n
 }
 
-// types has somebody type a command in #waf.
+// types has a user type a command in #waf.
 func (w *world) types(user, text string) workspace.Delivery {
 	w.t.Helper()
 	return w.typesIn("#waf", user, text)
@@ -122,7 +122,7 @@ func (w *world) acknowledged(d workspace.Delivery, err error) workspace.Delivery
 	return d
 }
 
-// click has somebody click a button of a message, given by its label or its value.
+// click has a user click a button of a message, given by its label or its value.
 func (w *world) click(user string, m workspace.Message, button string) workspace.Delivery {
 	w.t.Helper()
 	d, err := w.Slack.Click(w.t.Context(), workspace.Click{User: user, Channel: m.Channel, TS: m.TS, Button: button})
@@ -154,7 +154,7 @@ func (w *world) ephemerals(user string, parts ...string) []workspace.Message {
 	return slices.DeleteFunc(w.Slack.Ephemerals(user), func(m workspace.Message) bool { return m.Gone || !says(m, parts...) })
 }
 
-// told waits for what only that person is shown.
+// told waits for an ephemeral message to a user.
 func (w *world) told(user string, parts ...string) workspace.Message {
 	w.t.Helper()
 	w.until("to "+user+": "+strings.Join(parts, ", "), func() bool { return len(w.ephemerals(user, parts...)) > 0 })

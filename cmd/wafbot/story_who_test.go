@@ -36,7 +36,7 @@ func (w *world) regroup(users ...string) {
 	w.until("news of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
 }
 
-// Two replicas run, and Slack tells one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.
+// Two replicas run, and Slack informs one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.
 func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 	storyOver(t, eitherWay(), byGroup, func(t *testing.T, w *world) {
 		first := w.stop

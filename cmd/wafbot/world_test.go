@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // patience is how long a story waits for something before it says that it never came.
 const patience = 40 * time.Second
 
-// settled is how long a story waits before an emptied memory is filled again: what was sent arrives sooner here.
+// settled is how long a story waits before an emptied store is rebuilt: what was sent arrives sooner here.
 const settled = 100 * time.Millisecond
 
 // world is the emulated world with the bot in it.
