@@ -12,24 +12,24 @@ var (
 	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
 )
 
-// RefusedByMemory reports whether the memory answered and took nothing: it is read-only or full, or it is starting.
-func RefusedByMemory(err error) bool {
+// RefusedByStore reports whether Redis answered and took nothing: it is read-only or full, or it is starting.
+func RefusedByStore(err error) bool {
 	var answer interface{ RedisError() }
 	return errors.As(err, &answer)
 }
 
-// Away is the refusal of a change because there is no memory.
+// Away is the refusal of a change because the store is away.
 func Away(err error) *Refusal {
 	switch {
 	case errors.Is(err, ErrEmptied):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
-	case RefusedByMemory(err):
+	case RefusedByStore(err):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
 	}
 	return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
 }
 
-// errRecorded marks an error whose audit entry is written already.
+// ErrRecorded marks an error whose audit entry is written already.
 var ErrRecorded = errors.New("recorded")

@@ -15,7 +15,7 @@ import (
 func ack() *call.Command {
 	return &call.Command{
 		Name: "ack", Aliases: []string{"claim"}, Role: record.Responder,
-		Summary: "say that you are on an attack",
+		Summary: "acknowledge an attack: you are on it",
 		Args:    []call.Arg{argAttack},
 		Write:   writeAck,
 	}
@@ -36,12 +36,12 @@ func writeAck(c *call.Call) (call.Result, error) {
 	return call.Result{}, refusal.Nothing(text.New(describe.OwnerLine(k.Owner), ". Nothing was changed. ", takeOver(c)))
 }
 
-// owner makes somebody the owner from now on, by the one who asks.
+// owner is that user as the owner from now on, set by the one who asks.
 func owner(c *call.Call, who record.Actor) *record.Owner {
 	return &record.Owner{ID: who.ID, Name: who.Name, Since: c.Now, By: c.Actor}
 }
 
-// takeOver says how to get an attack that somebody else is on.
+// takeOver says how to take over an attack that another user is on.
 func takeOver(c *call.Call) text.Text {
 	line := record.Line{Name: "handover"}.With("attack", c.Attack.ID).With("to", "@me")
 	return text.New("To take it over: ", text.Code(line.String()))
@@ -50,7 +50,7 @@ func takeOver(c *call.Call) text.Text {
 func unack() *call.Command {
 	return &call.Command{
 		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
-		Summary: "say that you are no longer on an attack; an admin may say it of others",
+		Summary: "acknowledge it no longer; an admin may do so for others",
 		Args:    []call.Arg{argAttack},
 		Write:   writeUnack,
 	}
@@ -65,7 +65,7 @@ func writeUnack(c *call.Call) (call.Result, error) {
 	case k.Owner == nil:
 		return unchanged(k, text.New("Unacknowledged. Nothing was changed")), nil
 	case k.Owner.ID != c.Actor.ID && c.Role < record.Admin:
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.OwnerLine(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can release it. Nothing was changed. ", takeOver(c))}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.OwnerLine(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
 	}
 	was := k.Owner
 	k.Owner, k.Released = nil, c.Now
@@ -75,7 +75,7 @@ func writeUnack(c *call.Call) (call.Result, error) {
 func handover() *call.Command {
 	return &call.Command{
 		Name: "handover", Aliases: []string{"assign"}, Role: record.Responder,
-		Summary: "put somebody else on an attack, or yourself; with --all on everything that goes on",
+		Summary: "hand an attack to another user, or take it over; with --all everything that goes on",
 		Args: []call.Arg{
 			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: call.FieldLines},
 			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: call.ReadUser, Kind: call.FieldUser},
@@ -125,10 +125,10 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	if to.ID == c.Actor.ID {
 		how = text.New(", taken over")
 	}
-	return saveTriage(c, k, to.ID, text.New(describe.OwnerLine(k.Owner), how, ". It is told where the attack's card is"))
+	return saveTriage(c, k, to.ID, text.New(describe.OwnerLine(k.Owner), how, ". The thread of the attack's card says so"))
 }
 
-// assignee is whom a line hands an attack over to: a full member who may act.
+// assignee is the user to whom a line hands an attack over: a full member who may act.
 func assignee(c *call.Call) (record.Actor, error) {
 	to := record.Actor{ID: c.Line.Keys["to"], Team: c.Actor.Team}
 	if to.ID == call.Me || to.ID == c.Actor.ID {
@@ -139,9 +139,9 @@ func assignee(c *call.Call) (record.Actor, error) {
 	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()), ". Nothing was changed")
 	switch {
 	case s.Unsure:
-		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't tell wafbot just now who ", text.User(to.ID), " is. Nothing was changed: try again in a moment"))
+		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now who ", text.User(to.ID), " is. Nothing was changed: try again in a moment"))
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't tell wafbot just now whether ", text.User(to.ID), " is in a user group that has a role. Nothing was changed: try again in a moment"))
+		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now whether ", text.User(to.ID), " is in a user group that has a role. Nothing was changed: try again in a moment"))
 	case s.Role == record.NoRole:
 		return record.Actor{}, refusal.Guarded(text.New(text.User(to.ID), " has no role here, or is no full member of the workspace", needs))
 	case s.Role < record.Responder:

@@ -62,11 +62,11 @@ func writeProtect(c *call.Call) (call.Result, error) {
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil
 	}
-	return keepProtected(c, saved(all, lines...), all, targets...), nil
+	return saveProtected(c, saved(all, lines...), all, targets...), nil
 }
 
-// keepProtected writes down what is protected, and has the cards of what comes from where that changed offer what may be done now.
-func keepProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
+// saveProtected is the answer of a command that changed what is protected; the cards of attacks from what changed are stale.
+func saveProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
 	cards := cardsOf(c, func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
 			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(policy.OnlyAddr(s.IP)) })
@@ -79,7 +79,7 @@ func keepProtected(c *call.Call, res call.Result, all []record.Protected, change
 	return res
 }
 
-// protected is the range as the line has it protected.
+// protected is the range as the line protects it.
 func protected(c *call.Call, t grammar.Target) record.Protected {
 	keys := c.Line.Keys
 	return record.Protected{
@@ -120,5 +120,5 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Scene.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
 	res := saved(found[0], text.New("No longer protected: ", describe.ProtectedLine(found[0])))
-	return keepProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
+	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

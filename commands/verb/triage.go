@@ -8,10 +8,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// argCase is the attack of a command that is about one and no other.
+// argAttack is the attack of a command that needs one.
 var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
 
-// opened is the case of the call's attack.
+// triageOf is the triage of the call's attack.
 func triageOf(c *call.Call) (record.Triage, error) {
 	k, err := c.Facts(c.Account.Name).Triage(c.Attack.ID)
 	if err != nil {
@@ -20,19 +20,19 @@ func triageOf(c *call.Call) (record.Triage, error) {
 	return k, nil
 }
 
-// keep writes the case of the call's attack down, and gives the answer for it.
+// saveTriage is the answer of a command that changed the triage of the call's attack, with what the Runner saves.
 func saveTriage(c *call.Call, k record.Triage, handedTo string, answer text.Text) (call.Result, error) {
 	res := saved(k, answer)
 	res.Saves.Triage = []call.TriageSave{{ID: c.Attack.ID, Attack: c.Attack.Attack, Triage: k, HandedTo: handedTo}}
 	return res, nil
 }
 
-// written is the answer to a request that was written down.
+// saved is the answer where something is saved.
 func saved(data any, lines ...text.Text) call.Result {
 	return call.Result{Outcome: "done", Lines: lines, Data: data}
 }
 
-// unwritten is the answer to a request for what holds already.
+// unchanged is the answer where what was asked for holds already.
 func unchanged(data any, line text.Text) call.Result {
 	return call.Result{Outcome: "nothing", Lines: []text.Text{line}, Data: data}
 }
