@@ -15,10 +15,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// answers sends what came of requests to those who made them.
+// answers sends results to those who asked.
 type answers struct{ cfg *Config }
 
-// resultMessage is what a person is told of what came of a request.
+// resultMessage is the answer to a request.
 func (a *answers) resultMessage(req request, res call.Result, err error) card.Message {
 	var refused *refusal.Refusal
 	switch {
@@ -36,12 +36,12 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	return card.Lines([]text.Text{words}, nil)
 }
 
-// answer sends a message to the one who asked, however often it fails for a reason that may pass, until the context ends.
+// answer sends a message to who asked. It retries transient failures until the context ends.
 func (a *answers) answer(ctx context.Context, req request, msg card.Message) {
 	a.answerUntil(ctx, ctx, req, msg)
 }
 
-// answerUntil is answer that doesn't try again when more has ended. It reports whether there is nothing left to try.
+// answerUntil is answer without retries after more has ended. It reports whether there is nothing left to try.
 func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.Message) bool {
 	const most = 30 * time.Second
 	for try := 0; ; try++ {
@@ -55,9 +55,8 @@ func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.M
 	}
 }
 
-// send uses the request's response address as given; where there is none, or it has ended, the person gets an ephemeral message. What was
-// clicked in a Home tab has neither: the tab is drawn anew, with the answer on top. It reports whether it failed for a reason that may pass, and
-// how long Slack wants to be left alone then.
+// send uses the request's response URL. If there is none, or it has expired, it sends an ephemeral message. A click in a Home tab has neither: the
+// tab is redrawn with the answer on top. again reports a transient failure, and wait how long Slack asks to wait.
 func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
 	if req.View != "" && a.answerView(ctx, req, msg) {
 		if req.Home {
@@ -85,10 +84,10 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 	return wait, v == slackconn.NotSent || v == slackconn.Doubtful
 }
 
-var errNoAddress = errors.New("no response address")
+var errNoAddress = errors.New("no response URL")
 
-// answerView puts an answer in the place of the view that the request was made in (views.update). It reports whether it is shown: a view may
-// have been closed meanwhile.
+// answerView replaces the view that the request was made in by the answer (views.update). It reports whether it is shown: the view may have been
+// closed.
 func (a *answers) answerView(ctx context.Context, req request, msg card.Message) bool {
 	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
@@ -100,7 +99,7 @@ func (a *answers) answerView(ctx context.Context, req request, msg card.Message)
 	return err == nil
 }
 
-// carryOut runs a request that only reads, and answers it.
+// carryOut runs a read-only request and answers it.
 func (a *answers) carryOut(ctx context.Context, req request) {
 	res, err := a.cfg.Runner.Do(ctx, req.Invocation)
 	a.answer(ctx, req, a.resultMessage(req, res, err))

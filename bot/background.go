@@ -9,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// How many answers are looked up at the same time, and how many may wait for their turn.
+// How many reads run at the same time, and how many may wait.
 const (
 	maxReads   = 32
 	maxWaiting = 1024
 )
 
-// background looks answers up after their requests were acknowledged.
+// background runs reads after their requests were acknowledged.
 type background struct {
 	cfg      *Config
 	overload prometheus.Counter
@@ -24,7 +24,7 @@ type background struct {
 	wg       sync.WaitGroup
 }
 
-// run runs a read in the background, when it is its turn, or reports that far too many wait.
+// run runs a read when it is its turn. It returns false if too many wait.
 func (r *background) run(read func()) bool {
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)
@@ -48,10 +48,10 @@ func (r *background) wait(ctx context.Context) {
 	}
 }
 
-// readTimeout bounds looking an answer up and sending it.
+// readTimeout bounds a read and its answer.
 const readTimeout = 90 * time.Second
 
-// start goes on after the request was acknowledged.
+// start continues a request after it was acknowledged.
 func (r *background) start(req request, do func(ctx context.Context)) {
 	started := r.run(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
@@ -64,7 +64,7 @@ func (r *background) start(req request, do func(ctx context.Context)) {
 	}
 }
 
-// once does in the background what changes nothing, for a delivery that comes for the first time. Where that can't be told it is done, too.
+// once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
 func (r *background) once(req request, do func(ctx context.Context)) {
 	r.start(req, func(ctx context.Context) {
 		if fresh, err := r.cfg.Memory.First(ctx, req.names...); fresh || err != nil {

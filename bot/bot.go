@@ -47,11 +47,11 @@ type Inbox interface {
 
 // Outbox holds the news that must be told.
 type Outbox interface {
-	Untold(ctx context.Context, account string) ([]record.Event, error)
+	Waiting(ctx context.Context, account string) ([]record.Event, error)
 	// Trying writes down that a delivery is about to be posted; again tells that it may have been posted before, told that it is recorded where.
-	Trying(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
+	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
 	// Told takes news off, and remembers where its message is, and that it is its attack's card. double tells that another place is recorded.
-	Told(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error)
+	Notified(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error)
 	// Announce puts a piece of news there, or in the place of the one with its id.
 	Announce(ctx context.Context, n record.Event) error
 }
@@ -59,17 +59,17 @@ type Outbox interface {
 // Cards remembers where cards are, which are outdated, and what they are about.
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
-	CardAt(ctx context.Context, account, channel, ts string) (attack string, err error)
-	Shown(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
+	AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error)
+	AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
 	Changes(ctx context.Context, account string) ([]record.Change, error)
-	Case(ctx context.Context, account, attack string) (record.Triage, error)
+	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
 	// File is all that is stored about an attack beside the attack itself.
-	File(ctx context.Context, account, attack string) (record.AttackDetails, error)
+	Details(ctx context.Context, account, attack string) (record.AttackDetails, error)
 	// Evidence is what is kept of an attack that was told; ok tells whether anything is.
 	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
-	Cases(ctx context.Context, account string) (map[string]record.Triage, error)
-	ToRedraw(ctx context.Context, account string) (map[string]record.RedrawMark, error)
-	Outdated(ctx context.Context, account, attack string, urgency record.Urgency) error
+	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
+	Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error)
+	MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error
 	Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/compare"
 )
 
 // facts are all that is stored about an attack.
@@ -32,10 +33,10 @@ const (
 
 // late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
 func (f facts) late(now time.Time) time.Duration {
-	if f.file.Card.Delivery != "" || f.shown.In != "" {
+	if f.file.Card.Delivery != "" || f.shown.StormID != "" {
 		return 0 // another card has told it, or its storm's
 	}
-	return lateBy(f.shown.Found, cmp.Or(f.posted, now), toldAtOnce)
+	return lateBy(f.shown.FoundAt, cmp.Or(f.posted, now), toldAtOnce)
 }
 
 // behind is for how long the card showed old facts, likewise.
@@ -55,7 +56,7 @@ const vulnTimeout = 2 * time.Second
 // doneSince reports whether something was done that was not done before.
 func doneSince(now, before record.AttackDetails) bool {
 	same := slices.EqualFunc(now.Changes, before.Changes, func(x, y record.Change) bool { return x.ID == y.ID && x.State == y.State })
-	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Case, before.Case) || !reflect.DeepEqual(now.Scene.Mutes, before.Scene.Mutes)
+	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
 // Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
@@ -65,11 +66,11 @@ func (b *Bot) Situation(ctx context.Context, account, attack string) (s call.Sit
 	if !ok {
 		return s, false, nil
 	}
-	shown, known, err := b.cfg.Memory.Shown(ctx, account, attack)
-	if err != nil || !known || shown.Recalled {
+	shown, known, err := b.cfg.Memory.AttackState(ctx, account, attack)
+	if err != nil || !known || shown.Rebuilt {
 		return s, false, err
 	}
-	file, err := b.cfg.Memory.File(ctx, account, attack)
+	file, err := b.cfg.Memory.Details(ctx, account, attack)
 	if err != nil {
 		return s, false, err
 	}
@@ -80,7 +81,7 @@ func (b *Bot) Situation(ctx context.Context, account, attack string) (s call.Sit
 func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackDetails) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := call.Situation{
-		Account: a.Account, Policy: b.cfg.Policy.With(file.Scene.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Effects, Scene: file.Scene, Now: b.cfg.Now(),
+		Account: a.Account, Policy: b.cfg.Policy.With(file.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: file.Changes, Effects: file.Efficacy, Scene: file.Context, Now: b.cfg.Now(),
 	}
 	for _, ch := range slices.Backward(file.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Amends() == "" {
@@ -100,11 +101,11 @@ func (b *Bot) situation(a Account, shown record.AttackState, file record.AttackD
 func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 	attack := f.shown.Attack
 	s := b.situation(a, f.shown, f.file)
-	_, muted := describe.Muted(f.file.Scene.Mutes, attack, s.Now)
+	_, muted := describe.Muted(f.file.Context.Mutes, attack, s.Now)
 	c := card.Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Case,
-		FiguresAt: poller.AttackStateFiguresAt(f.shown, f.file.Good, muted), Course: f.shown.Course, Outage: f.file.Blind, Found: f.shown.Found, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
-		QuietHours: f.shown.Hushed, MentionedAt: f.shown.CalledAt, Suppressed: f.shown.Spared,
+		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Triage,
+		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Outage: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
+		QuietHours: f.shown.Suppressed, MentionedAt: f.shown.MentionedAt, Suppressed: f.shown.SuppressedMention,
 		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(b.cfg.Runbooks[attack.Type], b.cfg.Runbooks["*"]),
 	}
 	c.Reposted, c.Uneditable = poller.PostedAnew(f.file.Card.Delivery)
@@ -121,7 +122,7 @@ func (b *Bot) card(ctx context.Context, a Account, f facts) card.Card {
 func pageState(f facts, now time.Time) card.Page {
 	last := f.file.Page
 	if last.State == record.PageCalling {
-		if f.file.Case.Owner != nil { // about to be ended
+		if f.file.Triage.Owner != nil { // about to be ended
 			return card.Page{}
 		}
 		if !last.TakenAt.IsZero() {
@@ -133,8 +134,8 @@ func pageState(f facts, now time.Time) card.Page {
 	if pager == nil {
 		return card.Page{}
 	}
-	_, muted := describe.Muted(f.file.Scene.Mutes, f.shown.Attack, now)
-	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.Told, Worse: pager.Worse, Route: pager.Route, After: pager.After, Case: f.file.Case}
+	_, muted := describe.Muted(f.file.Context.Mutes, f.shown.Attack, now)
+	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.NotifiedAt, Worse: pager.WorsenedAt, Route: pager.Route, After: pager.After, Case: f.file.Triage}
 	_, at, _ := u.PagesAt(last)
 	return card.Page{At: at}
 }

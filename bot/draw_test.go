@@ -11,7 +11,7 @@ import (
 
 func TestHowLateACardSaysThatItIs(t *testing.T) {
 	t.Parallel()
-	found := record.AttackState{Found: now.Add(-4 * time.Minute)}
+	found := record.AttackState{FoundAt: now.Add(-4 * time.Minute)}
 	for name, tt := range map[string]struct {
 		facts        facts
 		late, behind time.Duration
@@ -31,8 +31,8 @@ func TestHowLateACardSaysThatItIs(t *testing.T) {
 // A card that somebody asked for of what a storm gathered isn't late: the storm's told it.
 func TestAnOwnCardIsNotLate(t *testing.T) {
 	t.Parallel()
-	found := record.AttackState{Found: now.Add(-time.Hour)}
+	found := record.AttackState{FoundAt: now.Add(-time.Hour)}
 	require.Equal(t, time.Hour, facts{shown: found}.late(now))
-	found.In, found.Own = "storm:C0WAF:1795000000", true
+	found.StormID, found.OwnCard = "storm:C0WAF:1795000000", true
 	require.Zero(t, facts{shown: found}.late(now))
 }

@@ -55,7 +55,7 @@ func signal(wake chan<- struct{}) {
 
 // outdate has a card redrawn soon because somebody did something.
 func (b *Bot) outdate(ctx context.Context, account, attack string) error {
-	if err := b.cfg.Memory.Outdated(ctx, account, attack, record.UrgentActed); err != nil {
+	if err := b.cfg.Memory.MarkStale(ctx, account, attack, record.UrgentActed); err != nil {
 		return err
 	}
 	b.Redraw(account)
@@ -155,7 +155,7 @@ const (
 
 // next is the most urgent of the outdated cards; with wait > 0 there is none to be drawn now.
 func (d *drawer) next(ctx context.Context) (o outdated, wait time.Duration, err error) {
-	marks, err := d.bot.cfg.Memory.ToRedraw(ctx, d.account)
+	marks, err := d.bot.cfg.Memory.Stale(ctx, d.account)
 	if err != nil {
 		return outdated{}, 0, err
 	}
@@ -237,15 +237,15 @@ func (b *Bot) redraw(ctx context.Context, account string, o outdated) (at record
 	if attack, at, ok := former(o.attack); ok {
 		return at, b.shrink(ctx, a, attack, at, o)
 	}
-	shown, known, err := b.cfg.Memory.Shown(ctx, account, o.attack)
+	shown, known, err := b.cfg.Memory.AttackState(ctx, account, o.attack)
 	if err != nil {
 		return at, err
 	}
-	file, err := b.cfg.Memory.File(ctx, account, o.attack)
+	file, err := b.cfg.Memory.Details(ctx, account, o.attack)
 	if err != nil {
 		return at, err
 	}
-	if at = file.Card; at.TS == "" || !known || shown.Recalled {
+	if at = file.Card; at.TS == "" || !known || shown.Rebuilt {
 		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
 		// known until it is seen again: that must not wipe out what stands there.
 		return at, b.cfg.Memory.Redrawn(ctx, account, o.attack, o.mark)

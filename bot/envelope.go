@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
-// Envelope takes what comes over Socket Mode.
+// Envelope handles a delivery over Socket Mode.
 func (in *ingress) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()

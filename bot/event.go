@@ -14,14 +14,14 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// happening is what is needed of an event. It is not slack-go's type: that refuses the whole event for one block it does not know.
+// eventPayload is what is needed of an event. It is not slack-go's type, which refuses the whole event for one unknown block.
 type eventPayload struct {
 	Type    string  `json:"type"`
 	EventID string  `json:"event_id"`
 	Event   message `json:"-"`
 }
 
-// message is something that somebody wrote.
+// message is a message that a user wrote.
 type message struct {
 	Type        string          `json:"type"`
 	Subtype     string          `json:"subtype"`
@@ -38,8 +38,8 @@ type message struct {
 	Tab         string          `json:"tab"` // of a Home tab that was opened: home or messages
 }
 
-// event takes an event: what people write to the bot runs as a line, who opens the Home tab gets it, and what Slack tells about people counts from
-// now on. Everything else is only acknowledged.
+// event handles an event: a message to the bot runs as a line, an opened Home tab is drawn, a change of users or groups invalidates caches.
+// Everything else is only acknowledged.
 func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
 		eventPayload
@@ -51,7 +51,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	}
 	h := outer.eventPayload
 	if h.Type == "app_rate_limited" {
-		in.cfg.Log.Error("slack holds events back: there were too many in the last hour")
+		in.cfg.Log.Error("slack limits events: there were too many in the last hour")
 		return
 	}
 	if len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
@@ -61,18 +61,22 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	m := h.Event
-	if m.Type == "app_home_opened" {
+	if h.Event.Type == "app_home_opened" {
 		in.homeOpened(d, h)
 		return
 	}
-	if !m.written() {
-		return
+	if h.Event.written() {
+		in.message(ctx, d, h)
 	}
+}
+
+// message runs a message to the bot as a line.
+func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
+	m := h.Event
 	self, err := in.cfg.Slack.Self(ctx)
 	if err != nil {
 		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
-		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was hardly for the bot
+		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
 			in.reply(in.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
 		}
 		return
@@ -83,33 +87,33 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	case addressed || m.ChannelType == "im":
 		in.take(ctx, in.asked(ctx, d, h), line)
 	case m.Type == "app_mention":
-		// "Don't @wafbot deny that yet" asks for nothing.
+		// "Don't @wafbot deny that yet" is no command.
 		in.reply(in.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 
-// written reports whether a person wrote it just now. Not an edit: a line that ran once must not run again because somebody mends a word;
-// and nobody's bot, least of all this one.
+// written reports whether a person wrote it just now. An edit doesn't count: a line must not run again because a word was corrected. Bots don't
+// count.
 func (m message) written() bool {
 	kinds := []string{"", "thread_broadcast", "file_share"}
 	return (m.Type == "app_mention" || m.Type == "message") && slices.Contains(kinds, m.Subtype) && len(m.Edited) == 0 && m.BotID == "" && m.User != ""
 }
 
-// line is what a message asks for; addressed tells whether it begins with the bot's name.
+// line is the message's command line; addressed reports whether the message begins with the bot's name.
 func (m message) line(self string) (line string, addressed bool) {
 	text := strings.TrimSpace(m.Text)
 	if name, rest, ok := strings.Cut(text, ">"); ok && (name == "<@"+self || strings.HasPrefix(name, "<@"+self+"|")) {
 		text, addressed = strings.TrimSpace(rest), true
 	}
 	line = typed(text)
-	// Cards show lines as code, and what is copied from there comes as code.
+	// Cards show lines as code, so a copied line comes in back-quotes.
 	if inner := strings.Trim(line, "`"); !strings.Contains(inner, "`") {
 		line = inner
 	}
 	return line, addressed
 }
 
-// asked is the request that a message is. One gesture can come as two events (a mention that is also a message), and each of them twice.
+// asked makes a request of a message. One message can come as two events (a mention that is also a message), each of them twice.
 func (in *ingress) asked(ctx context.Context, d delivery, h eventPayload) request {
 	m := h.Event
 	names := []string{"message " + m.Channel + " " + m.TS}
@@ -117,7 +121,7 @@ func (in *ingress) asked(ctx context.Context, d delivery, h eventPayload) reques
 		names = append(names, "event "+h.EventID)
 	}
 	if m.ClientMsgID != "" {
-		names = append(names, "client "+m.User+" "+m.ClientMsgID) // which others can give theirs, too
+		names = append(names, "client "+m.User+" "+m.ClientMsgID) // the user is part of it: another client can send the same id
 	}
 	req := request{
 		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
@@ -132,13 +136,13 @@ func (in *ingress) asked(ctx context.Context, d delivery, h eventPayload) reques
 	return req
 }
 
-// cardAt is the attack in whose thread something was written; empty if it is no card's.
+// cardAt is the attack whose card has that thread; "": none.
 func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account, attack string) {
 	if thread == "" {
 		return "", ""
 	}
 	for _, a := range in.cfg.Accounts {
-		attack, err := in.cfg.Memory.CardAt(ctx, a.Name, channel, thread)
+		attack, err := in.cfg.Memory.AttackAt(ctx, a.Name, channel, thread)
 		if err != nil {
 			in.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
 			return "", ""
@@ -150,7 +154,7 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 	return "", ""
 }
 
-// homeOpened draws the Home tab of whoever has just opened it.
+// homeOpened draws the Home tab of the user who opened it.
 func (in *ingress) homeOpened(d delivery, h eventPayload) {
 	if h.Event.Tab != "home" || h.Event.User == "" {
 		return
@@ -167,12 +171,12 @@ func (in *ingress) homeOpened(d delivery, h eventPayload) {
 	in.refreshHome(req)
 }
 
-// refreshHome draws a Home tab for somebody who waits for it.
+// refreshHome draws a Home tab in the background.
 func (in *ingress) refreshHome(req request) {
 	in.background.once(req, func(ctx context.Context) { in.answers.answer(ctx, req, card.Message{}) })
 }
 
-// accountIn is the account whose channel it is, if it is only one's.
+// accountIn is the account of a channel; "" if none or several have it.
 func (in *ingress) accountIn(channel string) string {
 	name := ""
 	for _, a := range in.cfg.Accounts {

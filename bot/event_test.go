@@ -36,7 +36,7 @@ func TestAnUnreadableLineIsAnsweredOnce(t *testing.T) {
 	happens(t, b, "Ev1", m)
 	m["type"] = "message"
 	happens(t, b, "Ev2", m)
-	require.Len(t, s.Told()["U0ROB"], 1)
+	require.Len(t, s.Shown()["U0ROB"], 1)
 }
 
 // What a client calls its message is up to the client: nobody keeps somebody else's line from running by calling his own the same.
@@ -49,8 +49,8 @@ func TestAStrangersMessageSuppressesNobodys(t *testing.T) {
 		m["client_msg_id"] = "the same"
 		happens(t, b, "Ev"+strconv.Itoa(i), m)
 	}
-	require.Len(t, s.Told()["U0EVE"], 1)
-	require.Len(t, s.Told()["U0ROB"], 1, "one gesture that comes as two messages runs once")
+	require.Len(t, s.Shown()["U0EVE"], 1)
+	require.Len(t, s.Shown()["U0ROB"], 1, "one gesture that comes as two messages runs once")
 }
 
 // Whether a message is for the bot can't be told without knowing who the bot is. It was acknowledged, so it must not be lost in silence.
@@ -64,9 +64,9 @@ func TestAMentionThatCouldNotBeReadIsSaidToBe(t *testing.T) {
 	happens(t, b, "Ev1", m)
 	m["type"], m["user"] = "message", "U0ANN" // perhaps she speaks with somebody else
 	happens(t, b, "Ev2", m)
-	require.Len(t, s.Told()["U0ROB"], 1)
-	require.Contains(t, s.Told()["U0ROB"][0], "not done")
-	require.Empty(t, s.Told()["U0ANN"])
+	require.Len(t, s.Shown()["U0ROB"], 1)
+	require.Contains(t, s.Shown()["U0ROB"][0], "not done")
+	require.Empty(t, s.Shown()["U0ANN"])
 }
 
 // Whatever a stranger writes, nothing comes of it but an answer to him.
@@ -86,9 +86,9 @@ func TestHostileMessages(t *testing.T) {
 		begun := time.Now()
 		happens(t, linkedBot(s), "Ev1", m)
 		require.Less(t, time.Since(begun), 2*time.Second, name)
-		require.Len(t, s.Told()["U0EVE"], 1, name)
-		require.Less(t, len(s.Told()["U0EVE"][0]), 4000, name)
-		require.NotContains(t, s.Told()["U0EVE"][0], "<!channel>", name)
+		require.Len(t, s.Shown()["U0EVE"], 1, name)
+		require.Less(t, len(s.Shown()["U0EVE"][0]), 4000, name)
+		require.NotContains(t, s.Shown()["U0EVE"][0], "<!channel>", name)
 	}
 	for name, m := range map[string]map[string]any{
 		"of a bot":       {"type": "app_mention", "channel": "C0WAF", "bot_id": "B0OTHER", "user": "U0OTHER", "text": "<@U0BOT> status", "ts": "1.1"},
@@ -101,6 +101,6 @@ func TestHostileMessages(t *testing.T) {
 	} {
 		s := slacktest.New(t, "", nil)
 		happens(t, linkedBot(s), "Ev1", m)
-		require.Empty(t, s.Told(), name)
+		require.Empty(t, s.Shown(), name)
 	}
 }

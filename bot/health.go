@@ -16,23 +16,23 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// readiness is what /readyz tells.
+// readiness is the body of /readyz.
 type readiness struct {
 	Ready    bool                    `json:"ready"`
 	Redis    string                  `json:"redis"` // "ok", or what is wrong
 	Slack    string                  `json:"slack"`
 	Ingress  string                  `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]accountState `json:"accounts"`
-	Sources  map[string]string       `json:"sources,omitempty"` // those whose file can't be read, and why: what it held before counts
+	Sources  map[string]string       `json:"sources,omitempty"` // sources whose file can't be read, and why; the last good content counts
 }
 
 type accountState struct {
 	Failing   string    `json:"failing,omitempty"`
 	LastGood  time.Time `json:"last_good,omitzero"`
-	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica watches it, and knows
+	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica owns it
 }
 
-// ingress is by which ways Slack can deliver just now; "" if by none.
+// ingress lists the ways by which Slack can deliver now; "": none.
 func (b *Bot) ingress() string {
 	var ways []string
 	if b.cfg.Secret != "" {
@@ -44,26 +44,27 @@ func (b *Bot) ingress() string {
 	return strings.Join(ways, ", ")
 }
 
-// slackPatience is how long /readyz waits for what it only tells: probes often give up after a second.
+// slackPatience is how long /readyz waits for Slack: probes often give up after a second.
 const slackPatience = 800 * time.Millisecond
 
-// ready answers 200 when Redis can be written and an ingress is open. What Slack or an account has is in the body only: one tenant's token must not take the bot out.
+// ready answers 200 if Redis can be written and an ingress is open. Slack and accounts are in the body only: one account's token must not take the
+// replica out of service.
 func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
-	var memory, workspace error
+	var redis, workspace error
 	var asked sync.WaitGroup
 	within := func(limit time.Duration, ask func(context.Context) error, err *error) {
 		asked.Go(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit) // also for who has gone: others are told the same
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit) // also after the client is gone: the result is cached
 			defer cancel()
 			*err = ask(ctx)
 		})
 	}
-	within(2*time.Second, b.cfg.Memory.Ping, &memory)
+	within(2*time.Second, b.cfg.Memory.Ping, &redis)
 	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
 	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
-	if memory != nil {
-		b.cfg.Log.Warn("not ready", "err", memory)
+	if redis != nil {
+		b.cfg.Log.Warn("not ready", "err", redis)
 		state.Ready, state.Redis = false, "can't be written"
 	}
 	if state.Ingress = b.ingress(); state.Ingress == "" {
@@ -89,11 +90,11 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	if !state.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	words, _ := json.Marshal(state) // strings, times and maps of these
+	words, _ := json.Marshal(state) // strings and times can't fail
 	_, _ = w.Write(append(text.SeenJSON(words), '\n'))
 }
 
-// slackTrouble is an error of Slack's for people who run the bot.
+// slackTrouble is an error of Slack in words for operators.
 func slackTrouble(err error) string {
 	if t, ok := slackconn.Explain(err); ok {
 		return t.Text
@@ -101,7 +102,7 @@ func slackTrouble(err error) string {
 	return "no answer"
 }
 
-// metrics are counted for /metrics.
+// metrics are the counters of /metrics.
 type metrics struct {
 	registry     *prometheus.Registry
 	acknowledged prometheus.Histogram
@@ -139,7 +140,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// gauge tells a value that is looked up when it is asked for.
+// gauge registers a value that is read at each scrape.
 func (m *metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "wafbot", Name: name, Help: help}, value))
 }

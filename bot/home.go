@@ -14,15 +14,14 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// drawHome draws a Home tab without an answer on top, if that works at once.
+// drawHome draws a Home tab without an answer, and tries once.
 func (a *answers) drawHome(ctx context.Context, req request) {
 	if err := a.publishHome(ctx, req, nil); err != nil {
 		a.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
 	}
 }
 
-// publishHome draws the Home tab of the one who asks (views.publish), with an answer on top. His role is checked as if he had typed status, of
-// which the tab shows what it shows.
+// publishHome draws the Home tab of who asks (views.publish), with an answer on top. The role is checked as for a typed status.
 func (a *answers) publishHome(ctx context.Context, req request, answer []slack.Block) error {
 	blocks := a.home(ctx, req)
 	if len(answer) > 0 {
@@ -32,7 +31,7 @@ func (a *answers) publishHome(ctx context.Context, req request, answer []slack.B
 	return a.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
 }
 
-// home is what a person's Home tab shows, whatever he clicked.
+// home are the blocks of a user's Home tab.
 func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	inv := req.Invocation
 	inv.Line, inv.Account = record.Line{Name: "status"}, ""
@@ -44,6 +43,6 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	if errors.Is(err, refusal.ErrDenied) {
 		return card.HomeWithoutRole(inv.Actor.ID, text, a.cfg.Roles)
 	}
-	a.cfg.Log.Error("look for home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
+	a.cfg.Log.Error("read home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// payload is what is needed of an interaction. It is not slack-go's type: that refuses a whole click for one block it does not know.
+// payload is what is needed of an interaction. It is not slack-go's type, which refuses the whole click for one unknown block.
 type payload struct {
 	Type string `json:"type"`
 	User struct {
@@ -51,7 +51,7 @@ type payload struct {
 	ResponseURL string `json:"response_url"`
 }
 
-// interaction takes a click or a form. What it returns goes back with the acknowledgement; nil: nothing.
+// interaction handles a click or a submission. Its result is sent with the acknowledgement; nil: none.
 func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
@@ -86,7 +86,7 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	case card.ActionMore:
 		in.forms.openMore(req, action.Value)
 	case card.ActionCancel:
-		req.Ephemeral = true // the question goes
+		req.Ephemeral = true // the answer replaces the question
 		in.reply(req, text.New("Cancelled. Nothing was done"))
 	case card.ActionRefresh:
 		in.refreshHome(req)
@@ -96,7 +96,7 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	}
 }
 
-// request is where a click came from. A stranger in a shared channel has another team than the workspace that the message is in.
+// request is where a click came from. In a shared channel the user's team may differ from the message's workspace.
 func (p payload) request(d delivery) request {
 	team, name, channel := p.User.TeamID, p.User.Username, p.Channel.ID
 	if team == "" {
@@ -124,9 +124,9 @@ func (p payload) request(d delivery) request {
 	return req
 }
 
-// unknown answers a button that this version doesn't know: they stay on old messages for ever.
+// unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
 	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	in.reply(req, text.New("This message is outdated: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
+	in.reply(req, text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
 		text.Code(in.cfg.Command+" help"), " what can be typed"))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// byName shows a user by name, and user groups by their ids: neither calls anybody.
+// byName draws a user's name or a user group's id, without a mention.
 func (b *Bot) byName(ctx context.Context) func(id string) text.Text {
 	return func(id string) text.Text {
 		if card.IsID(id, "S") {

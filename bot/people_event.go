@@ -9,15 +9,15 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
-// peopleTimeout bounds passing on that something about people changed: Slack waits for the acknowledgement.
+// peopleTimeout bounds the invalidation: Slack waits for the acknowledgement.
 const peopleTimeout = time.Second
 
-// peopleEvent takes an event about people: what was known about them is over, here and on the other replicas. It reports false for other events.
+// peopleEvent handles an event about users or groups: it invalidates what all replicas have cached about them. It returns false for other events.
 func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	_ = json.Unmarshal(event, &kind) // one without a type is none of these
+	_ = json.Unmarshal(event, &kind) // without a type it is another event
 	of := ""
 	switch kind.Type {
 	default:
@@ -43,14 +43,14 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 		}
 	}
 	if of == "" {
-		return true // nobody's role hangs on it
+		return true // no role depends on it
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
 	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
-		in.cfg.Log.Warn("take news of people: the other replicas find out by themselves", "within", slackconn.PeopleCachedFor, "err", err)
+		in.cfg.Log.Warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
-	in.cfg.Log.Debug("what is known of people is over", "of", of, "event", kind.Type)
+	in.cfg.Log.Debug("people invalidated", "of", of, "event", kind.Type)
 	return true
 }

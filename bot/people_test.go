@@ -243,7 +243,7 @@ func TestGroupsThatSlackDoesNotTell(t *testing.T) {
 				d.set(func(d *directory) { d.refuses = nil })
 				time.Sleep(30 * time.Second)
 				isIn(t, b, true)
-				require.Contains(t, log.String(), "user groups can be looked up again")
+				require.Contains(t, log.String(), "user groups can be read again")
 			})
 		})
 	}

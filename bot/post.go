@@ -51,7 +51,7 @@ type tried struct {
 
 // try writes down that a delivery is about to be posted.
 func (b *Bot) try(ctx context.Context, account, delivery string) (t tried, err error) {
-	t.first, t.again, t.told, err = b.cfg.Memory.Trying(ctx, account, delivery, b.cfg.Now())
+	t.first, t.again, t.told, err = b.cfg.Memory.BeginNotify(ctx, account, delivery, b.cfg.Now())
 	if tends := b.tends(account); tends != nil {
 		t.moved = tends.teller.wasMoved(delivery)
 		if !tends.teller.trying(delivery) {

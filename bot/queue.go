@@ -10,10 +10,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// queue takes requests that change something: any replica carries them out.
+// queue stores requests that change something. Any replica carries them out.
 type queue struct{ cfg *Config }
 
-// add puts a request among the work that any replica carries out, unless it is there already.
+// add stores a request, once for each delivery.
 func (q *queue) add(ctx context.Context, req request) error {
 	req.Version = workVersion
 	work, err := json.Marshal(req)
@@ -24,7 +24,7 @@ func (q *queue) add(ctx context.Context, req request) error {
 	return err
 }
 
-// notAdded says that a request could not be written down, or perhaps not.
+// notAdded says that a request was not stored, or perhaps not.
 func (q *queue) notAdded(req request, err error) text.Text {
 	q.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {

@@ -233,7 +233,7 @@ func (r *reader) findWorse() {
 	for _, reply := range r.worse {
 		id := record.AttackID(r.Account, reply.AttackID)
 		if card, ok := r.found.Cards[id]; ok {
-			card.CardFacts = card.Worse(reply.CardFacts)
+			card.CardFacts = card.Worsened(reply.CardFacts)
 			r.found.Cards[id] = card
 		}
 	}

@@ -11,26 +11,26 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// workVersion is the version of requests as they wait in the inbox. A replica reads every version up to its own.
+// workVersion is the version of stored requests. A replica reads every version up to its own.
 const workVersion = 1
 
-// request is a line that somebody typed or clicked, with where to answer. As JSON it is what waits in the inbox.
+// request is a line that a user typed or clicked, with where to answer. It is stored as JSON.
 type request struct {
 	Version     int             `json:"version,omitempty"`
 	Invocation  call.Invocation `json:"invocation"`
 	Channel     string          `json:"channel,omitempty"`
 	MessageTS   string          `json:"message_ts,omitempty"` // of the message with the button
 	Thread      string          `json:"thread,omitempty"`     // the thread that the line was written in
-	Ephemeral   bool            `json:"ephemeral,omitempty"`  // the message with the button is shown to one person only, so the answer takes its place
+	Ephemeral   bool            `json:"ephemeral,omitempty"`  // the message with the button is ephemeral, so the answer replaces it
 	ResponseURL string          `json:"response_url,omitempty"`
-	Trigger     string          `json:"trigger,omitempty"` // opens one view, within three seconds
-	View        string          `json:"view,omitempty"`    // the modal that it was made in: the answer takes its place
-	Home        bool            `json:"home,omitempty"`    // it was clicked in the person's Home tab, and is answered there
+	Trigger     string          `json:"trigger,omitempty"` // opens one view within three seconds
+	View        string          `json:"view,omitempty"`    // the modal that it was made in: the answer replaces it
+	Home        bool            `json:"home,omitempty"`    // it was clicked in the user's Home tab, and is answered there
 
 	names []string // of its delivery
 }
 
-// ingress makes a request of each delivery.
+// ingress makes requests of deliveries.
 type ingress struct {
 	cfg        *Config
 	background *background
@@ -50,7 +50,7 @@ type slashCommand struct {
 	Trigger     string `json:"trigger_id"`
 }
 
-// command takes a slash command.
+// command handles a slash command.
 func (in *ingress) command(ctx context.Context, d delivery, c slashCommand) {
 	req := request{
 		Channel: c.Channel, ResponseURL: c.ResponseURL, Trigger: c.Trigger, names: d.names,
@@ -62,7 +62,7 @@ func (in *ingress) command(ctx context.Context, d delivery, c slashCommand) {
 	in.take(ctx, req, typed(c.Text))
 }
 
-// take parses a line and sees to it that it is carried out: at once if it only reads, else written down before it is acknowledged.
+// take parses a line. A read-only line runs in the background; a change is stored before it is acknowledged.
 func (in *ingress) take(ctx context.Context, req request, text string) {
 	line, err := grammar.Parse(text)
 	if err != nil {
@@ -83,15 +83,15 @@ func (in *ingress) take(ctx context.Context, req request, text string) {
 	in.background.once(req, func(ctx context.Context) { in.answers.carryOut(ctx, req) })
 }
 
-// acceptTimeout bounds all that is done before a delivery is acknowledged, within Slack's three seconds.
+// acceptTimeout bounds what is done before a delivery is acknowledged. Slack waits three seconds.
 const acceptTimeout = 2 * time.Second
 
-// reply answers, in the background, a request that no line was run for.
+// reply answers a request without running a line.
 func (in *ingress) reply(req request, words text.Text) {
 	in.background.once(req, func(ctx context.Context) { in.answers.answer(ctx, req, card.Lines([]text.Text{words}, nil)) })
 }
 
-// accept writes a change down before the request is acknowledged, so that no acknowledged click is lost.
+// accept stores a change before the request is acknowledged, so that no acknowledged click is lost.
 func (in *ingress) accept(ctx context.Context, req request) {
 	err := in.queue.add(ctx, req)
 	if err == nil {

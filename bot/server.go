@@ -16,20 +16,20 @@ import (
 // maxBody is the largest request that is taken, in bytes.
 const maxBody = 1 << 20
 
-// delivery is something that Slack sent, by HTTP or over a link.
+// delivery identifies what Slack sent, over HTTP or Socket Mode.
 type delivery struct {
-	names []string // the same delivery has the same, however often it comes; the first is its id
+	names []string // the same for each redelivery; the first is its id
 	at    time.Time
 }
 
-// server takes what Slack sends over HTTP.
+// server receives over HTTP.
 type server struct {
 	cfg     *Config
 	ingress *ingress
 	metrics *metrics
 }
 
-// signed checks what every request of Slack's must pass before anything of it is believed. Bad signature, or over five minutes off: 401.
+// signed checks method, size and signature before a request is handled. A bad signature, or one over five minutes off: 401.
 func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
@@ -53,10 +53,10 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 			http.Error(w, "bad signature", http.StatusUnauthorized)
 			return
 		}
-		// What came in whole is taken whole, whether or not Slack waits for the answer.
+		// A complete request is handled even if Slack closes the connection.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 		defer cancel()
-		// The whole signature names the delivery: it covers the time and every byte of the body.
+		// The signature is the delivery's name: it covers the time and the body.
 		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Now()}, body)
 		s.metrics.acknowledged.Observe(time.Since(begun).Seconds())
 	}
@@ -64,7 +64,7 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 
 const headerSignature = "X-Slack-Signature"
 
-// verify checks the signature over the raw body and its time.
+// verify checks the signature of the raw body, and its time.
 func (s *server) verify(header http.Header, body []byte) error {
 	v, err := slack.NewSecretsVerifier(header, s.cfg.Secret.Reveal())
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *server) verify(header http.Header, body []byte) error {
 	return v.Ensure()
 }
 
-// signatureID is the signature's bytes written in one way, so that its spelling can't make one delivery look like two.
+// signatureID is the signature in canonical form, so that its spelling can't make one delivery look like two.
 func signatureID(header http.Header) string {
 	sig := header.Get(headerSignature)
 	if len(sig) > 3 {
@@ -87,7 +87,7 @@ func signatureID(header http.Header) string {
 	return sig
 }
 
-// command takes a slash command: plain form fields.
+// command handles a slash command: form fields.
 func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, bod
 	})
 }
 
-// interaction takes a click or a form: the form field payload, which is JSON.
+// interaction handles a click or a submission: JSON in the form field payload.
 func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -112,10 +112,10 @@ func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery,
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // Slack may not wait for it
+	_ = json.NewEncoder(w).Encode(answer) // Slack may be gone
 }
 
-// event takes an event, and answers the address check.
+// event handles an event, and answers url_verification.
 func (s *server) event(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	var check struct {
 		Type      string `json:"type"`

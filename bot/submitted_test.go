@@ -80,7 +80,7 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 		form func(ctx context.Context) (call.Form, error)
 		says string
 	}{
-		"slow facts": {func(ctx context.Context) (call.Form, error) { <-ctx.Done(); return call.Form{}, ctx.Err() }, "could not be looked up in time"},
+		"slow facts": {func(ctx context.Context) (call.Form, error) { <-ctx.Done(); return call.Form{}, ctx.Err() }, "could not be read in time"},
 		"slow record": {func(context.Context) (call.Form, error) {
 			time.Sleep(4 * time.Second)
 			return call.Form{}, refusal.ErrDenied

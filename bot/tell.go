@@ -63,8 +63,8 @@ func (b *Bot) tell(ctx context.Context, n record.Event) error {
 // One that was found, because somebody had posted it before, may have been drawn at any time.
 func (b *Bot) catchUp(ctx context.Context, n record.Event, drawn facts, found bool) {
 	id := record.AttackID(n.Account, n.Attack.ID)
-	now, err := b.cfg.Memory.File(ctx, n.Account, id)
-	shown, _, shownErr := b.cfg.Memory.Shown(ctx, n.Account, id)
+	now, err := b.cfg.Memory.Details(ctx, n.Account, id)
+	shown, _, shownErr := b.cfg.Memory.AttackState(ctx, n.Account, id)
 	if err = errors.Join(err, shownErr); err == nil && (found || doneSince(now, drawn.file) || shown.Revision > drawn.shown.Revision) {
 		err = b.outdate(ctx, n.Account, id)
 	}
@@ -86,7 +86,7 @@ type place struct {
 // whether a recording whose answer was lost took place. Who finds that another replica has told it too takes back what he posted.
 func (b *Bot) record(ctx context.Context, n record.Event, at place) error {
 	for {
-		double, err := b.cfg.Memory.Told(context.WithoutCancel(ctx), n, at.channel, at.ts, at.card) // a stop must not undo what was told
+		double, err := b.cfg.Memory.Notified(context.WithoutCancel(ctx), n, at.channel, at.ts, at.card) // a stop must not undo what was told
 		if double {
 			b.takeBack(ctx, at)
 		}

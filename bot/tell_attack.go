@@ -30,7 +30,7 @@ func (b *Bot) tellAttack(ctx context.Context, a Account, n record.Event) error {
 	case n.Reason == record.BecameIncident && n.Channel != channel:
 		return b.tellMoved(ctx, a, n)
 	}
-	if err := b.cfg.Memory.Outdated(ctx, n.Account, id, urgency(n)); err != nil {
+	if err := b.cfg.Memory.MarkStale(ctx, n.Account, id, urgency(n)); err != nil {
 		return err
 	}
 	b.Outdated(n.Account)
@@ -51,14 +51,17 @@ func (b *Bot) begin(ctx context.Context, card record.Event) (r remembered, err e
 	id := record.AttackID(card.Account, card.Attack.ID)
 	var ok bool
 	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { r.facts.file, err = b.cfg.Memory.File(both, card.Account, id); return err })
+	g.Go(func() (err error) { r.facts.file, err = b.cfg.Memory.Details(both, card.Account, id); return err })
 	g.Go(func() (err error) { r.tried, err = b.try(both, card.Account, card.ID); return err })
-	g.Go(func() (err error) { r.facts.shown, ok, err = b.cfg.Memory.Shown(both, card.Account, id); return err })
+	g.Go(func() (err error) {
+		r.facts.shown, ok, err = b.cfg.Memory.AttackState(both, card.Account, id)
+		return err
+	})
 	if err := g.Wait(); err != nil {
 		return remembered{}, err
 	}
 	if !ok || r.facts.shown.Revision < card.Revision {
-		r.facts.shown = record.AttackState{Attack: card.Attack, SeenAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Hushed: card.Hushed, Revision: card.Revision}
+		r.facts.shown = record.AttackState{Attack: card.Attack, ObservedAt: card.At, Quiet: card.Quiet, Mention: card.Mention, Suppressed: card.Hushed, Revision: card.Revision}
 	}
 	return r, nil
 }
@@ -145,7 +148,7 @@ func (b *Bot) supersede(ctx context.Context, waiting []record.Event, stays strin
 		if w.ID == stays || w.Revision > revision {
 			continue
 		}
-		if _, err := b.cfg.Memory.Told(ctx, w, "", "", false); err != nil {
+		if _, err := b.cfg.Memory.Notified(ctx, w, "", "", false); err != nil {
 			return err
 		}
 		b.cfg.Log.Info("not told by itself: the card or another reply says it", "account", w.Account, "attack", w.Attack.ID, "reason", w.Reason)
@@ -155,7 +158,7 @@ func (b *Bot) supersede(ctx context.Context, waiting []record.Event, stays strin
 
 // waiting is the poller's news of an attack that waits to be told.
 func (b *Bot) waiting(ctx context.Context, n record.Event) ([]record.Event, error) {
-	all, err := b.cfg.Memory.Untold(ctx, n.Account)
+	all, err := b.cfg.Memory.Waiting(ctx, n.Account)
 	return slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack.ID != n.Attack.ID || w.Revision == 0 }), err
 }
 
@@ -173,15 +176,15 @@ func (b *Bot) tellWorse(ctx context.Context, a Account, n record.Event) error {
 		return b.record(ctx, n, place{})
 	}
 	id := record.AttackID(n.Account, n.Attack.ID)
-	newest, ok, err := b.cfg.Memory.Shown(ctx, n.Account, id)
+	newest, ok, err := b.cfg.Memory.AttackState(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}
 	told := n
 	if ok && newest.Revision > n.Revision {
-		told.Attack, told.At, told.Revision = newest.Attack, newest.SeenAt, newest.Revision
+		told.Attack, told.At, told.Revision = newest.Attack, newest.ObservedAt, newest.Revision
 	}
-	said, err := b.cfg.Memory.Case(ctx, n.Account, id)
+	said, err := b.cfg.Memory.TriageOf(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}

@@ -77,8 +77,8 @@ func (b *Bot) cardOf(ctx context.Context, n record.Event, ch record.Change) (cha
 		if err != nil || ts != "" {
 			return channel, ts, err
 		}
-		shown, _, err := b.cfg.Memory.Shown(ctx, n.Account, ch.AttackID)
-		if err != nil || !shown.Told || shown.Channel == n.Channel || b.cfg.Now().Sub(ch.At) > cardPatience {
+		shown, _, err := b.cfg.Memory.AttackState(ctx, n.Account, ch.AttackID)
+		if err != nil || !shown.Notified || shown.Channel == n.Channel || b.cfg.Now().Sub(ch.At) > cardPatience {
 			return "", "", err
 		}
 		if err := delay.Sleep(ctx, cardAgain); err != nil {

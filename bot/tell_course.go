@@ -23,11 +23,11 @@ func (b *Bot) tellTurn(ctx context.Context, n record.Event) error {
 // tellCourse says in the thread of a card what became of its attack, unless that is over by now. The channel isn't shown it.
 func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 	id := record.AttackID(n.Account, n.Attack.ID)
-	shown, ok, err := b.cfg.Memory.Shown(ctx, n.Account, id)
+	shown, ok, err := b.cfg.Memory.AttackState(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}
-	file, err := b.cfg.Memory.File(ctx, n.Account, id)
+	file, err := b.cfg.Memory.Details(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (b *Bot) tellCourse(ctx context.Context, a Account, n record.Event) error {
 		return err
 	}
 	n.Channel = file.Card.Channel
-	call := newsCall(n, card.Course(b.situation(a, shown, file), shown.Course, kept, n.Quiet), file.Card.TS)
+	call := newsCall(n, card.Course(b.situation(a, shown, file), shown.History, kept, n.Quiet), file.Card.TS)
 	call.Broadcast = false
 	if err = b.tellCall(ctx, n, call); gone(err) {
 		return b.record(ctx, n, place{}) // with its card, which tells the same, posted anew when it is redrawn

@@ -92,7 +92,7 @@ func (b *Bot) tellOverdue(ctx context.Context, a Account, n record.Event) error 
 func (b *Bot) whose(ctx context.Context, ch record.Change) (user string, err error) {
 	user = ch.Actor.ID
 	if ch.AttackID != "" {
-		said, err := b.cfg.Memory.Case(ctx, ch.Account, ch.AttackID)
+		said, err := b.cfg.Memory.TriageOf(ctx, ch.Account, ch.AttackID)
 		if err != nil {
 			return "", err
 		}

@@ -36,19 +36,19 @@ func (b *Bot) tellEffect(ctx context.Context, a Account, n record.Event) error {
 	if !ok || ch.State == record.StateUndone {
 		return b.record(ctx, n, place{})
 	}
-	shown, _, err := b.cfg.Memory.Shown(ctx, n.Account, ch.AttackID)
+	shown, _, err := b.cfg.Memory.AttackState(ctx, n.Account, ch.AttackID)
 	if err != nil {
 		return err
 	}
-	file, err := b.cfg.Memory.File(ctx, n.Account, ch.AttackID)
+	file, err := b.cfg.Memory.Details(ctx, n.Account, ch.AttackID)
 	if err != nil {
 		return err
 	}
 	s := b.situation(a, shown, file)
-	if finding := file.Effects[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
+	if finding := file.Efficacy[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
 		return b.record(ctx, n, place{})
 	}
-	called := card.Recipients(ch, file.Case, shown)
+	called := card.Recipients(ch, file.Triage, shown)
 	if at := file.Card; at.TS != "" {
 		call := newsCall(n, card.Efficacy(s, ch, called), at.TS)
 		call.Channel = at.Channel

@@ -22,7 +22,7 @@ func Handover(t commands.Touch, channel string) record.Event {
 // tellHandover calls who was given an attack; when it was taken over, who had it before. It is told where it still holds.
 func (b *Bot) tellHandover(ctx context.Context, a Account, n record.Event) error {
 	id := record.AttackID(n.Account, n.Attack.ID)
-	said, err := b.cfg.Memory.Case(ctx, n.Account, id)
+	said, err := b.cfg.Memory.TriageOf(ctx, n.Account, id)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (b *Bot) successor(ctx context.Context, a Account, attack string, at record
 	if err != nil {
 		return nil, false, err
 	}
-	shown, known, err := b.cfg.Memory.Shown(ctx, a.Name, attack)
+	shown, known, err := b.cfg.Memory.AttackState(ctx, a.Name, attack)
 	if err != nil || !known || ts == "" || ts == at.TS && channel == at.Channel {
 		return nil, false, err
 	}

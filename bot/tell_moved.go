@@ -92,7 +92,7 @@ func (b *Bot) replace(ctx context.Context, account string, o outdated, at record
 
 // goneNews is the news that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
 func (b *Bot) goneNews(ctx context.Context, account, attack string, at record.Place, stands bool) (n record.Event, known bool, err error) {
-	shown, known, err := b.cfg.Memory.Shown(ctx, account, attack)
+	shown, known, err := b.cfg.Memory.AttackState(ctx, account, attack)
 	return poller.NewAnew(account, shown.Attack.Brief(), at.Channel, at.TS, stands, b.cfg.Now()), known, err
 }
 

@@ -18,7 +18,7 @@ func TakenOver(t call.TakeOver, channel string) record.Event {
 
 // tellTakeOver calls once each who was on one of the attacks, and who is on them now unless he took them himself. It is told as far as it still holds.
 func (b *Bot) tellTakeOver(ctx context.Context, n record.Event) error {
-	cases, err := b.cfg.Memory.Cases(ctx, n.Account)
+	cases, err := b.cfg.Memory.AllTriage(ctx, n.Account)
 	if err != nil {
 		return err
 	}

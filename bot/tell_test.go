@@ -20,7 +20,7 @@ type outbox struct {
 	news   map[string]record.Event
 }
 
-func (o *outbox) Untold(context.Context, string) (all []record.Event, err error) {
+func (o *outbox) Waiting(context.Context, string) (all []record.Event, err error) {
 	for _, n := range o.news {
 		all = append(all, n)
 	}
@@ -31,18 +31,18 @@ func (o *outbox) Changes(context.Context, string) ([]record.Change, error) {
 	return []record.Change{o.change}, nil
 }
 
-func (o *outbox) Trying(_ context.Context, _, _ string, now time.Time) (first time.Time, again, told bool, err error) {
+func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (first time.Time, again, told bool, err error) {
 	return now, true, true, nil
 }
 
-func (o *outbox) Told(_ context.Context, n record.Event, _, _ string, _ bool) (double bool, err error) {
+func (o *outbox) Notified(_ context.Context, n record.Event, _, _ string, _ bool) (double bool, err error) {
 	delete(o.news, n.ID)
 	return false, nil
 }
 
 func (o *outbox) Drill(context.Context, string) (record.Drill, error) { return record.Drill{}, nil }
 
-func (o *outbox) ToRedraw(context.Context, string) (map[string]record.RedrawMark, error) {
+func (o *outbox) Stale(context.Context, string) (map[string]record.RedrawMark, error) {
 	return nil, nil
 }
 

@@ -12,7 +12,7 @@ import (
 // Notices remembers where the notice of an account's refused changes is.
 type Notices interface {
 	// Tied is the account's last spell of refused changes; zero when there was none.
-	Tied(ctx context.Context, account string) (record.PermissionLoss, error)
+	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
 	// NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 	NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
 	Noticed(ctx context.Context, account, id, channel, ts string, revision int) error
@@ -31,7 +31,7 @@ func HandsTied(t record.PermissionLoss, channel string) record.Event {
 // tellTied keeps the one notice of a spell true: posted first, edited later, and one message more when the spell is over.
 // A spell that is over before it could be told is not told: whoever was refused knows.
 func (b *Bot) tellTied(ctx context.Context, a Account, n record.Event) error {
-	t, err := b.cfg.Memory.Tied(ctx, n.Account)
+	t, err := b.cfg.Memory.PermissionLoss(ctx, n.Account)
 	if err != nil {
 		return err
 	}

@@ -159,7 +159,7 @@ func (t *teller) load(ctx context.Context) {
 	if !missing {
 		return
 	}
-	news, err := t.bot.cfg.Memory.Untold(ctx, t.account)
+	news, err := t.bot.cfg.Memory.Waiting(ctx, t.account)
 	if err != nil {
 		t.bot.cfg.Log.Warn("read outbox", "account", t.account, "err", err)
 		return // it is looked for again within a second

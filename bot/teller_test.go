@@ -59,7 +59,7 @@ type tries struct {
 	tried map[string]time.Time
 }
 
-func (o *tries) Trying(_ context.Context, _, id string, now time.Time) (first time.Time, again, told bool, err error) {
+func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (first time.Time, again, told bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if first, again = o.tried[id]; !again {
@@ -68,9 +68,9 @@ func (o *tries) Trying(_ context.Context, _, id string, now time.Time) (first ti
 	return first, again, false, nil
 }
 
-func (o *tries) Untold(context.Context, string) ([]record.Event, error) { return nil, nil }
+func (o *tries) Waiting(context.Context, string) ([]record.Event, error) { return nil, nil }
 
-func (o *tries) Told(context.Context, record.Event, string, string, bool) (double bool, err error) {
+func (o *tries) Notified(context.Context, record.Event, string, string, bool) (double bool, err error) {
 	return false, nil
 }
 
@@ -107,7 +107,7 @@ func (s *choosy) all() []string {
 	defer s.mu.Unlock()
 	var all []string
 	for _, one := range s.took {
-		all = append(all, strings.ReplaceAll(one, "The pager of acme can't be called, nobody is called: ", ""))
+		all = append(all, strings.ReplaceAll(one, "The pager of acme can't be called, no page is sent: ", ""))
 	}
 	return all
 }

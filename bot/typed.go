@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// token is what Slack makes of names and addresses in what people type: <@U0ANN|ann>, <#C0WAF|waf>, <http://host/path|host/path>.
+// token matches what Slack makes of names and addresses in typed text: <@U0ANN|ann>, <#C0WAF|waf>, <http://host/path|host/path>.
 var token = regexp.MustCompile(`<([^<>]*)>`)
 
-// typed is what a person typed, of the text that Slack made of it: addresses as they were written, a user as <@U0ANN>.
+// typed restores what a user typed from Slack's text: addresses as written, a user as <@U0ANN>.
 func typed(text string) string {
 	text = token.ReplaceAllStringFunc(text, func(found string) string {
 		what, label, labelled := strings.Cut(strings.Trim(found, "<>"), "|")
@@ -24,6 +24,6 @@ func typed(text string) string {
 		}
 		return strings.TrimPrefix(what, "mailto:")
 	})
-	// Slack writes these three characters as entities.
+	// Slack escapes these three characters.
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// worker carries out what was accepted.
+// worker carries out stored requests.
 type worker struct {
 	cfg     *Config
 	answers *answers
@@ -23,15 +23,14 @@ type worker struct {
 	cards   cards
 }
 
-// cards shows what becomes of a change where everybody sees it.
+// cards redraws cards and replies under them.
 type cards interface {
 	outdate(ctx context.Context, account, attack string) error
 	post(ctx context.Context, c postCall) error
 }
 
-// run carries out what was accepted: one request after another in each account, the accounts side by side, so that one whose service hangs
-// keeps none of the others waiting. It begins nothing more when more ends, and returns when what is in hand is done, or held ends: what was
-// not finished then another replica goes on with.
+// run carries out stored requests: one after another in each account, accounts side by side, so that a slow WAF API delays no other account. It
+// begins no request after more has ended. It returns when those in progress are done, or held ends: then another replica continues them.
 func (w *worker) run(held, more context.Context) error {
 	lanes := lanes{open: map[string]chan func(){}}
 	err := w.cfg.Memory.Work(more, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
@@ -43,7 +42,7 @@ func (w *worker) run(held, more context.Context) error {
 		}
 		if req.Version > workVersion {
 			w.cfg.Log.Error("a newer wafbot accepted this request: left to it")
-			return // this replica is about to learn that it is out of service
+			return // this replica is about to lose its role
 		}
 		handed := time.Now()
 		lanes.add(more, w.lane(req), func() {
@@ -51,7 +50,7 @@ func (w *worker) run(held, more context.Context) error {
 				return
 			}
 			if answer := w.carryOut(held, req, mine); answer != nil {
-				lanes.wg.Go(func() { // Slack may be away for long: that must hold up no other change
+				lanes.wg.Go(func() { // Slack may be unreachable for long, which must not delay other changes
 					if answer(more) {
 						w.finish(held, done)
 					}
@@ -63,25 +62,25 @@ func (w *worker) run(held, more context.Context) error {
 	return err
 }
 
-// lane is the account that a request is about, as far as its line or its channel tells; else the one who asks.
+// lane is the account of the request's line or channel, else its actor.
 func (w *worker) lane(req request) string {
 	return cmp.Or(req.Invocation.Line.Keys["account"], req.Invocation.Account, req.Invocation.Actor.ID)
 }
 
-// workLimit bounds one change, with its retries and the readings after an unknown outcome.
+// workLimit bounds one change, including retries and verification.
 const workLimit = 5 * time.Minute
 
-// inHand is how long a change may take before its card says that it is under way.
+// slowAfter is how long a change may take before its card shows it as in progress.
 const slowAfter = time.Second
 
-// doubtAfter is how long a change may take before it is asked whether another replica has taken it over meanwhile.
+// doubtAfter is how long a change may take before this replica checks whether another one has taken it over.
 const doubtAfter = 2 * time.Second
 
-// answerFor is how long it is tried to answer: then the world is another one.
+// answerFor is how long an answer is retried.
 const answerFor = 10 * time.Minute
 
-// workOff carries a request out. It returns what answers it and reports whether that is done: who was not answered when the context ends is
-// answered by the replica to which the request comes again. Nil: it was cut short, or is another replica's by now.
+// carryOut carries out a request. It returns a function that answers it and reports whether that is done: if not, the replica that gets the
+// request next answers. Nil: it was interrupted, or another replica has taken it over.
 func (w *worker) carryOut(held context.Context, req request, mine func(context.Context) bool) (answer func(context.Context) bool) {
 	run, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
@@ -105,11 +104,11 @@ func (w *worker) carryOut(held context.Context, req request, mine func(context.C
 	}
 }
 
-// awayAgain is how long to wait before a request is tried again that came when the memory was away.
+// awayAgain is the pause before a retry while Redis is unreachable.
 const awayAgain = time.Second
 
-// do runs a request. While the memory is away nobody can say that one wasn't done which waited so long that another replica may have begun it,
-// so that one is tried until the memory is back.
+// do runs a request. A request that waited so long that another replica may have begun it can't be refused while Redis is unreachable, because it
+// may have been done. It is retried until Redis is back.
 func (w *worker) do(ctx context.Context, req request) (call.Result, error) {
 	for {
 		res, err := w.cfg.Runner.Do(ctx, req.Invocation)
@@ -125,7 +124,7 @@ func (w *worker) finish(ctx context.Context, done func(context.Context) error) {
 	}
 }
 
-// markInHand has the card show that somebody's change is under way, so that nobody clicks again.
+// markInProgress has the card show that a change is in progress, so that it isn't clicked again.
 func (w *worker) markInProgress(ctx context.Context, req request) {
 	account, attack := req.Invocation.Line.Keys["account"], req.Invocation.Line.Keys["attack"]
 	if account == "" || attack == "" {
@@ -136,8 +135,8 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 	}
 }
 
-// failedInThread tells in the thread of the card, with a mention, that a change failed at the service before it was begun: an answer that only one
-// person sees for a moment is easily missed. Of one that was written down its announcement tells.
+// failedInThread replies in the card's thread, with a mention, that a change failed at the service before it was stored: an ephemeral answer is
+// easily missed. A stored change has its own event.
 func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
 	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrTold) || thread == "" || req.Ephemeral || !w.cfg.Verbs.Changes(req.Invocation.Line) {
@@ -150,13 +149,13 @@ func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	}
 }
 
-// lanes run functions one after another in each lane.
+// lanes runs functions one after another in each lane.
 type lanes struct {
 	open map[string]chan func()
 	wg   sync.WaitGroup
 }
 
-// laneLength is how many requests may wait in one account before reading on waits too.
+// laneLength is how many requests may wait in a lane before reading pauses.
 const laneLength = 256
 
 func (l *lanes) add(ctx context.Context, name string, do func()) {
@@ -176,7 +175,7 @@ func (l *lanes) add(ctx context.Context, name string, do func()) {
 	}
 }
 
-// close waits until every lane is empty.
+// close waits until all lanes are empty.
 func (l *lanes) close() {
 	for _, lane := range l.open {
 		close(lane)

@@ -18,7 +18,7 @@ type Ledger interface {
 	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Effects are what was seen of the account's changes, by their ids.
-	Effects(ctx context.Context, account string) (map[string]record.Efficacy, error)
+	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
 }
 
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
@@ -28,7 +28,7 @@ type Lock interface {
 	SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error)
 	// SaveLooks writes down what came of looking at changes, and has people told what they are to be told, in one step.
 	SaveLooks(ctx context.Context, all ...change.Look) error
-	SaveCase(ctx context.Context, attack string, c record.Triage) error
+	SaveTriage(ctx context.Context, attack string, c record.Triage) error
 	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
 	SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error
 	// SaveProtected puts these in the place of all of the account's, and has the cards of attacks be drawn again that come from there.
@@ -36,7 +36,7 @@ type Lock interface {
 	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
 	SaveLocked(ctx context.Context, at time.Time) error
 	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.
-	SaveTied(ctx context.Context, t record.PermissionLoss) error
+	SavePermissionLoss(ctx context.Context, t record.PermissionLoss) error
 	// SaveRequest writes a request for a second person down, new or again, with its audit entry if there is one, whose number it gives, and the time at which it
 	// is to be looked at; people are told of it in the same step.
 	SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error)

@@ -103,7 +103,7 @@ func (r *Runner) look(ch record.Change, now time.Time) (l change.Look, act bool)
 		l.Ask(r.goesOn(ch)) // for where nobody looked between the time to ask and the end
 	case now.Before(change.ChangeLookAt(ch)): // it was prolonged
 		l.Next = change.ChangeLookAt(ch)
-	case change.ChangeLonger(ch) > 0 && r.cfg.Watch.Knocks(ch.Account, efficacy.ChangeDenied(ch)):
+	case change.ChangeLonger(ch) > 0 && r.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch)):
 		return l, true
 	default:
 		l.Next = change.ChangeAgain(ch, now)
@@ -114,7 +114,7 @@ func (r *Runner) look(ch record.Change, now time.Time) (l change.Look, act bool)
 
 // goesOn reports whether what the change was made for goes on, as far as is known.
 func (r *Runner) goesOn(ch record.Change) bool {
-	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.Knocks(ch.Account, efficacy.ChangeDenied(ch))
+	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch))
 }
 
 // actByClock ends or prolongs a change as anybody would who asks for it. When that fails it says so and looks again; then an error is one of the memory.

@@ -91,7 +91,7 @@ func (x *watcher) watches(d time.Duration) {
 
 func (x *watcher) effect(ch record.Change) record.Efficacy {
 	x.t.Helper()
-	all, err := x.ledger.Effects(x.t.Context(), "acme")
+	all, err := x.ledger.Efficacy(x.t.Context(), "acme")
 	require.NoError(x.t, err)
 	return all[ch.ID]
 }

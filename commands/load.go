@@ -82,7 +82,7 @@ func (r *Runner) readFact(ctx context.Context, a *call.Account, f *call.Facts, n
 		if n.Fact == call.FactAudit {
 			return r.cfg.Audit.Entries(ctx, a.Name, arg)
 		}
-		return r.cfg.Records.Blinds(ctx, a.Name, arg)
+		return r.cfg.Records.Outages(ctx, a.Name, arg)
 	case call.AttackNow:
 		return r.cfg.Explain(ctx, a.Name, f.Attacks[arg])
 	case record.Actor:
@@ -96,19 +96,19 @@ func (r *Runner) readFact(ctx context.Context, a *call.Account, f *call.Facts, n
 	case call.FactChanges:
 		return r.cfg.Ledger.Changes(ctx, a.Name)
 	case call.FactEfficacy:
-		return r.cfg.Ledger.Effects(ctx, a.Name)
+		return r.cfg.Ledger.Efficacy(ctx, a.Name)
 	case call.FactTriages:
-		return r.cfg.Desk.Cases(ctx, a.Name)
+		return r.cfg.Desk.AllTriage(ctx, a.Name)
 	case call.FactMutes:
 		return r.cfg.Desk.Mutes(ctx, a.Name)
 	case call.FactContext:
-		return r.cfg.Scenes.Scene(ctx, a.Name)
+		return r.cfg.Scenes.AccountContext(ctx, a.Name)
 	case call.FactApprovals:
 		return r.cfg.Requests.Requests(ctx, a.Name)
 	case call.FactStorms:
 		return r.cfg.Storms.Storms(ctx, a.Name)
 	case call.FactPermissionLoss:
-		return r.cfg.Ties.Tied(ctx, a.Name)
+		return r.cfg.Ties.PermissionLoss(ctx, a.Name)
 	case call.FactDrill:
 		asked := time.Now()
 		d, err := r.cfg.Drills.Drill(ctx, a.Name)
@@ -131,14 +131,14 @@ func (r *Runner) readNamed(ctx context.Context, a *call.Account, name call.Fact,
 	case call.FactKnownAttacks:
 		return r.cfg.Facts.FindAttacks(ctx, a.Name, id)
 	case call.FactTriage:
-		return r.cfg.Desk.Case(ctx, a.Name, id)
+		return r.cfg.Desk.TriageOf(ctx, a.Name, id)
 	case call.FactGrouped:
-		return r.cfg.Storms.Gathered(ctx, a.Name, id)
+		return r.cfg.Storms.Grouped(ctx, a.Name, id)
 	case call.FactEvidence:
 		e, ok, err := r.cfg.Records.Evidence(ctx, a.Name, id)
 		return call.Found[record.Evidence]{Value: e, Ok: ok}, err
 	case call.FactObservation:
-		o, ok, err := r.cfg.Records.Seen(ctx, a.Name, id)
+		o, ok, err := r.cfg.Records.LastObservation(ctx, a.Name, id)
 		return call.Found[record.Observation]{Value: o, Ok: ok}, err
 	case call.FactCardLinks:
 		if r.cfg.CardLinks == nil || id == "" {

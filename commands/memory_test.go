@@ -144,7 +144,7 @@ func (l *ledger) change(id string) record.Change {
 	return record.Change{}
 }
 
-func (l *ledger) Effects(_ context.Context, account string) (map[string]record.Efficacy, error) {
+func (l *ledger) Efficacy(_ context.Context, account string) (map[string]record.Efficacy, error) {
 	if l.fails(&l.readFail) {
 		return nil, errAway
 	}
@@ -166,7 +166,7 @@ func (l *ledger) Effects(_ context.Context, account string) (map[string]record.E
 }
 
 // SaveEffects implements commands.Effects.
-func (l *ledger) SaveEffects(_ context.Context, account string, all []efficacy.Judged) error {
+func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.Judged) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, j := range all {
@@ -289,12 +289,12 @@ func (d *desk) read(key string, into any) error {
 	return nil
 }
 
-func (d *desk) Case(_ context.Context, account, attack string) (c record.Triage, err error) {
+func (d *desk) TriageOf(_ context.Context, account, attack string) (c record.Triage, err error) {
 	err = d.read("case "+account+" "+attack, &c)
 	return c, err
 }
 
-func (d *desk) Cases(ctx context.Context, account string) (map[string]record.Triage, error) {
+func (d *desk) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
 	d.mu.Lock()
 	var attacks []string
 	for key := range d.kept {
@@ -305,7 +305,7 @@ func (d *desk) Cases(ctx context.Context, account string) (map[string]record.Tri
 	d.mu.Unlock()
 	all := map[string]record.Triage{}
 	for _, attack := range attacks {
-		c, err := d.Case(ctx, account, attack)
+		c, err := d.TriageOf(ctx, account, attack)
 		if err != nil {
 			return nil, err
 		}
@@ -319,11 +319,11 @@ func (d *desk) Mutes(_ context.Context, account string) (all []record.Mute, err 
 	return all, err
 }
 
-func (l *lock) SaveCase(ctx context.Context, attack string, c record.Triage) error {
+func (l *lock) SaveTriage(ctx context.Context, attack string, c record.Triage) error {
 	return l.write(ctx, l.kept, map[string]any{"case " + l.account + " " + attack: c})
 }
 
-func (l *lock) SaveTied(ctx context.Context, t record.PermissionLoss) error {
+func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss) error {
 	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}); err != nil {
 		return err
 	}
@@ -357,8 +357,8 @@ func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
 }
 
 // Scene is put together from what was saved, and what the poller counted.
-func (d *desk) Scene(_ context.Context, account string) (s record.AccountContext, err error) {
-	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.Locked), d.read("seen "+account, &s.Seen), d.read("mutes "+account, &s.Mutes))
+func (d *desk) AccountContext(_ context.Context, account string) (s record.AccountContext, err error) {
+	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.RulesLockedAt), d.read("seen "+account, &s.Sources), d.read("mutes "+account, &s.Mutes))
 	return s, err
 }
 
@@ -588,7 +588,7 @@ func (g *gatherings) Storms(_ context.Context, account string) ([]record.StormSe
 	return found, nil
 }
 
-func (g *gatherings) Gathered(_ context.Context, account, storm string) ([]record.GatheredAttack, error) {
+func (g *gatherings) Grouped(_ context.Context, account, storm string) ([]record.GatheredAttack, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}

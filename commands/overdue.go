@@ -13,7 +13,7 @@ import (
 
 // saidTied reports whether the notice of tied hands names the change among what is due, whatever else goes wrong meanwhile.
 func (r *Runner) saidTied(ctx context.Context, ch record.Change) bool {
-	t, err := r.cfg.Ties.Tied(ctx, ch.Account)
+	t, err := r.cfg.Ties.PermissionLoss(ctx, ch.Account)
 	return err == nil && t.GoesOn() && slices.ContainsFunc(change.Powers(ch.Steps), t.LacksPermission)
 }
 

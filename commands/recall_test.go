@@ -161,7 +161,7 @@ func (emptyLedger) Lock(context.Context, string) (context.Context, commands.Lock
 	return nil, nil, fmt.Errorf("lock: %w", refusal.ErrEmptied)
 }
 
-func (emptyLedger) Effects(context.Context, string) (map[string]record.Efficacy, error) {
+func (emptyLedger) Efficacy(context.Context, string) (map[string]record.Efficacy, error) {
 	return nil, refusal.ErrEmptied
 }
 

@@ -16,7 +16,7 @@ type records struct {
 	blinds   []record.Outage
 }
 
-func (r *records) Seen(_ context.Context, account, attack string) (record.Observation, bool, error) {
+func (r *records) LastObservation(_ context.Context, account, attack string) (record.Observation, bool, error) {
 	if r.fails(&r.readFail) {
 		return record.Observation{}, false, errAway
 	}
@@ -32,7 +32,7 @@ func (r *records) Evidence(_ context.Context, account, attack string) (record.Ev
 	return e, ok && account == "acme", nil
 }
 
-func (r *records) Blinds(_ context.Context, account string, since time.Time) ([]record.Outage, error) {
+func (r *records) Outages(_ context.Context, account string, since time.Time) ([]record.Outage, error) {
 	if r.fails(&r.readFail) {
 		return nil, errAway
 	}

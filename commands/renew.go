@@ -9,16 +9,16 @@ import (
 
 // Watch tells what goes on, as the replica sees it that watches the account: elsewhere nothing is known.
 type Watch interface {
-	// Knocks reports whether one of these denied addresses still tries.
-	Knocks(account string, addresses []netip.Addr) bool
+	// StillTrying reports whether one of these denied addresses still tries.
+	StillTrying(account string, addresses []netip.Addr) bool
 	// GoesOn reports whether an attack goes on; its id is as AttackID makes it.
 	GoesOn(account, attack string) bool
 }
 
 type unwatched struct{}
 
-// Knocks implements Watch.
-func (unwatched) Knocks(string, []netip.Addr) bool { return false }
+// StillTrying implements Watch.
+func (unwatched) StillTrying(string, []netip.Addr) bool { return false }
 
 // GoesOn implements Watch.
 func (unwatched) GoesOn(string, string) bool { return false }

@@ -28,7 +28,7 @@ type going struct {
 	attacks []string
 }
 
-func (g *going) Knocks(_ string, all []netip.Addr) bool {
+func (g *going) StillTrying(_ string, all []netip.Addr) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.ContainsFunc(all, func(a netip.Addr) bool { return slices.Contains(g.knocks, a.String()) })

@@ -68,7 +68,7 @@ func (w *world) told(id, what string) {
 func (w *world) turns(id, what string) {
 	w.t.Helper()
 	s, e := w.sight(id), w.records.evidence[id]
-	e.Course = append(e.Course, record.Milestone{At: s.At, Reason: record.EventKind(what), Hits: s.Attack.Hits, Status: s.Attack.Status()})
+	e.Milestones = append(e.Milestones, record.Milestone{At: s.At, Kind: record.EventKind(what), Hits: s.Attack.Hits, Status: s.Attack.Status()})
 	w.records.evidence[id] = e
 }
 
@@ -215,7 +215,7 @@ func TestReportOfAHostileAttack(t *testing.T) {
 	id := record.AttackID("acme", evil)
 	w.records.evidence = map[string]record.Evidence{id: {
 		First: record.Observation{At: attack.First, Attack: attack.Brief()}, Late: true, Dropped: 3,
-		Course: []record.Milestone{{At: attack.First, Reason: record.EventKind(evil), Status: apiclient.Status(evil)}},
+		Milestones: []record.Milestone{{At: attack.First, Kind: record.EventKind(evil), Status: apiclient.Status(evil)}},
 	}}
 	w.records.blinds = []record.Outage{{From: attack.First, Until: attack.Last, Why: evil}}
 	for _, line := range []string{"note", "verdict real", "deny 203.0.113.7"} {

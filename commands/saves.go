@@ -9,7 +9,7 @@ import (
 // save writes what a command wants written, one after another. The first error ends it.
 func (r *Runner) saveAll(ctx context.Context, c *job, s call.Saves) error {
 	for _, t := range s.Triage {
-		if err := c.lock.SaveCase(ctx, t.ID, t.Triage); err != nil {
+		if err := c.lock.SaveTriage(ctx, t.ID, t.Triage); err != nil {
 			return err
 		}
 		r.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: t.Attack, Delivery: c.ID, HandedTo: t.HandedTo, At: c.Now})

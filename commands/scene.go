@@ -11,7 +11,7 @@ import (
 
 // Scenes remembers the scenes of accounts.
 type Scenes interface {
-	Scene(ctx context.Context, account string) (record.AccountContext, error)
+	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
 }
 
 // noteLocked remembers whether the service has locked its rules, as what became of a change tells.
@@ -21,7 +21,7 @@ func (r *Runner) noteLocked(ctx context.Context, c *job, ch record.Change, fault
 	switch {
 	case apiclient.KindOf(fault) == apiclient.Locked:
 		at = r.cfg.Now()
-	case fault != nil || !rules || c.Scene.Locked.IsZero():
+	case fault != nil || !rules || c.Scene.RulesLockedAt.IsZero():
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -11,9 +11,9 @@ import (
 // Cases remembers the cases of attacks, for as long as the attacks are remembered.
 type Cases interface {
 	// Case is an attack's; the zero Case when nothing was said about it.
-	Case(ctx context.Context, account, attack string) (record.Triage, error)
+	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
 	// Cases are all of an account, by attack.
-	Cases(ctx context.Context, account string) (map[string]record.Triage, error)
+	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
 }
 
 // Mutes remembers the mutes of accounts.
@@ -44,10 +44,10 @@ func (r *Runner) actingClaims(ctx context.Context, c *job, ch record.Change) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	k, err := r.cfg.Desk.Case(ctx, ch.Account, ch.AttackID)
+	k, err := r.cfg.Desk.TriageOf(ctx, ch.Account, ch.AttackID)
 	if err == nil && k.Owner == nil {
 		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		err = c.lock.SaveCase(ctx, ch.AttackID, k)
+		err = c.lock.SaveTriage(ctx, ch.AttackID, k)
 	}
 	if err != nil {
 		r.cfg.Log.Error("claim by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)

@@ -30,10 +30,10 @@ func (w *world) gather(n, odd int) (storm string) {
 	}
 	storm = record.AttackID("acme", a.ID)
 	s := record.Storm{
-		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: w.clock().Add(-5 * time.Minute), Exceeded: w.clock(), Before: 3, Gathered: n, Ongoing: n,
+		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: w.clock().Add(-5 * time.Minute), Exceeded: w.clock(), Before: 3, Grouped: n, Ongoing: n,
 		Hits: int64(50 * n), Through: odd, Status: map[apiclient.Status]int{apiclient.StatusBlocked: n - odd, apiclient.StatusNotBlocked: odd},
 		Types: map[string]int{"scanner": n - odd, "sqli": odd}, Apps: map[int64]int{4: n}, Sources: map[netip.Addr]int{scanner: n - odd},
-		Source: scanner, Country: "NL", Behind: n - odd, OddCount: odd,
+		Source: scanner, Country: "NL", SharedBy: n - odd, OutlierCount: odd,
 	}
 	known := facts{storm: a}
 	for i := range n {
@@ -44,8 +44,8 @@ func (w *world) gather(n, odd int) (storm string) {
 		}
 		if i >= n-odd {
 			one.Type, one.BlockStatus, one.Sources = "sqli", "monitored", []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(30), Country: "FR"}}
-			if len(s.Odd) < 20 {
-				s.Odd = append(s.Odd, one)
+			if len(s.Outliers) < 20 {
+				s.Outliers = append(s.Outliers, one)
 			}
 		}
 		id := record.AttackID("acme", one.ID)
@@ -125,8 +125,8 @@ func TestCardsOfTheOddOnesOut(t *testing.T) {
 	storm := w.gather(40, 25)
 	w.writes(ann, "cards attack="+storm, "20 attacks", "the worst of 25")
 	s := &w.storms.storms[0].Storm
-	s.Odd, s.OddCount, w.storms.asked = s.Odd[:1], 1, nil // the others were found to be none
-	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Odd[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
+	s.Outliers, s.OutlierCount, w.storms.asked = s.Outliers[:1], 1, nil // the others were found to be none
+	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Outliers[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
 }
 
 func TestCardOfOneGatheredAttack(t *testing.T) {
@@ -225,12 +225,12 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		}, []string{"Own cards for the 4"}, "is on the allowlist"},
 		"only watched": {func(_ *call.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
 		"changes off":  {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = policy.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
-		"all asked":    {func(_ *call.Situation, storm *record.Storm) { storm.Own, storm.OddCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
-		"one odd":      {func(_ *call.Situation, storm *record.Storm) { storm.OddCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the outlier"}, ""},
-		"many odd":     {func(_ *call.Situation, storm *record.Storm) { storm.OddCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
-		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OddCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
+		"all asked":    {func(_ *call.Situation, storm *record.Storm) { storm.OwnCards, storm.OutlierCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
+		"one odd":      {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the outlier"}, ""},
+		"many odd":     {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
+		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
-			storm.Source, storm.OddCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
+			storm.Source, storm.OutlierCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
 		}, []string{}, "block-path POST shop.example.com/login for=30m lets nobody through, clean requests neither · patch POST shop.example.com/login part=… type=sqli"},
 	} {
 		s, changed := s, seen.Storm

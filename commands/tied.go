@@ -15,7 +15,7 @@ import (
 // Ties remembers each account's last spell.
 type Ties interface {
 	// Tied is the account's last spell; zero when there was none.
-	Tied(ctx context.Context, account string) (record.PermissionLoss, error)
+	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
 }
 
 // tie writes down that the service refuses the change because of wafbot's token, so that the account's people are told what is not done. Further
@@ -24,7 +24,7 @@ func (r *Runner) tie(ctx context.Context, c *job, fault error, what record.Refus
 	if !change.TiesHands(fault) || r.cfg.Policy.Changes != policy.ChangesOn {
 		return
 	}
-	t, err := r.cfg.Ties.Tied(ctx, c.Account.Name)
+	t, err := r.cfg.Ties.PermissionLoss(ctx, c.Account.Name)
 	if err != nil {
 		r.cfg.Log.Error("write down a refused change", "account", c.Account.Name, "err", err)
 		return
@@ -58,7 +58,7 @@ func (r *Runner) untie(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
-	t, err := r.cfg.Ties.Tied(ctx, ch.Account)
+	t, err := r.cfg.Ties.PermissionLoss(ctx, ch.Account)
 	if err != nil {
 		r.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
 		return
@@ -81,7 +81,7 @@ func (r *Runner) saveTied(ctx context.Context, c *job, t record.PermissionLoss) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
-	if err := c.lock.SaveTied(ctx, t); err != nil {
+	if err := c.lock.SavePermissionLoss(ctx, t); err != nil {
 		r.cfg.Log.Error("write down a refused change", "account", t.Account, "err", err)
 	}
 }

@@ -28,7 +28,7 @@ type ties struct {
 	saved []record.PermissionLoss
 }
 
-func (s *ties) Tied(_ context.Context, account string) (t record.PermissionLoss, err error) {
+func (s *ties) PermissionLoss(_ context.Context, account string) (t record.PermissionLoss, err error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	if text, ok := s.kept["tied "+account]; ok {

@@ -18,7 +18,7 @@ import (
 // said is an attack's case, as it is kept.
 func (w *world) said(attack string) record.Triage {
 	w.t.Helper()
-	k, err := w.desk.Case(w.t.Context(), "acme", attack)
+	k, err := w.desk.TriageOf(w.t.Context(), "acme", attack)
 	require.NoError(w.t, err)
 	return k
 }

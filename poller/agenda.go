@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// agenda says from when on attacks must be looked at although they were not read, the earliest first: so a poll need
+// agenda holds from when on attacks must be compared although they were not read, the earliest first: so a poll need
 // not go through all that are known.
 type agenda struct {
 	items dated

@@ -134,29 +134,29 @@ func (s *still) client(t testing.TB, shared *http.Client) *apiclient.Client {
 
 // poller has been watching for a while: a third of what is known has a card that says it goes on, another third one that says it is over.
 func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
-	r := poller.Remembered{LastGood: time.Now(), Shown: map[string]record.AttackState{}}
+	r := poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
 	for p, err := range api.Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		for _, a := range p.Attacks {
 			if a.Result() {
 				continue
 			}
-			shown := record.AttackState{Attack: a, SeenAt: r.LastGood, Told: len(r.Shown)%3 > 0, Quiet: len(r.Shown)%3 > 1, Revision: 1}
-			shown.Base = record.Baseline{Hits: a.Hits, Status: a.Status(), Incident: a.Incident()}
-			r.Shown[a.ID] = shown
+			shown := record.AttackState{Attack: a, ObservedAt: r.LastGood, Notified: len(r.Attacks)%3 > 0, Quiet: len(r.Attacks)%3 > 1, Revision: 1}
+			shown.Baseline = record.Baseline{Hits: a.Hits, Status: a.Status(), Incident: a.Incident()}
+			r.Attacks[a.ID] = shown
 		}
 	}
-	return poller.New(poller.Config{Account: "acme", API: api, Memory: remembering{r}, Teller: remembering{}, Channel: "C0", Routes: []poller.Route{}})
+	return poller.New(poller.Config{Account: "acme", API: api, Store: remembering{r}, Notifier: remembering{}, Channel: "C0", Routes: []poller.Route{}})
 }
 
 // remembering is a memory that costs nothing.
-type remembering struct{ poller.Remembered }
+type remembering struct{ poller.State }
 
-func (r remembering) Load(context.Context, string) (poller.Remembered, error) {
-	return r.Remembered, nil
+func (r remembering) Load(context.Context, string) (poller.State, error) {
+	return r.State, nil
 }
 func (remembering) LoadEvidence(context.Context, string, []string) (map[string]record.Evidence, error) {
 	return nil, nil
 }
-func (remembering) Remember(context.Context, string, poller.Update) error { return nil }
-func (remembering) Wake(string, []record.Event)                           {}
+func (remembering) Save(context.Context, string, poller.Update) error { return nil }
+func (remembering) Wake(string, []record.Event)                       {}

@@ -2,233 +2,201 @@ package poller
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller/compare"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
-// refreshAfter keeps an attack without a card from being forgotten while it goes on.
+// refreshAfter is how old the state of an ongoing attack without a card gets: it must not be deleted while the attack goes on.
 const refreshAfter = time.Hour
 
-// keptAfterNews is how long an attack is remembered after it was news, however old it is.
-const keptAfterNews = time.Hour
+// keptAfterEvent is how long an attack is stored after an event of it, however old it is.
+const keptAfterEvent = time.Hour
 
-// said is what people said that decides what is news.
-type said struct {
-	muted  func(apiclient.Attack) bool     // nobody wants to hear of it now
-	wanted func(gathered string) (ok bool) // somebody wants a card of it
+// preferences are what people asked for, as far as it decides what is an event.
+type preferences struct {
+	muted  func(apiclient.Attack) bool // asked only where there would be an event
+	wanted func(attackid string) bool  // a person wants a card of a grouped attack
 }
 
-// decide names the news in a reading and all that has to be remembered of it. What is muted is asked only when that can matter:
-// most polls find nothing new.
-func (p *Poller) decide(ctx context.Context, r reading) Update {
-	said := said{muted: func(apiclient.Attack) bool { return false }, wanted: p.wanted(ctx)}
-	u := p.decideWith(r, said)
-	if p.cfg.Muted == nil || len(u.News)+len(p.held) == 0 {
-		return u
-	}
-	muted, err := p.cfg.Muted(ctx)
-	if err != nil {
-		p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // rather too much is told than too little
-		return u
-	}
-	said.muted = muted
-	return p.decideWith(r, said)
+// result is what follows from a snapshot: what is to be saved, and what only this process has to know.
+type result struct {
+	Update
+	suppressed map[string]bool // attack ids whose events a mute suppresses
+	paces      map[string]pace // by attack id
+	storms     storm.Batch
+	counted    bool // Sources is what was counted with this snapshot, even if nil: nothing new
 }
 
-// decideWith is decide with what people said. It changes nothing.
-func (p *Poller) decideWith(r reading, said said) Update {
-	u := Update{LastGood: p.lastGood, Shown: map[string]record.AttackState{}, held: map[string]bool{}, gusts: noGusts()}
-	for id, a := range p.worthALook(r, said) {
-		look := p.look(a, r.at)
-		look.Muted = !a.Incident() && said.muted(a)
-		if p.shown[id].Gathered() {
-			p.judgeGathered(&u, look, r, said)
-			continue
+// decision is one comparison of a snapshot with the state. It changes neither.
+type decision struct {
+	cfg  *Config
+	st   *state
+	snap snapshot
+	preferences
+	out result
+}
+
+// decide names the events in a snapshot and all that has to be saved of it; good tells whether the snapshot is complete.
+func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) result {
+	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
+		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, storms: storm.NewBatch(),
+	}}
+	for id, a := range d.candidates() {
+		o := st.observe(a, snap.at, snap.tries)
+		if st.attacks[id].Grouped() {
+			d.judgeGrouped(o)
+		} else {
+			d.judge(o)
 		}
-		if look.Muted {
-			u.held[id] = true
-		}
-		p.judge(&u, look, r)
 	}
-	alone := len(u.News)
-	p.gather(&u, r, said)
-	gathered := alone - len(u.News)
-	p.judgeStorms(&u, r, said)
-	if p.lastGood.IsZero() {
-		u.News = append(u.News, p.firstStart(r, record.FirstStartFacts{Ongoing: alone, Gathered: gathered}))
+	alone := len(d.out.Events)
+	d.group()
+	grouped := alone - len(d.out.Events)
+	d.judgeStorms()
+	if st.lastGood.IsZero() {
+		d.firstStart(record.FirstStartFacts{Ongoing: alone, Gathered: grouped})
 	}
-	sortNews(u.News)
-	return u
+	d.bridgeGap(good)
+	sortEvents(d.out.Events)
+	return d.out
 }
 
-// sortNews puts the most urgent first.
-func sortNews(news []record.Event) {
-	slices.SortFunc(news, func(a, b record.Event) int {
+// sortEvents puts the most urgent first.
+func sortEvents(events []record.Event) {
+	slices.SortFunc(events, func(a, b record.Event) int {
 		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
 	})
 }
 
-// worthALook are the attacks that can be news: what was read, what time alone can make news, what a mute kept back that may be over, and
-// what somebody wants a card of. That is little beside all that is known.
-func (p *Poller) worthALook(r reading, said said) map[string]apiclient.Attack {
-	attacks := maps.Clone(r.attacks)
+// candidates are the attacks that can be events: what was read, what time alone can make an event, what a mute suppressed and may be over, and
+// what a person wants a card of. That is little beside all that is known.
+func (d *decision) candidates() map[string]apiclient.Attack {
+	attacks := maps.Clone(d.snap.records)
 	add := func(id string) bool {
-		if _, read := r.attacks[id]; !read {
-			attacks[id] = p.latest[id].attack
+		if _, read := attacks[id]; !read {
+			attacks[id] = d.st.records[id].attack
 		}
 		return true
 	}
-	p.agenda.until(r.at)(add)
-	maps.Keys(p.held)(add)
-	for id := range p.cardless() {
-		if said.wanted(id) {
+	d.st.agenda.until(d.snap.at)(add)
+	maps.Keys(d.st.suppressed)(add)
+	for id := range d.st.cardless() {
+		if d.wanted(id) {
 			add(id)
 		}
 	}
 	return attacks
 }
 
-// plan puts a told attack on the agenda for the time from which it can be news without being read: for its figures, which wait for their
-// minute, as a pause does, or for its silence. Whether they are is not decided here.
-func (p *Poller) plan(id string) {
-	shown := p.shown[id]
-	if shown.Pager != nil {
-		p.paged[id] = true
+// attack is the state of an attack or storm as this decision leaves it.
+func (d *decision) attack(id string) record.AttackState {
+	if s, decided := d.out.Attacks[id]; decided {
+		return s
 	}
-	if shown.Storm != nil {
-		return // it is looked at in each poll
-	}
-	a := p.latest[id].attack
-	switch {
-	case !shown.Told || shown.Recalled || a.Result() || a.FalsePositive(): // of one that was only read back from its card nothing is known
-		p.agenda.drop(id)
-	case differs(shown.Attack, a):
-		p.agenda.put(id, shown.SeenAt)
-	case !shown.Quiet && !a.Last.IsZero():
-		at := a.Last.Add(p.cfg.OngoingFor)
-		if pause := shown.SeenAt.Add(redrawAfter); attackStateComing(shown) && pause.Before(at) {
-			at = pause
-		}
-		p.agenda.put(id, at)
-	default:
-		p.agenda.drop(id)
-	}
+	return d.st.attacks[id]
 }
 
-// judge adds one attack to the update, if there is anything to remember about it.
-func (p *Poller) judge(u *Update, look Look, r reading) {
-	if look.Attack.Result() {
+func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }
+
+// gap reports whether the account was not polled before this snapshot.
+func (d *decision) gap() bool { return d.st.gap(d.snap.at, d.cfg.Interval) }
+
+// judge adds one attack to the result, if there is anything to save about it.
+func (d *decision) judge(o compare.Observation) {
+	if o.Attack.Result() {
 		return
 	}
-	route, routed := p.route(look.Attack)
-	look.Routed = routed
-	first := p.lastGood.IsZero()
-	last, known := p.shown[look.Attack.ID]
-	reason, news := compare(last, known, look)
-	tooEarly := reason == record.WentQuiet && !r.covers(look.Attack.Last)
-	tooLate := !last.Told && (first && look.silent() || !known && p.overBefore(look))
-	if !news || tooEarly || tooLate {
-		movedOn := !last.Told && look.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
-		if !known || movedOn {
-			u.Shown[look.Attack.ID] = after(last, look, "")
+	id := o.Attack.ID
+	route, routed := d.cfg.route(o.Attack)
+	o.Routed = routed
+	first := d.st.lastGood.IsZero()
+	last, known := d.st.attacks[id]
+	o.Muted = func() bool { return d.isMuted(o.Attack) }
+	kind, suppressed := compare.Event(last, known, o)
+	if suppressed { // its state stays as it was, so that no event is lost
+		d.out.suppressed[id] = true
+	}
+	tooEarly := kind == record.WentQuiet && !d.snap.covers(o.Attack.Last)
+	tooLate := !last.Notified && (first && o.Silent() || !known && d.overBefore(o))
+	if kind == "" || tooEarly || tooLate {
+		aged := !last.Notified && o.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
+		if !known || aged {
+			d.out.Attacks[id] = compare.After(last, o, "")
 		}
 		return
 	}
-	// What was going on before the bot came is no reason to call anybody.
-	p.tell(u, r, finding{last: last, now: after(last, look, reason), reason: reason, route: route, calm: first})
+	// What was going on before the first start mentions people only when it gets worse.
+	d.emit(finding{last: last, now: compare.After(last, o, kind), kind: kind, route: route, calm: first})
 }
 
-// finding is that an attack, or a storm, is news.
+// overBefore reports whether an attack was over at the account's first start, when everything that went on got a card.
+func (d *decision) overBefore(o compare.Observation) bool {
+	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.OngoingFor
+}
+
+// finding is that an attack, or a storm, is an event.
 type finding struct {
-	last, now record.AttackState // now as after makes it
-	reason    record.EventKind
+	last, now record.AttackState
+	kind      record.EventKind
 	route     Route // that takes it
-	calm      bool  // it calls nobody until it gets worse
+	calm      bool  // it mentions and pages nobody until it gets worse
 }
 
-// tell adds a finding to the update, with whom it calls.
-func (p *Poller) tell(u *Update, r reading, f finding) {
+// emit adds the event of a finding to the result, with whom it mentions.
+func (d *decision) emit(f finding) {
 	s, last, route, attackid := f.now, f.last, f.route, f.now.Attack.ID
-	if !last.Told || f.reason == record.BecameIncident && route.Channel != "" {
+	if !last.Notified || f.kind == record.BecameIncident && route.Channel != "" {
 		s.Channel = route.Channel // an incident may belong elsewhere than the attack did
 	}
-	if !f.calm && !last.Told {
-		s.Found = r.begin.Round(0).UTC()
+	if !f.calm && !last.Notified {
+		s.FoundAt = d.snap.begin.Round(0).UTC()
 	}
-	s, hushed := f.call(s, r.at, p.cfg.Quiet)
+	s, suppressed := f.mention(s, d.snap.at, d.cfg.QuietHours)
 	if !f.calm {
-		s.Pager = pagerAfter(last.Pager, f.reason, route, r.begin)
+		s.Pager = pagerAfter(last.Pager, f.kind, f.route, d.snap.begin)
 	}
-	id := deliveryID(p.cfg.Account, attackid, f.reason, s.Revision)
-	if !last.Told {
-		id = CardDelivery(p.cfg.Account, attackid)
+	id := deliveryID(d.cfg.Account, attackid, f.kind, s.Revision)
+	if !last.Notified {
+		id = CardDelivery(d.cfg.Account, attackid)
 	}
-	u.Shown[attackid] = s
-	u.News = append(u.News, record.Event{
-		ID: id, Account: p.cfg.Account, Attack: s.Attack, Reason: f.reason, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: r.at,
-		Storm: s.Storm, Hushed: hushed,
+	d.out.Attacks[attackid] = s
+	d.out.Events = append(d.out.Events, record.Event{
+		ID: id, Account: d.cfg.Account, Attack: s.Attack, Reason: f.kind, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: d.snap.at,
+		Storm: s.Storm, Hushed: suppressed,
 	})
 }
 
-func (p *Poller) firstStart(r reading, facts record.FirstStartFacts) record.Event {
-	for _, a := range r.attacks {
+// firstStart adds the one event of an account's first poll.
+func (d *decision) firstStart(facts record.FirstStartFacts) {
+	for _, a := range d.snap.records {
 		if a.Incident() && !a.FalsePositive() && !a.Result() {
 			facts.Incidents++
 		}
 	}
-	return record.Event{
-		ID: deliveryID(p.cfg.Account, "", record.FirstStart, 0), Account: p.cfg.Account,
-		Reason: record.FirstStart, Channel: p.cfg.Channel, At: r.at, First: &facts,
-	}
+	d.out.Events = append(d.out.Events, record.Event{
+		ID: deliveryID(d.cfg.Account, "", record.FirstStart, 0), Account: d.cfg.Account,
+		Reason: record.FirstStart, Channel: d.cfg.Channel, At: d.snap.at, First: &facts,
+	})
 }
 
-func (p *Poller) look(a apiclient.Attack, at time.Time) Look {
-	knocks := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return p.knocks(s.IP, at) })
-	return Look{Attack: a, At: at, Knocking: knocks, OngoingFor: p.cfg.OngoingFor}
-}
-
-// onlyKnocks reports whether an attack would be silent if none of its sources, which are denied, still tried.
-func (p *Poller) onlyKnocks(a apiclient.Attack, at time.Time) bool {
-	look := p.look(a, at)
-	knocks := look.Knocking
-	look.Knocking = false
-	return knocks && look.silent()
-}
-
-// heed notes which sources still try that are denied, or stopped by a patch: their hits leave the attack's record for one of their own.
-func (p *Poller) heed(a apiclient.Attack) {
-	if !a.Result() {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range a.Sources {
-		if a.Last.After(p.knocked[s.IP]) {
-			p.knocked[s.IP] = a.Last
-		}
-	}
-}
-
-// forgettable are the records that left the lookback so long ago that they won't flicker at its edge any more. What a mute keeps back
-// is not among them, nor what was news lately, as at the end of a long mute: that has yet to be told.
-func (p *Poller) forgettable(r reading, u Update) (ids []string) {
-	edge := r.at.Add(-2 * p.cfg.Lookback)
-	ids = p.forgettableStorms(r.at, edge, u)
-	for id, seen := range p.latest {
-		shown, decided := u.Shown[id]
-		if !decided {
-			shown = p.shown[id]
-		}
-		if u.held[id] || r.at.Sub(shown.SeenAt) < keptAfterNews {
+// deletable are the records that left the lookback so long ago that they won't flicker at its edge any more. Left out are those whose events a mute
+// suppresses, and those with an event lately, as at the end of a long mute: people have yet to be notified.
+func deletable(cfg *Config, st *state, snap snapshot, r result) (ids []string) {
+	d := &decision{cfg: cfg, st: st, snap: snap, out: r}
+	edge := snap.at.Add(-2 * cfg.Lookback)
+	ids = d.deletableStorms(edge)
+	for id, seen := range st.records {
+		if r.suppressed[id] || snap.at.Sub(d.attack(id).ObservedAt) < keptAfterEvent {
 			continue
 		}
-		if a, read := r.attacks[id]; read {
-			seen = &sighting{attack: a, at: r.at}
+		if a, read := snap.records[id]; read {
+			seen = &sighting{attack: a, at: snap.at}
 		}
 		last := seen.attack.Last
 		if last.IsZero() {

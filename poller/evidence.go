@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -13,122 +12,120 @@ import (
 const (
 	// leastSpan is the shortest time over which hits are counted: the service's clock shows whole seconds.
 	leastSpan = 10 * time.Second
-	// maxTurns is how many turns are kept of an attack, and keptTurns how many of them are its first.
-	maxTurns, keptTurns = 30, 10
+	// maxMilestones is how many milestones are kept of an attack, and firstMilestones how many of them are its first.
+	maxMilestones, firstMilestones = 30, 10
 )
 
-// pace is how fast an attack's hits come. It is all that is held of evidence between polls: what is to be altered is read for that.
+// pace is how fast an attack's hits come. It is all that is held of evidence between polls: evidence is read when it is to be changed.
 type pace struct {
 	hits  apiclient.Figure // from which the next rate is measured
 	at    time.Time        // when there were so many
-	peak  int64            // hits per minute, as Memory has it
+	peak  int64            // hits per minute, as stored
 	known bool             // peak is
 }
 
-// witness adds to an update what becomes evidence: of attacks with a card that changed, or about which there is news. A poll without change
-// costs nothing, and one in which hits come no faster than before needs no Memory.
-func (p *Poller) witness(ctx context.Context, u *Update, r reading) error {
-	turns := map[string]record.Event{}
-	maps.Copy(turns, u.gusts.turns)
-	for _, n := range u.News {
-		if n.Attack.ID != "" && n.Reason != record.Grew {
-			turns[n.Attack.ID] = n
+// alteration is what is to be done to evidence.
+type alteration struct {
+	st         *state
+	snap       snapshot
+	ids        []string                // of the attacks
+	milestones map[string]record.Event // by attack id
+	peaks      map[string]record.Peak  // faster than what is known; perhaps not than what is stored
+}
+
+// evidenceChanges is what a result makes of evidence, and how fast hits come: of attacks with a card that changed, or of which there is an event. A
+// poll without change costs nothing, and one in which hits come no faster than before needs no stored evidence.
+func evidenceChanges(st *state, snap snapshot, res *result) alteration {
+	c := alteration{st: st, snap: snap, milestones: maps.Clone(res.storms.Milestones), peaks: map[string]record.Peak{}}
+	for _, e := range res.Events {
+		if e.Attack.ID != "" && e.Reason != record.Grew {
+			c.milestones[e.Attack.ID] = e
 		}
 	}
-	u.paces = map[string]pace{}
-	peaks, altered := map[string]record.Peak{}, map[string]bool{}
-	for id := range turns {
+	res.paces = map[string]pace{}
+	altered := map[string]bool{}
+	for id := range c.milestones {
 		altered[id] = true
 	}
-	for _, id := range r.changed {
-		was := p.latest[id]
-		if shown := u.Shown[id]; was == nil || !shown.Told && !p.shown[id].Told {
+	for _, id := range snap.changed {
+		before := st.records[id]
+		if before == nil || !res.Attacks[id].Notified && !st.attacks[id].Notified {
 			continue
 		}
-		now, peak := p.paces[id].measure(was, r.attacks[id], r.at)
-		if u.paces[id] = now; peak.PerMinute > 0 {
-			peaks[id], altered[id] = peak, true
+		now, peak := st.paces[id].measure(before, snap.records[id], snap.at)
+		if res.paces[id] = now; peak.PerMinute > 0 {
+			c.peaks[id], altered[id] = peak, true
 		}
-		if p.shown[id].Recalled {
-			altered[id] = true // nothing is known of how it began: from now on there is
+		if st.attacks[id].Rebuilt {
+			altered[id] = true // nothing is known of how it began: from now on there is evidence
 		}
 	}
-	return p.alter(ctx, u, r, alteration{slices.Collect(maps.Keys(altered)), turns, peaks})
+	c.ids = slices.Collect(maps.Keys(altered))
+	return c
 }
 
-// alteration is what is to be done to evidence, by attack id.
-type alteration struct {
-	ids   []string
-	turns map[string]record.Event
-	peaks map[string]record.Peak // faster than what is known; perhaps not than what Memory has
+// stored are the attacks of which evidence may be stored.
+func (c alteration) stored() (ids []string) {
+	for _, id := range c.ids {
+		if c.st.attacks[id].Notified {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
-// alter reads the evidence that is to be altered, and adds it altered to the update.
-func (p *Poller) alter(ctx context.Context, u *Update, r reading, how alteration) error {
-	var told []string
-	for _, id := range how.ids {
-		if p.shown[id].Told {
-			told = append(told, id)
+// apply adds the evidence to a result, altered from what is stored.
+func (c alteration) apply(stored map[string]record.Evidence, res *result) {
+	res.Evidence = map[string]record.Evidence{}
+	for _, id := range c.ids {
+		e, known := stored[id]
+		if !known {
+			e = c.begin(id, res)
 		}
-	}
-	known := map[string]record.Evidence{}
-	if len(told) > 0 {
-		var err error
-		if known, err = p.cfg.Memory.LoadEvidence(ctx, p.cfg.Account, told); err != nil {
-			return err
-		}
-	}
-	u.Evidence = map[string]record.Evidence{}
-	for _, id := range how.ids {
-		e, isKnown := known[id]
-		if !isKnown {
-			e = p.firstSight(id, u, r)
-		}
-		peak, fast := how.peaks[id]
+		peak, fast := c.peaks[id]
 		if fast = fast && (e.Peak == nil || peak.PerMinute > e.Peak.PerMinute); fast {
 			e.Peak = &peak
 		}
-		n, turned := how.turns[id]
-		if turned {
-			e = evidenceTurn(e, n)
+		event, milestone := c.milestones[id]
+		if milestone {
+			e = addMilestone(e, event)
 		}
-		if fast || turned || !isKnown {
-			u.Evidence[id] = e
+		if fast || milestone || !known {
+			res.Evidence[id] = e
 		}
-		if now, measured := u.paces[id]; measured {
+		if now, measured := res.paces[id]; measured {
 			now.known = true
 			if e.Peak != nil {
 				now.peak = e.Peak.PerMinute
 			}
-			u.paces[id] = now
+			res.paces[id] = now
 		}
 	}
-	return nil
 }
 
-// firstSight is the evidence of an attack of which none was kept yet.
-func (p *Poller) firstSight(id string, u *Update, r reading) record.Evidence {
-	shown, seen := p.shown[id]
-	if seen && !shown.Told {
-		return record.Evidence{First: record.Observation{At: shown.SeenAt, Attack: shown.Attack.Brief()}}
+// begin is the evidence of an attack of which none was stored yet.
+func (c alteration) begin(id string, res *result) record.Evidence {
+	s, seen := c.st.attacks[id]
+	if seen && !s.Notified {
+		return record.Evidence{First: record.Observation{At: s.ObservedAt, Attack: s.Attack.Brief()}}
 	}
-	now, read := r.attacks[id]
-	switch known := p.latest[id]; {
+	now, read := c.snap.records[id]
+	switch known := c.st.records[id]; {
 	case !read && known != nil:
 		now = known.attack
 	case !read: // it is a storm
-		now = u.Shown[id].Attack
+		now = res.Attacks[id].Attack
 	}
-	return record.Evidence{First: record.Observation{At: r.at, Attack: now.Brief()}, Late: seen}
+	return record.Evidence{First: record.Observation{At: c.snap.at, Attack: now.Brief()}, Late: seen}
 }
 
-// measure takes a reading in; was is the one before. The peak is a zero one unless hits came faster than is known.
-func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pace, peak record.Peak) {
+// measure takes an observation in; before is the one before it. The peak is a zero one unless hits came faster than is known.
+func (c pace) measure(before *sighting, a apiclient.Attack, at time.Time) (next pace, peak record.Peak) {
 	if !a.Hits.Known {
 		return c, record.Peak{}
 	}
-	if was.attack.Hits.Known && (!c.hits.Known || c.hits == was.attack.Hits && at.Sub(was.at) >= leastSpan) {
-		c.hits, c.at = was.attack.Hits, was.at // until then no hit came
+	if before.attack.Hits.Known && (!c.hits.Known || c.hits == before.attack.Hits && at.Sub(before.at) >= leastSpan) {
+		c.hits, c.at = before.attack.Hits, before.at // until then no hit came
 	}
 	span := at.Sub(c.at)
 	if c.hits.Known && span >= 0 && span < leastSpan {
@@ -146,26 +143,26 @@ func (c pace) measure(was *sighting, a apiclient.Attack, at time.Time) (next pac
 	return c, record.Peak{Observation: record.Observation{At: at, Attack: a.Brief()}, Since: from.at, PerMinute: rate}
 }
 
-// turn adds a piece of news to the course. Where it gets too long, what is dropped lies between how it began and how it ended.
-func evidenceTurn(e record.Evidence, n record.Event) record.Evidence {
-	e.Course = append(slices.Clip(e.Course), record.Milestone{At: n.At, Reason: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
-	if len(e.Course) > maxTurns {
-		e.Course = slices.Delete(e.Course, keptTurns, keptTurns+1)
+// addMilestone adds an event. Where there are too many, those are dropped that lie between the begin and the end.
+func addMilestone(e record.Evidence, n record.Event) record.Evidence {
+	e.Milestones = append(slices.Clip(e.Milestones), record.Milestone{At: n.At, Kind: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
+	if len(e.Milestones) > maxMilestones {
+		e.Milestones = slices.Delete(e.Milestones, firstMilestones, firstMilestones+1)
 		e.Dropped++
 	}
 	return e
 }
 
-// keepPaces takes over how fast hits come, of what goes on. The caller holds mu.
-func (p *Poller) keepPaces(u Update) {
-	for id, now := range u.paces {
-		if p.shown[id].Quiet {
-			delete(p.paces, id)
+// applyPaces takes over how fast hits come, of attacks that go on.
+func (st *state) applyPaces(r result) {
+	for id, now := range r.paces {
+		if st.attacks[id].Quiet {
+			delete(st.paces, id)
 		} else {
-			p.paces[id] = now
+			st.paces[id] = now
 		}
 	}
-	for _, id := range u.Forget {
-		delete(p.paces, id)
+	for _, id := range r.Delete {
+		delete(st.paces, id)
 	}
 }

@@ -28,8 +28,8 @@ func (a *account) hit(t *testing.T, p *poller.Poller, after time.Duration, hits 
 }
 
 func turns(e record.Evidence) (all []string) {
-	for _, t := range e.Course {
-		all = append(all, fmt.Sprint(t.Reason, " ", t.Hits, " ", t.At.Sub(noon)))
+	for _, t := range e.Milestones {
+		all = append(all, fmt.Sprint(t.Kind, " ", t.Hits, " ", t.At.Sub(noon)))
 	}
 	return all
 }
@@ -109,7 +109,7 @@ func TestEvidenceOutlivesAReplica(t *testing.T) {
 func TestEvidenceAfterMemoryWasEmptied(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.memory.state["acme"] = poller.Remembered{LastGood: noon, Shown: map[string]record.AttackState{"x:1": poller.Recall(cardOf("x:1"), noon)}}
+	a.memory.state["acme"] = poller.State{LastGood: noon, Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), noon)}}
 	a.add("x:1", 0)
 	require.NoError(t, a.start().Poll(t.Context()))
 	e := a.memory.kept["x:1"]
@@ -129,10 +129,10 @@ func TestACourseIsBounded(t *testing.T) {
 		a.hit(t, p, at+time.Second, 100)
 	}
 	e := a.memory.kept["x:1"]
-	require.Len(t, e.Course, 30)
+	require.Len(t, e.Milestones, 30)
 	require.Equal(t, 31, e.Dropped)
-	require.Equal(t, record.NewAttack, e.Course[0].Reason)
-	require.True(t, noon.Add(30*40*time.Minute+time.Second).Equal(e.Course[29].At))
+	require.Equal(t, record.NewAttack, e.Milestones[0].Kind)
+	require.True(t, noon.Add(30*40*time.Minute+time.Second).Equal(e.Milestones[29].At))
 	text := strings.Repeat("x", 100_000)
 	require.Less(t, len(apiclient.Attack{Path: text, Domain: text + "\xff"}.Brief().Path), 500)
 }

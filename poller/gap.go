@@ -10,59 +10,49 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller/compare"
 )
 
 const (
-	// blindAfter is for how many intervals watching fails before that is news.
-	blindAfter = 4
-	// unwatched is how far back the last good poll lies at least when nobody has watched since. Less can't be told from the time
-	// that Memory was not told of, and from a replica taking over.
-	unwatched = 2 * time.Minute
-	// maxListed is how many attacks of each kind the news of a gap lists.
+	// outageAfter is for how many intervals polls fail before that is an event.
+	outageAfter = 4
+	// leastGap is how far back the last good poll lies at least after a monitoring gap. A shorter gap can't be distinguished from time that was not saved yet,
+	// and from a replica taking over.
+	leastGap = 2 * time.Minute
+	// maxListed is how many attacks of each kind the event of a gap lists.
 	maxListed = 20
 )
 
-// tellBlind tells once in a spell of failures that the account can't be watched. Memory's failures are no such news: it could not be kept.
-func (p *Poller) tellBlind(ctx context.Context, err error) {
+// notifyOutage notifies once in an outage that the account can't be polled. Failures of the store are no such event: it could not be saved.
+func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	kind := apiclient.KindOf(err)
 	if kind == 0 {
 		return
 	}
-	p.failures++
-	h := p.Health()
-	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until somebody mends it
-	lasts := time.Since(h.Since) >= blindAfter*p.cfg.Interval
-	if !p.blind.From.IsZero() || p.failures < 2 || !refused && !lasts {
+	h, _, failures := p.health.outage()
+	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until a person fixes it
+	lasts := time.Since(h.Since) >= outageAfter*p.cfg.Interval
+	if !p.st.outage.From.IsZero() || failures < 2 || !refused && !lasts {
 		return
 	}
-	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Mend: mend(kind)}
-	if !p.lastGood.IsZero() {
-		facts.LastGood = p.lastGood.Add(-p.skew)
+	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Mend: fix(kind)}
+	if !p.st.lastGood.IsZero() {
+		facts.LastGood = p.st.lastGood.Add(-p.skew)
 	}
 	n := record.Event{
 		ID: deliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: record.APIUnreachable, Channel: p.cfg.Channel,
 		At: time.Now().UTC(), Blind: &facts,
 	}
-	if err := p.remember(ctx, Update{LastGood: p.lastGood, Blind: &facts.Outage, Outdated: p.goingOn(), News: []record.Event{n}}); err != nil {
+	if err := p.save(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: []record.Event{n}}); err != nil {
 		p.loaded = false
-		p.cfg.Log.Error("being blind can't be told yet", "err", err)
+		p.cfg.Log.Error("the outage can't be saved yet, so nobody is notified", "err", err)
 		return
 	}
-	p.cfg.Teller.Wake(p.cfg.Account, []record.Event{n})
+	p.cfg.Notifier.Wake(p.cfg.Account, []record.Event{n})
 }
 
-// goingOn are the attacks and storms whose cards say whether their figures can be refreshed.
-func (p *Poller) goingOn() (ids []string) {
-	for id, s := range p.shown {
-		if s.Told && !s.Gathered() && !s.Quiet {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// mend says for people what can be done about an account that can't be watched.
-func mend(kind apiclient.ErrorKind) string {
+// fix says for people what can be done about an account that can't be polled.
+func fix(kind apiclient.ErrorKind) string {
 	switch kind {
 	case apiclient.Unauthenticated:
 		return "who manages the service's tokens makes a new one; written into the account's token_file, it is read by itself"
@@ -74,60 +64,56 @@ func mend(kind apiclient.ErrorKind) string {
 	return ""
 }
 
-// gap reports whether nobody watched between the last good poll and this time.
-func (p *Poller) gap(at time.Time) bool {
-	if p.lastGood.IsZero() {
-		return false
+// bridgeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
+// instead; a snapshot of a part leaves them to the one of all.
+func (d *decision) bridgeGap(good bool) {
+	if good && !d.st.outage.From.IsZero() {
+		d.out.Outage, d.out.Stale = &record.Outage{}, d.st.ongoing()
 	}
-	return !p.blind.From.IsZero() || at.Sub(p.lastGood) > max(unwatched, blindAfter*p.cfg.Interval)
-}
-
-// bridge has the good poll that ends a gap tell of it. Attacks that are over and would get their first card now are listed there instead;
-// a poll that reads a part only leaves them to the one that reads all.
-func (p *Poller) bridge(u *Update, r reading, good bool) {
-	if good && !p.blind.From.IsZero() {
-		u.Blind, u.Outdated = &record.Outage{}, p.goingOn()
-	}
-	if !p.gap(r.at) {
+	if !d.gap() {
 		return
 	}
-	var over []apiclient.Attack
-	u.News = slices.DeleteFunc(u.News, func(n record.Event) bool {
-		if !p.bridged(n, u, r.at) {
-			return false
-		}
-		over = append(over, n.Attack)
-		delete(u.Shown, n.Attack.ID)
-		if good {
-			listed := p.shown[n.Attack.ID]
-			listed.Attack, listed.SeenAt, listed.Base = n.Attack, n.At, baselineRaised(listed.Base, n.Attack, record.NewAttack)
-			u.Shown[n.Attack.ID] = listed
-		}
-		return true
-	})
+	over := d.takeOver(good)
 	if !good {
 		return
 	}
-	facts := record.GapFacts{From: p.lastGood, To: r.at, Why: p.whyBlind()}
-	u.Absence = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
+	facts := record.GapFacts{From: d.st.lastGood, To: d.snap.at, Why: d.outageCauses()}
+	d.out.Gap = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
-	began, gathered := p.beganSince(p.lastGood.Truncate(time.Second), u, r) // the service counts whole seconds
-	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), gathered
-	u.News = append(u.News, record.Event{
-		ID: deliveryID(p.cfg.Account, "", record.MonitoringGap, int(p.lastGood.UnixMilli())), Account: p.cfg.Account, Reason: record.MonitoringGap, Channel: p.cfg.Channel, At: r.at, Gap: &facts,
+	began, grouped := d.beganSince(d.st.lastGood.Truncate(time.Second)) // the service counts whole seconds
+	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), grouped
+	d.out.Events = append(d.out.Events, record.Event{
+		ID: deliveryID(d.cfg.Account, "", record.MonitoringGap, int(d.st.lastGood.UnixMilli())), Account: d.cfg.Account, Reason: record.MonitoringGap, Channel: d.cfg.Channel, At: d.snap.at, Gap: &facts,
 	})
-	sortNews(u.News)
 }
 
-// bridged reports whether an attack is listed by the news of a gap in the place of a card: it is over, and was never told.
-func (p *Poller) bridged(n record.Event, u *Update, at time.Time) bool {
-	return n.Reason == record.NewAttack && n.Quiet && n.Storm == nil && !u.Shown[n.Attack.ID].Own && p.gap(at)
+// takeOver takes the events of the attacks out that the event of a gap lists, and returns these. Their states are saved with that event.
+func (d *decision) takeOver(good bool) (over []apiclient.Attack) {
+	d.out.Events = slices.DeleteFunc(d.out.Events, func(n record.Event) bool {
+		if !d.listedByGap(n) {
+			return false
+		}
+		over = append(over, n.Attack)
+		delete(d.out.Attacks, n.Attack.ID)
+		if good {
+			listed := d.st.attacks[n.Attack.ID]
+			listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack, n.At, compare.Raised(listed.Baseline, n.Attack, record.NewAttack)
+			d.out.Attacks[n.Attack.ID] = listed
+		}
+		return true
+	})
+	return over
 }
 
-// whyBlind are the causes of this spell of failures, in words for people.
-func (p *Poller) whyBlind() string {
+// listedByGap reports whether the event of a gap lists an attack in place of a card: it is over, and never had an event.
+func (d *decision) listedByGap(n record.Event) bool {
+	return n.Reason == record.NewAttack && n.Quiet && n.Storm == nil && !d.out.Attacks[n.Attack.ID].OwnCard && d.gap()
+}
+
+// outageCauses are the causes of the outage that ends, in words for people.
+func (d *decision) outageCauses() string {
 	var causes []string
-	for _, why := range append([]string{p.blind.Why}, p.reported...) {
+	for _, why := range append([]string{d.st.outage.Why}, d.snap.causes...) {
 		if why != "" && !slices.Contains(causes, why) {
 			causes = append(causes, why)
 		}
@@ -136,24 +122,24 @@ func (p *Poller) whyBlind() string {
 }
 
 // beganSince are the attacks that began then and have a card, and those that got their first one by this poll, whenever the service says that
-// they began; and how many of these only a storm's card tells of.
-func (p *Poller) beganSince(from time.Time, u *Update, r reading) (began []apiclient.Attack, gathered int) {
-	shown := maps.Clone(p.shown)
-	maps.Copy(shown, u.Shown)
-	for _, s := range shown {
-		now := s.Revision == 1 && s.SeenAt.Equal(r.at)
+// they began; and how many attacks of these show only in a storm's card.
+func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped int) {
+	attacks := maps.Clone(d.st.attacks)
+	maps.Copy(attacks, d.out.Attacks)
+	for _, s := range attacks {
+		now := s.Revision == 1 && s.ObservedAt.Equal(d.snap.at)
 		switch {
-		case !s.Told || s.Storm != nil || !now && s.Attack.First.Before(from):
-		case s.Gathered():
-			gathered++
+		case !s.Notified || s.Storm != nil || !now && s.Attack.First.Before(from):
+		case s.Grouped():
+			grouped++
 		default:
 			began = append(began, s.Attack)
 		}
 	}
-	return began, gathered
+	return began, grouped
 }
 
-// oldest are the first attacks that began, without their sources: as many as the news of a gap lists.
+// oldest are the first attacks that began, without their sources: as many as the event of a gap lists.
 func oldest(all []apiclient.Attack) []apiclient.Attack {
 	slices.SortFunc(all, func(a, b apiclient.Attack) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID, b.ID)) })
 	listed := slices.Clone(all[:min(maxListed, len(all))])

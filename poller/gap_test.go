@@ -14,7 +14,7 @@ import (
 )
 
 // outages returns the news of outages remembered since the last time; news about attacks is dropped.
-func (m *memory) outages() (blind []record.UnreachableFacts, gaps []record.GapFacts) {
+func (m *memoryStore) outages() (blind []record.UnreachableFacts, gaps []record.GapFacts) {
 	for _, n := range m.tookNews() {
 		switch n.Reason {
 		case record.APIUnreachable:
@@ -86,7 +86,7 @@ func TestBlindIsToldOnceASpell(t *testing.T) {
 				require.Equal(t, c.why, gaps[0].Why)
 				require.WithinDuration(t, from, gaps[0].From, 31*time.Second)
 				require.InDelta(t, 3*time.Hour.Minutes(), gaps[0].To.Sub(gaps[0].From).Minutes(), 5)
-				require.Zero(t, a.memory.state["acme"].Blind)
+				require.Zero(t, a.memory.state["acme"].Outage)
 
 				c.begin(a)
 				after(3 * time.Minute)
@@ -161,7 +161,7 @@ func TestBlindFromTheFirstStart(t *testing.T) {
 	require.Equal(t, []string{"first start "}, a.memory.took())
 	_, gaps := a.memory.outages()
 	require.Empty(t, gaps)
-	require.Zero(t, a.memory.state["acme"].Blind)
+	require.Zero(t, a.memory.state["acme"].Outage)
 }
 
 func TestBlindWhenMemoryFails(t *testing.T) {
@@ -228,7 +228,7 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	require.Empty(t, facts.Over[0].Sources)
 	require.True(t, noon.Add(2*time.Minute).Equal(facts.From))
 	require.True(t, noon.Add(2*time.Hour).Equal(facts.To))
-	require.Equal(t, "the bot's memory can't be reached", facts.Why)
+	require.Equal(t, "the bot's store can't be reached", facts.Why)
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))

@@ -2,49 +2,84 @@ package poller
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Health is how watching goes.
+// Health is how polling goes.
 type Health struct {
-	LastGood time.Time // when the last good poll ended, on this machine's clock; zero: there was none yet
+	LastGood time.Time // when the last complete poll ended, on this machine's clock; zero: there was none yet
 	Failing  string    // why it fails, in words for people; "": it does not
 	Since    time.Time // when it began to fail, on this machine's clock
 }
 
-// Health returns how watching goes.
-func (p *Poller) Health() Health {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.health
+// healthLog follows how polling goes, and logs each cause of an outage once.
+type healthLog struct {
+	log *slog.Logger
+
+	mu       sync.Mutex
+	now      Health
+	failures int      // of the service, in this outage
+	causes   []string // of this outage, in words for people
 }
 
-// note takes down how a poll went that began then. In one spell of failures each cause is logged once.
-func (p *Poller) note(err error, begin time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (h *healthLog) get() Health {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+// good notes that a poll is complete.
+func (h *healthLog) good() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now.LastGood = time.Now()
+}
+
+// reset drops all, as when another replica polls from now on.
+func (h *healthLog) reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now, h.failures, h.causes = Health{}, 0, nil
+}
+
+// note takes down how a poll went that began then.
+func (h *healthLog) note(err error, begin time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if err == nil {
-		if len(p.reported) > 0 {
-			p.cfg.Log.Info("watching again", "away", time.Since(p.health.Since).Round(time.Second))
+		if len(h.causes) > 0 {
+			h.log.Info("polling works again", "after", time.Since(h.now.Since).Round(time.Second))
 		}
-		p.reported, p.failures, p.health.Failing, p.health.Since = nil, 0, "", time.Time{}
+		h.causes, h.failures, h.now.Failing, h.now.Since = nil, 0, "", time.Time{}
 		return
 	}
+	if apiclient.KindOf(err) != 0 {
+		h.failures++
+	}
 	why := inWords(err)
-	if _, memory := errors.AsType[*memoryError](err); memory {
-		why = "the bot's memory can't be reached"
+	if _, store := errors.AsType[*storeError](err); store {
+		why = "the bot's store can't be reached"
 	}
-	if p.health.Since.IsZero() {
-		p.health.Since = begin
+	if h.now.Since.IsZero() {
+		h.now.Since = begin
 	}
-	p.health.Failing = why
-	if !slices.Contains(p.reported, why) {
-		p.reported = append(p.reported, why)
-		p.cfg.Log.Error("watching fails", "why", why, "error", err)
+	h.now.Failing = why
+	if !slices.Contains(h.causes, why) {
+		h.causes = append(h.causes, why)
+		h.log.Error("polling fails", "why", why, "error", err)
 	}
+}
+
+// outage is this outage: why it goes on, each of its causes, and how many polls failed because of the service.
+func (h *healthLog) outage() (now Health, causes []string, failures int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now, slices.Clone(h.causes), h.failures
 }
 
 // inWords says for people why the service can't be read.

@@ -37,9 +37,9 @@ func TestQuietHours(t *testing.T) {
 	} {
 		when, err := time.Parse(time.RFC3339, at)
 		require.NoError(t, err)
-		require.Equal(t, want.night, night.Hush(sqli(), when), "night %s", at)
-		require.Equal(t, want.noon, noon.Hush(sqli(), when), "noon %s", at)
-		require.False(t, QuietHours{}.Hush(sqli(), when), at)
+		require.Equal(t, want.night, night.Suppresses(sqli(), when), "night %s", at)
+		require.Equal(t, want.noon, noon.Suppresses(sqli(), when), "noon %s", at)
+		require.False(t, QuietHours{}.Suppresses(sqli(), when), at)
 	}
 }
 
@@ -47,9 +47,9 @@ func TestWhatPingsInQuietHours(t *testing.T) {
 	t.Parallel()
 	incident, blocked := sqli(vuln("8"), status("blocked")), sqli(status("blocked"))
 	for _, tt := range []struct {
-		ping []string
-		a    apiclient.Attack
-		hush bool
+		ping     []string
+		a        apiclient.Attack
+		suppress bool
 	}{
 		{[]string{KindIncident, "not_blocked"}, incident, false},
 		{[]string{KindIncident, "not_blocked"}, sqli(), false},
@@ -61,60 +61,60 @@ func TestWhatPingsInQuietHours(t *testing.T) {
 		{nil, incident, true},
 	} {
 		q := QuietHours{From: 0, To: 24 * 60, Ping: tt.ping}
-		require.Equal(t, tt.hush, q.Hush(tt.a, noon), "%v %s %v", tt.ping, tt.a.BlockStatus, tt.a.Incident())
+		require.Equal(t, tt.suppress, q.Suppresses(tt.a, noon), "%v %s %v", tt.ping, tt.a.BlockStatus, tt.a.Incident())
 	}
 }
 
-func TestWhomNewsCalls(t *testing.T) {
+func TestWhomEventsMention(t *testing.T) {
 	t.Parallel()
 	const day, lead = "S0DAY", "S0LEAD"
 	route := Route{Channel: "C1", Mention: day, MentionEvery: 10 * time.Minute}
-	called := record.AttackState{Told: true, Mention: day, Every: 10 * time.Minute, CalledAt: noon.Add(-3 * time.Minute)}
-	long := called
-	long.CalledAt = noon.Add(-10 * time.Minute)
-	hushed := record.AttackState{Told: true, Spared: day, Hushed: true, Every: 10 * time.Minute}
-	spared := record.AttackState{Told: true, Spared: day, Every: 10 * time.Minute}
+	mentioned := record.AttackState{Notified: true, Mention: day, MentionEvery: 10 * time.Minute, MentionedAt: noon.Add(-3 * time.Minute)}
+	long := mentioned
+	long.MentionedAt = noon.Add(-10 * time.Minute)
+	suppressed := record.AttackState{Notified: true, SuppressedMention: day, Suppressed: true, MentionEvery: 10 * time.Minute}
+	calm := record.AttackState{Notified: true, SuppressedMention: day, MentionEvery: 10 * time.Minute}
 	night := QuietHours{To: 24 * 60, Ping: []string{KindIncident}}
-	back, _ := finding{last: record.AttackState{Told: true, Recalled: true}, reason: record.Grew, route: route}.call(record.AttackState{Attack: sqli()}, noon, night)
-	require.Equal(t, route.MentionEvery, back.Every, "what its card doesn't carry is the route's")
+	back, _ := finding{last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route}.mention(record.AttackState{Attack: sqli()}, noon, night)
+	require.Equal(t, route.MentionEvery, back.MentionEvery, "what its card doesn't carry is the route's")
 	for name, tt := range map[string]struct {
-		last   record.AttackState
-		reason record.EventKind
-		route  Route
-		first  bool
-		quiet  QuietHours
-		a      apiclient.Attack
+		last  record.AttackState
+		kind  record.EventKind
+		route Route
+		first bool
+		quiet QuietHours
+		a     apiclient.Attack
 
-		whom   string // on the card
-		hushed bool   // the news
-		night  bool   // the card says that it is because of quiet hours
-		at     time.Time
+		whom       string // on the card
+		suppressed bool   // the event
+		night      bool   // the card says that it is because of quiet hours
+		at         time.Time
 	}{
-		"the first telling calls":                  {reason: record.NewAttack, route: route, a: sqli(), whom: day, at: noon},
-		"but for a first start":                    {reason: record.NewAttack, route: route, first: true, a: sqli()},
-		"and in quiet hours":                       {reason: record.NewAttack, route: route, quiet: night, a: sqli(), hushed: true, night: true},
-		"quiet hours of a route that calls no one": {reason: record.NewAttack, quiet: night, a: sqli(), hushed: true},
-		"an incident pings at night":               {reason: record.NewIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
-		"worse a short while later":                {last: called, reason: record.Worsened, a: sqli(), whom: day, hushed: true, at: called.CalledAt},
-		"worse after that":                         {last: long, reason: record.Worsened, a: sqli(), whom: day, at: noon},
-		"an incident a short while later":          {last: called, reason: record.BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
-		"an incident of another route":             {last: called, reason: record.BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
-		"an incident that no route takes":          {last: called, reason: record.BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
-		"worse at night":                           {last: long, reason: record.Worsened, quiet: night, a: sqli(), hushed: true, night: true, at: long.CalledAt},
-		"worse the day after":                      {last: hushed, reason: record.Worsened, a: sqli(), whom: day, at: noon},
-		"it became an incident that night":         {last: hushed, reason: record.BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
-		"a figure calls nobody":                    {last: called, reason: record.Grew, a: sqli(), whom: day, at: called.CalledAt},
-		"and leaves it said that it was night":     {last: hushed, reason: record.Grew, a: sqli(), night: true},
-		"nor does quiet":                           {last: long, reason: record.WentQuiet, a: sqli(), whom: day, at: long.CalledAt},
-		"what a first start spared gets worse":     {last: spared, reason: record.Worsened, a: sqli(), whom: day, at: noon},
-		"of a card read back nobody is known":      {last: record.AttackState{Told: true, Recalled: true}, reason: record.Grew, route: route, a: sqli()},
+		"the first event mentions":                   {kind: record.NewAttack, route: route, a: sqli(), whom: day, at: noon},
+		"but for a first start":                      {kind: record.NewAttack, route: route, first: true, a: sqli()},
+		"and in quiet hours":                         {kind: record.NewAttack, route: route, quiet: night, a: sqli(), suppressed: true, night: true},
+		"quiet hours of a route without mention":     {kind: record.NewAttack, quiet: night, a: sqli(), suppressed: true},
+		"an incident pings at night":                 {kind: record.NewIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
+		"worse a short while later":                  {last: mentioned, kind: record.Worsened, a: sqli(), whom: day, suppressed: true, at: mentioned.MentionedAt},
+		"worse after that":                           {last: long, kind: record.Worsened, a: sqli(), whom: day, at: noon},
+		"an incident a short while later":            {last: mentioned, kind: record.BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
+		"an incident of another route":               {last: mentioned, kind: record.BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
+		"an incident that no route takes":            {last: mentioned, kind: record.BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
+		"worse at night":                             {last: long, kind: record.Worsened, quiet: night, a: sqli(), suppressed: true, night: true, at: long.MentionedAt},
+		"worse the day after":                        {last: suppressed, kind: record.Worsened, a: sqli(), whom: day, at: noon},
+		"it became an incident that night":           {last: suppressed, kind: record.BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
+		"a figure mentions nobody":                   {last: mentioned, kind: record.Grew, a: sqli(), whom: day, at: mentioned.MentionedAt},
+		"and the card still says that it was night":  {last: suppressed, kind: record.Grew, a: sqli(), night: true},
+		"nor does quiet":                             {last: long, kind: record.WentQuiet, a: sqli(), whom: day, at: long.MentionedAt},
+		"worse, after a first start without mention": {last: calm, kind: record.Worsened, a: sqli(), whom: day, at: noon},
+		"of a rebuilt card nobody is known":          {last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route, a: sqli()},
 	} {
 		now := tt.last
 		now.Attack = tt.a
-		s, hushed := finding{last: tt.last, reason: tt.reason, route: tt.route, calm: tt.first}.call(now, noon, tt.quiet)
+		s, suppressed := finding{last: tt.last, kind: tt.kind, route: tt.route, calm: tt.first}.mention(now, noon, tt.quiet)
 		require.Equal(t, tt.whom, s.Mention, name)
-		require.Equal(t, tt.hushed, hushed, name)
-		require.Equal(t, tt.night, s.Hushed, name)
-		require.Equal(t, tt.at, s.CalledAt, name)
+		require.Equal(t, tt.suppressed, suppressed, name)
+		require.Equal(t, tt.night, s.Suppressed, name)
+		require.Equal(t, tt.at, s.MentionedAt, name)
 	}
 }

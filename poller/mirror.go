@@ -3,6 +3,9 @@ package poller
 import (
 	"context"
 	"iter"
+	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -21,37 +24,56 @@ type Settings struct {
 	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At
 }
 
-// Settings returns the mirror, which must not be changed.
-func (p *Poller) Settings() Settings {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.settings
+// mirror keeps a copy of the service's lists and rules.
+type mirror struct {
+	api  ListReader
+	log  *slog.Logger
+	asks chan struct{} // for a reading
+
+	mu       sync.Mutex
+	settings Settings
+	edited   []apiclient.IPRule // entries that came, went or changed, and for which cards are not marked stale yet
 }
 
-// Refresh has the mirror read again as soon as Run can, as after a change. It never blocks.
-func (p *Poller) Refresh() {
+func newMirror(api ListReader, log *slog.Logger) *mirror {
+	return &mirror{api: api, log: log, asks: make(chan struct{}, 1)}
+}
+
+func (m *mirror) get() Settings {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.settings
+}
+
+func (m *mirror) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settings = Settings{}
+}
+
+func (m *mirror) refresh() {
 	select {
-	case p.refresh <- struct{}{}:
+	case m.asks <- struct{}{}:
 	default: // asked for already
 	}
 }
 
-// mirror reads what is in force until ctx ends.
-func (p *Poller) mirror(ctx context.Context) {
+// run reads what is in force until ctx ends.
+func (m *mirror) run(ctx context.Context) {
 	next := time.NewTimer(delay.Jitter(0, mirrorEvery))
 	defer next.Stop()
 	failing := ""
 	for {
-		s, err := p.readSettings(ctx)
+		s, err := m.read(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		p.mu.Lock()
-		p.relisted = append(p.relisted, differing(p.settings.Entries, s.Entries)...)
-		p.settings = s
-		p.mu.Unlock()
+		m.mu.Lock()
+		m.edited = append(m.edited, differing(m.settings.Entries, s.Entries)...)
+		m.settings = s
+		m.mu.Unlock()
 		if s.Err != "" && failing == "" {
-			p.cfg.Log.Error("reading lists and rules fails", "why", s.Err, "error", err)
+			m.log.Error("reading lists and rules fails", "why", s.Err, "error", err)
 		}
 		failing = s.Err
 		select {
@@ -59,21 +81,21 @@ func (p *Poller) mirror(ctx context.Context) {
 			return
 		case <-next.C:
 			next.Reset(mirrorEvery)
-		case <-p.refresh:
+		case <-m.asks:
 		}
 	}
 }
 
-// readSettings reads lists and rules, each of which stays as it was when it can't be read: a token may be allowed one
+// read reads lists and rules, each of which stays as it was when it can't be read: a token may be allowed one
 // and not the other.
-func (p *Poller) readSettings(ctx context.Context) (Settings, error) {
+func (m *mirror) read(ctx context.Context) (Settings, error) {
 	begin := time.Now()
-	s := p.Settings()
-	entries, err := collect(p.cfg.API.IPRules(ctx, apiclient.IPRuleFilter{}), func(apiclient.IPRule) bool { return true })
+	s := m.get()
+	entries, err := collect(m.api.IPRules(ctx, apiclient.IPRuleFilter{}), func(apiclient.IPRule) bool { return true })
 	if err == nil {
 		s.Entries = entries
 	}
-	rules, rulesErr := collect(p.cfg.API.Rules(ctx, apiclient.RuleFilter{}), func(r apiclient.Rule) bool {
+	rules, rulesErr := collect(m.api.Rules(ctx, apiclient.RuleFilter{}), func(r apiclient.Rule) bool {
 		return r.Type == apiclient.RuleMode || r.Type == apiclient.RulePatch
 	})
 	if rulesErr == nil {
@@ -88,6 +110,20 @@ func (p *Poller) readSettings(ctx context.Context) (Settings, error) {
 		s.Err, s.At = "", begin
 	}
 	return s, err
+}
+
+// editedEntries are the entries that were edited since dropEdited.
+func (m *mirror) editedEntries() []apiclient.IPRule {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.edited[:len(m.edited):len(m.edited)]
+}
+
+// dropEdited drops the first entries: cards are marked stale for them.
+func (m *mirror) dropEdited(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.edited = slices.Clone(m.edited[n:])
 }
 
 func collect[T any](list iter.Seq2[T, error], keep func(T) bool) (kept []T, err error) {

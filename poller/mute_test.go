@@ -191,7 +191,7 @@ func TestALongMuteForgetsNothing(t *testing.T) {
 	}
 	m.set()
 	require.Equal(t, []string{"quiet told"}, append(polls(t, a, p, 72*time.Hour), polls(t, a, p, 72*time.Hour+time.Second)...))
-	require.Contains(t, a.memory.state["acme"].Shown, "told")
+	require.Contains(t, a.memory.state["acme"].Attacks, "told")
 	polls(t, a, p, 73*time.Hour)
-	require.NotContains(t, a.memory.state["acme"].Shown, "told", "now it is")
+	require.NotContains(t, a.memory.state["acme"].Attacks, "told", "now it is")
 }

@@ -13,30 +13,30 @@ func TestThePagerOfAnAttack(t *testing.T) {
 	t.Parallel()
 	route := Route{Match: Match{Kind: KindAttack}, PageAfter: 5 * time.Minute}
 	incidents := Route{Match: Match{Kind: KindIncident}, PageAfter: time.Minute}
-	began := &record.Pager{Route: "kind attack", After: 5 * time.Minute, Told: noon.Add(-time.Hour)}
+	began := &record.Pager{Route: "kind attack", After: 5 * time.Minute, NotifiedAt: noon.Add(-time.Hour)}
 	with := func(change func(p *record.Pager)) *record.Pager {
 		p := *began
 		change(&p)
 		return &p
 	}
 	for name, tt := range map[string]struct {
-		last   *record.Pager
-		reason record.EventKind
-		route  Route
-		want   *record.Pager
+		last  *record.Pager
+		kind  record.EventKind
+		route Route
+		want  *record.Pager
 	}{
-		"new":                              {reason: record.NewAttack, route: route, want: with(func(p *record.Pager) { p.Told = noon })},
-		"new, no pager":                    {reason: record.NewAttack},
-		"spared at the first start, grows": {reason: record.Grew, route: route},
-		"spared at the first start, worse": {reason: record.Worsened, route: route, want: with(func(p *record.Pager) { p.Told = noon })},
-		"grows":                            {last: began, reason: record.Grew, route: route, want: began},
-		"worse, its route is gone":         {last: began, reason: record.Worsened, want: with(func(p *record.Pager) { p.Worse = noon })},
-		"becomes an incident": {last: began, reason: record.BecameIncident, route: incidents,
-			want: with(func(p *record.Pager) { p.Worse, p.Route, p.After = noon, "kind incident", time.Minute })},
-		"becomes an incident, no pager": {last: began, reason: record.BecameIncident, want: with(func(p *record.Pager) { p.Worse = noon })},
+		"new":                               {kind: record.NewAttack, route: route, want: with(func(p *record.Pager) { p.NotifiedAt = noon })},
+		"new, no pager":                     {kind: record.NewAttack},
+		"unpaged at the first start, grows": {kind: record.Grew, route: route},
+		"unpaged at the first start, worse": {kind: record.Worsened, route: route, want: with(func(p *record.Pager) { p.NotifiedAt = noon })},
+		"grows":                             {last: began, kind: record.Grew, route: route, want: began},
+		"worse, its route is gone":          {last: began, kind: record.Worsened, want: with(func(p *record.Pager) { p.WorsenedAt = noon })},
+		"becomes an incident": {last: began, kind: record.BecameIncident, route: incidents,
+			want: with(func(p *record.Pager) { p.WorsenedAt, p.Route, p.After = noon, "kind incident", time.Minute })},
+		"becomes an incident, no pager": {last: began, kind: record.BecameIncident, want: with(func(p *record.Pager) { p.WorsenedAt = noon })},
 	} {
-		require.Equal(t, tt.want, pagerAfter(tt.last, tt.reason, tt.route, noon), name)
+		require.Equal(t, tt.want, pagerAfter(tt.last, tt.kind, tt.route, noon), name)
 	}
-	require.Equal(t, noon.Add(-time.Hour), began.Told)
-	require.Zero(t, began.Worse, "what is remembered isn't changed")
+	require.Equal(t, noon.Add(-time.Hour), began.NotifiedAt)
+	require.Zero(t, began.WorsenedAt, "what is stored isn't changed")
 }

@@ -4,185 +4,185 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/netip"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// rememberEvery is how often Memory hears of polls without news. After a restart the time since is read once more,
-// which harms nothing.
-const rememberEvery = 30 * time.Second
+// saveEvery is how often polls without events are saved. After a restart the time since is read once more, which does no harm.
+const saveEvery = 30 * time.Second
 
-// memoryError tells errors of Memory from those of the service.
-type memoryError struct{ err error }
+// storeError tells errors of the store from those of the service.
+type storeError struct{ err error }
 
-func (e *memoryError) Error() string { return e.err.Error() }
-func (e *memoryError) Unwrap() error { return e.err }
+func (e *storeError) Error() string { return e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
 
-// Poll reads the service once, remembers what is news and wakes the teller for it. Its errors are those of the service
-// (*apiclient.Error) and of Memory. When the service breaks off, what it gave before is judged all the same; when
-// Memory does, nothing is told and the next poll begins with loading it anew: who knows what it has kept.
+// Poll reads the service once, saves the events that it finds and wakes the notifier for them. Its errors are those of the service
+// (*apiclient.Error) and of the store. When the service breaks off, what it gave before is judged all the same; when
+// the store does, nobody is notified and the next poll begins with loading the state again: what was saved is unknown.
 func (p *Poller) Poll(ctx context.Context) error {
 	begin := time.Now()
 	err := p.poll(ctx)
 	if ctx.Err() == nil {
-		p.note(err, begin)
-		p.tellBlind(ctx, err)
+		p.health.note(err, begin)
+		p.notifyOutage(ctx, err)
 	}
 	return err
 }
 
 func (p *Poller) poll(ctx context.Context) error {
 	if err := p.load(ctx); err != nil {
-		return &memoryError{fmt.Errorf("load state: %w", err)}
+		return &storeError{fmt.Errorf("load state: %w", err)}
 	}
-	r, readErr := p.read(ctx)
-	if broken := (*memoryError)(nil); errors.As(readErr, &broken) {
+	snap, readErr := p.newReader().read(ctx)
+	if broken := (*storeError)(nil); errors.As(readErr, &broken) {
 		return broken
 	}
-	if readErr != nil && (ctx.Err() != nil || len(r.attacks) == 0 || p.lastGood.IsZero()) {
-		return readErr // a first start is told as a whole
+	if readErr != nil && (ctx.Err() != nil || len(snap.records) == 0 || p.st.lastGood.IsZero()) {
+		return readErr // a first start is notified of as a whole
 	}
-	u := p.decide(ctx, r)
-	p.bridge(&u, r, readErr == nil)
-	if err := p.witness(ctx, &u, r); err != nil {
-		p.loaded = false
-		return &memoryError{fmt.Errorf("load evidence: %w", err)}
+	good := readErr == nil
+	res := decide(&p.cfg, p.st, snap, p.preferences(ctx), good)
+	if good {
+		res.LastGood = snap.at
 	}
-	if readErr == nil {
-		u.LastGood = r.at
+	if snap.whole {
+		res.Delete = deletable(&p.cfg, p.st, snap, res)
 	}
-	if r.ended {
-		u.Forget = p.forgettable(r, u)
-	}
-	u.Seen = p.count(r)
-	relisted := p.redrawRelisted(&u)
-	if err := p.settle(ctx, r, u, readErr == nil); err != nil {
+	res.Sources, res.counted = countSources(p.st, snap)
+	edited := p.mirror.editedEntries()
+	res.Stale = append(res.Stale, staleFor(p.st, edited)...)
+	if err := p.settle(ctx, snap, &res); err != nil {
 		return err
 	}
-	p.forgetRelisted(relisted)
-	if readErr == nil {
-		p.observe(ctx, r)
+	p.mirror.dropEdited(len(edited))
+	if good {
+		p.health.good()
+		p.observe(ctx, snap)
 	}
 	return readErr
 }
 
-// settle remembers an update, takes it over, and wakes the teller for its news.
-func (p *Poller) settle(ctx context.Context, r reading, u Update, good bool) error {
-	if err := p.remember(ctx, u); err != nil {
-		p.loaded = false
-		return &memoryError{fmt.Errorf("remember state: %w", err)}
+// notifyFirst notifies of the events of a poll's first page before the others are read: they may be many, and people wait.
+// A first start is notified of as a whole.
+func (p *Poller) notifyFirst(ctx context.Context, snap snapshot) error {
+	if p.st.lastGood.IsZero() {
+		return nil
 	}
-	p.commit(r, u, good)
-	if len(u.News) > 0 {
-		p.cfg.Teller.Wake(p.cfg.Account, u.News)
+	res := decide(&p.cfg, p.st, snap, p.preferences(ctx), false)
+	if len(res.Events) == 0 {
+		return nil
+	}
+	return p.settle(ctx, snap, &res)
+}
+
+// settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
+func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
+	changes := evidenceChanges(p.st, snap, res)
+	stored, err := p.loadEvidence(ctx, changes)
+	if err != nil {
+		p.loaded = false
+		return &storeError{fmt.Errorf("load evidence: %w", err)}
+	}
+	changes.apply(stored, res)
+	if err := p.save(ctx, res.Update); err != nil {
+		p.loaded = false
+		return &storeError{fmt.Errorf("save state: %w", err)}
+	}
+	p.mu.Lock()
+	p.st.apply(snap, *res)
+	p.skew = snap.at.Sub(snap.begin)
+	p.mu.Unlock()
+	if len(res.Events) > 0 {
+		p.cfg.Notifier.Wake(p.cfg.Account, res.Events)
 	}
 	return nil
 }
 
-// tellFirst tells the news of a poll's first page before the others are read: they may be many, and somebody waits.
-// A first start is told as a whole.
-func (p *Poller) tellFirst(ctx context.Context, r reading) error {
-	if p.lastGood.IsZero() {
-		return nil
-	}
-	u := p.decide(ctx, r)
-	if p.bridge(&u, r, false); len(u.News) == 0 {
-		return nil
-	}
-	if err := p.witness(ctx, &u, r); err != nil {
-		p.loaded = false
-		return &memoryError{fmt.Errorf("load evidence: %w", err)}
-	}
-	return p.settle(ctx, r, u, false)
-}
-
-// load makes Memory's state the poller's own, unless it is already. Everything is read again then.
+// load makes the stored state the poller's own, unless it is already.
 func (p *Poller) load(ctx context.Context) error {
 	if p.loaded {
 		return nil
 	}
-	m, err := p.cfg.Memory.Load(ctx, p.cfg.Account)
+	stored, err := p.cfg.Store.Load(ctx, p.cfg.Account)
 	if err != nil {
 		return err
 	}
+	next := p.st.loaded(stored)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shown = maps.Clone(m.Shown)
-	if p.shown == nil {
-		p.shown = map[string]record.AttackState{}
-	}
-	p.latest = make(map[string]*sighting, len(p.shown))
-	for id, s := range p.shown {
-		if s.Storm == nil {
-			p.latest[id] = &sighting{s.Attack, s.SeenAt, true}
-		}
-	}
-	p.loadStorms()
-	p.unobserved = unobserved{before: map[string]*apiclient.Attack{}}
-	p.began, p.paces = m.Began, map[string]pace{}
-	p.agenda, p.paged = agenda{}, map[string]bool{}
-	for id := range p.shown {
-		p.plan(id)
-	}
-	p.seen, p.uncounted, p.counted = nil, true, time.Time{}
-	p.lastGood, p.remembered, p.blind, p.sweep, p.loaded = m.LastGood, m.LastGood, m.Blind, time.Time{}, true
+	p.st, p.loaded = next, true
 	return nil
 }
 
-func (p *Poller) remember(ctx context.Context, u Update) error {
-	nothing := len(u.Shown)+len(u.Forget)+len(u.News)+len(u.Evidence)+len(u.Outdated) == 0 && u.Blind == nil && u.Seen == nil
-	if nothing && u.LastGood.Sub(p.remembered).Abs() < rememberEvery {
+// save saves an update, unless it can wait.
+func (p *Poller) save(ctx context.Context, u Update) error {
+	if u.empty() && u.LastGood.Sub(p.st.saved).Abs() < saveEvery {
 		return nil
 	}
-	if err := p.cfg.Memory.Remember(ctx, p.cfg.Account, u); err != nil {
+	if err := p.cfg.Store.Save(ctx, p.cfg.Account, u); err != nil {
 		return err
 	}
-	p.remembered = u.LastGood
-	if u.Blind != nil {
-		p.blind = *u.Blind
+	p.st.saved = u.LastGood
+	if u.Outage != nil {
+		p.st.outage = *u.Outage
 	}
 	return nil
 }
 
-// commit takes over what has been remembered.
-func (p *Poller) commit(r reading, u Update, good bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id, a := range r.attacks {
-		p.latest[id] = &sighting{attack: a, at: r.at}
+// loadEvidence reads the evidence that is to be changed and may be stored.
+func (p *Poller) loadEvidence(ctx context.Context, c alteration) (map[string]record.Evidence, error) {
+	ids := c.stored()
+	if len(ids) == 0 {
+		return nil, nil
 	}
-	p.keepStorms(u)
-	maps.Copy(p.shown, u.Shown)
-	for id := range r.attacks {
-		p.plan(id)
+	return p.cfg.Store.LoadEvidence(ctx, p.cfg.Account, ids)
+}
+
+// preferences reads what people asked for: of which grouped attacks they want a card, if there are any; and the mutes, once, when decide first
+// needs them: most polls find no event.
+func (p *Poller) preferences(ctx context.Context) preferences {
+	var muted func(apiclient.Attack) bool
+	return preferences{
+		wanted: p.wantedCards(ctx),
+		muted: func(a apiclient.Attack) bool {
+			if muted == nil {
+				muted = p.muted(ctx)
+			}
+			return muted(a)
+		},
 	}
-	for id := range u.Shown {
-		p.plan(id)
+}
+
+func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
+	none := func(apiclient.Attack) bool { return false }
+	if p.cfg.Preferences == nil {
+		return none
 	}
-	for _, id := range u.Forget {
-		delete(p.latest, id)
-		delete(p.shown, id)
-		delete(p.paged, id)
-		p.agenda.drop(id)
+	muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account)
+	if err != nil {
+		p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // too many notifications are better than too few
+		return none
 	}
-	if u.Seen != nil {
-		p.seen = u.Seen
+	return muted
+}
+
+func (p *Poller) wantedCards(ctx context.Context) func(attackid string) bool {
+	none := func(string) bool { return false }
+	if p.cfg.Preferences == nil {
+		return none
 	}
-	p.keepPaces(u)
-	p.held = u.held
-	p.lastGood, p.skew = u.LastGood, r.at.Sub(r.begin)
-	if r.ended {
-		p.sweep, p.listed = r.begin.Add(spread(sweepEvery)), r.begin
-		maps.DeleteFunc(p.knocked, func(_ netip.Addr, last time.Time) bool { return r.at.Sub(last) >= p.cfg.OngoingFor })
+	for range p.st.cardless() {
+		wanted, err := p.cfg.Preferences.WantedCards(ctx, p.cfg.Account)
+		if err != nil {
+			p.cfg.Log.Warn("read wanted cards: none is given in this poll", "err", err)
+		}
+		if err != nil || wanted == nil {
+			return none
+		}
+		return func(attackid string) bool { return p.st.attacks[attackid].Grouped() && wanted(attackid) }
 	}
-	if r.listed {
-		p.listed = r.begin
-	}
-	if good {
-		p.health.LastGood = time.Now()
-	}
+	return none
 }

@@ -38,7 +38,7 @@ func TestFirstStart(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("now:%d", i), time.Duration(i)*time.Second)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log,
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.memory, Notifier: a.memory, Channel: "C0", Log: a.log,
 		Routes: []poller.Route{{Match: poller.Match{Kind: poller.KindAttack}, Channel: "C1", Mention: "S0ONCALL"}, {Mention: "S0ONCALL"}}})
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
@@ -158,7 +158,7 @@ func TestForgets(t *testing.T) {
 			time.Sleep(after)
 			p = a.start()
 			require.NoError(t, p.Poll(t.Context()))
-			return slices.Sorted(maps.Keys(a.memory.state["acme"].Shown))
+			return slices.Sorted(maps.Keys(a.memory.state["acme"].Attacks))
 		}
 		restart(0)
 		a.add("x:1", 0)
@@ -175,7 +175,7 @@ func TestForgets(t *testing.T) {
 		time.Sleep(10 * time.Hour)
 		require.NoError(t, p.Poll(t.Context()))
 		require.Empty(t, p.Attacks())
-		require.Empty(t, a.memory.state["acme"].Shown)
+		require.Empty(t, a.memory.state["acme"].Attacks)
 	})
 }
 

@@ -1,4 +1,5 @@
-// Package poller watches the attacks of one account, decides what is news about them, and has each piece told once.
+// Package poller reads the attacks of one account, compares them with what is stored, and has people notified of each event once. One reading of
+// the service is a snapshot; decide, a pure function of snapshot and state, makes an update of it; Poll reads, saves and wakes.
 package poller
 
 import (
@@ -15,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // API is what the poller reads. *apiclient.Client is one.
@@ -34,11 +36,19 @@ type ListReader interface {
 	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 }
 
-// Muted reads which attacks nobody wants to hear of now. What it gives is asked within the same poll; of incidents it isn't.
-type Muted func(ctx context.Context) (muted func(apiclient.Attack) bool, err error)
+// Preferences reads what people asked for. Its answers are used within the same poll.
+type Preferences interface {
+	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident. After an error nothing is
+	// muted.
+	Muted(ctx context.Context, account string) (muted func(apiclient.Attack) bool, err error)
+	// WantedCards reads of which grouped attacks people want a card; nil: of none.
+	WantedCards(ctx context.Context, account string) (wanted func(attackid string) bool, err error)
+}
 
-// Wanted reads of which attacks that storms gathered somebody wants a card; nil: of none. What it gives is asked within the same poll.
-type Wanted func(ctx context.Context) (wanted func(attackid string) bool, err error)
+// Observer takes in what complete polls found, also when they found nothing: time passes.
+type Observer interface {
+	Observe(ctx context.Context, account string, delta PollDelta)
+}
 
 // Where the configuration says nothing.
 const (
@@ -48,68 +58,37 @@ const (
 	DefaultMentionEvery = 10 * time.Minute // the least time between two mentions about one attack
 )
 
-// Config says what to watch and whom to tell.
+// Config says what to poll and who is notified.
 type Config struct {
-	Account    string        // its name
-	API        API           // reads the service
-	Memory     Memory        // keeps what was decided
-	Teller     Teller        // is woken for news
-	Interval   time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
-	Lookback   time.Duration // how far back records are read; 0: DefaultLookback
-	OngoingFor time.Duration // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
-	Routes     []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
-	Muted      Muted         // nil: nothing is ever muted
-	Wanted     Wanted        // nil: nobody ever asks for cards of what storms gathered
-	Storm      StormConfig   // the zero one: each attack gets a card of its own
-	Observed   Observed      // nil: nobody wants to know
-	Quiet      QuietHours    // zero: there are none
-	Channel    string        // of the first message, and of routes without one
-	Log        *slog.Logger  // nil: slog.Default()
-	Starts     *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
+	Account     string        // its name
+	API         API           // reads the service
+	Store       Store         // holds what was decided
+	Notifier    Notifier      // is woken for events
+	Preferences Preferences   // nil: nothing is muted, and grouped attacks get no cards on request
+	Observer    Observer      // nil: none
+	Interval    time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
+	Lookback    time.Duration // how far back records are read; 0: DefaultLookback
+	OngoingFor  time.Duration // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
+	Routes      []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
+	Storm       storm.Config  // the zero one: each attack gets a card of its own
+	QuietHours  QuietHours    // zero: there are none
+	Channel     string        // of the first message, and of routes without one
+	Log         *slog.Logger  // nil: slog.Default()
+	Starts      *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
 }
 
-// Poller watches one account. Poll and Run must not run at the same time; all else may.
+// Poller polls one account. Poll and Run must not run at the same time; all else may.
 type Poller struct {
-	cfg     Config
-	refresh chan struct{}
-	hurry   chan struct{}
+	cfg    Config
+	mirror *mirror
+	health *healthLog
+	soon   chan struct{} // asks Run for a poll
 
-	// Only Poll uses these.
-	loaded     bool                                 // the state below is what Memory holds
-	lastGood   time.Time                            // begin of the last good poll, on the service's clock
-	began      time.Time                            // what was over before then is no news, though nothing is known of it; zero: all is
-	remembered time.Time                            // lastGood as Memory holds it
-	sweep      time.Time                            // when everything is to be read again, on this machine's clock
-	listed     time.Time                            // when all incidents were last read, likewise
-	failures   int                                  // of the service, in this spell of failures
-	blind      record.Outage                        // as Memory holds it
-	reported   []string                             // what this spell of failures was logged for
-	held       map[string]bool                      // attack ids that mutes kept back in the last poll; after a start everything is read again
-	agenda     agenda                               // of the attacks that time alone can make news
-	paces      map[string]pace                      // of attacks with a card that go on and have changed, by id
-	seen       map[netip.Addr]record.SourceActivity // as Memory holds it; nil: not known
-	uncounted  bool                                 // something that seen is counted from may have changed
-	counted    time.Time                            // when it was, on this machine's clock
-	came       arrivals                             // of the last while, as this process saw them
-	unobserved unobserved                           // what Observed is yet to be told
+	loaded bool // st is what the store holds; Poll's alone
 
-	mu       sync.Mutex                    // held by Poll while it writes these, and by whoever else reads them
-	skew     time.Duration                 // how far the service's clock is ahead of this machine's
-	knocked  map[netip.Addr]time.Time      // the last try of each source that is denied or patched, on the service's clock
-	shown    map[string]record.AttackState // by attack id, as Memory holds it
-	latest   map[string]*sighting          // every record as it was last read, results of measures too
-	paged    map[string]bool               // ids of attacks and storms with a pager; nil: Memory was not loaded yet
-	storms   map[string]*gathering         // by the storm's id
-	health   Health
-	settings Settings
-	relisted []apiclient.IPRule // that came, went or changed, and of which the cards don't know yet
-}
-
-// sighting is a record as it was read. It is never changed.
-type sighting struct {
-	attack apiclient.Attack
-	at     time.Time // on the service's clock
-	stored bool      // only Memory tells of it: it was not read since the start
+	mu   sync.Mutex // held while st or skew is written, and where another goroutine than Poll's reads them
+	st   *state
+	skew time.Duration // how far the service's clock is ahead of this machine's
 }
 
 // New makes a poller, which does nothing yet.
@@ -121,22 +100,65 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, refresh: make(chan struct{}, 1), hurry: make(chan struct{}, 1), latest: map[string]*sighting{}, knocked: map[netip.Addr]time.Time{}}
+	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), health: &healthLog{log: cfg.Log}, soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
 }
 
-// Attacks returns every record that is known, as it was last read, the latest hit first. Results of measures
+// Attacks returns every record that is known, as it was last read, the latest hit first. Results of mitigations
 // (apiclient.Attack.Result) are among them: a denied source shows in its own record only.
 func (p *Poller) Attacks() []record.AttackState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]record.AttackState, 0, len(p.latest))
-	for id, seen := range p.latest {
-		s := p.shown[id]
-		s.Attack, s.SeenAt = seen.attack, seen.at
+	all := make([]record.AttackState, 0, len(p.st.records))
+	for id, seen := range p.st.records {
+		s := p.st.attacks[id]
+		s.Attack, s.ObservedAt = seen.attack, seen.at
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b record.AttackState) int {
 		return cmp.Or(b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
 	})
 	return all
+}
+
+// WithPager returns the attacks that have a pager, as the store holds them. ok is false as long as they aren't known.
+func (p *Poller) WithPager() (all []record.AttackState, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.st.withPager {
+		all = append(all, p.st.attacks[id])
+	}
+	return all, p.st.withPager != nil
+}
+
+// StillTrying reports whether one of these denied addresses is still trying, as far as the service tells.
+func (p *Poller) StillTrying(addresses []netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now().Add(p.skew)
+	return slices.ContainsFunc(addresses, func(a netip.Addr) bool { return p.st.stillTrying(a, now, nil) })
+}
+
+// GoesOn reports whether an attack goes on whose id is meant: it was hit lately, or a source of it is still trying. A storm goes on when one of
+// the attacks that it groups does.
+func (p *Poller) GoesOn(meant func(attackid string) bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.st.goesOn(meant, time.Now().Add(p.skew))
+}
+
+// Health returns how polling goes.
+func (p *Poller) Health() Health { return p.health.get() }
+
+// Settings returns what is in force at the service, which must not be changed.
+func (p *Poller) Settings() Settings { return p.mirror.get() }
+
+// RefreshSettings has the settings read again as soon as Run can, as after a change. It never blocks.
+func (p *Poller) RefreshSettings() { p.mirror.refresh() }
+
+// PollSoon has the next poll begin as soon as Run can, as when a person asked for something that a poll does. It never blocks.
+func (p *Poller) PollSoon() {
+	select {
+	case p.soon <- struct{}{}:
+	default: // asked for already
+	}
 }

@@ -30,14 +30,14 @@ type Match struct {
 type Route struct {
 	Match   Match
 	Channel string // Slack channel id; "": Config.Channel
-	Mention string // Slack user or user group id; "": nobody
+	Mention string // Slack user or user group id; "": none
 	// MentionEvery is the least time between two mentions about one attack, but for its becoming an incident; 0: each time.
 	MentionEvery time.Duration
-	// PageAfter is how long nobody may be on an attack before the route's pager is called; 0: it has none.
+	// PageAfter is how long an attack may be unacknowledged before the route's pager is called; 0: it has none.
 	PageAfter time.Duration
 }
 
-// DefaultRoutes takes incidents, and attacks from 30 hits that are not fully blocked, and mentions nobody.
+// DefaultRoutes takes incidents, and attacks from 30 hits that are not fully blocked, without mentions.
 func DefaultRoutes(channel string) []Route {
 	through := []apiclient.Status{apiclient.StatusNotBlocked, apiclient.StatusPartly, apiclient.StatusUnknown}
 	return []Route{
@@ -92,18 +92,18 @@ func oneOf[T any](key string, words []T) []string {
 	return []string{key + " " + strings.Join(text, " or ")}
 }
 
-// Tried is a route held against an attack.
-type Tried struct {
-	Route Route
-	Not   string // the key of its match that does not hold; "": it takes the attack
+// TriedRoute is a route compared with an attack.
+type TriedRoute struct {
+	Route    Route
+	Mismatch string // the key of its match that does not hold; "": it takes the attack
 }
 
-// Explain holds routes against an attack, up to the first that takes it.
-func Explain(routes []Route, a apiclient.Attack) []Tried {
-	var all []Tried
+// Explain compares routes with an attack, up to the first that takes it.
+func Explain(routes []Route, a apiclient.Attack) []TriedRoute {
+	var all []TriedRoute
 	for _, r := range routes {
-		t := Tried{r, r.Match.fails(a)}
-		if all = append(all, t); t.Not == "" {
+		t := TriedRoute{r, r.Match.fails(a)}
+		if all = append(all, t); t.Mismatch == "" {
 			break
 		}
 	}
@@ -111,19 +111,37 @@ func Explain(routes []Route, a apiclient.Attack) []Tried {
 }
 
 // routeIndex is the place of the first route that takes the attack; below 0 if none does.
-func (p *Poller) routeIndex(a apiclient.Attack) int {
-	return slices.IndexFunc(p.cfg.Routes, func(r Route) bool { return r.Match.takes(a) })
+func (c *Config) routeIndex(a apiclient.Attack) int {
+	return slices.IndexFunc(c.Routes, func(r Route) bool { return r.Match.takes(a) })
 }
 
 // route returns the first route that takes the attack, with its channel filled in.
-func (p *Poller) route(a apiclient.Attack) (Route, bool) {
-	i := p.routeIndex(a)
+func (c *Config) route(a apiclient.Attack) (Route, bool) {
+	i := c.routeIndex(a)
 	if i < 0 {
 		return Route{}, false
 	}
-	r := p.cfg.Routes[i]
+	r := c.Routes[i]
 	if r.Channel == "" {
-		r.Channel = p.cfg.Channel
+		r.Channel = c.Channel
 	}
 	return r, true
+}
+
+// stormRoute is the route of a storm: it mentions whom the first mentions that takes one of its attacks and mentions anybody, as often as that
+// one, and has the pager that is called soonest. Taken are the indexes of the routes that take its attacks.
+func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
+	merged := Route{Channel: channel}
+	for i, route := range c.Routes {
+		if !taken[i] {
+			continue
+		}
+		if merged.Mention == "" {
+			merged.Mention, merged.MentionEvery = route.Mention, route.MentionEvery
+		}
+		if route.PageAfter > 0 && (merged.PageAfter == 0 || route.PageAfter < merged.PageAfter) {
+			merged.PageAfter, merged.Match = route.PageAfter, route.Match
+		}
+	}
+	return merged
 }

@@ -145,8 +145,8 @@ func TestRunMirrorsSettings(t *testing.T) {
 		a.entries = append(a.entries, entry)
 		a.mu.Unlock()
 		require.Len(t, p.Settings().Entries, 1)
-		p.Refresh()
-		p.Refresh()
+		p.RefreshSettings()
+		p.RefreshSettings()
 		synctest.Wait()
 		require.Len(t, p.Settings().Entries, 2)
 		a.asked("")
@@ -191,8 +191,8 @@ func TestRunMirrorHangs(t *testing.T) {
 		a.add("x:1", 0)
 		after(17 * time.Second)
 		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
-		p.Refresh()
-		p.Refresh()
+		p.RefreshSettings()
+		p.RefreshSettings()
 		require.True(t, p.Settings().At.IsZero())
 		stop()
 		synctest.Wait()
@@ -211,21 +211,21 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("x:%02d", i), 0)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Log: a.log, Interval: time.Millisecond})
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.memory, Notifier: a.memory, Log: a.log, Interval: time.Millisecond})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()
 	newest := func() bool {
 		for _, s := range p.Attacks() {
 			if s.Attack.Hits.N == 107 {
-				return s.Told
+				return s.Notified
 			}
 		}
 		return false
 	}
 	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && !p.Health().LastGood.IsZero() }, 5*time.Second, time.Millisecond)
 	a.change("x:07", func(r *attackRecord) { r.hits = 107 })
-	require.Eventually(t, func() bool { p.Refresh(); return newest() && !p.Settings().At.IsZero() }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { p.RefreshSettings(); return newest() && !p.Settings().At.IsZero() }, 5*time.Second, time.Millisecond)
 	stop()
 	require.NoError(t, <-done)
 }

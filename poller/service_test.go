@@ -1,6 +1,7 @@
 package poller_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // record is an attack as the emulated service keeps it.
@@ -223,13 +225,13 @@ func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 type account struct {
 	*service
 	name     string
-	memory   *memory
+	memory   *memoryStore
 	api      poller.API
 	log      *slog.Logger
-	muted    poller.Muted
-	wanted   poller.Wanted
-	observed poller.Observed
-	storm    poller.StormConfig
+	muted    func(context.Context) (func(apiclient.Attack) bool, error) // nil: nothing is
+	wanted   func(context.Context) (func(attackid string) bool, error)  // nil: none is
+	observed func(context.Context, poller.PollDelta)                    // nil: nothing is
+	storm    storm.Config
 	routes   []poller.Route
 }
 
@@ -241,6 +243,29 @@ func newAccount(t testing.TB) *account {
 
 var noon = time.Now().Truncate(time.Second) // of the service; its distance to this machine's clock is for tests to set
 
+// Muted implements poller.Preferences.
+func (a *account) Muted(ctx context.Context, _ string) (func(apiclient.Attack) bool, error) {
+	if a.muted == nil {
+		return func(apiclient.Attack) bool { return false }, nil
+	}
+	return a.muted(ctx)
+}
+
+// WantedCards implements poller.Preferences.
+func (a *account) WantedCards(ctx context.Context, _ string) (func(attackid string) bool, error) {
+	if a.wanted == nil {
+		return nil, nil
+	}
+	return a.wanted(ctx)
+}
+
+// Observe implements poller.Observer.
+func (a *account) Observe(ctx context.Context, _ string, d poller.PollDelta) {
+	if a.observed != nil {
+		a.observed(ctx, d)
+	}
+}
+
 // at sets the service's clock to some time after noon.
 func (a *account) at(after time.Duration) {
 	a.mu.Lock()
@@ -248,7 +273,7 @@ func (a *account) at(after time.Duration) {
 	a.now = func() time.Time { return noon.Add(after) }
 }
 
-// start is a poller as after a start of the process: it knows what Memory holds.
+// start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Memory: a.memory, Teller: a.memory, Channel: "C0", Log: a.log, Muted: a.muted, Wanted: a.wanted, Observed: a.observed, Storm: a.storm, Routes: a.routes})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Store: a.memory, Notifier: a.memory, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes})
 }

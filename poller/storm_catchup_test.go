@@ -12,12 +12,13 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 func TestAFirstStartInAStorm(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
+	a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
 	a.routes = []poller.Route{{Mention: "S0ONCALL", PageAfter: time.Minute}}
 	a.addMany("x", 250)
 	a.addMany("i", 2, incident)
@@ -27,7 +28,7 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	news := a.memory.tookNews()
 	require.Len(t, news, 4)
 	require.Equal(t, &record.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].First)
-	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{news[3].Reason, news[3].Storm.CaughtUp, news[3].Storm.Gathered, news[3].Mention})
+	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{news[3].Reason, news[3].Storm.CaughtUp, news[3].Storm.Grouped, news[3].Mention})
 	require.Nil(t, storms(a)[0].Pager, "nobody is called to what went on before")
 	p = a.start()
 	require.Empty(t, stormPoll(t, a, p, time.Second))
@@ -53,7 +54,7 @@ func TestAStormOfManyPages(t *testing.T) {
 	for i, n := range news {
 		require.Equal(t, i < 4, n.Attack.Incident(), i)
 	}
-	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{news[4].Reason, news[5].Reason, news[5].Storm.Gathered, news[5].Storm.Incidents})
+	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{news[4].Reason, news[5].Reason, news[5].Storm.Grouped, news[5].Storm.Incidents})
 	require.Equal(t, news, copied(t, a.memory.told[1:]))
 	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
 	require.Empty(t, stormPoll(t, a, p, time.Second))
@@ -74,7 +75,7 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 		gap, storm = storm, gap
 	}
 	require.Equal(t, []any{0, 30, 30}, []any{gap.Gap.BeganCount, gap.Gap.Gathered, gap.Gap.OverCount})
-	require.Equal(t, []any{true, 30}, []any{storm.Storm.CaughtUp, storm.Storm.Gathered})
+	require.Equal(t, []any{true, 30}, []any{storm.Storm.CaughtUp, storm.Storm.Grouped})
 	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
 }
 
@@ -98,14 +99,14 @@ func TestARecalledStorm(t *testing.T) {
 			b, _ := stormy(t)
 			b.at(2 * time.Minute)
 			at := noon.Add(2 * time.Minute)
-			recalled := poller.Recall(poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
-			b.memory.state["acme"] = poller.Remembered{LastGood: at, Shown: map[string]record.AttackState{id: recalled}}
+			recalled := poller.Rebuild(poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
+			b.memory.state["acme"] = poller.State{LastGood: at, Attacks: map[string]record.AttackState{id: recalled}}
 			b.addMany("x", tt.ongoing)
 			p := b.start()
 			require.Equal(t, tt.want, stormPoll(t, b, p, 2*time.Minute))
 			require.Len(t, inStorm(b, id), tt.ongoing)
 			s := storms(b)[0]
-			require.Equal(t, []any{tt.ended, true, tt.ongoing == 0}, []any{!s.Storm.Ended.IsZero(), s.Storm.CaughtUp, s.Recalled})
+			require.Equal(t, []any{tt.ended, true, tt.ongoing == 0}, []any{!s.Storm.Ended.IsZero(), s.Storm.CaughtUp, s.Rebuilt})
 			b.add("y", 0)
 			want := []string{"new attack y"}
 			if tt.ongoing > 3 {
@@ -127,7 +128,7 @@ func TestAStormIsForgotten(t *testing.T) {
 		stormPoll(t, a, p, time.Duration(hour+1)*time.Hour)
 	}
 	require.False(t, p.GoesOn(func(string) bool { return true }))
-	require.Empty(t, a.memory.state["acme"].Shown)
+	require.Empty(t, a.memory.state["acme"].Attacks)
 	p = a.start()
 	a.addMany("y", 5)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 50*time.Hour))

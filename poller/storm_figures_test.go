@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 func TestAStormsFigures(t *testing.T) {
@@ -28,15 +29,15 @@ func TestAStormsFigures(t *testing.T) {
 	a.add("c:00", 0, blocked, func(r *attackRecord) { r.state = "falsepositive" })
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	s := storms(a)[0]
-	odd := s.Storm.Odd
-	s.Storm.Odd = nil
+	odd := s.Storm.Outliers
+	s.Storm.Outliers = nil
 	require.Equal(t, &record.Storm{
-		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Gathered: 8, Ongoing: 8, Hits: 700, Through: 2,
+		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Grouped: 8, Ongoing: 8, Hits: 700, Through: 2,
 		Status:  map[apiclient.Status]int{"blocked": 6, "not_blocked": 1, "unknown": 1},
 		Types:   map[string]int{"sqli": 7, "xss": 1},
 		Apps:    map[int64]int{4: 7, 7: 1},
 		Sources: map[netip.Addr]int{netip.MustParseAddr("198.51.100.23"): 6, netip.MustParseAddr("192.0.2.1"): 6, netip.MustParseAddr("203.0.113.9"): 1, netip.MustParseAddr("203.0.113.7"): 1},
-		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", Behind: 6, OddCount: 2,
+		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", SharedBy: 6, OutlierCount: 2,
 	}, s.Storm)
 	require.Equal(t, []string{"b:00", "b:01"}, []string{odd[0].ID, odd[1].ID})
 	sum := s.Attack
@@ -65,7 +66,7 @@ func TestAStormWithoutOneSourceNamesThePlace(t *testing.T) {
 	}
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	s := storms(a)[0].Storm
-	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 0}, []any{s.Place, s.Behind, s.Source.IsValid(), s.OddCount})
+	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 0}, []any{s.Place, s.SharedBy, s.Source.IsValid(), s.OutlierCount})
 }
 
 // An incident that came a while before is told by its own card, and is none of the storm's; one on the first page of the poll that finds the storm
@@ -87,7 +88,7 @@ func TestIncidentsBeforeAStormArentItsOwn(t *testing.T) {
 	a.addMany("more", 4, func(r *attackRecord) { r.last = r.last.Add(-time.Second) })
 	require.Equal(t, []string{"new incident i:1", "new attack new:00", "new attack new:01", "grew S1", "new attack S2"}, stormPoll(t, a, p, 11*time.Minute+30*time.Second))
 	s := storms(a)[1].Storm
-	require.Equal(t, []int{1, 2, 4}, []int{s.Incidents, s.Before, s.Gathered})
+	require.Equal(t, []int{1, 2, 4}, []int{s.Incidents, s.Before, s.Grouped})
 }
 
 func TestAStormsSourcesThatArentListed(t *testing.T) {
@@ -114,21 +115,21 @@ func TestAStormThatOnlyKnocks(t *testing.T) {
 		return stormPoll(t, a, p, at)
 	}
 	knock(8 * time.Minute)
-	require.Equal(t, []int{6, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.Knocking})
+	require.Equal(t, []int{6, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.StillTrying})
 	for at := 15 * time.Minute; at < 17*time.Minute; at += 30 * time.Second {
 		knock(at)
 	}
 	s := storms(a)[0]
-	require.Equal(t, []any{0, 2, false}, []any{s.Storm.Ongoing, s.Storm.Knocking, s.Quiet})
+	require.Equal(t, []any{0, 2, false}, []any{s.Storm.Ongoing, s.Storm.StillTrying, s.Quiet})
 	require.Equal(t, []string{"quiet S1"}, stormPoll(t, a, p, 32*time.Minute))
-	require.Equal(t, []int{0, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.Knocking})
+	require.Equal(t, []int{0, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.StillTrying})
 }
 
 // What a storm gathered has no card to be drawn: an edit would be spent on each of them.
 func TestOnlyTheStormsCardIsDrawnAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := running(t, func(a *account) { a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
+		a, _ := running(t, func(a *account) { a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
 		a.addMany("x", 5, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		after(2 * time.Minute)
 		storm := storms(a)[0].Attack.ID

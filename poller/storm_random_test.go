@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // tale is what people were told of each attack.
@@ -27,27 +28,27 @@ func (o *tale) takes(t require.TestingT, a *account) {
 			o.cards[n.Attack.ID]++
 			require.Equal(t, 1, o.cards[n.Attack.ID], "%s has one card", n.Attack.ID)
 		}
-		s := a.memory.state[a.name].Shown[n.Attack.ID]
-		require.False(t, n.Attack.ID != "" && s.In != "" && !s.Own, "%s %s: its storm tells of it", n.Reason, n.Attack.ID)
+		s := a.memory.state[a.name].Attacks[n.Attack.ID]
+		require.False(t, n.Attack.ID != "" && s.StormID != "" && !s.OwnCard, "%s %s: its storm tells of it", n.Reason, n.Attack.ID)
 	}
 	members, own := map[string]int{}, map[string]int{}
-	for id, s := range a.memory.state[a.name].Shown {
-		if s.In == "" {
-			require.Equal(t, s.Told, o.cards[id] == 1, id)
+	for id, s := range a.memory.state[a.name].Attacks {
+		if s.StormID == "" {
+			require.Equal(t, s.Notified, o.cards[id] == 1, id)
 			continue
 		}
-		members[s.In]++
-		if s.Own {
-			own[s.In]++
+		members[s.StormID]++
+		if s.OwnCard {
+			own[s.StormID]++
 		}
-		require.Equal(t, s.Own, o.cards[id] == 1, "%s has a card, or is in a storm", id)
-		require.Equal(t, 1, o.cards[s.In], "%s is in a storm that was told", id)
-		require.False(t, s.Attack.Incident() && !s.Own, "%s is an incident", id)
+		require.Equal(t, s.OwnCard, o.cards[id] == 1, "%s has a card, or is in a storm", id)
+		require.Equal(t, 1, o.cards[s.StormID], "%s is in a storm that was told", id)
+		require.False(t, s.Attack.Incident() && !s.OwnCard, "%s is an incident", id)
 	}
 	for _, s := range storms(a) {
 		id := s.Attack.ID
 		if s.Storm.Ended.IsZero() || !s.Quiet {
-			require.Equal(t, []int{members[id], own[id]}, []int{s.Storm.Gathered, s.Storm.Own}, id)
+			require.Equal(t, []int{members[id], own[id]}, []int{s.Storm.Grouped, s.Storm.OwnCards}, id)
 		}
 	}
 }
@@ -58,7 +59,7 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		a := newAccount(t)
-		a.storm = poller.StormConfig{Over: 3, In: time.Minute, EndsAfter: 3 * time.Minute}
+		a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 3 * time.Minute}
 		a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1"}, {Match: poller.Match{Types: []string{"xss"}}, Channel: "C2"}, {}}
 		muted, wanted := false, false
 		a.muted = func(context.Context) (func(apiclient.Attack) bool, error) {
@@ -126,8 +127,8 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 		a.fail(nil)
 		require.NoError(rt, p.Poll(t.Context()))
 		o.takes(rt, a)
-		for id, s := range a.memory.state[a.name].Shown {
-			require.True(rt, s.Told || s.Attack.Last.Before(noon.Add(clock-15*time.Minute)), "%s was told", id)
+		for id, s := range a.memory.state[a.name].Attacks {
+			require.True(rt, s.Notified || s.Attack.Last.Before(noon.Add(clock-15*time.Minute)), "%s was told", id)
 		}
 	})
 }

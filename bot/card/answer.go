@@ -13,10 +13,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How many buttons one block holds.
+// maxButtons is Slack's limit for one block.
 const maxButtons = 25
 
-// renderLines is the answer to a command: its lines, as many as one message holds, and buttons.
+// renderLines draws as many lines as one message holds, and buttons. A button that has no room becomes a line to type.
 func renderLines(lines []text.Text, buttons []call.Suggestion) []slack.Block {
 	var maker buttonMaker
 	var made []*slack.ButtonBlockElement
@@ -35,7 +35,7 @@ func renderLines(lines []text.Text, buttons []call.Suggestion) []slack.Block {
 	return blocks
 }
 
-// sections puts lines into as few blocks as hold them, with at most so many characters together.
+// sections puts lines into as few blocks as possible, of at most room characters together.
 func sections(texts []text.Text, room int) []slack.Block {
 	var blocks []slack.Block
 	var text string
@@ -49,7 +49,7 @@ func sections(texts []text.Text, room int) []slack.Block {
 	return append(blocks, section(text, nil))
 }
 
-// firstLines is as many lines in Slack's markup as there is room for, none longer than most; what is left out is counted. The first line is cut
+// firstLines returns as many lines in Slack's markup as room allows, none longer than most. It counts the lines left out. The first line is cut
 // rather than left out.
 func firstLines(lines []text.Text, most, room int) []string {
 	const rest = 40 // for saying how many are left out
@@ -72,7 +72,7 @@ func moreLines(n int) string {
 	return fmt.Sprintf("… %d %s", n, text.Plural(int64(n), "more line"))
 }
 
-// flat is every line of the texts, blank ones left out; never none.
+// flat splits texts into lines and drops blank ones. It returns at least one line.
 func flat(texts []text.Text) []text.Text {
 	var lines []text.Text
 	for _, t := range texts {
@@ -88,14 +88,14 @@ func flat(texts []text.Text) []text.Text {
 	return lines
 }
 
-// blank reports whether a line shows nothing. It looks no further than it must: what a stranger wrote may be long.
+// blank reports whether a line shows nothing. It stops at the first visible character: hostile text may be long.
 func blank(t text.Text) bool {
 	return !slices.ContainsFunc(t, func(s text.Span) bool {
 		return !isPlain(s) || strings.TrimSpace(s.Plain) != ""
 	})
 }
 
-// splitLines parts a text where one of its own pieces begins or ends with a line end; those inside a piece are a stranger's and stay visible.
+// splitLines splits a text where a piece begins or ends with a line end. A line end inside a piece is hostile and stays visible.
 func splitLines(t text.Text) []text.Text {
 	lines := []text.Text{nil}
 	for _, s := range t {
@@ -113,15 +113,15 @@ func splitLines(t text.Text) []text.Text {
 	return lines
 }
 
-// Lines is a message of lines, with as many of them in its notification text as that holds.
+// Lines is a message of lines and buttons. Its notification has as many lines as fit.
 func Lines(lines []text.Text, buttons []call.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
-// maxPage is how much of a document a message holds beside some lines and a button.
+// maxPage is how many characters of a document fit into a message beside some lines and a button.
 const maxPage = 8_500
 
-// documentMessage is a page of a document, to be copied as it is, under a result's lines.
+// documentMessage is a result's lines and below them a page of a document, shown verbatim for copying.
 func documentMessage(res call.Result, buttons []call.Suggestion) Message {
 	page := text.First(res.Document, maxPage)
 	var maker buttonMaker
@@ -131,7 +131,7 @@ func documentMessage(res call.Result, buttons []call.Suggestion) Message {
 			made = append(made, b)
 		}
 	}
-	text := slack.NewRichTextSectionTextElement(page, nil) // what stands here is shown as it is: nothing in it is markup
+	text := slack.NewRichTextSectionTextElement(page, nil) // verbatim: Slack reads no markup here
 	copied := &slack.RichTextPreformatted{Type: slack.RTEPreformatted, Elements: []slack.RichTextSectionElement{text}}
 	blocks := append(sections(res.Lines, maxTogether-length(page)-weight(made...)), slack.NewRichTextBlock("", copied))
 	if len(made) > 0 {
@@ -140,7 +140,7 @@ func documentMessage(res call.Result, buttons []call.Suggestion) Message {
 	return Message{Text: answerText(res.Lines), Blocks: blocks}
 }
 
-// Answer is the answer of a command; inView tells that it is shown in a modal, where the next page is, too.
+// Answer is the answer of a command. With inView it is shown in a modal, and so is its next page.
 func Answer(res call.Result, inView bool) Message {
 	if len(res.Parts) > 0 {
 		return partsMessage(res)
@@ -155,18 +155,18 @@ func Answer(res call.Result, inView bool) Message {
 	return Lines(res.Lines, buttons)
 }
 
-// FormOffer is the answer to a line that lacks something: what, and the form for it.
+// FormOffer answers a line that lacks an argument: what is missing, and a button for the form.
 func FormOffer(r *refusal.Refusal, line record.Line) Message {
 	form := call.Suggestion{Label: "Fill in a form…", Line: line, Form: true}
 	return Lines([]text.Text{r.Text}, []call.Suggestion{form})
 }
 
-// answerText is an answer for notifications and for those who can't see blocks.
+// answerText is an answer for notifications and screen readers.
 func answerText(texts []text.Text) string {
 	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")
 }
 
-// Ask is the question before a change that warns: what would be done, what speaks against it, and both ways on.
+// Ask is the question before a change with warnings: what it does, the warnings, and buttons to go on or cancel.
 func Ask(r *refusal.Refusal) Message {
 	texts := []text.Text{r.Text}
 	var maker buttonMaker
@@ -182,7 +182,7 @@ func Ask(r *refusal.Refusal) Message {
 	return Message{Text: answerText(texts), Blocks: blocks}
 }
 
-// DoctorTest says that it is a test of doctor's, and of what. It calls nobody.
+// DoctorTest is the test card of `wafbot doctor --post`. It mentions no one.
 func DoctorTest(of string) Message {
 	line := text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")
 	return Lines([]text.Text{line}, nil)

@@ -92,7 +92,7 @@ func TestRenderAsk(t *testing.T) {
 	require.Equal(t, "anyway:1", buttons[0].ActionID)
 	require.Equal(t, line.String(), buttons[0].Value)
 	require.Equal(t, "Do it anyway", buttons[0].Text.Text)
-	require.Equal(t, "leave", buttons[1].ActionID)
+	require.Equal(t, "cancel", buttons[1].ActionID)
 	require.Equal(t, "Cancel", buttons[1].Text.Text)
 }
 

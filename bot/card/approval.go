@@ -19,8 +19,8 @@ const (
 	maxFacts     = 12
 )
 
-// ApprovalRequest is the card of a request for a second person: what, why one person alone may not, who asks and his reason, whom it hits, until
-// when; when it is decided, by whom.
+// ApprovalRequest is the card of an approval request: the change, why it needs approval, who asks and why, whom it affects, its deadline, and the
+// decision.
 func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
 		lines := append([]text.Text{describe.RequestLine(q, now)}, asked(q)...)
@@ -36,8 +36,8 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	lines = append(append(lines, asked(q)...), reachAndWarnings(q)...)
 	lines = append(lines, describe.ApprovalRequestWhoDecides(q, p.Approvers))
 	buttons := advice.DecideButtons(q)
-	if alone := describe.ApprovalRequestAloneLine(q, p, now); alone != nil {
-		lines = append(lines, alone)
+	if override := describe.ApprovalRequestAloneLine(q, p, now); override != nil {
+		lines = append(lines, override)
 		if !now.Before(q.AloneAt) {
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
 		}
@@ -45,7 +45,7 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
 }
 
-// asked is who asks for what, and why one person alone may not do it.
+// asked says who asks, why, and why the change needs approval.
 func asked(q record.ApprovalRequest) []text.Text {
 	who := text.New("Asked by ", text.Bold(text.Sanitize(q.Asker.Name, MaxName)), " ", q.At) // who asked need not be called
 	if q.Asker.Via == record.ViaCLI {
@@ -61,7 +61,7 @@ func asked(q record.ApprovalRequest) []text.Text {
 	return lines
 }
 
-// weighed are whom it hits and what speaks against it.
+// reachAndWarnings says whom the change affects and lists the warnings.
 func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 	var lines []text.Text
 	for _, reach := range q.Reach {
@@ -76,7 +76,7 @@ func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 	return append(lines, text.New("Line: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
 }
 
-// requestNotice is the notification: what it is about stands last, so that cutting harms nothing.
+// requestNotice is the notification. The change stands last, because the end is cut.
 func requestNotice(q record.ApprovalRequest, now time.Time) string {
 	switch {
 	case q.Waits(now):
@@ -96,7 +96,7 @@ func requestNotice(q record.ApprovalRequest, now time.Time) string {
 
 func decider(q record.ApprovalRequest) string {
 	if q.Decided == nil {
-		return "somebody"
+		return "another user"
 	}
 	return q.Decided.Name
 }
@@ -105,7 +105,7 @@ func overrideReason(q record.ApprovalRequest) text.Text {
 	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, maxWritten))
 }
 
-// ApprovalDecision tells what became of a request: who asked is called; of what was done alone, who is to know of that.
+// ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, whom the policy notifies.
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	line, calls := describe.RequestLine(q, now), q.Asker.ID
 	lines := []text.Text{line}

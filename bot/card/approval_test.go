@@ -59,11 +59,11 @@ func requestMessages() map[string]Message {
 		q.Warnings, q.Reason = nil, ""
 	})
 	all := map[string]record.ApprovalRequest{
-		"waiting": waiting(), "waiting-never-alone": never, "waiting-terminal": terminal,
+		"waiting": waiting(), "waiting-never-override": never, "waiting-terminal": terminal,
 		"in-hand": decided(record.RequestApproved, "", "", ""), "approved": decided(record.RequestApproved, "done", "", ""),
 		"approved-failed":  decided(record.RequestApproved, "failed", "", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 4 h: the service doesn't allow this to wafbot's token"),
 		"approved-nothing": decided(record.RequestApproved, "nothing", "", ""), "rejected": decided(record.RequestRejected, "", "half of our users are there", ""),
-		"closed": decided(record.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "alone": alone, "alone-failed": failed,
+		"closed": decided(record.RequestClosed, "", "by now 203.0.0.0/20 is on the denylist (by Zoe), which it would overwrite", ""), "override": alone, "override-failed": failed,
 		"expired": with(func(q *record.ApprovalRequest) { q.State, q.DecidedAt = record.RequestExpired, q.Until }),
 	}
 	messages := map[string]Message{}
@@ -72,8 +72,8 @@ func requestMessages() map[string]Message {
 	}
 	messages["waiting-opened"] = ApprovalRequest(waiting(), wayOut(), now.Add(4*time.Minute))
 	messages["waiting-over"] = ApprovalRequest(waiting(), wayOut(), now.Add(15*time.Minute))
-	for _, name := range []string{"approved", "approved-failed", "rejected", "closed", "expired", "alone", "alone-failed"} {
-		messages["told-"+name] = ApprovalDecision(all[name], wayOut(), now)
+	for _, name := range []string{"approved", "approved-failed", "rejected", "closed", "expired", "override", "override-failed"} {
+		messages["decided-"+name] = ApprovalDecision(all[name], wayOut(), now)
 	}
 	return messages
 }
@@ -103,7 +103,7 @@ func TestARequestsButtons(t *testing.T) {
 	both := []string{"Approve: approve r7k2m9xw4 account=acme", "Reject: reject r7k2m9xw4 account=acme"}
 	require.Equal(t, both, labels("waiting"))
 	require.Equal(t, append(both, "Override…: override r7k2m9xw4 account=acme"), labels("waiting-opened"))
-	for _, over := range []string{"in-hand", "approved", "rejected", "closed", "expired", "alone", "waiting-over"} {
+	for _, over := range []string{"in-hand", "approved", "rejected", "closed", "expired", "override", "waiting-over"} {
 		require.Empty(t, labels(over), over)
 	}
 }

@@ -20,12 +20,12 @@ import (
 // The kinds of buttons; an action id is the kind, a colon and a number that makes it unique in its message.
 const (
 	ActionDo      = "do"     // its value is a command line
-	ActionAnyway  = "anyway" // likewise; its warnings were read and accepted
-	ActionCancel  = "leave"
+	ActionAnyway  = "anyway" // its value is a command line whose warnings were read and accepted
+	ActionCancel  = "cancel"
 	ActionForm    = "form"    // opens a form; its value is the line as far as it is known
 	ActionMore    = "more"    // lists what else can be done about the attack that its value names
 	ActionLink    = "link"    // opens an address
-	ActionRefresh = "refresh" // draws a Home tab anew
+	ActionRefresh = "refresh" // redraws a Home tab
 )
 
 // buttonMaker makes the buttons of one message.
@@ -36,7 +36,7 @@ func (m *buttonMaker) id(kind string) string {
 	return fmt.Sprintf("%s:%d", kind, m.made)
 }
 
-// suggestion is the button that runs a suggestion's line, after its dialog, or opens its form. It reports false if the line is too long for a button.
+// suggestion makes the button that runs a suggestion's line, after its confirm, or opens its form. ok is false if the line is too long for a button.
 func (m *buttonMaker) suggestion(s call.Suggestion) (*slack.ButtonBlockElement, bool) {
 	line := s.Line.String()
 	if !fitsValue(line) {
@@ -61,12 +61,12 @@ func (m *buttonMaker) suggestion(s call.Suggestion) (*slack.ButtonBlockElement, 
 
 func fitsValue(line string) bool { return len(line) <= maxValue && utf8.ValidString(line) }
 
-// toType says in words what a button would run that can't be made.
+// toType is the line to type where there is no button.
 func toType(s call.Suggestion) text.Text {
 	return text.New("There is no room for a button ", text.Bold(text.Sanitize(s.Label, maxLabel)), ": type ", text.Code(s.Line.String()))
 }
 
-// link is the button that opens an address; nil for one that a browser couldn't open.
+// link makes the button that opens an address. It returns nil for an address that a browser can't open.
 func (m *buttonMaker) link(label, address string) *slack.ButtonBlockElement {
 	u, ok := openable(address, maxURL)
 	if !ok {
@@ -75,14 +75,14 @@ func (m *buttonMaker) link(label, address string) *slack.ButtonBlockElement {
 	return slack.NewButtonBlockElement(m.id(ActionLink), "", plainText(label, maxLabel)).WithURL(u)
 }
 
-// openable is an address that a browser opens, in letters of addresses only, if it is one of at most so many characters.
+// openable escapes an http or https address. ok is false if it is none, or longer than most.
 func openable(address string, most int) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", false
 	}
 	var b strings.Builder
-	for _, c := range []byte(u.String()) { // in which a query stands as it was
+	for _, c := range []byte(u.String()) { // keeps the query as written
 		if c > ' ' && c <= '~' {
 			b.WriteByte(c)
 		} else {
@@ -92,34 +92,34 @@ func openable(address string, most int) (string, bool) {
 	return b.String(), b.Len() <= most
 }
 
-// inLine is an address that a line of a card has room for. Longer ones have a button.
+// inLine is an address short enough for a line of a card. Longer ones get a button.
 func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
 
-// maxMeasures is how many measures a card has buttons for: a tired thumb needs few, and under More are all.
+// maxMitigations is how many mitigations get a button. All are under More.
 const maxMitigations = 2
 
-// suggestions are what a card has buttons for: the fastest measures, or the forms for an attack that no button stops, and who is on it.
+// suggestions are what gets a button: the fastest mitigations, or forms where no button stops the attack, and Acknowledge.
 func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
-	var claim []call.Suggestion
+	var acknowledge []call.Suggestion
 	if c.Triage.Owner == nil {
-		claim = append(claim, advice.ClaimButton(c.Situation))
+		acknowledge = append(acknowledge, advice.ClaimButton(c.Situation))
 	}
 	if c.Situation.Storm != nil {
-		return slices.Concat(offered.Open, offered.Suggestions, claim)
+		return slices.Concat(offered.Open, offered.Suggestions, acknowledge)
 	}
-	isMode := func(s call.Suggestion) bool { return s.Line.Name == "mode" } // it hits everybody: only where nothing else fits
-	measures := slices.DeleteFunc(slices.Clone(offered.Suggestions), isMode)
-	if len(measures) == 0 {
-		measures = offered.Suggestions
+	isMode := func(s call.Suggestion) bool { return s.Line.Name == "mode" } // it affects every visitor: only where nothing else fits
+	mitigations := slices.DeleteFunc(slices.Clone(offered.Suggestions), isMode)
+	if len(mitigations) == 0 {
+		mitigations = offered.Suggestions
 	}
-	measures = measures[:min(maxMitigations, len(measures))]
+	mitigations = mitigations[:min(maxMitigations, len(mitigations))]
 	if c.tooThin(offered) && !efficacy.WatchedOnly(c.Situation) {
-		return slices.Concat(offered.Open, claim, advice.ThinForms(c.Situation))
+		return slices.Concat(offered.Open, acknowledge, advice.ThinForms(c.Situation))
 	}
-	return slices.Concat(offered.Open, measures, claim)
+	return slices.Concat(offered.Open, mitigations, acknowledge)
 }
 
-// more is the button under which everything else is; nil if the attack can't be named in one.
+// more makes the button that lists everything else. It returns nil if the attack's id is too long for a button.
 func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
 	line := record.Line{Name: "attack", Words: []string{c.Situation.ID}}.With("account", c.Situation.Account.Name).String()
 	if !fitsValue(line) {
@@ -134,7 +134,7 @@ func (m *buttonMaker) more(c Card) *slack.ButtonBlockElement {
 	return b
 }
 
-// card makes the buttons of a card; what has no room for a button is told in words.
+// card makes the buttons of a card, and lines to type for what has no room.
 func (m *buttonMaker) card(c Card, advice advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
 	for i, s := range c.suggestions(advice) {
 		b, ok := m.suggestion(s)

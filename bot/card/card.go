@@ -19,40 +19,40 @@ type Card struct {
 	Situation   call.Situation
 	FiguresAt   time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
 	Course      []record.HitPoint
-	Outage      record.Outage // in which no figures can be read; zero: they can
-	Found       time.Time     // when it was first found to be told; zero: unknown
-	Late        time.Duration // how long after that it was told; 0: at once
-	StaleFor    time.Duration // how long the card had shown older facts when it was drawn; 0: not for long
+	Outage      record.Outage // during which no figures can be read; zero: they can
+	Found       time.Time     // when wafbot first found it worth a card; zero: unknown
+	Late        time.Duration // from Found to the card; 0: at once
+	StaleFor    time.Duration // how long the card showed older facts before this redraw; 0: not for long
 	Quiet       bool          // since Attack.Last
 	Vuln        string        // title of an incident's vulnerability; "": unknown
 	ConsoleURL  string        // "": no link
-	Runbook     string        // likewise
-	Mention     string        // the user or user group that the route calls; "": nobody
-	Suppressed  string        // whom it would call, but nobody was
-	QuietHours  bool          // because it was quiet hours
-	MentionedAt time.Time     // when somebody was, before; zero: never
-	Reposted    bool          // it took the place of a card that is gone
-	Uneditable  bool          // or that stands, and can't be edited any more: then it is posted anew, too
-	Triage      record.Triage // who is on it, and what people said about it
-	Page        Page          // whether the route's pager is called
+	Runbook     string        // address; "": none
+	Mention     string        // user or user group that the route mentions; "": none
+	Suppressed  string        // user or user group that was not mentioned; "": none
+	QuietHours  bool          // the reason why it was not
+	MentionedAt time.Time     // when the route last mentioned someone; zero: never
+	Reposted    bool          // it replaces a card that was deleted or can't be edited
+	Uneditable  bool          // with Reposted: the former card still stands
+	Triage      record.Triage // owner, notes, verdict
+	Page        Page          // state of the route's pager
 	Delivery    string        // delivery id, for the metadata
 }
 
 // Message is what is posted.
 type Message struct {
-	Text     string // for notifications and for those who can't see blocks
+	Text     string // for notifications and screen readers
 	Blocks   []slack.Block
 	Metadata slack.SlackMetadata
 }
 
-// Options are a message's text and blocks. Links are not unfolded: an attacker's address would be fetched and shown.
+// Options are the message's text and blocks for Slack's client. Links are not unfurled: Slack would fetch and show an attacker's address.
 func (m Message) Options() []slack.MsgOption {
 	return []slack.MsgOption{
 		slack.MsgOptionText(m.Text, false), slack.MsgOptionBlocks(m.Blocks...), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),
 	}
 }
 
-// Render draws a card: what happens, what was done, what can be done. It is pure: the same card gives the same message.
+// Render draws a card: what happens, what was done, what can be done.
 func Render(c Card) Message {
 	if c.Situation.Account == nil {
 		c.Situation.Account = &call.Account{}
@@ -74,13 +74,13 @@ func Render(c Card) Message {
 		blocks = append(blocks, actions(buttons))
 	}
 	below := paragraphs(last)
-	// What was done takes the room that the rest leaves. It stands below the buttons, which so stay under the thumb that clicked one.
+	// Changes take the room that is left. They stand below the buttons, so that a click doesn't move the buttons.
 	room := maxTogether - weight(buttons...) - written(blocks) - written(below)
 	blocks = slices.Concat(blocks, maker.changes(c.Situation, c.Quiet, room), below)
 	return Message{Text: notice(offered), Blocks: blocks, Metadata: c.metadata()}
 }
 
-// paragraphs are blocks of text, one of each that has lines.
+// paragraphs makes one block for each paragraph that has lines.
 func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 	for _, lines := range all {
 		if text := paragraph(lines); text != "" {
@@ -90,7 +90,7 @@ func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 	return blocks
 }
 
-// written is how many characters the blocks' text has.
+// written counts the characters in the blocks' text.
 func written(blocks []slack.Block) (n int) {
 	for _, b := range blocks {
 		if s, ok := b.(*slack.SectionBlock); ok {
@@ -100,7 +100,7 @@ func written(blocks []slack.Block) (n int) {
 	return n
 }
 
-// paragraph is lines of a card in Slack's markup.
+// paragraph joins lines in Slack's markup.
 func paragraph(lines []text.Text) string {
 	var markups []string
 	for _, line := range lines {
@@ -109,7 +109,7 @@ func paragraph(lines []text.Text) string {
 	return strings.Join(markups, "\n")
 }
 
-// unseen is about how many characters of a line's markup nobody sees.
+// unseen estimates how many characters of a line's markup are not visible.
 func unseen(line text.Text) int {
 	n := 0
 	for _, s := range line {

@@ -126,27 +126,27 @@ func situations() map[string]Card {
 		undone.At, undone.State, undone.EndedAt = now.Add(-3*time.Minute), record.StateUndone, now.Add(-30*time.Second)
 		c.Situation.Changes = []record.Change{ended, undone}
 	})
-	edit("blind", "course", func(c *Card) {
+	edit("unreachable", "course", func(c *Card) {
 		c.FiguresAt, c.Outage = now.Add(-6*time.Minute), record.Outage{From: now.Add(-5 * time.Minute), Why: "the service refuses the token"}
 		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
 	})
 	edit("drawn-late", "course", func(c *Card) { c.StaleFor = 3*time.Minute + 20*time.Second })
-	edit("told-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
+	edit("posted-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
 	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Suppressed, c.QuietHours = "", c.Mention, true })
 	edit("quiet-hours-worse", "attack", func(c *Card) {
 		c.Mention, c.Suppressed, c.QuietHours, c.MentionedAt = "", c.Mention, true, now.Add(-9*time.Hour)
 	})
-	edit("posted-anew", "incident", func(c *Card) { c.Reposted = true })
-	edit("posted-anew-stuck", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
+	edit("reposted", "incident", func(c *Card) { c.Reposted = true })
+	edit("reposted-uneditable", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
-	edit("rehearsal", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun })
+	edit("dry-run", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun })
 	edit("changes-off", "incident", func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff })
 	edit("allowlisted", "incident", func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"),
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
 	edit("shared-and-locked", "incident", func(c *Card) {
-		c.Situation.Scene = record.AccountContext{Locked: now.Add(-time.Minute), Seen: map[netip.Addr]record.SourceActivity{
+		c.Situation.Scene = record.AccountContext{RulesLockedAt: now.Add(-time.Minute), Sources: map[netip.Addr]record.SourceActivity{
 			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
 		}}
 	})

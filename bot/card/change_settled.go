@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// ChangeSettled is the message of a change; calls tells that it calls people. Of one that only moved another's end, which the service need not know, that one is what to remember:
-// what told of it before may by then be older than what is read back.
+// ChangeSettled is the message of a settled change; calls reports whether it mentions its authors. A change that only extends another one carries
+// that one in its metadata: the message that carried it before may be too old to be read when state is rebuilt.
 func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggestion) (msg Message, calls bool) {
 	line := efficacy.ChangeLine(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {

@@ -60,7 +60,7 @@ func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Bl
 	return blocks
 }
 
-// triedAgain reports whether a change failed and the same was asked for since: what came of that is told, and of the failure the thread tells.
+// triedAgain reports whether a change failed and was asked for again since. The card shows the later one; the thread reports the failure.
 func triedAgain(ch record.Change, all []record.Change) bool {
 	return ch.State == record.StateFailed && slices.ContainsFunc(all, func(later record.Change) bool { return later.Effect == ch.Effect && later.At.After(ch.At) })
 }
@@ -77,8 +77,8 @@ func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBloc
 	return b
 }
 
-// fitChange is a change's line in Slack's markup. Where it is too long, what the change does is cut first, for of a patch that is a stranger's path:
-// what was seen of it and why stays.
+// fitChange is a change's line in Slack's markup. If it is too long, the description is cut first, because a patch's description holds a hostile
+// path. Its efficacy stays.
 func fitChange(ch record.Change, s call.Situation) string {
 	const shortest = 40
 	for {
@@ -93,7 +93,7 @@ func fitChange(ch record.Change, s call.Situation) string {
 // changeLine is a change in one line, also of one whose time is over.
 func changeLine(ch record.Change, s call.Situation) text.Text {
 	if ch.State == record.StateUndone && ch.EndedBy == nil {
-		ch.EndedBy = &record.Actor{Name: "somebody"}
+		ch.EndedBy = &record.Actor{Name: "another user"}
 	}
 	return efficacy.ChangeLine(ch, efficacy.EffectLine(s, ch))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Course says that an attack went quiet, or goes on again.
+// Course is the reply when an attack went quiet or resumed.
 func Course(s call.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
 	if quiet {
 		return Lines(wentQuiet(s, course), nil)
@@ -21,10 +21,10 @@ func Course(s call.Situation, course []record.HitPoint, kept record.Evidence, qu
 	return Lines([]text.Text{resumed(s.Attack, kept)}, nil)
 }
 
-// maxDone is how many changes the history of an attack names.
+// maxDone is how many changes the reply lists.
 const maxDone = 5
 
-// wentQuiet is the history of an attack that went quiet: how it was, and what was done.
+// wentQuiet sums up an attack that went quiet: its figures, and what was done.
 func wentQuiet(s call.Situation, course []record.HitPoint) []text.Text {
 	attack := s.Attack
 	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
@@ -33,13 +33,13 @@ func wentQuiet(s call.Situation, course []record.HitPoint) []text.Text {
 	}
 	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", describe.StatusName(attack))
 	if known, ok := newTimeline(course, attack.Last); ok {
-		peak, at := known.peak() // as the card has it
+		peak, at := known.peak() // as on the card
 		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
 	}
 	return append([]text.Text{line}, whatWasDone(s)...)
 }
 
-// done is what was done about an attack, and what of it stands.
+// whatWasDone lists the changes against an attack, and whether they still hold.
 func whatWasDone(s call.Situation) []text.Text {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
 	slices.SortStableFunc(all, func(x, y record.Change) int {
@@ -58,7 +58,7 @@ func whatWasDone(s call.Situation) []text.Text {
 	return lines
 }
 
-// outcome says whether a change works, if it is in force, and how long it stands.
+// outcome is a change's efficacy while it is in force, and how long it holds.
 func outcome(ch record.Change, s call.Situation) text.Text {
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
 		return text.New(seen, "; ", holds(ch, s.Now))
@@ -66,7 +66,7 @@ func outcome(ch record.Change, s call.Situation) text.Text {
 	return holds(ch, s.Now)
 }
 
-// stands says how long a change still does what it was made for.
+// holds says how long a change holds.
 func holds(ch record.Change, now time.Time) text.Text {
 	switch {
 	case ch.State == record.StateUndone:
@@ -83,11 +83,11 @@ func holds(ch record.Change, now time.Time) text.Text {
 	return text.New("stands until ", ch.Until)
 }
 
-// goesOn says that an attack goes on which had been called quiet.
+// resumed says that an attack that went quiet is active again.
 func resumed(attack apiclient.Attack, kept record.Evidence) text.Text {
 	line := text.New(text.Bold("It goes on again"))
-	for _, turn := range slices.Backward(kept.Course) {
-		if turn.Reason == record.WentQuiet {
+	for _, turn := range slices.Backward(kept.Milestones) {
+		if turn.Kind == record.WentQuiet {
 			line = text.New(line, ", called quiet ", turn.At)
 			break
 		}

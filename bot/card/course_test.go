@@ -16,7 +16,7 @@ func TestCourseGolden(t *testing.T) {
 	s.Attack.Last = now.Add(-16 * time.Minute)
 	s.Attack.First = s.Attack.Last.Add(-26 * time.Minute)
 	kept := record.Evidence{
-		Course: []record.Milestone{{At: now.Add(-time.Hour), Reason: record.WentQuiet}, {At: now, Reason: record.Resumed}},
+		Milestones: []record.Milestone{{At: now.Add(-time.Hour), Kind: record.WentQuiet}, {At: now, Kind: record.Resumed}},
 	}
 	first := s.Attack.First.Unix()
 	course := []record.HitPoint{{At: first}, {At: first + 600, Hits: 300}, {At: first + 1200, Hits: 1500}, {At: s.Attack.Last.Unix(), Hits: 1530}}
@@ -33,7 +33,7 @@ func TestCourseGolden(t *testing.T) {
 		"quiet-and-unknown": Course(bare, nil, record.Evidence{}, true),
 		"resumed":           Course(s, course, kept, false),
 		"moved":             Moved(acme(), "a30pj50d3", line),
-		"out-of-date":       Stale(line),
+		"stale":             Stale(line),
 	} {
 		requireFits(t, msg)
 		golden(t, filepath.Join("testdata", "course", name+".json"), pretty(t, msg))

@@ -8,14 +8,14 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Drill is the card of a drill. It never looks like an attack's.
+// Drill is the card of a drill. It can't be mistaken for an attack's card.
 func Drill(a *call.Account, d record.Drill) Message {
 	asker := text.Sanitize(d.By.Name, MaxName)
 	lines := []text.Text{
 		text.New("🔔 ", text.Bold("DRILL · nothing is attacked · "+a.Name), " ", text.Code(d.ID)),
-		text.New(asker, " tries whether somebody answers. It changes nothing, and calls nobody"),
+		text.New(asker, " tests whether a responder answers. It changes nothing, and mentions no one"),
 	}
-	words := fmt.Sprintf("DRILL on %s: nothing is attacked. %s tries whether somebody answers", a.Name, asker)
+	words := fmt.Sprintf("DRILL on %s: nothing is attacked. %s tests whether a responder answers", a.Name, asker)
 	var buttons []call.Suggestion
 	switch {
 	case d.Claim != nil:

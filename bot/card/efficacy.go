@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Efficacy calls people to a change that does nothing, or whose source came back, with the way to take it back.
+// Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.
 func Efficacy(s call.Situation, ch record.Change, users []string) Message {
 	lines := efficacy.NoEffectLines(s, ch)
 	for _, user := range slices.Backward(users) {

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// MitigationEnding asks whether a change is to hold longer, or says that it has ended; attack is named where the message isn't under its card.
+// MitigationEnding asks whether to extend a change, or says that it has ended. attack is "" where the message is a reply under its card.
 func MitigationEnding(ch record.Change, who, attack string, now time.Time) Message {
 	lines := change.EndsLines(ch, now)
 	if attack != "" {
@@ -23,12 +23,12 @@ func MitigationEnding(ch record.Change, who, attack string, now time.Time) Messa
 	return Lines(called(who, lines), buttons)
 }
 
-// EndOverdue says that a change still holds whose end is past.
+// EndOverdue says that a change still holds although its end has passed.
 func EndOverdue(a *call.Account, ch record.Change, who string, now time.Time) Message {
 	return Lines(called(who, change.OverdueLines(a, ch, now)), nil)
 }
 
-// called are lines that call somebody; "": nobody.
+// called puts a mention of who before the lines; "": none.
 func called(who string, lines []text.Text) []text.Text {
 	if who != "" {
 		lines[0] = text.New(text.User(who), " ", lines[0])

@@ -34,7 +34,7 @@ func TestRenderWhatEnds(t *testing.T) {
 	silent.Renew, longest.Renew = now.Add(20*time.Hour), longest.Until
 	overdue.Late = &record.Late{Due: overdue.Until, Why: "the service has locked its rules just now: try again in some minutes"}
 	for name, m := range map[string]Message{
-		"ends": MitigationEnding(ending(), "U0ROB", "", now), "ends-unless-it-knocks": MitigationEnding(silent, "U0ROB", "", now), "ends-as-long-as-may-be": MitigationEnding(longest, "", "ak7q2m9xw", now),
+		"ends": MitigationEnding(ending(), "U0ROB", "", now), "ends-unless-still-trying": MitigationEnding(silent, "U0ROB", "", now), "ends-as-long-as-may-be": MitigationEnding(longest, "", "ak7q2m9xw", now),
 		"ended":      MitigationEnding(ending(), "U0ROB", "", ending().Until.Add(time.Minute)),
 		"overdue":    EndOverdue(acme(), overdue, "U0ANN", now),
 		"ended-late": late,

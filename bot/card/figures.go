@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How much of what strangers wrote a card shows, in visible characters.
+// How much of each hostile text a card shows, in visible characters.
 const (
 	maxType    = 60
 	MaxName    = 60
@@ -26,7 +26,7 @@ const (
 // How many sources a card names.
 const maxSources = 3
 
-// headline says what happens, where, and whether it worked.
+// headline says what happens, where, and whether the attack succeeded.
 func (c Card) headline() []text.Text {
 	a := c.Situation.Attack
 	kind := "ATTACK"
@@ -53,7 +53,7 @@ func (c Card) headline() []text.Text {
 	return lines
 }
 
-// lateness is how late something is told, as exact as it matters.
+// lateness is a delay, as exact as it matters.
 func lateness(d time.Duration) string {
 	if d >= time.Minute {
 		d = d.Truncate(time.Minute)
@@ -61,7 +61,7 @@ func lateness(d time.Duration) string {
 	return text.HumanDuration(d.Truncate(time.Second))
 }
 
-// sign is for the eye that runs down a channel: the words beside it say the same.
+// sign is the card's symbol. The words beside it say the same.
 func (c Card) sign() string {
 	a := c.Situation.Attack
 	switch {
@@ -88,7 +88,7 @@ func (c Card) worked() text.Text {
 	return text.New(line, ", ", describe.Severity(a.Threat), ". Assume data was read")
 }
 
-// figures say from where, how much, since when, and what the application does about it.
+// figures are the sources, the hits, since when, and the application's mode.
 func (c Card) figures() []text.Text {
 	a := c.Situation.Attack
 	counts := text.New(a.Hits, text.Plural(a.Hits.N, " hit"), ", ", a.Payloads, text.Plural(a.Payloads.N, " payload"), " since ", c.clock(a.First))
@@ -114,7 +114,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := describe.SourceActivityElsewhere(c.Situation.Scene.Seen[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceActivityElsewhere(c.Situation.Scene.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")
@@ -150,7 +150,7 @@ func (c Card) aged(figures text.Text) text.Text {
 	return text.New(figures, ", last hit ", ago(last), " (sampled; figures read ", ago(c.FiguresAt), read, ")")
 }
 
-// unrefreshed says that what goes on can't be watched.
+// unrefreshed says that the figures can't be refreshed.
 func (c Card) unrefreshed() []text.Text {
 	if !c.unreachable() {
 		return nil
@@ -158,7 +158,7 @@ func (c Card) unrefreshed() []text.Text {
 	return []text.Text{text.New(text.Bold("These figures can't be refreshed"), " since ", c.clock(c.Outage.From), ": ", c.Outage.Why, ". The attack may have grown")}
 }
 
-// blind reports whether what goes on can't be watched.
+// unreachable reports whether an outage keeps an active attack's figures from being refreshed.
 func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
 
 func (c Card) muted() (record.Mute, bool) {

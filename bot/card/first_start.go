@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// FirstStart is the one message of an account's first poll.
+// FirstStart is the message after an account's first poll.
 func FirstStart(a *call.Account, n record.Event, p policy.Policy, whoMay text.Text) Message {
 	first := record.FirstStartFacts{}
 	if n.First != nil {
@@ -32,7 +32,7 @@ func FirstStart(a *call.Account, n record.Event, p policy.Policy, whoMay text.Te
 	}
 }
 
-// goingOn says what went on before the first start, and how it is told.
+// goingOn says what was active at the first poll, and whether cards follow.
 func goingOn(first record.FirstStartFacts) string {
 	follow := "cards follow"
 	switch first.Gathered {
@@ -45,5 +45,5 @@ func goingOn(first record.FirstStartFacts) string {
 	if first.Ongoing == 0 {
 		return "Nothing goes on"
 	}
-	return fmt.Sprintf("%d going on (%s, nobody is called)", first.Ongoing, follow)
+	return fmt.Sprintf("%d going on (%s, no one is mentioned)", first.Ongoing, follow)
 }

@@ -86,7 +86,7 @@ func TestViewsBesideForms(t *testing.T) {
 	require.NoError(t, err)
 	answer, err := AnswerView(Lines([]text.Text{text.New("Deny 203.0.113.7: accepted by the service")}, nil), m)
 	require.NoError(t, err)
-	for name, v := range map[string]slack.ModalViewRequest{"looking": looking, "anyway": anyway, "answer": answer} {
+	for name, v := range map[string]slack.ModalViewRequest{"loading": looking, "anyway": anyway, "answer": answer} {
 		requireView(t, v)
 		goldenView(t, "form/"+name, v)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// HandoverLines says who has an attack now, with the note that came with it.
+// HandoverLines says who owns an attack now, with the note of the hand-over.
 func HandoverLines(said record.Triage) []text.Text {
 	o := said.Owner
 	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, MaxName), " hands this attack over to you")
@@ -27,12 +27,12 @@ func HandoverLines(said record.Triage) []text.Text {
 	return lines
 }
 
-// maxTakenIDs is how many attacks a take-over names of each who was on them.
+// maxTakenIDs is how many attacks a takeover names for each former owner.
 const maxTakenIDs = 5
 
-// TakeoverLines says who is on what now, and who was.
+// TakeoverLines says who owns the account's attacks now, and mentions the former owners.
 func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text.Text) {
-	from := map[string][]string{} // attacks by who was on them
+	from := map[string][]string{} // attacks by former owner
 	var now record.Owner
 	taken := 0
 	for _, id := range slices.Sorted(maps.Keys(cases)) {

@@ -11,13 +11,13 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How much one Home tab holds: Slack takes a hundred blocks, of which the answer to a click has its share, and 250 kB.
+// Limits of a Home tab: Slack takes 100 blocks, some of which the answer to a click needs, and 250 kB.
 const (
 	maxHomeBlocks = 90
 	maxHomeText   = 40_000
 )
 
-// Home draws a Home tab: what there is to know, the worst first. It is pure.
+// Home draws a Home tab, the worst first.
 func Home(h report.Home) []slack.Block {
 	maker := &buttonMaker{}
 	head := text.New("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
@@ -32,21 +32,21 @@ func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
 	return slack.NewButtonBlockElement(maker.id(ActionRefresh), "refresh", plainText("Refresh", maxLabel))
 }
 
-// HomeWithoutRole is the Home tab of somebody who may see nothing: who may, and how to become one of them.
+// HomeWithoutRole is the Home tab of a user without a role: who has one, and how to get it.
 func HomeWithoutRole(user string, why text.Text, roles policy.Roles) []slack.Block {
 	lines := []text.Text{
-		why, text.New("Who may act: ", Roles(roles, ByMention)),
+		why, text.New("Who may act: ", Roles(roles, byMention)),
 		text.New("To get a role, ask one of the admins to write your id ", text.Code(user), " into wafbot's configuration, under ", text.Code("policy")),
 	}
 	return append(sections(lines, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
 }
 
-// HomeUnavailable is the Home tab of somebody for whom nothing could be looked up.
+// HomeUnavailable is the Home tab shown when its facts can't be read.
 func HomeUnavailable(why text.Text) []slack.Block {
 	return append(sections([]text.Text{why}, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
 }
 
-// Renumber gives each button an id of its own again: an answer brings along its own.
+// Renumber gives each button a unique id again after blocks of two messages were joined.
 func Renumber(blocks []slack.Block) []slack.Block {
 	made := 0
 	number := func(b *slack.ButtonBlockElement) {

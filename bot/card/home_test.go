@@ -107,17 +107,17 @@ func homes() map[string][]slack.Block {
 	})
 	roles := policy.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
 	return map[string][]slack.Block{
-		"quiet":     Home(home(func(*report.Home) {})),
-		"busy":      Home(home(busy)),
-		"viewer":    Home(home(func(h *report.Home) { busy(h); h.Role = record.Viewer })),
-		"rehearsal": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesDryRun })),
-		"one-blind": Home(home(func(h *report.Home) {
+		"quiet":   Home(home(func(*report.Home) {})),
+		"busy":    Home(home(busy)),
+		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Role = record.Viewer })),
+		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesDryRun })),
+		"one-unreachable": Home(home(func(h *report.Home) {
 			h.Accounts, h.Trouble = []report.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
-		"no-memory": Home(home(func(h *report.Home) { h.Accounts[0].NoMemory = true })),
-		"no-role":   HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
-		"unknown":   HomeUnavailable(text.New("Something went wrong inside wafbot")),
-		"asked":     Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
+		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoMemory = true })),
+		"no-role":           HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
+		"unknown":           HomeUnavailable(text.New("Something went wrong inside wafbot")),
+		"asked":             Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
 	}
 }
 
@@ -228,7 +228,7 @@ func summaries() map[string]report.Summary {
 	blind.Blind = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
 	lost.NoMemory = true
-	return map[string]report.Summary{"quiet": quiet, "busy": busy, "block-window": window, "blind": blind, "no-memory": lost}
+	return map[string]report.Summary{"quiet": quiet, "busy": busy, "block-window": window, "unreachable": blind, "store-unreachable": lost}
 }
 
 func summaryMessage(s report.Summary) Message {

@@ -122,7 +122,7 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{Course(c.Situation, nil, record.Evidence{}, true), Course(c.Situation, nil, record.Evidence{}, false)}
 		},
 		"FirstStart": func() []any {
-			return []any{FirstStart(acme(), news, policy.Policy{}, Roles(policy.Roles{}, ByMention))}
+			return []any{FirstStart(acme(), news, policy.Policy{}, Roles(policy.Roles{}, byMention))}
 		},
 		"Worse": func() []any {
 			return []any{Worse(acme(), news), Worse(acme(), record.Event{Attack: attack, Reason: record.BecameIncident, Mention: words, At: now})}

@@ -8,10 +8,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Slack's limits, in characters as length counts them; where Slack doesn't say how it counts, with a margin.
+// Slack's limits in characters, as length counts them. There is a margin where Slack doesn't document how it counts.
 const (
-	maxText        = 2_900 // of one text object: 3,000
-	maxTogether    = 9_800 // of all texts of a message's blocks: about 12,000 are taken, 10,000 is safe
+	maxText        = 2_900 // of one text object; Slack takes 3,000
+	maxTogether    = 9_800 // of all texts of a message's blocks; Slack takes about 12,000
 	maxBlocks      = 50    // of a message
 	maxCardLine    = 280
 	maxChangeLine  = 700
@@ -26,12 +26,12 @@ const (
 	maxDialogOK    = 30
 )
 
-// plainText is text in which Slack reads nothing but characters. It is never empty, which Slack would refuse.
+// plainText is text without markup. It is never empty, because Slack refuses empty text.
 func plainText(s string, limit int) *slack.TextBlockObject {
 	return slack.NewTextBlockObject(slack.PlainTextType, cmp.Or(text.Sanitize(s, limit), "…"), false, false)
 }
 
-// markupText is text in Slack's markup. It is verbatim, so that Slack makes no links and mentions of what looks like one.
+// markupText is text in Slack's markup. It is verbatim, so that Slack makes no links or mentions of plain words.
 func markupText(markup string) *slack.TextBlockObject {
 	return slack.NewTextBlockObject(slack.MarkdownType, cmp.Or(markup, "…"), false, true)
 }
@@ -52,7 +52,7 @@ func actions(buttons []*slack.ButtonBlockElement) slack.Block {
 	return slack.NewActionBlock("", elements...)
 }
 
-// weight is how many characters of text buttons bring along, those of their dialogs included.
+// weight counts the characters of buttons, including their confirms.
 func weight(buttons ...*slack.ButtonBlockElement) int {
 	n := 0
 	for _, b := range buttons {
@@ -64,5 +64,5 @@ func weight(buttons ...*slack.ButtonBlockElement) int {
 	return n
 }
 
-// length is counted as strictly as Slack might.
+// length counts characters as strictly as Slack might.
 func length(s string) int { return text.Length(s) }

@@ -11,10 +11,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// mrkdwn is a line in Slack's markup, short enough for one text object.
+// mrkdwn writes a line in Slack's markup, cut to one text object.
 func mrkdwn(t text.Text) string { return fit(t, maxText) }
 
-// fit is a line in Slack's markup of at most so many characters, escapes included. It is always one line.
+// fit writes a line in Slack's markup of at most so many characters, escapes included. The result is always one line.
 func fit(t text.Text, most int) string {
 	for limit := most; ; limit = limit * 3 / 4 {
 		if out := markup(t, limit); length(out) <= most {
@@ -26,7 +26,7 @@ func fit(t text.Text, most int) string {
 // markup writes a line of at most limit visible characters.
 func markup(t text.Text, limit int) string {
 	w := markupWriter{room: limit}
-	var dated time.Time // the first that was written, which has its day
+	var dated time.Time // the first moment written, which shows its day
 	for _, s := range joinPlain(t) {
 		switch {
 		case !s.Time.IsZero() && !dated.IsZero() && s.Time.Sub(dated).Abs() < sameDay:
@@ -55,13 +55,13 @@ func markup(t text.Text, limit int) string {
 	return w.out.String()
 }
 
-// joinPlain makes one of plain pieces that stand side by side: what is harmless in each can format together.
+// joinPlain joins adjacent plain pieces: each may be harmless, but together they could be markup.
 func joinPlain(t text.Text) text.Text {
 	var joined text.Text
 	for _, s := range t {
 		s = withoutFalseID(s)
 		if anyWord(s.Bold, formats) {
-			s = text.Span{Plain: s.Bold} // nothing can be bold around code
+			s = text.Span{Plain: s.Bold} // Slack shows no bold around code
 		}
 		n := len(joined)
 		if isPlain(s) && n > 0 && isPlain(joined[n-1]) {
@@ -73,7 +73,7 @@ func joinPlain(t text.Text) text.Text {
 	return joined
 }
 
-// withoutFalseID makes a plain piece of a user or a channel whose id Slack would not know, as a user of the terminal's, and of what no browser opens.
+// withoutFalseID makes plain text of a user or channel id that Slack doesn't know, as a terminal user's, and of a link that no browser opens.
 func withoutFalseID(s text.Span) text.Span {
 	switch {
 	case s.User != "" && !IsID(s.User, "UWS"):
@@ -90,16 +90,15 @@ func isPlain(s text.Span) bool {
 	return s.Moment().IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == "" && s.Link.URL == ""
 }
 
-// markupWriter writes markup. Slack has no escape for its formatting characters, so words that have one are shown as code, in which
-// nothing formats; a back-quote can't be shown at all.
+// markupWriter writes markup. Slack has no escape for formatting characters, so words with one are shown as code. A back-quote can't be shown.
 type markupWriter struct {
 	out    strings.Builder
-	last   rune // what was written last; 0: nothing yet
-	closed bool // which ended a piece of code or bold
+	last   rune // last rune written; 0: none
+	closed bool // it closed a piece of code or bold
 	room   int  // visible characters left
 }
 
-// take is the part of the text for which there is room, with hidden characters written out.
+// take cuts a text to the room left and makes hidden characters visible.
 func (w *markupWriter) take(s string) string {
 	if s == "" || w.room < 0 {
 		return ""
@@ -119,7 +118,7 @@ func (w *markupWriter) take(s string) string {
 func (w *markupWriter) put(markup string) {
 	first, _ := utf8.DecodeRuneInString(markup)
 	if w.closed && (unicode.IsLetter(first) || unicode.IsDigit(first)) {
-		w.out.WriteByte(' ') // else Slack doesn't see the end of the code
+		w.out.WriteByte(' ') // else Slack doesn't recognise the end of the code
 	}
 	if markup != "" {
 		w.out.WriteString(markup)
@@ -128,7 +127,7 @@ func (w *markupWriter) put(markup string) {
 	}
 }
 
-// enclose writes a piece between delimiters, where Slack sees them as such: after a bracket or a space, and not one of the other kinds.
+// enclose writes a piece between delimiters. Slack recognises them only after a space or an opening bracket.
 func (w *markupWriter) enclose(delimiter, s string) {
 	if strings.TrimSpace(s) == "" {
 		w.put(s)
@@ -179,7 +178,7 @@ func (w *markupWriter) words(s string) {
 	}
 }
 
-// splitWords goes through words and the spaces between them.
+// splitWords yields words and the spaces between them.
 func splitWords(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s != "" {
@@ -207,7 +206,7 @@ func anyWord(s string, is func(string) bool) bool {
 	return false
 }
 
-// formats reports whether Slack could read more than characters in a word: formatting, a quotation, an emoji, a mention, an address.
+// formats reports whether Slack could read markup in a word: formatting, a quotation, an emoji, a mention, an address.
 func formats(word string) bool {
 	if strings.ContainsAny(word, "*~`") || strings.HasPrefix(word, ">") || strings.Contains(word, "://") || strings.Contains(word, "www.") {
 		return true
@@ -235,15 +234,15 @@ func italic(word string) bool {
 	return false
 }
 
-// escape writes the three characters by which Slack's mentions, links and dates begin and end as it wants them.
+// escape escapes the three control characters of Slack's markup.
 func escape(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
 
-// sameDay is how far apart moments are at most of which one's day tells the other's, too.
+// sameDay is how far apart two moments are at most for the day to be shown once.
 const sameDay = 12 * time.Hour
 
-// date shows a moment by its reader's clock, as Slack's format says. A client that can't shows what stands behind the bar.
+// date shows a moment in the reader's time zone, in one of Slack's formats. A client that can't shows the text behind the bar.
 func date(t time.Time, format string) string {
 	utc := t.UTC().Format("2006-01-02 15:04 UTC")
 	if t.Unix() < 0 || t.UTC().Year() > 9999 {
@@ -252,13 +251,13 @@ func date(t time.Time, format string) string {
 	return fmt.Sprintf("<!date^%d^%s|%s>", t.Unix(), format, utc)
 }
 
-// address is a link that a click opens. In the address the characters by which a link ends are written as an address may have them.
+// address writes a link. Characters that would end the link are percent-encoded.
 func address(l text.Link) string {
 	url := strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "&", "&amp;", "\n", "%0A", " ", "%20").Replace(l.URL)
 	return "<" + url + "|" + strings.ReplaceAll(escape(text.Sanitize(l.Label, maxLabel)), "|", "/") + ">"
 }
 
-// IsID reports whether a text is an id that begins with one of the letters: of a user (U, W), a user group (S) or a channel (C, G).
+// IsID reports whether s is a Slack id that begins with one of the letters: user (U, W), user group (S), channel (C, G).
 func IsID(s, letters string) bool {
 	if len(s) < 2 || len(s) > 20 || !strings.ContainsRune(letters, rune(s[0])) {
 		return false
@@ -266,7 +265,7 @@ func IsID(s, letters string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 }
 
-// mention calls a user or a user group.
+// mention writes the mention of a user or user group.
 func mention(id string) string {
 	if id[0] == 'S' {
 		return "<!subteam^" + id + ">"

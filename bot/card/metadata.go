@@ -14,23 +14,23 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// What wafbot's messages carry for wafbot itself: each the delivery that it is, and those below what ReadBack makes a lost memory of.
-// Everybody in the channel can read it.
+// Event types of message metadata. Each message carries its delivery; those below also carry what state is rebuilt from after Redis was emptied.
+// Every member of the channel can read it.
 const (
-	MetaMessage = "wafbot_message" // any other
+	MetaMessage = "wafbot_message" // any other message
 	MetaStart   = "wafbot_start"   // an account's first start
 	MetaCard    = "wafbot_card"
-	MetaWorse   = "wafbot_worse" // a reply under a card: the card itself may be redrawn later
+	MetaWorse   = "wafbot_worse" // a reply: the card above may be redrawn later
 	MetaChange  = "wafbot_change"
 )
 
-// What Slack takes in all is about a kilobyte.
+// Slack takes about a kilobyte in all.
 const (
 	maxMeta    = 40  // of each text, in characters
 	maxPayload = 850 // of all but the delivery, in bytes of JSON
 )
 
-// bounded is metadata that Slack takes. What may be too long goes first: a card without the service's id of its attack can't be read back.
+// bounded drops values until Slack takes the metadata. A card without the service's id of its attack can't be rebuilt.
 func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 	for _, name := range []string{"attackid", "mention"} {
 		if text, err := json.Marshal(payload); err != nil || len(text) > maxPayload {
@@ -40,7 +40,7 @@ func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 	return slack.SlackMetadata{EventType: kind, EventPayload: payload}
 }
 
-// attackMeta is what was told of an attack; the card's own metadata adds to it.
+// attackMeta are the facts of an attack that a message shows. A card's metadata adds to them.
 func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 	payload := map[string]any{
 		"version": "1", "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
@@ -58,7 +58,7 @@ func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 	return payload
 }
 
-// metadata is what a card's message carries, so that it can be found and its state read back after the memory was lost.
+// metadata is what a card's message carries, so that it can be found and its state rebuilt.
 func (c Card) metadata() slack.SlackMetadata {
 	payload := attackMeta(c.Situation.Account.Name, c.Situation.ID, c.Situation.Attack)
 	payload["quiet"], payload["delivery"] = c.Quiet, text.Sanitize(c.Delivery, maxMeta)
@@ -68,7 +68,7 @@ func (c Card) metadata() slack.SlackMetadata {
 	return bounded(MetaCard, payload)
 }
 
-// ReadAttack reads what attackMeta and a card's metadata wrote, if it is about an attack of the account.
+// ReadAttack decodes attackMeta and a card's metadata. ok is false if it isn't about an attack of the account.
 func ReadAttack(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
 	text := func(name string) string { s, _ := payload[name].(string); return s }
 	decade, _ := payload["hits_decade"].(float64)
@@ -78,11 +78,11 @@ func ReadAttack(account string, payload map[string]any) (id string, f poller.Car
 		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")), Decade: max(int(decade), 0), Quiet: quiet,
 		Mention: text("mention"),
 	}
-	// The short id is a hash of the other: one that was cut or altered on its way isn't taken for another attack's.
+	// The short id is a hash of the service's id: an id that was cut or altered doesn't match.
 	return id, f, f.AttackID != "" && id == record.AttackID(account, f.AttackID)
 }
 
-// WithDelivery is the message with its delivery in its metadata, so that it can be found by it.
+// WithDelivery adds the delivery to the message's metadata, so that the message can be found by it.
 func (m Message) WithDelivery(delivery string) Message {
 	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, MetaMessage)
 	payload := maps.Clone(m.Metadata.EventPayload)

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	maxNoticeName = 30 // of a notification a name may take
-	leastNotice   = 12 // what the attacker wrote has at least, where there is any
+	maxNoticeName = 30 // characters of a name
+	leastNotice   = 12 // characters kept for hostile text, if there is any
 )
 
-// brevity is how far a notification is shortened, so that no address is ever cut.
+// brevity is how far a notification is shortened. An address is never cut.
 type brevity struct {
-	name   int    // what a name may take
-	detail detail // all that is left
+	name   int    // characters of a name
+	detail detail // what is said at most
 }
 
 type detail int
 
 const (
-	detailLeast detail = iota // status, type, application, the top source, who is on it
-	detailShare               // and its share, and how late this comes
-	detailHits                // and whose it is, where that is known
+	detailLeast detail = iota // status, type, application, top source, owner
+	detailShare               // and its share, and how late the card is
+	detailHits                // and whose it is, if known
 	detailSources
-	detailWhose // and from where the top source is
+	detailWhose // and the top source's country
 )
 
 var brevities = []brevity{{maxNoticeName, detailWhose}, {maxNoticeName, detailSources}, {maxNoticeName, detailHits}, {20, detailHits}, {12, detailHits}, {12, detailShare}, {8, detailLeast}}
 
-// notice is a card's notification: on a locked phone it is all there is. What the attacker wrote freely stands last, so that cutting harms nothing.
+// notice is a card's notification: all that a locked phone shows. Hostile text stands last, because the end is cut.
 func (c Card) notice(advice advice.Advice) string {
 	a := c.Situation.Attack
 	path := a.Path
@@ -53,7 +53,7 @@ func (c Card) notice(advice advice.Advice) string {
 	return notification(strings.Join(strings.Fields(text+" "+written), " "))
 }
 
-// noticeLead is what matters most: whether it worked, and whether it gets through.
+// noticeLead is what matters most: whether the attack succeeded, and whether it is blocked.
 func (c Card) noticeLead() string {
 	a := c.Situation.Attack
 	status := text.Sanitize(describe.StatusName(a), maxNoticeName)
@@ -70,7 +70,7 @@ func (c Card) noticeLead() string {
 	return lead
 }
 
-// noticeState says whether somebody is on it, and whether this comes late.
+// noticeState says who acknowledged it, and whether the card is late.
 func (c Card) noticeState(b brevity) string {
 	state := "Unacked."
 	if _, muted := c.muted(); muted {
@@ -85,7 +85,7 @@ func (c Card) noticeState(b brevity) string {
 	return state
 }
 
-// noticeSources says from where it comes.
+// noticeSources are the sources.
 func (c Card) noticeSources(advice advice.Advice, b brevity) string {
 	a := c.Situation.Attack
 	top, ok := call.TopSource(a)
@@ -118,18 +118,18 @@ func (c Card) noticeSources(advice advice.Advice, b brevity) string {
 	return from + "."
 }
 
-// whose is whom a source belongs to, which matters before it is denied, or else where it is; "": not known.
+// whose is a source's owner, or else its country; "": unknown. matters reports that denying it may affect others.
 func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) {
 	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
-	if describe.SourceActivityShared(c.Situation.Scene.Seen[s.IP]) {
+	if describe.SourceActivityShared(c.Situation.Scene.Sources[s.IP]) {
 		return "CDN, proxy?", true
 	}
 	return text.Sanitize(s.Country, 3), false
 }
 
-// worseNotice is the notification of a reply that calls people because an attack got worse; what the attacker wrote stands last.
+// worseNotice is the notification of the reply when an attack got worse. Hostile text stands last.
 func worseNotice(a *call.Account, n record.Event) string {
 	lead := "WORSE, " + describe.StatusName(n.Attack)
 	if n.Reason == record.BecameIncident {
@@ -137,7 +137,7 @@ func worseNotice(a *call.Account, n record.Event) string {
 	}
 	what := typeName(n.Attack, 20) + " on " + text.Sanitize(a.AppName(n.Attack.App), 20)
 	if s := n.Storm; s != nil {
-		lead, what = "STORM worse, "+describe.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Gathered, text.Sanitize(describe.StormOn(*s, a), 20))
+		lead, what = "STORM worse, "+describe.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Grouped, text.Sanitize(describe.StormOn(*s, a), 20))
 		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
 	}
 	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), describe.Where(n.Attack)))

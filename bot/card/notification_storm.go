@@ -35,10 +35,10 @@ func (c Card) stormNotice(advice advice.Advice) string {
 	if c.Triage.Owner != nil {
 		what += " " + text.Sanitize(c.Triage.Owner.Name, maxNoticeName) + " on it."
 	}
-	lead += ": " + apiclient.Known(int64(s.Gathered)).String() + " attacks"
+	lead += ": " + apiclient.Known(int64(s.Grouped)).String() + " attacks"
 	cause := c.stormCause(advice)
 	text := strings.Join([]string{lead, when, what, cause}, " ")
-	if noticeLength(text) > maxNotice { // how long it took tells least
+	if noticeLength(text) > maxNotice { // the duration matters least
 		text = strings.Join([]string{lead, what, cause}, " ")
 	}
 	if noticeLength(text) > maxNotice {
@@ -47,7 +47,7 @@ func (c Card) stormNotice(advice advice.Advice) string {
 	return notification(text)
 }
 
-// oneDeny is what a storm's card offers, as it says itself.
+// oneDeny says that one denial stops most of the storm.
 const oneDeny = " One deny helps."
 
 // stormBlocking is how much of a storm gets through, where room is short: of some more it may not be known.
@@ -65,9 +65,9 @@ func stormBlocking(s record.Storm) string {
 // stormCause names what is behind a storm and whether one deny helps; a path, which its attacker wrote, stands last.
 func (c Card) stormCause(advice advice.Advice) string {
 	s := *c.Situation.Storm
-	behind := apiclient.Known(int64(s.Behind))
+	behind := apiclient.Known(int64(s.SharedBy))
 	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := describe.SourceActivityShared(c.Situation.Scene.Seen[s.Source])
+	shared := describe.SourceActivityShared(c.Situation.Scene.Sources[s.Source])
 	switch {
 	case !s.Source.IsValid() && s.Place != "":
 		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)
@@ -91,7 +91,7 @@ func (c Card) stormCause(advice advice.Advice) string {
 	return text
 }
 
-// sourceDenied reports whether somebody denied what is behind the storm, by its card.
+// sourceDenied reports whether the storm's source was denied from its card.
 func (c Card) sourceDenied() bool {
 	return slices.ContainsFunc(c.Situation.Changes, func(ch record.Change) bool {
 		return ch.InForce(c.Situation.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, c.Situation.Storm.Source.String())

@@ -53,7 +53,7 @@ func shapes() map[string]Card {
 	attack("hostile country", func(a *apiclient.Attack) { a.Sources[0].Country = "<!channel>" })
 	attack("own CDN on top", func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") })
 	card("likely a proxy", func(c *Card) {
-		c.Situation.Scene.Seen = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
+		c.Situation.Scene.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	})
 	attack("hits unknown", func(a *apiclient.Attack) { a.Hits = apiclient.Figure{} })
 	attack("no hits", func(a *apiclient.Attack) { a.Hits = known(0) })
@@ -75,9 +75,9 @@ func shapes() map[string]Card {
 		c.Triage.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
 	for name, change := range map[string]func(c *Card){
-		"claimed": func(c *Card) { c.Triage = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasCase(), true },
+		"acknowledged": func(c *Card) { c.Triage = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasCase(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
-		"rehearsal":  func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
+		"dry-run":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
 		"no changes": func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
 		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied()} },
 		"muted": func(c *Card) {
@@ -114,7 +114,7 @@ func TestNotices(t *testing.T) {
 		require.Regexp(t, `(Unacked|Muted|is on it)\.`, plain, name)
 	}
 	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
-		for _, name := range []string{"claimed", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
+		for _, name := range []string{"acknowledged", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
 			text := worseNotice(cards[name].Situation.Account, record.Event{Reason: reason, Attack: cards[name].Situation.Attack})
 			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)
 			requireHarmless(t, text)

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// notification is the text of a message for a locked phone. It is cut at its end alone.
+// notification cuts a message's text to what a locked phone shows. Only its end is cut.
 func notification(words string) string {
 	for most := maxNotice; ; most-- {
 		if out := mrkdwn(text.New(text.Sanitize(words, most))); length(out) <= maxNotice {
@@ -20,13 +20,13 @@ func notification(words string) string {
 	}
 }
 
-// noticeLength is how many characters a text takes of a notification, with what makes a stranger's text plain.
+// noticeLength is the length of a text in a notification, escapes included.
 func noticeLength(words string) int { return length(mrkdwn(text.New(words))) }
 
-// clockTime is a moment for a notification, in which Slack shows no times by its reader's clock.
+// clockTime is a moment for a notification, in UTC: Slack shows no local times there.
 func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 
-// Unreachable says that an account can't be watched, why, and what can be done.
+// Unreachable says that the WAF API can't be read, why, and how to fix it.
 func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
 		text.New(text.Bold("WAF API unreachable: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
@@ -44,7 +44,7 @@ func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 	return Message{Text: notification(text), Blocks: renderLines(append(lines, again), nil)}
 }
 
-// MonitoringGap says from when to when an account was not watched, why, and what happened meanwhile.
+// MonitoringGap says from when to when an account was not monitored, why, and what happened meanwhile.
 func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	what, long := "wafbot wasn't watching "+a.Name, f.To.Sub(f.From)
 	head := text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.HumanDuration(long), "). It watches again")
@@ -66,15 +66,15 @@ func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	}
 	var buttons []call.Suggestion
 	if f.BeganCount+f.Gathered+f.OverCount > 0 {
-		// Attacks are listed by how long ago they were hit, so an hour is left for whoever reads this later.
+		// Attacks are listed by the age of their last hit. An hour is added for a reader who comes later.
 		since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
 		buttons = append(buttons, call.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
 	}
-	gathered := ""
+	grouped := ""
 	if f.Gathered > 0 {
-		gathered = fmt.Sprintf("%d in a storm's card, ", f.Gathered)
+		grouped = fmt.Sprintf("%d in a storm's card, ", f.Gathered)
 	}
-	text := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.HumanDuration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, gathered, f.OverCount)
+	text := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.HumanDuration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
 	return Message{Text: notification(text), Blocks: renderLines(lines, buttons)}
 }
 

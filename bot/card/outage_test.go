@@ -52,16 +52,16 @@ func outageMessages() map[string]Message {
 	ended.Until, ended.Lacks = now, nil
 	changes := []record.Change{mode}
 	return map[string]Message{
-		"tied":            PermissionLost(acme(), tied, changes, now.Add(-time.Hour)),
-		"tied-both":       PermissionLost(acme(), both, nil, now),
-		"tied-in-part":    PermissionLost(acme(), part, changes, now),
-		"tied-over":       PermissionLost(acme(), ended, changes, now),
-		"untied":          PermissionBack(acme(), ended),
-		"blind":           Unreachable(acme(), record.UnreachableFacts{Outage: spell, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
-		"blind-from-then": Unreachable(acme(), never),
-		"gap":             MonitoringGap(acme(), gap, now),
-		"gap-long-absent": MonitoringGap(acme(), absent, now),
-		"pager-away":      PagerUnreachable(poller.NewPagerAway("acme", "C1", "p1", "kind incident", "it answers with status 503")),
+		"permission-lost":         PermissionLost(acme(), tied, changes, now.Add(-time.Hour)),
+		"permission-lost-both":    PermissionLost(acme(), both, nil, now),
+		"permission-lost-in-part": PermissionLost(acme(), part, changes, now),
+		"permission-lost-over":    PermissionLost(acme(), ended, changes, now),
+		"permission-back":         PermissionBack(acme(), ended),
+		"unreachable":             Unreachable(acme(), record.UnreachableFacts{Outage: spell, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
+		"unreachable-from-then":   Unreachable(acme(), never),
+		"gap":                     MonitoringGap(acme(), gap, now),
+		"gap-long-absent":         MonitoringGap(acme(), absent, now),
+		"pager-away":              PagerUnreachable(poller.NewPagerAway("acme", "C1", "p1", "kind incident", "it answers with status 503")),
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Page is what a card tells of its route's pager. At most one of its times is set.
+// Page is the state of a route's pager. At most one of its times is set.
 type Page struct {
-	At      time.Time // it is called then if nobody is on it; zero: it isn't
-	PagedAt time.Time // it was called, and nobody is on it yet
-	Fault   string    // it can't be called: why
+	At      time.Time // it is called then, unless acknowledged before; zero: it isn't
+	PagedAt time.Time // it was called, and the attack is still unacknowledged; zero: it wasn't
+	Fault   string    // why it can't be called
 }
 
-// text goes behind who is on it.
+// text goes behind the owner.
 func (p Page) text() text.Text {
 	switch {
 	case !p.At.IsZero():
@@ -28,14 +28,14 @@ func (p Page) text() text.Text {
 	return nil
 }
 
-// PagerUnreachable says that a pager can't be called, so that whoever reads it calls somebody.
+// PagerUnreachable says that a pager can't be called, so that its reader pages by other means.
 func PagerUnreachable(n record.Event) Message {
 	lines := []text.Text{
-		text.New(text.Bold("The pager of "+n.Account+" can't be called: nobody is called"), ". Why: ", text.Sanitize(n.Fault, maxTitle*2)),
-		text.New("Attacks that nobody is on wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
-			"If you read this: take what waits, or call somebody"),
+		text.New(text.Bold("The pager of "+n.Account+" can't be called: no page is sent"), ". Why: ", text.Sanitize(n.Fault, maxTitle*2)),
+		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
+			"If you read this: acknowledge what waits, or page by other means"),
 	}
 	m := Lines(lines, []call.Suggestion{{Label: "Show status", Line: record.Line{Name: "status"}.With("account", n.Account)}})
-	m.Text = notification("The pager of " + n.Account + " can't be called, nobody is called: " + n.Fault)
+	m.Text = notification("The pager of " + n.Account + " can't be called, no page is sent: " + n.Fault)
 	return m
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How much of one row is shown, and what is kept for saying that rows are left out.
+// Characters of one row, and those kept for saying that rows are left out.
 const (
 	maxRow   = 400
 	restRoom = 40
@@ -19,7 +19,7 @@ func partsMessage(res call.Result) Message {
 	return Message{Text: answerText(res.Lines), Blocks: w.write(res.Parts)}
 }
 
-// partsWriter puts parts into blocks for as long as there is room; what there is none for is counted. Lines without buttons share blocks.
+// partsWriter puts parts into blocks while there is room, and counts what is left out. Lines without buttons share blocks.
 type partsWriter struct {
 	maker  *buttonMaker
 	room   int  // characters
@@ -30,7 +30,7 @@ type partsWriter struct {
 	left   int    // lines there was no room for
 }
 
-// write gives the blocks of all the parts.
+// write returns the blocks of the parts.
 func (w *partsWriter) write(parts []call.Part) []slack.Block {
 	for i, p := range parts {
 		if w.rules && i > 0 && w.left == 0 {
@@ -96,7 +96,8 @@ func (w *partsWriter) row(t text.Text, do []call.Suggestion) {
 	}
 }
 
-// take reserves room, with a block for the line that says what is left out. Once something is left out all that follows is: the order tells what matters.
+// take reserves room, plus a block for the line that counts what is left out. After the first omission everything is left out: the most important
+// rows come first.
 func (w *partsWriter) take(characters, blocks int) bool {
 	if w.left > 0 || w.room-characters < restRoom || len(w.blocks)+blocks+2 > w.most {
 		w.left++

@@ -16,8 +16,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How many changes that are due the notice of refused changes lists, how many steps of one change, and how many characters there are for one
-// refused change, of which a spell keeps five, and for what stands below them.
+// Limits of the notice: due changes listed, steps of one change, characters of one refused change (a record keeps five), characters below them.
 const (
 	maxDue         = 5
 	maxByHand      = 6
@@ -25,7 +24,7 @@ const (
 	maxRest        = 1_800
 )
 
-// PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can mend it, what is due meanwhile.
+// PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can fix it, what is due meanwhile.
 func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
 	head := []text.Text{text.New(text.Bold("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}
 	if !t.GoesOn() {
@@ -54,7 +53,7 @@ func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.C
 	return Message{Text: permissionNotice(a, t), Blocks: blocks}
 }
 
-// refused is a change that was not done, with its button beside it.
+// refused draws a refused change with its retry button.
 func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, lines []text.Text) slack.Block {
 	b, ok := m.suggestion(advice.PermissionLossTryNow(t, r))
 	if !ok {
@@ -63,24 +62,24 @@ func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, l
 	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
 }
 
-// tiedNotice is the notification: what is not done stands last, so that cutting harms nothing.
+// permissionNotice is the notification. What was not done stands last, because the end is cut.
 func permissionNotice(a *call.Account, t record.PermissionLoss) string {
 	what := t.Cannot() + " on " + a.Name
 	if len(t.Lacks) > 1 {
-		what = "change " + a.Name // the message says what of it
+		what = "change " + a.Name // the message lists what
 	}
 	text := fmt.Sprintf("WAF permission lost: can't %s since %s (%d).", what, clockTime(t.Since), t.Status)
 	if !t.GoesOn() {
 		text = fmt.Sprintf("wafbot can change %s again. Its WAF permission was lost since %s.", a.Name, clockTime(t.Since))
 	}
 	if n := len(t.Refused); n > 0 {
-		first := slices.IndexFunc(t.Refused, func(r record.RefusedChange) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // of those asked for together
+		first := slices.IndexFunc(t.Refused, func(r record.RefusedChange) bool { return t.Refused[n-1].At.Sub(r.At) < time.Minute }) // the first of those asked for together
 		text += " NOT done: " + t.Refused[first].Does
 	}
 	return notification(text)
 }
 
-// refusedLines are what was not done, and the steps that are left to do by hand.
+// refusedLines say what was not done, and the steps to do by hand.
 func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Change, now time.Time) []text.Text {
 	what := "NOT done: "
 	if r.Half {
@@ -100,7 +99,7 @@ func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Chan
 	return lines
 }
 
-// dueLines are what wafbot would have to end meanwhile.
+// dueLines list what wafbot would have to end meanwhile.
 func dueLines(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
 	due := change.PermissionLossDueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {

@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// WithoutFacts is the message without what it carries beside its delivery.
+// WithoutFacts drops the metadata except the delivery.
 func (m Message) WithoutFacts() Message {
 	carried := m.Metadata.EventPayload
 	m.Metadata = slack.SlackMetadata{EventType: MetaMessage, EventPayload: map[string]any{}}
@@ -18,15 +18,15 @@ func (m Message) WithoutFacts() Message {
 	return m
 }
 
-// AsText is the message in text alone.
+// AsText is the message without blocks; command is the slash command to type instead of a button.
 func (m Message) AsText(command string) Message {
 	return Message{Text: m.plain(command), Metadata: m.Metadata}
 }
 
-// maxPlain is how much of a message without blocks is sent, in characters; over 4,000 Slack makes several of it, or refuses an edit.
+// maxPlain is how many characters are sent without blocks. Over 4,000 Slack splits the message, or refuses an edit.
 const maxPlain = 3_500
 
-// plain is a message in text alone: the notification, what its blocks say, and for each button what to type.
+// plain is the notification, the blocks' text, and for each button the line to type.
 func (m Message) plain(command string) string {
 	var said, types []string
 	for _, block := range m.Blocks {
@@ -51,7 +51,7 @@ func (m Message) plain(command string) string {
 	return strings.Join(append(text, types...), "\n")
 }
 
-// firstOf are the first lines that together have room, in characters.
+// firstOf returns the first lines that fit into room characters.
 func firstOf(lines []string, room int) []string {
 	for i, line := range lines {
 		if room -= length(line) + 1; room < 0 {
@@ -61,7 +61,7 @@ func firstOf(lines []string, room int) []string {
 	return lines
 }
 
-// toTypeFor is what to type in place of a button; nothing for one that runs no line.
+// toTypeFor is the line to type in place of a button; none for a button that runs no line.
 func toTypeFor(command string, b *slack.ButtonBlockElement) []string {
 	if b == nil || b.Value == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// StoreRebuilt says in a channel what is left of an account after the memory was emptied, and what isn't.
+// StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
 func StoreRebuilt(n record.Event) Message {
 	var facts record.RebuildFacts
 	if n.Recall != nil {
@@ -17,7 +17,7 @@ func StoreRebuilt(n record.Event) Message {
 	var lines []text.Text
 	if facts.Blind {
 		lines = []text.Text{
-			text.New(text.Bold(n.Account+": wafbot can't look back"), ": it may not read what was said in this channel. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
+			text.New(text.Bold(n.Account+": wafbot can't rebuild its state"), ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
 				" (in a private channel ", text.Code("groups:history"), ")"),
 			text.New("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to fix it"),
 		}
@@ -28,16 +28,16 @@ func StoreRebuilt(n record.Event) Message {
 			counted(facts.InForce, "mitigation"), " in force with their ends and undo"),
 	}
 	if facts.Listed > 0 {
-		lines = append(lines, text.New("Found on the service's lists, though no message told of them: ", counted(facts.Listed, "mitigation"), ". Undo takes them off; what stood there before is not known"))
+		lines = append(lines, text.New("Found on the service's lists, though no message names them: ", counted(facts.Listed, "mitigation"), ". Undo takes them off; what stood there before is not known"))
 	}
 	if facts.NoLists {
-		lines = append(lines, text.New("The service's lists could not be read: entries that no message told of are not known here"))
+		lines = append(lines, text.New("The service's lists could not be read: entries that no message names are not known here"))
 	}
 	if len(facts.Unknown) > 0 {
 		lines = append(lines, text.New("It isn't known what these did, so they can't be undone from here: ", text.Code(strings.Join(facts.Unknown, " ")), ". Look with ", text.Code("lists"), " and ", text.Code("rules")))
 	}
 	if len(facts.Unread) > 0 {
-		line := text.New("Could not be read, so what was told there comes again:")
+		line := text.New("Could not be read, so what was posted there comes again:")
 		for _, channel := range facts.Unread {
 			line = text.New(line, " ", text.Channel(channel))
 		}

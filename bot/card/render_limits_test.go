@@ -174,7 +174,7 @@ func FuzzRender(f *testing.F) {
 		c.Quiet = flag(6)
 		if flag(7) {
 			c.Situation = hostileStorm(text).Situation
-			s.Storm.Gathered, s.Storm.Behind, s.Storm.OddCount, s.Storm.Hits = int(hits), int(sources), int(changes), hits
+			s.Storm.Grouped, s.Storm.SharedBy, s.Storm.OutlierCount, s.Storm.Hits = int(hits), int(sources), int(changes), hits
 			if flag(0) {
 				s.Storm.Source, s.Storm.Place = netip.Addr{}, "POST "+text
 			}

@@ -9,7 +9,7 @@ import (
 // maxNamed is how many of each role are named.
 const maxNamed = 10
 
-// Roles lists who has which role, each shown as show does.
+// Roles lists who has which role; show draws an id.
 func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
 	words := text.New("")
 	for _, role := range []struct {
@@ -30,5 +30,5 @@ func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
 	return words
 }
 
-// ByMention shows a user or user group as Slack does, which calls them wherever more than one person reads it.
-func ByMention(id string) text.Text { return text.New(text.User(id)) }
+// byMention draws a user or user group as a mention. In a channel that notifies them.
+func byMention(id string) text.Text { return text.New(text.User(id)) }

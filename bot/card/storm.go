@@ -12,10 +12,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// stormFacts are the long lists of a storm's card, below its buttons: how much of what, what doesn't fit in, and why there is one card.
+// stormFacts are the long lists below the buttons: totals, outliers, and why there is one card.
 func (c Card) stormFacts() [][]text.Text {
 	facts := [][]text.Text{c.stormTotals()}
-	if c.Situation.Storm.OddCount > 0 {
+	if c.Situation.Storm.OutlierCount > 0 {
 		facts = append(facts, c.outliers())
 	}
 	return append(facts, c.whyOneCard())
@@ -23,7 +23,7 @@ func (c Card) stormFacts() [][]text.Text {
 
 func (c Card) stormHeadline() []text.Text {
 	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(describe.StormOn(s, c.Situation.Account), MaxName), apiclient.Known(int64(s.Gathered)).String() + " attacks", describe.StormBlocking(s)}
+	title := []string{"STORM", text.Sanitize(describe.StormOn(s, c.Situation.Account), MaxName), apiclient.Known(int64(s.Grouped)).String() + " attacks", describe.StormBlocking(s)}
 	switch {
 	case c.Quiet:
 		title = append(title, "quiet")
@@ -33,7 +33,7 @@ func (c Card) stormHeadline() []text.Text {
 	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.StormCause(s, c.Situation.Policy)}
 }
 
-// stormTotals count what was gathered.
+// stormTotals count the grouped attacks.
 func (c Card) stormTotals() []text.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
 	lines := describe.StormTallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
@@ -41,7 +41,7 @@ func (c Card) stormTotals() []text.Text {
 	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
 }
 
-// oddOnes are what gets through though the one source isn't behind it, each with the id by which it can be dealt with.
+// outliers list the attacks that get through and don't come from the storm's source, each with its id.
 func (c Card) outliers() []text.Text {
 	s := *c.Situation.Storm
 	title := text.New(text.Bold("Outliers"), " (other sources, not fully blocked):")
@@ -50,8 +50,8 @@ func (c Card) outliers() []text.Text {
 	}
 	lines := []text.Text{title}
 	named, left := describe.StormOddNamed(s)
-	for _, odd := range named {
-		lines = append(lines, c.outlier(odd))
+	for _, attack := range named {
+		lines = append(lines, c.outlier(attack))
 	}
 	if left > 0 {
 		lines = append(lines, text.New("… and ", apiclient.Known(int64(left)), " more: type ", text.Code(c.listLine())))
@@ -59,7 +59,7 @@ func (c Card) outliers() []text.Text {
 	return lines
 }
 
-// oddOne is an attack in one line, what its attacker wrote last.
+// outlier is an attack in one line, hostile text last.
 func (c Card) outlier(a apiclient.Attack) text.Text {
 	account := c.Situation.Account
 	line := text.New("• ", text.Code(record.AttackID(account.Name, a.ID)), " ", typeName(a, maxType))
@@ -76,7 +76,7 @@ func (c Card) outlier(a apiclient.Attack) text.Text {
 	return text.New(line, ": ", text.Code(describe.Where(a)))
 }
 
-// whyOneCard says why there are no single cards, until when, and what has one all the same.
+// whyOneCard says why attacks are grouped, until when, and which have cards of their own.
 func (c Card) whyOneCard() []text.Text {
 	s := *c.Situation.Storm
 	beside := text.New("Incidents always get their own card at once: ", s.Incidents, " so far")
@@ -84,14 +84,14 @@ func (c Card) whyOneCard() []text.Text {
 		beside = text.New("Incidents meanwhile, each with its own card: ", s.Incidents)
 	}
 	if s.CaughtUp {
-		beside = text.New("Incidents always get their own card at once: ", s.Incidents, " since wafbot looked")
+		beside = text.New("Incidents always get their own card at once: ", s.Incidents, " since the first poll")
 	}
 	var theirs []string
 	if s.Before > 0 {
 		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
 	}
-	if s.Own > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.Own))
+	if s.OwnCards > 0 {
+		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.OwnCards))
 	}
 	if len(theirs) > 0 {
 		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
@@ -106,12 +106,12 @@ func (c Card) listLine() string {
 	return record.Line{Name: "attacks"}.With("storm", c.Situation.ID).With("account", c.Situation.Account.Name).String()
 }
 
-// stormAdvice says what would stop the storm and how soon, and what that leaves.
+// stormAdvice says what would stop the storm, how soon, and what would go on.
 func (c Card) stormAdvice(advice advice.Advice) []text.Text {
 	lines := c.dryRun(advice)
 	if denies(advice) {
 		deny := c.mitigations(advice.Suggestions[:1])[0]
-		if c.Situation.Storm.OddCount > 0 {
+		if c.Situation.Storm.OutlierCount > 0 {
 			deny = text.New(deny, "; the outliers go on")
 		}
 		lines = append(lines, deny)
@@ -119,7 +119,7 @@ func (c Card) stormAdvice(advice advice.Advice) []text.Text {
 	return append(lines, advice.Notes...)
 }
 
-// denies reports whether denying one source is what is advised.
+// denies reports whether the advice is to deny one source.
 func denies(advice advice.Advice) bool {
 	return len(advice.Suggestions) > 0 && advice.Suggestions[0].Line.Name == "deny"
 }

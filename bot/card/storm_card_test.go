@@ -23,16 +23,16 @@ var theScanner = netip.MustParseAddr("198.51.100.23")
 func scanned() Card {
 	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: now.Add(-5 * time.Minute), Exceeded: now.Add(-40 * time.Second), Before: 3,
-		Gathered: 800, Ongoing: 797, Hits: 41_230, Through: 4,
+		Grouped: 800, Ongoing: 797, Hits: 41_230, Through: 4,
 		Status: map[apiclient.Status]int{apiclient.StatusBlocked: 796, apiclient.StatusNotBlocked: 4},
 		Types:  map[string]int{"scanner": 612, "ptrav": 120, "sqli": 41, "xss": 20, "rce": 7}, Apps: map[int64]int{4: 800},
 		Sources: map[netip.Addr]int{theScanner: 787, netip.MustParseAddr("203.0.113.7"): 4, netip.MustParseAddr("2001:db8::7"): 2},
-		Source:  theScanner, Country: "NL", Behind: 787, OddCount: 4,
+		Source:  theScanner, Country: "NL", SharedBy: 787, OutlierCount: 4,
 	}
 	for i := range 4 {
 		a := injection()
 		a.ID, a.Path, a.Hits = fmt.Sprint("odd ", i), fmt.Sprintf("/login/%d", i), known(int64(40-i))
-		s.Odd = append(s.Odd, a)
+		s.Outliers = append(s.Outliers, a)
 	}
 	a := apiclient.Attack{
 		ID: "storm:C0WAF:1795000000", App: known(4), Domain: "shop.example.com", Path: "[multiple]", First: now.Add(-6 * time.Minute), Last: now.Add(-20 * time.Second),
@@ -54,7 +54,7 @@ func stormCard(change func(c *Card, s *record.Storm)) Card {
 
 // nobodyBehind makes it a storm of many sources.
 func nobodyBehind(c *Card, s *record.Storm) {
-	s.Source, s.Country, s.Behind, s.Odd, s.OddCount = netip.Addr{}, "", 0, nil, 0
+	s.Source, s.Country, s.SharedBy, s.Outliers, s.OutlierCount = netip.Addr{}, "", 0, nil, 0
 	s.Sources = map[netip.Addr]int{theScanner: 3, netip.MustParseAddr("203.0.113.7"): 2}
 	s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 100, apiclient.StatusNotBlocked: 650, apiclient.StatusPartly: 20, apiclient.StatusUnknown: 30}, 700
 	c.Situation.Attack.SourceCount = known(790)
@@ -63,36 +63,38 @@ func nobodyBehind(c *Card, s *record.Storm) {
 // storms are the cards of the golden files that are about storms.
 func storms() map[string]Card {
 	return map[string]Card{
-		"storm":          scanned(),
-		"storm-nobody":   stormCard(nobodyBehind),
-		"storm-one-path": stormCard(onePath),
+		"storm":           scanned(),
+		"storm-no-source": stormCard(nobodyBehind),
+		"storm-one-path":  stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
 			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
 			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, ""
-			s.Odd[2].App, s.Incidents = known(7), 2
+			s.Outliers[2].App, s.Incidents = known(7), 2
 		}),
 		"storm-all-blocked": stormCard(func(c *Card, s *record.Storm) {
-			s.Status, s.Through, s.Odd, s.OddCount, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, 0, nil, 0, 0
+			s.Status, s.Through, s.Outliers, s.OutlierCount, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, 0, nil, 0, 0
 			c.Situation.Attack.BlockStatus = "blocked"
 		}),
 		"storm-false-positives": stormCard(func(_ *Card, s *record.Storm) {
 			s.Status[apiclient.StatusBlocked] -= 2
 			s.Types["scanner"] -= 2
-			s.Odd[0].Sources[0].Country = ""
+			s.Outliers[0].Sources[0].Country = ""
 		}),
 		"storm-all-false-positives": stormCard(func(c *Card, s *record.Storm) {
 			nobodyBehind(c, s)
-			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Odd, s.OddCount = nil, nil, nil, 0, 0, 0, nil, 0
+			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Outliers, s.OutlierCount = nil, nil, nil, 0, 0, 0, nil, 0
 			a := &c.Situation.Attack
 			c.Quiet, a.BlockStatus, a.Hits, a.Sources, a.SourceCount, a.Last = true, "", apiclient.Figure{}, nil, known(0), time.Time{}
 		}),
 		"storm-denied": stormCard(func(c *Card, s *record.Storm) {
-			s.Ongoing, s.Knocking, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
+			s.Ongoing, s.StillTrying, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
 			c.Situation.Changes, c.Triage = []record.Change{ch}, annasCase()
 		}),
-		"storm-claimed": stormCard(func(c *Card, s *record.Storm) { c.Triage, s.Own, s.Odd, s.OddCount = annasCase(), 4, nil, 0 }),
+		"storm-acknowledged": stormCard(func(c *Card, s *record.Storm) {
+			c.Triage, s.OwnCards, s.Outliers, s.OutlierCount = annasCase(), 4, nil, 0
+		}),
 		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
 		}),
@@ -101,7 +103,7 @@ func storms() map[string]Card {
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
-		"storm-rehearsal":   stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesDryRun }),
+		"storm-dry-run":     stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesDryRun }),
 		"storm-changes-off": stormCard(func(c *Card, _ *record.Storm) { c.Situation.Policy.Changes = policy.ChangesOff }),
 		"storm-own-cdn": stormCard(func(c *Card, _ *record.Storm) {
 			c.Situation.Policy.Sources = named("our CDN", "198.51.100.0/24")
@@ -111,7 +113,7 @@ func storms() map[string]Card {
 			c.Situation.Entries = append(c.Situation.Entries, shutOut("198.51.100.0/24"))
 		}),
 		"storm-likely-shared": stormCard(func(c *Card, _ *record.Storm) {
-			c.Situation.Scene.Seen = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5}}
+			c.Situation.Scene.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5}}
 		}),
 		"storm-100000":  stormCard(huge),
 		"storm-hostile": hostileStorm("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
@@ -121,20 +123,20 @@ func storms() map[string]Card {
 // onePath makes it a storm on one path, of the type that can be patched there.
 func onePath(c *Card, s *record.Storm) {
 	nobodyBehind(c, s)
-	s.Place, s.Behind = "POST shop.example.com/login", 620
+	s.Place, s.SharedBy = "POST shop.example.com/login", 620
 	s.Types = map[string]int{"sqli": 800}
 	c.Situation.Attack.Type = "sqli"
 }
 
 func huge(_ *Card, s *record.Storm) {
-	s.Gathered, s.Ongoing, s.Hits, s.Behind, s.Through, s.Before, s.Own, s.Incidents = 100_000, 99_998, 123_456_789, 99_123, 877, 10, 40, 12
+	s.Grouped, s.Ongoing, s.Hits, s.SharedBy, s.Through, s.Before, s.OwnCards, s.Incidents = 100_000, 99_998, 123_456_789, 99_123, 877, 10, 40, 12
 	s.Status = map[apiclient.Status]int{apiclient.StatusBlocked: 99_123, apiclient.StatusNotBlocked: 800, apiclient.StatusPartly: 70, apiclient.StatusUnknown: 7}
-	s.Types, s.Apps, s.Sources, s.OddCount = map[string]int{}, map[int64]int{}, map[netip.Addr]int{theScanner: 99_123}, 877
+	s.Types, s.Apps, s.Sources, s.OutlierCount = map[string]int{}, map[int64]int{}, map[netip.Addr]int{theScanner: 99_123}, 877
 	for i := range 30 {
 		s.Types[fmt.Sprint("type_", i)], s.Apps[int64(i)], s.Sources[netip.AddrFrom4([4]byte{203, 0, 113, byte(i)})] = 3000, 3000, i+1
 	}
-	for len(s.Odd) < 8 {
-		s.Odd = append(s.Odd, s.Odd[len(s.Odd)%4])
+	for len(s.Outliers) < 8 {
+		s.Outliers = append(s.Outliers, s.Outliers[len(s.Outliers)%4])
 	}
 }
 
@@ -142,8 +144,8 @@ func huge(_ *Card, s *record.Storm) {
 func hostileStorm(text string) Card {
 	c := hostile(text)
 	s := *scanned().Situation.Storm
-	for i := range s.Odd {
-		s.Odd[i] = c.Situation.Attack
+	for i := range s.Outliers {
+		s.Outliers[i] = c.Situation.Attack
 	}
 	s.Types, s.Country, s.Apps = map[string]int{text: 700, "x" + text: 100}, text, map[int64]int{4: 700, 5: 100}
 	c.Situation.Storm, c.Situation.Attack.VulnID = &s, ""

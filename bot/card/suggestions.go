@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// advice says what would stop the attack and how soon, or that no button does, and why some are missing.
+// advice says what would stop the attack and how soon, or that no button does, and why some buttons are missing.
 func (c Card) advice(advice advice.Advice) []text.Text {
 	lines := c.dryRun(advice)
 	if c.tooThin(advice) {
@@ -22,7 +22,7 @@ func (c Card) advice(advice advice.Advice) []text.Text {
 	return slices.Concat(lines, c.mitigations(advice.Suggestions), advice.Notes)
 }
 
-// rehearsal says that buttons only show what they would do.
+// dryRun says that buttons only show what they would do.
 func (c Card) dryRun(advice advice.Advice) []text.Text {
 	if changes := c.Situation.Policy.Changes; changes == policy.ChangesOn || changes == policy.ChangesOff || len(advice.Suggestions) == 0 {
 		return nil
@@ -32,12 +32,12 @@ func (c Card) dryRun(advice advice.Advice) []text.Text {
 
 const closesLabel = "Closes the hole:"
 
-// measures are the suggestions in words, the fastest first.
+// mitigations are the suggestions in words, the fastest first.
 func (c Card) mitigations(suggestions []call.Suggestion) []text.Text {
 	var lines []text.Text
 	for i, s := range suggestions {
 		switch {
-		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // a part of the first
+		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // it is part of the first
 		case s.Stops == "":
 			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes))
 		case s.Closes == "":
@@ -49,7 +49,7 @@ func (c Card) mitigations(suggestions []call.Suggestion) []text.Text {
 	return lines
 }
 
-// measureLabel goes before the i-th measure.
+// mitigationLabel goes before the i-th mitigation.
 func (c Card) mitigationLabel(i int, label string) string {
 	switch {
 	case i > 0:
@@ -64,13 +64,13 @@ func (c Card) mitigationLabel(i int, label string) string {
 	return label
 }
 
-// inForce reports whether something is being done about the attack.
+// inForce reports whether a mitigation of the attack is in force.
 func (c Card) inForce() bool {
 	s := c.Situation
 	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return ch.InForce(s.Now) })
 }
 
-// tooThin reports whether the attack gets through and none of the buttons stops a tenth of it.
+// tooThin reports whether the attack gets through and no button stops a tenth of it.
 func (c Card) tooThin(advice advice.Advice) bool {
 	s := c.Situation
 	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == policy.ChangesOff {
@@ -88,7 +88,7 @@ func (c Card) tooThin(advice advice.Advice) bool {
 	return ok && percent < 10
 }
 
-// noButton says plainly that nothing quick helps, why, and what does.
+// noButton says that no button helps, why, and what does.
 func (c Card) noButton(offered advice.Advice) []text.Text {
 	kind := c.Situation.Attack.Type
 	login := kind == "brute" || kind == "credential_stuffing"
@@ -125,7 +125,7 @@ func (c Card) topShare() (percent int, ok bool) {
 	return describe.Share(top, c.Situation.Attack)
 }
 
-// gettingThrough reports whether some of the attack isn't stopped, as far as the service tells.
+// gettingThrough reports whether the service says that some hits are not blocked.
 func gettingThrough(a apiclient.Attack) bool {
 	return a.Incident() || a.Status() != apiclient.StatusBlocked
 }

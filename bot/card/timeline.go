@@ -14,18 +14,18 @@ import (
 
 const (
 	courseColumns = 16
-	leastPoints   = 3           // fewer are one rate, which the figures tell already
-	leastCourse   = time.Minute // likewise
-	leastSpan     = 10          // seconds over which a rate is told: the service's clock shows whole ones
-	mostRate      = 1e12        // hits a minute: the service can say anything
+	leastPoints   = 3           // fewer give one rate, which the figures show already
+	leastCourse   = time.Minute // a shorter course gives one rate, too
+	leastSpan     = 10          // seconds over which a rate is computed: the service's times are whole seconds
+	mostRate      = 1e12        // hits a minute: the service's figures are not trusted
 	maxMarks      = 4
 )
 
-// levels are a column's heights; the first is of one without hits.
+// levels are a column's heights. The first means no hits.
 var levels = []rune("▁▂▃▄▅▆▇")
 
-// course is how an attack's hits came over time and when measures began and ended, in words and then as a line of columns: a screen reader reads
-// that out column by column. It is nil where too little is known.
+// course shows an attack's hits over time and when mitigations began and ended: first in words, then as a line of columns, because a screen reader
+// reads columns one by one. It is nil if too little is known.
 func (c Card) course() []text.Text {
 	line, ok := newTimeline(c.Course, c.courseEnd())
 	if !ok {
@@ -34,8 +34,8 @@ func (c Card) course() []text.Text {
 	words := c.rates(line)
 	marks := c.marks(line)
 	words = text.New(words, ": ", line.columns(marks))
-	told := together(marks)
-	for i, m := range told[max(0, len(told)-maxMarks):] {
+	joined := together(marks)
+	for i, m := range joined[max(0, len(joined)-maxMarks):] {
 		between := ", "
 		if i == 0 {
 			between = " "
@@ -45,7 +45,7 @@ func (c Card) course() []text.Text {
 	return []text.Text{words}
 }
 
-// rates are the fastest one and the one of the last minute, where that is known.
+// rates are the peak and the rate of the last minute, if known.
 func (c Card) rates(line timeline) text.Text {
 	peak, at := line.peak()
 	words := text.New("Peak about ", about(peak), " a minute at ", c.clock(at))
@@ -62,7 +62,7 @@ func (c Card) rates(line timeline) text.Text {
 	return text.New(words, ", now about ", about(now))
 }
 
-// courseEnd is up to when the course is known: nothing came between the last hit and the figures.
+// courseEnd is until when the course is known: there were no hits between the last hit and the figures.
 func (c Card) courseEnd() time.Time {
 	if c.Quiet {
 		return c.Situation.Attack.Last
@@ -70,7 +70,7 @@ func (c Card) courseEnd() time.Time {
 	return c.FiguresAt
 }
 
-// about is a rate as exact as sampled figures are.
+// about rounds a rate to the precision of sampled figures.
 func about(n int64) apiclient.Figure {
 	step := int64(1)
 	for n/step >= 100 {
@@ -79,14 +79,14 @@ func about(n int64) apiclient.Figure {
 	return apiclient.Known((n + step/2) / step * step)
 }
 
-// mark is when a measure began or ended.
+// mark is when a mitigation began or ended.
 type mark struct {
 	at   time.Time
 	sign string
 	what string
 }
 
-// marks are those of the measures that fall into the course, the oldest first.
+// marks are those of the mitigations within the course, the oldest first.
 func (c Card) marks(line timeline) []mark {
 	var all []mark
 	for _, ch := range c.Situation.Changes {
@@ -104,16 +104,16 @@ func (c Card) marks(line timeline) []mark {
 	return all
 }
 
-// together are marks in words: what began or ended in the same minute is one.
-func together(marks []mark) (told []mark) {
+// together joins marks of the same minute.
+func together(marks []mark) (joined []mark) {
 	for _, m := range marks {
-		if n := len(told); n > 0 && told[n-1].sign == m.sign && m.at.Sub(told[n-1].at) < time.Minute {
-			told[n-1].what += " + " + m.what
+		if n := len(joined); n > 0 && joined[n-1].sign == m.sign && m.at.Sub(joined[n-1].at) < time.Minute {
+			joined[n-1].what += " + " + m.what
 			continue
 		}
-		told = append(told, m)
+		joined = append(joined, m)
 	}
-	return told
+	return joined
 }
 
 // timeline is the course of an attack's hits up to an end, in Unix seconds.
@@ -135,7 +135,7 @@ func newTimeline(points []record.HitPoint, until time.Time) (t timeline, ok bool
 
 func (t timeline) begin() int64 { return t.points[0].At }
 
-// by is how many hits there were by a moment; between two points they came evenly, as far as is known.
+// by is how many hits there were by a moment, interpolated between two points.
 func (t timeline) by(at int64) float64 {
 	i, exact := slices.BinarySearchFunc(t.points, at, func(p record.HitPoint, at int64) int { return cmp.Compare(p.At, at) })
 	switch {

@@ -10,7 +10,7 @@ import (
 // How many notes a card shows.
 const maxNotes = 2
 
-// people say who is on it, who muted it, what they found and what they noted, and call whom the route names.
+// people shows the owner, the pager, the mute, the verdict and the notes, and mentions whom the route names.
 func (c Card) people() []text.Text {
 	calls := Recipient(c.Triage.Owner, record.Event{Mention: c.Mention, Hushed: c.QuietHours || c.Reposted})
 	who := describe.OwnerLine(c.Triage.Owner)
@@ -27,11 +27,11 @@ func (c Card) people() []text.Text {
 	case calls != "":
 		who = text.New(who, " · ", text.User(calls))
 	case c.QuietHours && c.Triage.Owner == nil:
-		nobody := text.New("nobody was pinged")
+		mentioned := text.New("no one was mentioned")
 		if !c.MentionedAt.IsZero() {
-			nobody = text.New("nobody was pinged when it got worse, last at ", c.MentionedAt)
+			mentioned = text.New("no one was mentioned when it got worse, last at ", c.MentionedAt)
 		}
-		who = text.New(who, " · quiet hours: ", nobody, "; outside them ", text.Code(c.Suppressed), " is")
+		who = text.New(who, " · quiet hours: ", mentioned, "; outside them ", text.Code(c.Suppressed), " is")
 	}
 	lines := []text.Text{who}
 	switch {

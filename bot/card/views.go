@@ -15,12 +15,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// The kinds of views; a view's callback id is its kind.
+// Kinds of views, used as their callback ids.
 const (
 	ViewForm    = "form"    // fields to fill in
-	ViewAsk     = "anyway"  // what speaks against a line: do it, or leave
-	viewLooking = "looking" // until the facts are there
-	viewAnswer  = "answer"  // what came of it
+	ViewAsk     = "anyway"  // warnings about a line: go on, or cancel
+	viewLoading = "loading" // until the facts are read
+	viewAnswer  = "answer"  // the result
 )
 
 // Limits of views, in characters.
@@ -34,20 +34,20 @@ const (
 	maxOptionGroup = 100
 )
 
-// ViewMeta is what a view carries from when it was opened to when it is submitted.
+// ViewMeta is the private metadata of a view.
 type ViewMeta struct {
-	Line    string `json:"line"` // what isn't filled in; of viewAnyway all of it
+	Line    string `json:"line"` // the line without the form's fields; of ViewAsk the whole line
 	Attack  string `json:"attack,omitempty"`
-	Account string `json:"account,omitempty"` // of the place where it was opened
-	Channel string `json:"channel,omitempty"` // likewise
+	Account string `json:"account,omitempty"` // of the channel where it was opened
+	Channel string `json:"channel,omitempty"` // where it was opened
 	Thread  string `json:"thread,omitempty"`
-	Answer  string `json:"answer,omitempty"` // the response address of what opened it
+	Answer  string `json:"answer,omitempty"` // response address of the request that opened it
 	Home    bool   `json:"home,omitempty"`   // it was opened in the Home tab
 
-	Asked time.Time `json:"asked,omitzero"` // of viewAnyway
+	Asked time.Time `json:"asked,omitzero"` // of ViewAsk: when the question was asked
 }
 
-// FormView draws a form. It is pure.
+// FormView draws a form.
 func FormView(f call.Form, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line, m.Attack = f.Base.String(), f.Attack
 	v, err := modal(ViewForm, f.Title, m)
@@ -64,7 +64,7 @@ func FormView(f call.Form, m ViewMeta) (slack.ModalViewRequest, error) {
 	return v, nil
 }
 
-// AskView is the question before a change that warns: what would be done, what speaks against it, and both ways on.
+// AskView is Ask as a modal.
 func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line = r.Line.String()
 	v, err := modal(ViewAsk, "Before you do", m)
@@ -74,21 +74,21 @@ func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
 	return v, err
 }
 
-// LoadingView is shown at once, while the facts for a view are read.
+// LoadingView is shown while the facts for a view are read.
 func LoadingView(m ViewMeta) (slack.ModalViewRequest, error) {
-	v, err := modal(viewLooking, "wafbot", m)
-	v.Blocks.BlockSet = sections([]text.Text{text.New("Looking …")}, maxTogether)
+	v, err := modal(viewLoading, "wafbot", m)
+	v.Blocks.BlockSet = sections([]text.Text{text.New("Loading …")}, maxTogether)
 	return v, err
 }
 
-// AnswerView is what came of a request, in the view that it was made in.
+// AnswerView shows the result of a request in the view that it was made in.
 func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewAnswer, "wafbot", m)
 	v.Blocks.BlockSet = msg.Blocks
 	return v, err
 }
 
-// MoreView lists what else can be done about an attack: each button opens its form in this view's place.
+// MoreView lists what else can be done about an attack. Each button replaces the view with its form.
 func MoreView(head text.Text, all []call.Suggestion, m ViewMeta) (slack.ModalViewRequest, error) {
 	v, err := modal(viewAnswer, "More", m)
 	v.Blocks.BlockSet = sections([]text.Text{head}, maxTogether/4)
@@ -117,7 +117,7 @@ func modal(kind, title string, m ViewMeta) (slack.ModalViewRequest, error) {
 	}, nil
 }
 
-// inputOf is the block in which a field is filled in. Block and element bear the field's name.
+// inputOf draws a field. Its block id and action id are the field's name.
 func inputOf(f call.Field) *slack.InputBlock {
 	var hint *slack.TextBlockObject
 	if f.Hint != "" {
@@ -152,7 +152,7 @@ func elementOf(f call.Field) slack.BlockElement {
 	written := strings.Join(f.Values, " ")
 	for line := range strings.SplitSeq(written, "\n") {
 		if text.Sanitize(line, maxFieldText) != line {
-			return words // what can't be read isn't put into anybody's mouth
+			return words // unreadable characters are not prefilled
 		}
 	}
 	if length(written) <= maxFieldText {
@@ -161,11 +161,11 @@ func elementOf(f call.Field) slack.BlockElement {
 	return words
 }
 
-// optionsOf are a field's choices, under headings if they have some, or are too many to stand without.
+// optionsOf are a field's choices, grouped if they have headings or are over a hundred.
 func optionsOf(f call.Field) (plain []*slack.OptionBlockObject, groups []*slack.OptionGroupBlockObject) {
 	for _, o := range f.Options {
 		if len(o.Value) > maxOption {
-			continue // can't be chosen: it must be typed
+			continue // too long to be chosen: it must be typed
 		}
 		option := optionOf(o)
 		if o.Group == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Worse is the reply under a card whose attack became worse. It calls whom the route names.
+// Worse is the reply under a card when its attack got worse. It mentions whom the route names.
 func Worse(a *call.Account, n record.Event) Message {
 	what := text.New(text.Bold("It got worse: "), describe.StatusName(n.Attack), ", ", n.Attack.Hits, " hits")
 	if n.Reason == record.BecameIncident {
@@ -16,7 +16,7 @@ func Worse(a *call.Account, n record.Event) Message {
 	id := record.AttackID(a.Name, n.Attack.ID)
 	lines := []text.Text{what, describe.AttackLine(a, n.Attack, n.At)}
 	if s := n.Storm; s != nil {
-		what = text.New(text.Bold("The storm got worse: "), s.Gathered, " attacks, ", describe.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
+		what = text.New(text.Bold("The storm got worse: "), s.Grouped, " attacks, ", describe.StormBlocking(*s), ", ", n.Attack.Hits, " hits")
 		lines = []text.Text{what, describe.StormLine(a, call.StormRow{ID: id, Attack: n.Attack, Storm: *s}, n.At)}
 	}
 	if n.Mention != "" {

@@ -12,13 +12,13 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Examiner asks Slack what `wafbot doctor` wants to know. Of all its methods only PostTest leaves anything behind.
+// Examiner asks Slack for what `wafbot doctor` checks. Only PostTest changes anything.
 type Examiner struct{ api *slack.Client }
 
-// NewExaminer makes an Examiner of one workspace. Nothing is sent yet.
+// NewExaminer makes an Examiner of one workspace. It sends nothing.
 func NewExaminer(cfg Config) *Examiner { return &Examiner{Connect(cfg).api} }
 
-// The kinds of tokens that Slack gives out.
+// Kinds of Slack tokens.
 const (
 	TokenBot     = "bot token"
 	TokenApp     = "app token"
@@ -27,7 +27,7 @@ const (
 	TokenOther   = "token of another kind"
 )
 
-// TokenKind tells what a token is by how it begins.
+// TokenKind is a token's kind, by its prefix.
 func TokenKind(token apiclient.Secret) string {
 	for _, known := range []struct{ prefix, kind string }{{"xoxb-", TokenBot}, {"xapp-", TokenApp}, {"xoxp-", TokenUser}, {"xoxe.", TokenExpires}} {
 		if strings.HasPrefix(token.Reveal(), known.prefix) {
@@ -37,14 +37,14 @@ func TokenKind(token apiclient.Secret) string {
 	return TokenOther
 }
 
-// Installation is the app in its workspace, as its bot token knows it.
+// Installation is the app in its workspace.
 type Installation struct {
 	Team, TeamID string
 	User, UserID string   // the bot user
 	Scopes       []string // of the token; nil: Slack didn't say
 }
 
-// Installation asks whose the bot token is and what it may do (auth.test).
+// Installation asks for the bot token's owner and scopes (auth.test).
 func (e *Examiner) Installation(ctx context.Context) (Installation, error) {
 	res, err := e.api.AuthTestContext(ctx)
 	if err != nil {
@@ -59,13 +59,13 @@ func (e *Examiner) Installation(ctx context.Context) (Installation, error) {
 	return in, nil
 }
 
-// Has reports whether the token has a scope. One that Slack said nothing about has none.
+// Has reports whether the token has a scope.
 func (in Installation) Has(scope string) bool { return slices.Contains(in.Scopes, scope) }
 
-// Missing are the scopes that the manifest asks for and the token lacks; none where Slack didn't say.
+// Missing are the scopes that the manifest requests and the token lacks; none if Slack didn't list its scopes.
 func (in Installation) Missing() []Scope {
 	var missing []Scope
-	for _, s := range Scopes() {
+	for _, s := range scopes() {
 		if in.Scopes != nil && !s.Optional && !in.Has(s.Name) {
 			missing = append(missing, s)
 		}
@@ -73,19 +73,19 @@ func (in Installation) Missing() []Scope {
 	return missing
 }
 
-// Surplus are the scopes that the token has and wafbot makes no use of.
+// Surplus are the token's scopes that wafbot doesn't use.
 func (in Installation) Surplus() []string {
 	var surplus []string
 	for _, name := range in.Scopes {
-		if !slices.ContainsFunc(Scopes(), func(s Scope) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(scopes(), func(s Scope) bool { return s.Name == name }) {
 			surplus = append(surplus, name)
 		}
 	}
 	return surplus
 }
 
-// TrySocket asks for the address of a Socket Mode link, which shows that the app token is good, and doesn't use it: none of the app's ten
-// links is taken (apps.connections.open).
+// TrySocket checks the app token: it asks for the address of a Socket Mode link, and doesn't connect, so that none of the app's ten links is
+// taken (apps.connections.open).
 func (e *Examiner) TrySocket(ctx context.Context) error {
 	if _, _, err := e.api.StartSocketModeContext(ctx); err != nil {
 		return fmt.Errorf("ask slack for a socket mode link: %w", WithoutURL(err))
@@ -93,15 +93,15 @@ func (e *Examiner) TrySocket(ctx context.Context) error {
 	return nil
 }
 
-// Conversation is a channel as wafbot sees it.
+// Conversation is a channel.
 type Conversation struct {
 	Name     string // "": a direct message
 	Private  bool
 	Archived bool
-	Member   bool // wafbot is in it
+	Member   bool // wafbot is a member
 }
 
-// Conversation looks a channel up by its id (conversations.info).
+// Conversation looks up a channel by its id (conversations.info).
 func (e *Examiner) Conversation(ctx context.Context, id string) (Conversation, error) {
 	c, err := e.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
 	if err != nil {
@@ -114,10 +114,10 @@ func (e *Examiner) Conversation(ctx context.Context, id string) (Conversation, e
 type Person struct {
 	Name        string
 	Deactivated bool
-	Outside     string // "guest", "bot" or "member of another workspace": may not act, whatever the role; "": a full member
+	Outside     string // "guest", "bot" or "member of another workspace": has no role; "": a full member
 }
 
-// Person looks a user up by the id (users.info).
+// Person looks up a user by id (users.info).
 func (e *Examiner) Person(ctx context.Context, id string) (Person, error) {
 	u, err := e.api.GetUserInfoContext(ctx, id)
 	if err != nil {
@@ -126,7 +126,7 @@ func (e *Examiner) Person(ctx context.Context, id string) (Person, error) {
 	return personOf(u), nil
 }
 
-// personOf is what Slack says of a user.
+// personOf converts a user.
 func personOf(u *slack.User) Person {
 	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted}
 	switch {

@@ -15,16 +15,15 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// HistoryMessage is what is needed of a message that was posted. It is not slack-go's type: that refuses a whole page for one block of somebody's that
-// it does not know.
+// HistoryMessage is what is needed of a posted message. It is not slack-go's type, which refuses a whole page for one unknown block.
 type HistoryMessage struct {
 	TS          string          `json:"ts"`
-	Thread      string          `json:"thread_ts"` // of a message with replies its own TS
+	Thread      string          `json:"thread_ts"` // of a message with replies: its own TS
 	BotID       string          `json:"bot_id"`
 	RawMetadata json.RawMessage `json:"metadata"`
 }
 
-// Metadata is what the message carries; empty if it is nothing of wafbot's form.
+// Metadata decodes the message's metadata. It is empty if it has another form than wafbot's.
 func (p HistoryMessage) Metadata() (m slack.SlackMetadata) {
 	if json.Unmarshal(p.RawMetadata, &m) != nil {
 		return slack.SlackMetadata{}
@@ -35,17 +34,17 @@ func (p HistoryMessage) Metadata() (m slack.SlackMetadata) {
 // HistoryQuery says which messages to read.
 type HistoryQuery struct {
 	Channel string
-	Thread  string // "": what the channel shows
+	Thread  string // "": the channel's own messages
 	Oldest  string // a ts
 	Cursor  string // "": the first page
 }
 
 const (
 	historyPage = 200
-	maxHistory  = 64 << 20 // bytes of a page: messages have up to 100 kB
+	maxHistory  = 64 << 20 // bytes of a page; a message has up to 100 kB
 )
 
-// History reads a page of a channel's messages or of a thread's, with their metadata (conversations.history, conversations.replies).
+// History reads a page of a channel or thread, with metadata (conversations.history, conversations.replies).
 func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next string, err error) {
 	method := "conversations.history"
 	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(historyPage)}, "include_all_metadata": {"true"}}
@@ -74,7 +73,7 @@ func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMes
 	return answer.Messages, answer.Metadata.NextCursor, nil
 }
 
-// ask calls a method of the Web API and decodes its answer, whether ok or not. Its errors are those of slack-go.
+// ask calls a method of the Web API and decodes its answer, also one that isn't ok. Its errors are slack-go's.
 func (s *Client) ask(ctx context.Context, method string, form url.Values, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+method, strings.NewReader(form.Encode()))
 	if err != nil {

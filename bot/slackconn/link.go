@@ -18,15 +18,15 @@ import (
 
 // Times of a link.
 const (
-	helloWithin = 10 * time.Second        // to connect and be greeted
-	renewEvery  = 3 * time.Second         // how often it is renewed in the memory, and Slack is asked for a sign of life
-	silentFor   = 15 * time.Second        // without any sign of life it is dead
+	helloWithin = 10 * time.Second        // to connect and receive hello
+	renewEvery  = 3 * time.Second         // how often its slot is renewed in the store, and a ping is sent
+	silentFor   = 15 * time.Second        // without a frame or pong it is dead
 	writeWithin = 2 * time.Second         // one frame
-	AckWithin   = 2400 * time.Millisecond // whatever happens meanwhile; Slack waits 3 s
-	leaveWithin = time.Second             // for the other side to close, too
+	AckWithin   = 2400 * time.Millisecond // an envelope is acknowledged by then in any case; Slack waits 3 s
+	leaveWithin = time.Second             // for Slack to close its side
 )
 
-// How large a frame may be, in bytes, and how many are handled at once. More wait, and are read then.
+// Largest frame in bytes, and how many envelopes are handled at once. More wait.
 const (
 	maxFrame     = 16 << 20
 	maxEnvelopes = 256
@@ -35,21 +35,21 @@ const (
 // link is one Socket Mode connection.
 type link struct {
 	id     string // of its slot
-	max    int    // how many links may be taken with it
+	max    int    // of links taken, this one included
 	conn   *websocket.Conn
 	slots  chan struct{}
-	ending chan struct{} // closed when Slack announces that it renews the link
-	ended  chan struct{} // closed when nothing more can come
-	reason string        // that Slack gave for an end that is no renewal; "" while it gave none
+	ending chan struct{} // closed when Slack announces a renewal
+	ended  chan struct{} // closed when nothing more can arrive
+	reason string        // Slack's reason for an end that is no renewal; "": none yet
 
-	writing sync.Mutex // of frames: one at a time
+	writing sync.Mutex // one frame at a time
 
 	mu      sync.Mutex
-	leaving bool // nothing is taken any more: it could not be acknowledged
+	leaving bool // new envelopes are ignored: they could not be acknowledged
 	begun   sync.WaitGroup
 }
 
-// frame is what comes over a link.
+// frame is one message of Slack over a link.
 type frame struct {
 	Type     string          `json:"type"` // hello, disconnect, or an envelope's
 	Reason   string          `json:"reason"`
@@ -57,7 +57,7 @@ type frame struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
-// dialLink connects and waits for Slack's greeting. The address is good for one connection and is told to nobody.
+// dialLink connects and waits for Slack's hello. The address is valid for one connection and must stay secret.
 func dialLink(ctx context.Context, address string) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
@@ -66,31 +66,31 @@ func dialLink(ctx context.Context, address string) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect link: %w", WithoutURL(err))
 	}
-	_ = res.Body.Close() // empty: the connection is the link's now
+	_ = res.Body.Close() // empty: the link has the connection
 	l := &link{conn: conn, slots: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}), ended: make(chan struct{})}
 	conn.SetReadLimit(maxFrame)
 	waited := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var first frame
 	if err := conn.ReadJSON(&first); err != nil || !waited() {
 		_ = conn.Close()
-		return nil, fmt.Errorf("wait for greeting of link: %w", cmp.Or(ctx.Err(), err))
+		return nil, fmt.Errorf("wait for hello of link: %w", cmp.Or(ctx.Err(), err))
 	}
 	if first.Type != "hello" {
 		_ = conn.Close()
-		return nil, fmt.Errorf("link was not greeted: %w", ended(first.Reason))
+		return nil, fmt.Errorf("link got no hello: %w", ended(first.Reason))
 	}
 	l.alive()
 	conn.SetPongHandler(func(string) error { l.alive(); return nil })
 	answer := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error { l.alive(); return answer(data) })
 	conn.SetCloseHandler(func(int, string) error {
-		l.begun.Wait() // nothing can be acknowledged once this side has closed, too
+		l.begun.Wait() // after the close nothing can be acknowledged
 		return l.close()
 	})
 	return l, nil
 }
 
-// ended is what the reason means that Slack gives for ending a link.
+// ended explains Slack's reason for ending a link.
 func ended(reason string) error {
 	switch reason {
 	case "too_many_websockets":
@@ -101,7 +101,7 @@ func ended(reason string) error {
 	return fmt.Errorf("slack ended it (%q)", reason)
 }
 
-// alive puts off the time at which the link counts as dead.
+// alive postpones the time at which the link counts as dead.
 func (l *link) alive() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +110,7 @@ func (l *link) alive() {
 	}
 }
 
-// begin takes an envelope into hand, unless the link is being left.
+// begin counts an envelope in. It returns false if the link is being closed.
 func (l *link) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *link) begin() bool {
 	return !l.leaving
 }
 
-// leave closes the link from this side, when all that is in hand was acknowledged.
+// leave closes the link from this side after every envelope was acknowledged.
 func (l *link) leave() {
 	l.mu.Lock()
 	l.leaving = true
@@ -131,7 +131,7 @@ func (l *link) leave() {
 	_ = l.conn.SetReadDeadline(time.Now().Add(leaveWithin))
 }
 
-// close says that nothing more comes from this side. It may be said twice.
+// close sends a close frame. It may be called twice.
 func (l *link) close() error {
 	return l.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(leaveWithin))
 }
@@ -142,16 +142,16 @@ func (l *link) left() bool {
 	return l.leaving
 }
 
-// serve reads a link to its end, which comes from Slack, or with the context, or when a spare link has to make room for another replica.
+// serve reads a link to its end: Slack ends it, or the context ends, or a spare link makes room for another replica.
 func (s *Socket) serve(ctx context.Context, l *link) {
-	read, tended := make(chan struct{}), make(chan struct{})
+	read, kept := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(tended)
+		defer close(kept)
 		s.keepAlive(ctx, l, read)
 	}()
 	err := s.read(ctx, l)
 	close(read)
-	<-tended
+	<-kept
 	l.begun.Wait()
 	_ = l.conn.Close()
 	s.dropSlot(ctx, l.id)
@@ -159,7 +159,7 @@ func (s *Socket) serve(ctx context.Context, l *link) {
 	close(l.ended)
 }
 
-// tend keeps a link until it was read to its end, and leaves it when the context ends or another replica needs it.
+// keepAlive renews a link's slot until read is closed. It closes the link when the context ends or another replica needs the slot.
 func (s *Socket) keepAlive(ctx context.Context, l *link, read <-chan struct{}) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
@@ -172,7 +172,7 @@ func (s *Socket) keepAlive(ctx context.Context, l *link, read <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin)) // a dead link is noticed by its silence
+		_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin)) // the read deadline finds a dead link
 		held, err := s.cfg.Links.TakeLink(ctx, l.id, l.max)
 		if !held && err == nil && l.max == maxSpares {
 			s.cfg.Log.Info("spare socket mode link given up: all of the app's are taken")
@@ -182,7 +182,7 @@ func (s *Socket) keepAlive(ctx context.Context, l *link, read <-chan struct{}) {
 	}
 }
 
-// read takes what comes over a link until it is closed. It never waits for what an envelope asks for.
+// read reads frames until the link is closed. It doesn't wait for envelopes to be handled.
 func (s *Socket) read(ctx context.Context, l *link) error {
 	for {
 		_, data, err := l.conn.ReadMessage()
@@ -208,7 +208,7 @@ func (s *Socket) read(ctx context.Context, l *link) error {
 	}
 }
 
-// announced notes why Slack ends the link. It goes on delivering over it for some seconds.
+// announced records why Slack ends the link. Slack still delivers over it for some seconds.
 func (l *link) announced(reason string) {
 	switch {
 	case reason != "warning" && reason != "refresh_requested":
@@ -218,7 +218,7 @@ func (l *link) announced(reason string) {
 	}
 }
 
-// renewed reports whether Slack wants another link in this one's place, as it does every few hours.
+// renewed reports whether Slack asked for a new link, as it does every few hours.
 func (l *link) renewed() bool {
 	select {
 	case <-l.ending:
@@ -228,7 +228,7 @@ func (l *link) renewed() bool {
 	}
 }
 
-// envelopeID finds the id in a frame that can't be read otherwise: it must be acknowledged all the same.
+// envelopeID finds the id in a frame that can't be decoded: it must be acknowledged, too.
 var envelopeID = regexp.MustCompile(`"envelope_id"\s*:\s*"([^"\\]+)"`)
 
 func readFrame(data []byte) (frame, error) {
@@ -244,7 +244,7 @@ func readFrame(data []byte) (frame, error) {
 	return f, fmt.Errorf("decode frame: %w", err)
 }
 
-// handle carries out, or writes down, what an envelope asks for, and acknowledges it.
+// handle passes an envelope to the handler and acknowledges it, in time even if the handler is slow.
 func (s *Socket) handle(ctx context.Context, l *link, f frame) {
 	begun := time.Now()
 	var answer atomic.Pointer[slack.ViewSubmissionResponse]
@@ -255,26 +255,26 @@ func (s *Socket) handle(ctx context.Context, l *link, f frame) {
 	answer.Store(s.cfg.Handler.Envelope(context.WithoutCancel(ctx), Envelope{f.Envelope, f.Type, f.Payload}))
 }
 
-// acknowledgement is what goes back for an envelope.
+// acknowledgement answers an envelope.
 type acknowledgement struct {
 	Envelope string                        `json:"envelope_id"`
-	Payload  *slack.ViewSubmissionResponse `json:"payload,omitempty"` // of a form alone, and small: Slack drops acknowledgements of 20 kB without a word
+	Payload  *slack.ViewSubmissionResponse `json:"payload,omitempty"` // of a form only, and small: Slack silently drops acknowledgements of 20 kB
 }
 
-// ack acknowledges an envelope on the link that it came by; on another it would count for nothing.
+// ack acknowledges an envelope on its own link. Slack ignores it on another one.
 func (s *Socket) ack(l *link, a acknowledgement, begun time.Time) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	_ = l.conn.SetWriteDeadline(time.Now().Add(writeWithin))
 	if err := l.conn.WriteJSON(a); err != nil {
 		s.cfg.Log.Warn("acknowledge envelope", "err", err)
-		_ = l.conn.Close() // nothing can be written any more: what still came would be done, and told to have failed
+		_ = l.conn.Close() // else later envelopes would be carried out and Slack would report that they failed
 		return
 	}
 	s.cfg.Acknowledged.Observe(time.Since(begun).Seconds())
 }
 
-// closed counts a link out, and says why it ended unless that was to be expected.
+// closed counts a link out and logs an unexpected end.
 func (s *Socket) closed(l *link, err error) {
 	s.mu.Lock()
 	s.open--

@@ -6,21 +6,21 @@ import (
 	"text/template"
 )
 
-// Manifest is the Slack app as YAML, for Slack's "From a manifest". With a base address, as https://wafbot.example.com, Slack sends its
-// requests there over HTTP; without one the app uses Socket Mode.
+// Manifest is the Slack app's manifest as YAML. With a base URL, as https://wafbot.example.com, Slack sends requests there over HTTP; without one
+// the app uses Socket Mode.
 func Manifest(base string) string {
 	var b strings.Builder
 	// Writing to a Builder and the fields of a fixed template can't fail.
 	_ = manifestTemplate().Execute(&b, struct {
 		Base   string
 		Scopes []Scope
-	}{base, Scopes()})
+	}{base, scopes()})
 	return b.String()
 }
 
-// ManifestLink is the address of Slack's page that creates the app from its manifest, once a workspace is chosen there.
+// ManifestLink is the address of Slack's page that creates the app from its manifest.
 func ManifestLink(manifest string) string {
-	escaped := strings.ReplaceAll(url.QueryEscape(manifest), "+", "%20") // not every reader takes a plus for a space
+	escaped := strings.ReplaceAll(url.QueryEscape(manifest), "+", "%20") // not every decoder takes a plus for a space
 	return "https://api.slack.com/apps?new_app=1&manifest_yaml=" + escaped
 }
 
@@ -59,7 +59,7 @@ settings:
     bot_events:
       - app_mention # a line that mentions wafbot
       - message.im # a line in a direct message to it
-      - user_change # somebody became a guest, or left
+      - user_change # a user became a guest, or left
       - subteam_members_changed # who is in a user group that has a role
       - subteam_updated # the same, or the group was disabled
       - subteam_created # a group was enabled again

@@ -53,7 +53,7 @@ func TestManifest(t *testing.T) {
 			require.NotEmpty(t, command.UsageHint)
 			require.LessOrEqual(t, len(m.Display.Description), 140, "Slack's limit")
 			var asked []string
-			for _, s := range Scopes() {
+			for _, s := range scopes() {
 				if !s.Optional {
 					asked = append(asked, s.Name)
 					require.Contains(t, text, s.Name+" # "+s.For)
@@ -82,7 +82,7 @@ func TestDocsHaveTheTableOfScopes(t *testing.T) {
 	text, err := os.ReadFile("../../docs/slack-app.md")
 	require.NoError(t, err)
 	want := []string{}
-	for _, s := range Scopes() {
+	for _, s := range scopes() {
 		name := "`" + s.Name + "`"
 		if s.Optional {
 			name += " (optional)"

@@ -12,49 +12,49 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// People makes all replicas forget what they know about somebody when one of them hears that it is over.
+// People invalidates the replicas' caches of users and user groups.
 type People interface {
-	// PeopleMark is a word that changes when what Slack told about a user, or about ofGroups, is over.
+	// PeopleMark is the cache version of a user, or of AllGroups.
 	PeopleMark(ctx context.Context, of string) (string, error)
-	// PeopleChanged changes that word.
+	// PeopleChanged sets another version.
 	PeopleChanged(ctx context.Context, of string) error
 }
 
-// AllGroups stands for all user groups, where a user's id stands for the user.
+// AllGroups stands for all user groups in place of a user's id.
 const AllGroups = "groups"
 
-// How long what Slack told about people is believed, without word that it is over; and how long to wait for that word: without it what is known
-// counts, and changes are refused anyway because Redis is away.
+// How long users and groups are cached, and how long to wait for their version. Without it the cache counts: Redis is unreachable then, and
+// changes are refused anyway.
 const (
 	PeopleCachedFor = 5 * time.Minute
 	markTimeout     = 500 * time.Millisecond
 )
 
-// groupsAgain is how long to wait before Slack is asked again for its user groups after it refused: it answers 20 such questions a minute.
+// groupsAgain is the pause after Slack refused to list its user groups: it answers 20 such calls a minute.
 const groupsAgain = 3 * time.Second
 
-// member is what users.info said of somebody.
+// member is the result of users.info.
 type member struct {
 	name string
 	full bool
 	at   time.Time
-	mark string // from before it was asked
+	mark string // version before the call
 }
 
-// groups are the workspace's user groups, as usergroups.list said.
+// groups are the workspace's user groups, the result of usergroups.list.
 type groups struct {
-	asking sync.Mutex // held by who asks: the others wait for the answer
+	asking sync.Mutex // held during the call: other callers wait for its answer
 
 	mu      sync.Mutex
 	members map[string][]string // by the group's id
 	at      time.Time           // when they were read; zero: never
-	mark    string              // from before they were asked for
-	refused error               // the last time
-	again   time.Time           // not to be asked before then
-	logged  bool                // the log was told that they can't be read
+	mark    string              // version before the call
+	refused error               // by the last call
+	again   time.Time           // when to ask again
+	logged  bool                // it was logged that they can't be read
 }
 
-// mark is the word of now; known is false when it can't be looked up.
+// mark is the current version; known is false if it can't be read.
 func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) {
 	if s.people == nil {
 		return "", true
@@ -65,7 +65,8 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 	return mark, err == nil
 }
 
-// Member returns the user's name if he is a full member of the token's workspace: no guest, no stranger, no bot, not deactivated (users.info).
+// Member returns the user's name. full reports whether the user is a full member of the token's workspace: no guest, no member of another
+// workspace, no bot, not deactivated (users.info).
 func (s *Client) Member(ctx context.Context, team, user string) (name string, full bool, err error) {
 	self, err := s.Self(ctx)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Client) Member(ctx context.Context, team, user string) (name string, fu
 	return m.name, m.full, nil
 }
 
-// UserName is how somebody is called (users.info). Nothing is kept of it: who may act is looked up when somebody acts.
+// UserName is a user's name (users.info). It is not cached.
 func (s *Client) UserName(ctx context.Context, user string) (string, error) {
 	u, err := s.api.GetUserInfoContext(ctx, user)
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *Client) UserName(ctx context.Context, user string) (string, error) {
 	return personOf(u).Name, nil
 }
 
-// Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
+// Groups returns those of the user groups that the user is in. With an error it returns what was last known.
 func (s *Client) Groups(ctx context.Context, user string, of []string) (in []string, err error) {
 	g := &s.groups
 	mark, known := s.mark(ctx, AllGroups)
@@ -122,14 +123,14 @@ func (s *Client) Groups(ctx context.Context, user string, of []string) (in []str
 	return in, err
 }
 
-// fresh reports whether what is known can be believed.
+// fresh reports whether the cache is valid.
 func (g *groups) fresh(mark string, known bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.at.IsZero() && time.Since(g.at) < PeopleCachedFor && (!known || g.mark == mark)
 }
 
-// askGroups asks for all user groups and their members, in one call, unless somebody else just did (usergroups.list).
+// askGroups reads all user groups and their members in one call, unless another caller just did (usergroups.list).
 func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 	g := &s.groups
 	g.asking.Lock()
@@ -148,7 +149,7 @@ func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 		err = fmt.Errorf("ask slack for its user groups: %w", WithoutURL(err))
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // who asked has gone, which says nothing about Slack
+		return ctx.Err() // the caller gave up, which says nothing about Slack
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,7 +165,7 @@ func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 	return nil
 }
 
-// pauseAfter is how long not to ask again after an error.
+// pauseAfter is the pause after an error.
 func pauseAfter(err error) time.Duration {
 	if limited := (*slack.RateLimitedError)(nil); errors.As(err, &limited) {
 		return min(max(limited.RetryAfter, groupsAgain), PeopleCachedFor)
@@ -172,7 +173,7 @@ func pauseAfter(err error) time.Duration {
 	return groupsAgain
 }
 
-// say tells the log once that the groups can't be looked up, and once that they can again. The caller holds mu.
+// logOnce logs once that the groups can't be read, and once that they can again. The caller holds mu.
 func (g *groups) logOnce(log *slog.Logger, err error) {
 	switch failing := err != nil; {
 	case failing == g.logged:
@@ -182,14 +183,14 @@ func (g *groups) logOnce(log *slog.Logger, err error) {
 		if !ok {
 			t = Trouble{Text: "no answer", Fix: fixLater}
 		}
-		log.Error("user groups can't be looked up: who has a role only by one may change nothing", "why", t.Text, "mend", t.Fix, "err", err)
+		log.Error("user groups can't be read: a role by user group counts for nothing", "why", t.Text, "fix", t.Fix, "err", err)
 	default:
-		log.Info("user groups can be looked up again")
+		log.Info("user groups can be read again")
 	}
 	g.logged = !g.logged
 }
 
-// PeopleChanged drops what is known about somebody here at once, and by the shared word everywhere.
+// PeopleChanged drops the cache of a user, or of AllGroups, here at once and on all replicas by its version.
 func (s *Client) PeopleChanged(ctx context.Context, of string) error {
 	if of == AllGroups {
 		s.groups.mu.Lock()
@@ -204,7 +205,7 @@ func (s *Client) PeopleChanged(ctx context.Context, of string) error {
 		return nil
 	}
 	if err := s.people.PeopleChanged(ctx, of); err != nil {
-		return fmt.Errorf("tell the other replicas that %s changed: %w", of, err)
+		return fmt.Errorf("invalidate %s on the other replicas: %w", of, err)
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// holds is the way to Slack. A method that Slack wants left alone (429) isn't called until its time is over, whoever asks; the others go on.
+// holds is the transport to Slack. After a 429 it calls no method before its Retry-After is over. Other methods go on.
 type holds struct {
 	next    http.RoundTripper
-	api     string // what the addresses of methods begin with
+	api     string // prefix of the methods' URLs
 	refused *prometheus.CounterVec
 
 	mu    sync.Mutex
@@ -34,14 +34,14 @@ func newHolds(next http.RoundTripper, api string) *holds {
 	}, []string{"method"})}
 }
 
-// heldError says that a method was not called.
+// heldError says that a method was not called because of an earlier 429.
 type heldError struct {
 	method  string
 	limited *slack.RateLimitedError
 }
 
 func (e *heldError) Error() string {
-	return fmt.Sprintf("%s is not called for another %s: slack wants it left alone", e.method, e.limited.RetryAfter.Round(time.Second))
+	return fmt.Sprintf("%s is not called for another %s: slack limits its rate", e.method, e.limited.RetryAfter.Round(time.Second))
 }
 func (e *heldError) Unwrap() error { return e.limited }
 
@@ -61,12 +61,12 @@ func (h *holds) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := h.next.RoundTrip(req)
 	if err == nil && res.StatusCode == http.StatusTooManyRequests {
 		wait := h.hold(method, res.Header)
-		res.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // slack-go knows no dates
+		res.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // slack-go reads no dates
 	}
 	return res, err
 }
 
-// How long a method is left alone, whatever Slack says.
+// Bounds of a hold, whatever Slack says.
 const (
 	shortestHold = time.Second
 	longestHold  = 5 * time.Minute
@@ -83,20 +83,20 @@ func (h *holds) hold(method string, header http.Header) time.Duration {
 	return wait
 }
 
-// left is for how long a method is still left alone.
+// left is how long a method is still held.
 func (h *holds) left(method string) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return time.Until(h.until[method])
 }
 
-// HeldFor is for how long a method of Slack's isn't called, because Slack said so.
+// HeldFor is how long a method is not called because Slack limits its rate.
 func (s *Client) HeldFor(method string) time.Duration { return s.holds.left(method) }
 
-// Collector counts the calls that Slack refused because there were too many.
+// Collector counts the calls that Slack refused with 429.
 func (s *Client) Collector() prometheus.Collector { return s.holds.refused }
 
-// The methods by which Slack takes messages.
+// Methods that take messages.
 const (
 	MethodPost   = "chat.postMessage"
 	MethodUpdate = "chat.update"

@@ -6,13 +6,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -22,19 +19,13 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// DialFailed reports whether no connection was made, so that nothing can have been recorded.
-func DialFailed(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
-}
-
-// Config is how Slack is reached.
+// Config is what a Client works with.
 type Config struct {
 	Token    apiclient.Secret // the bot's
 	AppToken apiclient.Secret // opens Socket Mode links; "": none are opened
 	APIURL   string           // ends with a slash; "": Slack's own
-	HTTP     *http.Client     // nil: one with a time-out of 10 s, because slack-go's own has none
-	People   People           // nil: there is one replica only
+	HTTP     *http.Client     // nil: one with a timeout of 10 s; slack-go's own has none
+	People   People           // nil: there is only one replica
 	Log      *slog.Logger     // nil: discarded
 }
 
@@ -44,8 +35,8 @@ type Client struct {
 	http  *http.Client
 	holds *holds
 	token apiclient.Secret
-	url   string // of the Web API, with a slash at the end
-	links bool   // there is an app token to open links with
+	url   string // of the Web API, ends with a slash
+	links bool   // there is an app token
 
 	people People
 	log    *slog.Logger
@@ -57,19 +48,19 @@ type Client struct {
 
 	trying  sync.Mutex
 	tried   time.Time
-	refused error // when it was tried
+	refused error // result at that time
 }
 
-// Identity is who the token belongs to.
+// Identity is the owner of the token.
 type Identity struct {
 	Team, User, Bot string
-	url             string // of the workspace, with a slash at the end
+	url             string // of the workspace, ends with a slash
 }
 
-// Timeout is how long a call of Slack may take: later than that after it was sent nothing of it can happen any more.
+// Timeout bounds a call of Slack. A call that was sent longer ago can't take effect any more.
 const Timeout = 10 * time.Second
 
-// Connect makes the connection. Nothing is sent yet.
+// Connect makes a Client. It sends nothing.
 func Connect(cfg Config) *Client {
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: Timeout}
@@ -94,7 +85,7 @@ func Connect(cfg Config) *Client {
 	}
 }
 
-// Self is whose token it is, asked once.
+// Self is the token's owner. Slack is asked once.
 func (s *Client) Self(ctx context.Context) (Identity, error) {
 	s.mu.Lock()
 	known := s.self
@@ -105,7 +96,7 @@ func (s *Client) Self(ctx context.Context) (Identity, error) {
 	return s.authTest(ctx)
 }
 
-// authTest asks whose token it is (auth.test).
+// authTest asks Slack for the token's owner (auth.test).
 func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	res, err := s.api.AuthTestContext(ctx)
 	if err != nil {
@@ -127,10 +118,10 @@ func (s *Client) Permalink(ctx context.Context, channel, ts string) (string, err
 	return self.url + "archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", ""), nil
 }
 
-// usableFor is how long it is believed that Slack takes the token, or not: /readyz can be asked by anybody, and often.
+// usableFor is how long the result of Usable is cached: /readyz is open to everyone.
 const usableFor = 10 * time.Second
 
-// Usable asks whether Slack takes the token now, and not only when it was first used.
+// Usable checks the token with Slack (auth.test). It may have been revoked since its first use.
 func (s *Client) Usable(ctx context.Context) error {
 	s.trying.Lock()
 	defer s.trying.Unlock()
@@ -141,10 +132,10 @@ func (s *Client) Usable(ctx context.Context) error {
 	return s.refused
 }
 
-// maxAnswer is how much of an answer to a response address is read, in bytes.
+// maxAnswer bounds what is read of a response URL's answer, in bytes.
 const maxAnswer = 1 << 20
 
-// Respond uses a request's response address. An error under a good status is one too: slack-go would take it for done.
+// Respond posts to a request's response URL. An error in the body fails too, also with status 200, which slack-go would take for success.
 func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
 	body, err := json.Marshal(msg)
 	if err != nil {
@@ -160,7 +151,7 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 		return fmt.Errorf("use response address: %w", WithoutURL(err))
 	}
 	defer res.Body.Close()
-	var refused slack.SlackResponse // what is done is answered by a bare "ok"
+	var refused slack.SlackResponse // success is a bare "ok"
 	_ = json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&refused)
 	if res.StatusCode/100 != 2 || refused.Error != "" {
 		return fmt.Errorf("use response address: status %d %s", res.StatusCode, refused.Error)
@@ -194,7 +185,7 @@ func (s *Client) Post(ctx context.Context, channel string, options ...slack.MsgO
 	return postedIn, ts, nil
 }
 
-// Update puts a message in the place of another one (chat.update).
+// Update replaces a message (chat.update).
 func (s *Client) Update(ctx context.Context, channel, ts string, options ...slack.MsgOption) error {
 	_, _, _, err := s.api.UpdateMessageContext(ctx, channel, ts, options...)
 	return WithoutURL(err)
@@ -206,7 +197,7 @@ func (s *Client) Delete(ctx context.Context, channel, ts string) error {
 	return WithoutURL(err)
 }
 
-// OpenView opens a modal, with a trigger that is good for three seconds (views.open).
+// OpenView opens a modal with a trigger, which is valid for three seconds (views.open).
 func (s *Client) OpenView(ctx context.Context, trigger string, v slack.ModalViewRequest) (id string, err error) {
 	opened, err := s.api.OpenViewContext(ctx, trigger, v)
 	if err != nil {
@@ -215,96 +206,16 @@ func (s *Client) OpenView(ctx context.Context, trigger string, v slack.ModalView
 	return opened.ID, nil
 }
 
-// UpdateView puts a modal in the place of another one (views.update).
+// UpdateView replaces a modal (views.update).
 func (s *Client) UpdateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	_, err := s.api.UpdateViewContext(ctx, v, "", "", id)
 	return WithoutURL(err)
 }
 
-// PublishHome puts up a user's Home tab (views.publish).
+// PublishHome publishes a user's Home tab (views.publish).
 func (s *Client) PublishHome(ctx context.Context, user string, v slack.HomeTabViewRequest) error {
 	if _, err := s.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: v}); err != nil {
 		return fmt.Errorf("publish home tab of %s: %w", user, WithoutURL(err))
 	}
 	return nil
-}
-
-// WithoutURL takes the address out of an error of net/http: a response address is a key to the channel for half an hour.
-func WithoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return fmt.Errorf("%s: %w", strings.ToLower(u.Op), u.Err)
-	}
-	return err
-}
-
-// Detailed is an error with what Slack says of a view or message that it refuses.
-func Detailed(err error) error {
-	var res slack.SlackErrorResponse
-	if errors.As(err, &res) && len(res.ResponseMetadata.Messages) > 0 {
-		return fmt.Errorf("%w: %s", WithoutURL(err), strings.Join(res.ResponseMetadata.Messages, "; "))
-	}
-	return WithoutURL(err)
-}
-
-// ErrorName is Slack's name for an error, "" if it has none.
-func ErrorName(err error) string {
-	var res slack.SlackErrorResponse
-	if errors.As(err, &res) {
-		return res.Err
-	}
-	return ""
-}
-
-// Outcome is what an error of Slack's means for a message.
-type Outcome int
-
-const (
-	NotSent         Outcome = iota // not posted, for a reason that may pass: try later
-	Doubtful                       // may have been posted all the same: look before sending again
-	ContentRefused                 // Slack refuses its content: send plain text
-	MetadataRefused                // Slack refuses what it carries for wafbot: carry less
-	ChannelClosed                  // the channel can't be posted to
-	Forbidden                      // the token can't do it
-)
-
-// Judge reads an error of a call that posts or edits. A 429 is no proof that nothing was posted.
-func Judge(err error) (v Outcome, wait time.Duration) {
-	if held := (*heldError)(nil); errors.As(err, &held) {
-		return NotSent, held.limited.RetryAfter
-	}
-	var limited *slack.RateLimitedError
-	if errors.As(err, &limited) {
-		return Doubtful, limited.RetryAfter
-	}
-	var status slack.StatusCodeError
-	if errors.As(err, &status) {
-		return Doubtful, time.Second
-	}
-	switch name := ErrorName(err); name {
-	case "ratelimited", "rate_limited", "fatal_error", "internal_error", "request_timeout":
-		return Doubtful, time.Second
-	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
-		"invalid_arguments", "no_text":
-		return ContentRefused, 0
-	case "metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema":
-		return MetadataRefused, 0
-	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled",
-		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_inactive": // these five of edits
-		return ChannelClosed, 0
-	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",
-		"org_login_required", "accesslimited", "app_access_restricted":
-		return Forbidden, 0
-	case "":
-		// No answer of Slack's: refused connections posted nothing, anything later may have.
-		if DialFailed(err) {
-			return NotSent, time.Second
-		}
-		return Doubtful, time.Second
-	default:
-		if strings.HasPrefix(name, "restricted_action") {
-			return ChannelClosed, 0
-		}
-		return NotSent, time.Second
-	}
 }

@@ -19,38 +19,38 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
-// Slack gives an app ten links, whoever holds them. Each replica has one, so that it can receive at all, and a spare one, so that nothing is
-// missed while the other is renewed. A spare one never takes the last: that is for the next replica.
+// Slack gives an app ten links. Each replica has one to receive, and a spare one, so that nothing is missed while the other is renewed. A spare
+// never takes the last link: that is for the next replica.
 const (
 	maxLinks  = 10
 	maxSpares = maxLinks - 1
 )
 
-// How links are opened: never faster than this however often Slack ends them, and less and less often while they don't last.
+// Pace of opening links. The pause doubles while links don't last.
 const (
 	openEvery   = time.Second
-	openBurst   = 4           // at once: both links, and both again when Slack renews them together
+	openBurst   = 4           // both links, and both again if Slack renews them together
 	firstPause  = time.Second // after a link that did not last, doubling
 	longestWait = time.Minute
-	lasting     = 30 * time.Second // a link that was open so long was a good one
-	slotEvery   = time.Second      // how often it is asked whether a link is free by now
+	lasting     = 30 * time.Second // a link that was open this long resets the pause
+	slotEvery   = time.Second      // how often a free slot is looked for
 )
 
-// Links shares the app's few Socket Mode links among all replicas.
+// Links shares the app's Socket Mode links among all replicas.
 type Links interface {
-	// TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken.
+	// TakeLink takes a slot, or renews it for ten seconds, if at most so many are taken then.
 	TakeLink(ctx context.Context, id string, most int) (held bool, err error)
 	DropLink(ctx context.Context, id string) error
 }
 
-// Envelope is what Slack sends over a link.
+// Envelope is a delivery over a link.
 type Envelope struct {
 	ID      string
 	Type    string // slash_commands, interactive or events_api
 	Payload json.RawMessage
 }
 
-// Handler carries out, or writes down, what an envelope asks for. What it returns goes back with the acknowledgement; nil: nothing.
+// Handler handles envelopes. Its result is sent with the acknowledgement; nil: none.
 type Handler interface {
 	Envelope(ctx context.Context, e Envelope) *slack.ViewSubmissionResponse
 }
@@ -72,18 +72,17 @@ type Socket struct {
 
 	mu      sync.Mutex
 	open    int    // links that can receive
-	once    bool   // there was one
-	trouble string // why the last one could not be opened or kept, for people
+	once    bool   // there was a link
+	trouble string // why the last link could not be opened or kept
 }
 
-// NewSocket makes a Socket. Nothing is opened yet.
+// NewSocket makes a Socket. It opens nothing.
 func NewSocket(cfg SocketConfig) *Socket {
 	return &Socket{cfg: cfg, opener: rate.NewLimiter(rate.Every(openEvery), openBurst)}
 }
 
-// Receive takes what Slack sends over Socket Mode until the context ends. It returns at once when there is no app token, and with an error
-// when Slack refuses the token from the beginning, in a way that trying again won't change. A token that is refused later ends the receiving
-// only: cards are still told, and /readyz and the log say what is wrong.
+// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses the
+// token for good from the beginning. A token that is refused later only ends receiving: cards are still posted, and /readyz and the log say why.
 func (s *Socket) Receive(ctx context.Context) error {
 	if !s.cfg.Slack.links {
 		return nil
@@ -101,7 +100,7 @@ func (s *Socket) Receive(ctx context.Context) error {
 	return nil
 }
 
-// keep keeps a link open, until the context ends or Slack refuses the token for good. When Slack announces a link's end, the next is opened
+// keep keeps a link open until the context ends or Slack refuses the token for good. When Slack announces a link's end, the next one is opened
 // while the old one is read to its end.
 func (s *Socket) keep(ctx context.Context, most int) error {
 	var links sync.WaitGroup
@@ -135,10 +134,10 @@ func (s *Socket) keep(ctx context.Context, most int) error {
 	}
 }
 
-// spread is a wait give or take a quarter, so that replicas that lost their links together don't come back together.
+// spread varies a wait by a quarter, so that replicas that lost their links together don't reconnect together.
 func spread(d time.Duration) time.Duration { return delay.Jitter(d*3/4, d*5/4) }
 
-// openLink opens a link as soon as one is free (apps.connections.open).
+// openLink opens a link as soon as a slot is free (apps.connections.open).
 func (s *Socket) openLink(ctx context.Context, most int) (*link, error) {
 	id, err := s.takeSlot(ctx, most)
 	if err != nil {
@@ -180,16 +179,16 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 	return dialLink(ctx, address)
 }
 
-// errFinal marks an answer of Slack's that trying again won't change.
+// errFinal marks an error that a retry doesn't change.
 var errFinal = errors.New("slack refuses the app-level token")
 
-// finalErrors are Slack's names for those.
+// finalErrors are Slack's names of such errors.
 var finalErrors = []string{
 	"not_authed", "invalid_auth", "token_expired", "token_revoked", "not_allowed_token_type", "missing_scope", "account_inactive",
 	"user_removed_from_team", "team_disabled", "no_permission", "access_denied",
 }
 
-// retryAfter is how long Slack wants to be left alone.
+// retryAfter is the wait that Slack asks for.
 func retryAfter(err error) time.Duration {
 	var limited *slack.RateLimitedError
 	if errors.As(err, &limited) {
@@ -198,8 +197,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// takeSlot waits until one of the app's links is free. While the memory is away a spare one has to wait, a first one goes ahead:
-// without it nobody could be told why nothing is done.
+// takeSlot waits for a free slot. While Redis is unreachable a spare link waits, but the first one is opened: users must learn why nothing works.
 func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) {
 	id = rand.Text()
 	for {
@@ -220,20 +218,20 @@ func (s *Socket) dropSlot(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slotEvery)
 	defer cancel()
 	if err := s.cfg.Links.DropLink(ctx, id); err != nil {
-		s.cfg.Log.Warn("give link back", "err", err) // it is free by itself in a few seconds
+		s.cfg.Log.Warn("release link", "err", err) // it expires in a few seconds
 	}
 }
 
-// fail says and logs why there is no link.
+// fail records and logs why there is no link.
 func (s *Socket) fail(err error) {
 	open, _ := s.State()
-	if !errors.Is(err, errFinal) { // whoever is given that one logs it
+	if !errors.Is(err, errFinal) { // the caller logs errFinal
 		s.cfg.Log.Warn("socket mode", "err", err, "open", open)
 	}
 	s.explain(err.Error())
 }
 
-// explain says why there is no link.
+// explain records why there is no link.
 func (s *Socket) explain(trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +244,7 @@ func (s *Socket) opened() bool {
 	return s.once
 }
 
-// State is how many links can receive, and if there is none, why.
+// State is how many links can receive, and why the last one failed.
 func (s *Socket) State() (open int, trouble string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,23 +10,23 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// Trouble is an error of Slack's in words for people who run wafbot.
+// Trouble is an error of Slack in words for wafbot's operators.
 type Trouble struct {
 	Text string // what is wrong, with Slack's own name for it
 	Fix  string // what to do
 }
 
-// What to do about errors that need the same done.
+// Fixes that several errors share.
 const (
 	fixToken   = "take the token from the app's page at https://api.slack.com/apps once more: bot tokens (xoxb-…) are on OAuth & Permissions, app tokens (xapp-…) on Basic Information"
 	fixRevoked = "install the app again (Install App, on its page at https://api.slack.com/apps) and give wafbot the new token"
 	fixAdmin   = "ask an administrator of the workspace to approve the app"
-	fixLater   = "wait a minute and look again; https://slack-status.com tells of faults of Slack's own"
+	fixLater   = "wait a minute and try again; https://slack-status.com reports Slack's own faults"
 	fixPosting = "let wafbot post there, in the channel's settings, or write another channel"
 	fixInvite  = "type /invite @wafbot in that channel"
 )
 
-// MendScope says how the app gets a scope.
+// FixScope says how the app gets a scope.
 func FixScope(scope string) string {
 	if scope == "connections:write" {
 		return "make an app token (xapp-…) with connections:write: Basic Information, App-Level Tokens, on the app's page at https://api.slack.com/apps"
@@ -59,18 +59,18 @@ func troubles() map[string]Trouble {
 	}
 }
 
-// Explain puts an error of Slack's into words; false if Slack didn't answer, or not in a way of its own.
+// Explain puts an error of Slack into words. It returns false if Slack didn't answer.
 func Explain(err error) (Trouble, bool) {
 	if limited := (*slack.RateLimitedError)(nil); errors.As(err, &limited) {
 		return Trouble{fmt.Sprintf("Slack takes no more of these requests for %s (ratelimited)", limited.RetryAfter.Round(time.Second)), fixLater}, true
 	}
 	var status slack.StatusCodeError
 	if errors.As(err, &status) {
-		mend := fixLater
+		fix := fixLater
 		if status.Code/100 == 4 && status.Code != http.StatusTooManyRequests {
-			mend = "check slack.api_url: it is https://slack.com/api/ but for GovSlack"
+			fix = "check slack.api_url: it is https://slack.com/api/ but for GovSlack"
 		}
-		return Trouble{fmt.Sprintf("Slack failed: status %d", status.Code), mend}, true
+		return Trouble{fmt.Sprintf("Slack failed: status %d", status.Code), fix}, true
 	}
 	name := ErrorName(err)
 	trouble, known := troubles()[name]
@@ -93,7 +93,7 @@ func Explain(err error) (Trouble, bool) {
 	return trouble, true
 }
 
-// ExplainAppToken is Explain for the app-level token: installing the app again gives no other one.
+// ExplainAppToken is Explain for the app-level token, which installing the app again does not renew.
 func ExplainAppToken(err error) (Trouble, bool) {
 	t, ok := Explain(err)
 	switch ErrorName(err) {

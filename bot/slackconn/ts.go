@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// WrittenAt is when a message was written: Slack may deliver it much later.
+// WrittenAt is when a message was written, at most now. Slack may deliver it much later.
 func WrittenAt(ts string, now time.Time) time.Time {
 	seconds, _, _ := strings.Cut(ts, ".")
 	unix, err := strconv.ParseInt(seconds, 10, 64)
@@ -16,7 +16,7 @@ func WrittenAt(ts string, now time.Time) time.Time {
 	return now
 }
 
-// ParseTS reads Slack's time of something; zero for none.
+// ParseTS parses a timestamp of Slack; zero if it is none.
 func ParseTS(ts string) time.Time {
 	seconds, err := strconv.ParseFloat(ts, 64)
 	if err != nil || !(seconds > 0 && seconds < 1<<40) { // NaN is neither

@@ -91,7 +91,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res call.Result, err
 func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d record.Drill) drillResult {
 	printed, cancelled := false, false
 	for {
-		now, err := a.store.Drill(ctx, d.Account)
+		now, err := a.store.Drills.Drill(ctx, d.Account)
 		switch {
 		case err == nil && now.ID == d.ID:
 			d = now
@@ -147,7 +147,7 @@ func (a *app) stopDrill(ctx context.Context, d record.Drill) record.Drill {
 	if err != nil && !errors.Is(err, refusal.ErrNothing) {
 		a.log.Error("cancel drill", "account", d.Account, "err", err)
 	}
-	if now, err := a.store.Drill(ctx, d.Account); err == nil && now.ID == d.ID {
+	if now, err := a.store.Drills.Drill(ctx, d.Account); err == nil && now.ID == d.ID {
 		return now
 	}
 	return d

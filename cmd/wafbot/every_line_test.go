@@ -300,7 +300,7 @@ func (l *liner) inAForm(p person, line string) (answer, trail string) {
 	l.types(p.name, parsed.Name)
 	l.until("a form for "+p.name, func() bool {
 		v := l.Slack.OpenView(p.name)
-		return v != nil && !strings.Contains(v.Plain(), "Looking …")
+		return v != nil && !strings.Contains(v.Plain(), "Loading …")
 	})
 	if v := l.Slack.OpenView(p.name); v.CallbackID != "form" {
 		l.leaves(p.name)

@@ -74,11 +74,11 @@ func (a *app) page(held, more context.Context, account string) {
 // look calls whom to call, and ends what is over.
 func (p *paging) look(ctx context.Context) (err error) {
 	if p.pages == nil {
-		if p.pages, err = p.app.store.Pages(ctx, p.account.Name); err != nil {
+		if p.pages, err = p.app.store.Pages.Pages(ctx, p.account.Name); err != nil {
 			return err
 		}
 	}
-	attacks, known := p.app.pollers[p.account.Name].Paged()
+	attacks, known := p.app.pollers[p.account.Name].WithPager()
 	if !known {
 		return nil
 	}
@@ -86,11 +86,11 @@ func (p *paging) look(ctx context.Context) (err error) {
 	if len(todo) == 0 {
 		return nil
 	}
-	cases, err := p.app.store.Cases(ctx, p.account.Name)
+	cases, err := p.app.store.Triage.AllTriage(ctx, p.account.Name)
 	if err != nil {
 		return err
 	}
-	mutes, err := p.app.store.Mutes(ctx, p.account.Name)
+	mutes, err := p.app.store.Triage.Mutes(ctx, p.account.Name)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (p *paging) look(ctx context.Context) (err error) {
 func (p *paging) unclaimed(s record.AttackState, said record.Triage, muted bool) commands.Unclaimed {
 	u := commands.Unclaimed{Attack: s.Attack, Quiet: s.Quiet, Muted: muted, Case: said}
 	if s.Pager != nil {
-		u.Told, u.Worse, u.After = s.Pager.Told, s.Pager.Worse, s.Pager.After
+		u.Told, u.Worse, u.After = s.Pager.NotifiedAt, s.Pager.WorsenedAt, s.Pager.After
 		u.Route, _ = p.route(s)
 	}
 	return u
@@ -121,7 +121,7 @@ func (p *paging) todo(attacks []record.AttackState, now time.Time) (todo []waiti
 		id := record.AttackID(p.account.Name, s.Attack.ID)
 		page := p.pages[id]
 		delete(open, id)
-		if page.Open() || !now.Before(s.Pager.Told.Add(s.Pager.After)) {
+		if page.Open() || !now.Before(s.Pager.NotifiedAt.Add(s.Pager.After)) {
 			todo = append(todo, waiting{id: id, shown: s, page: page})
 		}
 	}
@@ -177,7 +177,7 @@ func (p *paging) begin(ctx context.Context, w waiting) error {
 	if err := p.save(ctx, w.page); err != nil {
 		return err
 	}
-	said, err := p.app.store.Case(ctx, p.account.Name, w.id) // somebody may have claimed it just now
+	said, err := p.app.store.Triage.TriageOf(ctx, p.account.Name, w.id) // somebody may have claimed it just now
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (p *paging) route(s record.AttackState) (string, bool) {
 		return s.Pager.Route, true
 	}
 	for _, t := range poller.Explain(p.account.PollerRoutes(), s.Attack) {
-		if route := t.Route.Match.String(); t.Not == "" && p.pagers[route] != nil {
+		if route := t.Route.Match.String(); t.Mismatch == "" && p.pagers[route] != nil {
 			return route, true
 		}
 	}
@@ -203,7 +203,7 @@ func (p *paging) route(s record.AttackState) (string, bool) {
 }
 
 func (p *paging) drop(ctx context.Context, attack string) error {
-	if err := p.app.store.DropPage(ctx, p.account.Name, attack); err != nil {
+	if err := p.app.store.Pages.DropPage(ctx, p.account.Name, attack); err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -135,14 +135,14 @@ func (p *paging) save(ctx context.Context, page record.Page) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var news []record.Event
-	page.Said = page.Said && page.Fault != ""
+	page.FaultNotified = page.FaultNotified && page.Fault != ""
 	if page.Fault != "" && page.State == record.PageCalling && !p.said(page.Route) {
-		page.Said = true
+		page.FaultNotified = true
 		news = []record.Event{poller.NewPagerAway(p.account.Name, p.account.Channel, page.ID, page.Route, page.Fault)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
 	defer cancel()
-	if err := p.app.store.SavePage(ctx, p.account.Name, page, news...); err != nil {
+	if err := p.app.store.Pages.SavePage(ctx, p.account.Name, page, news...); err != nil {
 		return err
 	}
 	p.pages[page.Attack] = page
@@ -157,7 +157,7 @@ func (p *paging) save(ctx context.Context, page record.Page) error {
 // said reports whether people were told that a route's pager can't be called.
 func (p *paging) said(route string) bool {
 	for _, page := range p.pages {
-		if page.Open() && page.Route == route && page.Said {
+		if page.Open() && page.Route == route && page.FaultNotified {
 			return true
 		}
 	}

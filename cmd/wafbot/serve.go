@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -74,8 +75,14 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		a.bot.Drain(drain)
 		return err
 	})
-	g.Go(func() error { a.bot.SayScopes(ctx); return nil })
-	g.Go(func() error { return unlessStopped(p.living, a.store.Beat(p.living)) })
+	g.Go(func() error { a.bot.LogMissingScopes(ctx); return nil })
+	g.Go(func() error {
+		err := a.store.Replicas.Beat(p.living)
+		if errors.Is(err, refusal.ErrOlder) {
+			a.logInForce(p.living)
+		}
+		return unlessStopped(p.living, err)
+	})
 	g.Go(func() error {
 		defer p.leave()
 		return a.share(p)
@@ -113,7 +120,7 @@ func (a *app) share(p *phases) error {
 	}
 	g := errgroup.Group{}
 	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
-	g.Go(func() error { return unlessStopped(p.more, a.store.Share(p.held, p.more, names, a.tend)) })
+	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, names, a.tend)) })
 	return g.Wait()
 }
 

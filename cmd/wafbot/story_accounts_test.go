@@ -70,7 +70,7 @@ func TestOneAccountIsDown(t *testing.T) {
 		globex := w.cardIn("#waf-globex", "/signin")
 		globex.click("rob", "Deny "+attacker)
 		globex.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
-		w.until("trouble is logged", func() bool { return w.journal.has("watching fails", "account=acme", "refuses the token") })
+		w.until("trouble is logged", func() bool { return w.journal.has("polling fails", "account=acme", "refuses the token") })
 		status, body := w.get("/readyz")
 		require.Equal(t, http.StatusOK, status, "one tenant's token must not take the bot out")
 		require.Contains(t, body, `"acme":{"failing":"the service refuses the token"`)

@@ -185,7 +185,7 @@ func TestRedisEmptiedWithoutTheHistoryScope(t *testing.T) {
 		w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "missing_scope"})
 	}
 	storyOver(t, eitherWay(), unread, func(t *testing.T, w *world) {
-		w.message("#waf", "acme: wafbot can't look back", "channels:history", "cards come again")
+		w.message("#waf", "acme: wafbot can't rebuild its state", "channels:history", "cards come again")
 		w.attack(injection())
 		w.card("/login")
 		w.emptyRedis(true)

@@ -62,7 +62,7 @@ func TestFirstStartAmongManyAttacks(t *testing.T) {
 	story(t, full, func(t *testing.T, w *world) {
 		messages := func() int { return len(w.shown("#waf")) }
 		first := w.Slack.Messages("#waf")[0]
-		require.True(t, says(first, "20 going on (cards follow, nobody is called)", "60 incidents"), first.Plain())
+		require.True(t, says(first, "20 going on (cards follow, no one is mentioned)", "60 incidents"), first.Plain())
 		w.until("all that goes on has a card", func() bool { return messages() >= 1+ongoing })
 		w.polls(4)
 		require.Len(t, w.cards("#waf", "/now/"), ongoing)

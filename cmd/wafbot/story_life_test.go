@@ -224,7 +224,7 @@ func TestQuietHoursCallNobody(t *testing.T) {
 	}
 	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		card := w.card("ATTACK", "quiet hours: nobody was pinged; outside them S0ONCALL1 is")
+		card := w.card("ATTACK", "quiet hours: no one was mentioned; outside them S0ONCALL1 is")
 		card.known()
 		require.NotContains(t, card.now().Plain(), "<!subteam")
 		w.types("vic", "explain attack="+card.id())

@@ -114,7 +114,7 @@ func (w *world) requireNotes(acked map[string]bool, ids []string) {
 	require.EventuallyWithT(w.t, func(t *assert.CollectT) {
 		var written []string
 		for _, id := range ids {
-			c, err := memory.Case(w.t.Context(), "acme", id)
+			c, err := memory.Triage.TriageOf(w.t.Context(), "acme", id)
 			require.NoError(t, err)
 			for _, n := range c.Notes {
 				written = append(written, n.Text)

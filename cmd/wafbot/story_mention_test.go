@@ -26,7 +26,7 @@ func (c shownCard) known() {
 	require.NoError(c.w.t, err)
 	defer memory.Close()
 	require.Eventually(c.w.t, func() bool {
-		attack, err := memory.CardAt(c.w.t.Context(), "acme", c.now().Channel, c.ts)
+		attack, err := memory.Cards.AttackAt(c.w.t.Context(), "acme", c.now().Channel, c.ts)
 		return err == nil && attack != ""
 	}, patience, 10*time.Millisecond)
 }

@@ -203,7 +203,7 @@ func TestAPagerThatIsAway(t *testing.T) {
 	other.Path = "/other"
 	w.attack(other)
 	w.card("/other")
-	w.message("#waf", "The pager of acme can't be called: nobody is called", "it answers with status 503 (route min_hits 30)")
+	w.message("#waf", "The pager of acme can't be called: no page is sent", "it answers with status 503 (route min_hits 30)")
 	w.card(attacker, "not paged: it answers with status 503")
 	h.fail.Store(0)
 	require.NotEqual(t, h.next().Attack, h.next().Attack)
@@ -314,7 +314,7 @@ func TestARealAlertmanager(t *testing.T) {
 	}
 	alerts := active()
 	require.Len(t, alerts, 1)
-	require.Equal(t, []string{"active", "WafbotUnclaimed", "acme", card.id(), "error"},
+	require.Equal(t, []string{"active", "WafbotUnacknowledged", "acme", card.id(), "error"},
 		[]string{alerts[0].Status.State, alerts[0].Labels["alertname"], alerts[0].Labels["account"], alerts[0].Labels["attack"], alerts[0].Labels["severity"]})
 	require.Contains(t, alerts[0].Annotations["summary"], "Attack not blocked: SQL injection on Shop")
 	require.Greater(t, time.Until(alerts[0].EndsAt), 4*time.Minute, "it ends by itself only if wafbot does")

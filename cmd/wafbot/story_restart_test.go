@@ -29,9 +29,9 @@ func (w *world) another() other {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	o := other{took: make(chan string, 100)}
 	var both sync.WaitGroup
-	both.Go(func() { _ = s.Beat(ctx) })
+	both.Go(func() { _ = s.Replicas.Beat(ctx) })
 	both.Go(func() {
-		_ = s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) {
+		_ = s.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) {
 			o.took <- string(work)
 			newLog(w.journal, slog.LevelInfo).Info("another replica takes work") // which wakes the story that waits for it
 		})
@@ -134,6 +134,25 @@ func TestACardWhoseRecordingGetsNoAnswer(t *testing.T) {
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		require.Len(t, w.cards("#waf"), 1)
 	})
+}
+
+// An older version's state is left as it is: this one says how to proceed and what is in force at the service, and ends.
+func TestTheStateOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, miniRedis(t), workspace.IngressHTTP)
+	w.start()
+	w.attack(injection())
+	card := w.card(attacker)
+	card.click("rob", "Deny only")
+	card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+	w.stop()
+	w.redis.does(t, "SET", "{work}:version", "1")
+	w.start()
+	err := <-w.ended
+	require.ErrorContains(t, err, "redis holds the state of an older wafbot")
+	require.ErrorContains(t, err, "FLUSHDB")
+	require.True(t, w.journal.has("in force at the service", "account=acme", attacker))
+	w.requireClean()
 }
 
 // A later version has been started: this one says so in one line and ends, whether it runs already or begins.

@@ -148,7 +148,7 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 	require.NoError(t, err)
 	defer memory.Close()
 	require.Eventually(t, func() bool {
-		third, err := memory.TakeLink(t.Context(), "third", 2)
+		third, err := memory.Links.TakeLink(t.Context(), "third", 2)
 		return err == nil && !third
 	}, patience, 100*time.Millisecond, "both are counted")
 }

@@ -66,7 +66,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
 		w.scanned(30, 1)
 	}, func(t *testing.T, w *world) {
-		w.message("#waf", "wafbot watches acme", "31 going on (30 of them grouped in a storm's card, cards of the others follow, nobody is called)")
+		w.message("#waf", "wafbot watches acme", "31 going on (30 of them grouped in a storm's card, cards of the others follow, no one is mentioned)")
 		w.stormCard(30, "found going on")
 		w.card("INCIDENT", "/worked/7")
 		w.polls(4)

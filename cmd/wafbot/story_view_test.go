@@ -77,7 +77,7 @@ func (c shownCard) opens(user, button string, parts ...string) workspace.View {
 	c.click(user, button)
 	c.w.until("a view", func() bool {
 		v := c.w.Slack.OpenView(user)
-		return v != nil && !strings.Contains(v.Plain(), "Looking …")
+		return v != nil && !strings.Contains(v.Plain(), "Loading …")
 	})
 	return c.w.sees(user, parts...)
 }

@@ -31,9 +31,9 @@ func byGroup(w *world) {
 // regroup changes the group, and waits until some replica has heard of it: from then on it counts on all of them.
 func (w *world) regroup(users ...string) {
 	w.t.Helper()
-	heard := w.journal.count("what is known of people is over")
+	heard := w.journal.count("people invalidated")
 	w.Slack.SetUserGroup(onDesk(users...))
-	w.until("news of the group", func() bool { return w.journal.count("what is known of people is over") >= heard+2 })
+	w.until("news of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
 }
 
 // Two replicas run, and Slack tells one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.

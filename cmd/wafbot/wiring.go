@@ -26,6 +26,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // app is the bot put together from its configuration: the only place where its parts meet.
@@ -63,7 +64,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	a.sources, a.policy = config.NewSourceFiles(cfg, log), cfg.Policy.Guards()
 	a.policy.Sources = a.sources.Now
-	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store, Log: log})
+	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
 	var accounts []*call.Account
 	var tenants []bot.Account
 	for _, account := range cfg.Accounts {
@@ -71,7 +72,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, a.store, o.speed)
+		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, o.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.Pagers(); err != nil {
@@ -83,13 +84,14 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store, a.tells}, Facts: a.store, Scenes: a.store, Records: a.store, Audit: a.store,
+		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.tells},
+		Facts: a.store.Attacks, Scenes: a.store.Triage, Records: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
-		Desk: a.store, Storms: a.store, Ties: a.store, Requests: a.store, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
-		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: a.store, Drilled: a.drilled,
+		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
+		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas}, Drilled: a.drilled,
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Memory: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Memory: newBotStore(a.store), Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles,
 		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
 		Collectors: []prometheus.Collector{a.calls},
 	})
@@ -106,9 +108,9 @@ func (a *app) account(cfg config.Account) (bot.Account, error) {
 		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
-		Account: cfg.Name, API: api, Memory: a.store, Teller: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.PollerRoutes(), Muted: a.muted(cfg.Name), Wanted: a.wanted(cfg.Name), Observed: a.observed(cfg.Name), Storm: poller.StormConfig(cfg.Storm),
-		Channel: cfg.Channel, Log: a.log, Starts: a.starts, Quiet: cfg.Quiet.In(a.cfg.Timezone),
+		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
+		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
 	a.pollers[cfg.Name] = p
 	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
@@ -120,7 +122,7 @@ func (a *app) account(cfg config.Account) (bot.Account, error) {
 	}, nil
 }
 
-// Wake implements poller.Teller: it passes news on to the bot, which is put together after the pollers.
+// Wake implements poller.Notifier: it passes events on to the bot, which is put together after the pollers.
 func (a *app) Wake(account string, news []record.Event) { a.bot.Wake(account, news) }
 
 // titles looks the titles of vulnerabilities up, each once.
@@ -163,14 +165,14 @@ func (a *app) health(account string) (call.HealthNow, bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	good, blind, err := a.store.Watched(ctx, account)
+	good, blind, err := a.store.Attacks.LastPoll(ctx, account)
 	return call.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
 }
 
 // follow has this replica, if it tends the account, show at once what a change did.
 func (a *app) follow(_ context.Context, ch record.Change) {
 	if p, ok := a.pollers[ch.Account]; ok {
-		p.Refresh()
+		p.RefreshSettings()
 		a.effects[ch.Account].Again()
 	}
 	if ch.AttackID != "" {
@@ -192,7 +194,7 @@ func (a *app) following(ch record.Change) []record.Event {
 
 // announce has news told that no poll found.
 func (a *app) announce(ctx context.Context, n record.Event) {
-	if err := a.store.Announce(ctx, n); err != nil {
+	if err := a.store.Outbox.Announce(ctx, n); err != nil {
 		a.log.Error("announce news", "account", n.Account, "reason", n.Reason, "err", err)
 		return
 	}

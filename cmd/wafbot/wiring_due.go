@@ -13,9 +13,9 @@ import (
 type watch map[string]*poller.Poller
 
 // Knocks implements commands.Watch.
-func (w watch) Knocks(account string, addresses []netip.Addr) bool {
+func (w watch) StillTrying(account string, addresses []netip.Addr) bool {
 	p, ok := w[account]
-	return ok && p.Knocks(addresses)
+	return ok && p.StillTrying(addresses)
 }
 
 // GoesOn implements commands.Watch.

@@ -9,25 +9,19 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// observed has an account's poller tell the watch of its changes what it sees, and has this replica show at once what that means.
-func (a *app) observed(account string) poller.Observed {
-	return func(ctx context.Context, o poller.Observation) {
-		settings := a.pollers[account].Settings()
-		g := efficacy.Glance{
-			At: o.At, Since: o.Since, Skew: o.Skew, Pairs: make([]record.AttackDelta, len(o.Pairs)),
-			Entries: settings.Entries, Rules: settings.Rules, LookedAt: settings.At,
-		}
-		for i, p := range o.Pairs {
-			g.Pairs[i] = record.AttackDelta(p)
-		}
-		all, err := a.effects[account].See(ctx, g)
-		if err != nil && ctx.Err() == nil {
-			a.log.Error("look what changes do", "account", account, "err", err)
-		}
-		for _, j := range all {
-			a.bot.Outdated(account)
-			a.bot.Wake(account, a.judged(j))
-		}
+// Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and has this replica show at once what that means.
+func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
+	g := efficacy.Glance{
+		At: d.At, Since: d.Since, Skew: d.Skew, Pairs: d.Changes,
+		Entries: d.Settings.Entries, Rules: d.Settings.Rules, LookedAt: d.Settings.At,
+	}
+	all, err := a.effects[account].See(ctx, g)
+	if err != nil && ctx.Err() == nil {
+		a.log.Error("judge mitigations", "account", account, "err", err)
+	}
+	for _, j := range all {
+		a.bot.Outdated(account)
+		a.bot.Wake(account, a.judged(j))
 	}
 }
 

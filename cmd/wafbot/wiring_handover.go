@@ -19,7 +19,7 @@ func (a *app) tookOver(ctx context.Context, t call.TakeOver) {
 
 // cardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
 func (a *app) cardLinks(ctx context.Context, account string, attacks []string) map[string]string {
-	places, err := a.store.CardsOf(ctx, account, attacks)
+	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
 	if err != nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (a *app) handOver(ctx context.Context, account string) {
 		wait := time.Until(next)
 		if !due.Equal(last) && time.Since(due) < bot.SummaryLate {
 			news := bot.SummaryDue(account, cfg.Channel, due)
-			if err := a.store.Announce(ctx, news); err == nil {
+			if err := a.store.Outbox.Announce(ctx, news); err == nil {
 				a.bot.Wake(account, []record.Event{news})
 				last = due
 			} else {

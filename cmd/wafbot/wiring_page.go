@@ -72,7 +72,7 @@ func (a *app) paged(account config.Account, e pager.Event, s record.AttackState)
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := record.Storm(*s.Storm)
-		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Gathered,
+		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Grouped,
 			text.Sanitize(describe.StormOn(storm, a.tenants[account.Name]), pagedName), describe.StormBlocking(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"

@@ -24,7 +24,7 @@ func TestHostileTextInAPage(t *testing.T) {
 			ID: "a", App: apiclient.Known(4), Domain: text, Path: text, Method: text, Type: text, BlockStatus: text, Last: time.Unix(1795000000, 0),
 			Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: text}},
 		}
-		storm := &record.Storm{Gathered: 4, Behind: 3, Place: text, Types: map[string]int{text: 4}}
+		storm := &record.Storm{Grouped: 4, SharedBy: 3, Place: text, Types: map[string]int{text: 4}}
 		for _, shown := range []record.AttackState{{Attack: attack}, {Attack: attack, Storm: storm}} {
 			for _, state := range []record.PageState{"", record.PageEnding} {
 				said := record.Triage{Owner: &record.Owner{Name: text}}

@@ -9,9 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -37,7 +35,7 @@ func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 		if named := line.Keys["account"]; named != "" && named != account.Name || !a.tells(account.Name) {
 			continue
 		}
-		epoch, err := a.store.Epoch(ctx, account.Name)
+		epoch, err := a.store.Epochs.Epoch(ctx, account.Name)
 		if err == nil && epoch == "" {
 			if t.asks {
 				fmt.Fprintf(t.err, "wafbot: its store (Redis) is empty: reading back from Slack what was told of %s\n", account.Name)
@@ -53,7 +51,7 @@ func (a *app) recallFor(ctx context.Context, line record.Line, t terminal) {
 // recall begins an account's memory when there is none: at a first start, and after Redis was emptied. Then what was told and what is in force is
 // read back from Slack; before that nothing of the account may be told or changed. A first start is one at which nothing is found.
 func (a *app) recall(ctx context.Context, account string) error {
-	if epoch, err := a.store.Epoch(ctx, account); err != nil || epoch != "" {
+	if epoch, err := a.store.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
 		return err
 	}
 	cfg := a.configured(account)
@@ -69,7 +67,7 @@ func (a *app) recall(ctx context.Context, account string) error {
 		return err
 	}
 	r := a.recalled(ctx, cfg, found)
-	if begun, err := a.store.Restore(ctx, account, r); err != nil || !begun {
+	if begun, err := a.store.Epochs.Restore(ctx, account, r); err != nil || !begun {
 		return err // somebody else was faster, and has it told
 	}
 	a.log.Info("the account's memory begins", "account", account, "epoch", r.Epoch, "cards", len(r.Cards), "changes", len(r.Changes))
@@ -83,18 +81,18 @@ func (a *app) readBack(ctx context.Context, cfg config.Account, peek bool) (bot.
 }
 
 // recalled is the memory that begins with what was found.
-func (a *app) recalled(ctx context.Context, cfg config.Account, found bot.Found) store.Recalled {
-	r := store.Recalled{Epoch: store.NewEpoch()}
+func (a *app) recalled(ctx context.Context, cfg config.Account, found bot.Found) store.Rebuilt {
+	r := store.Rebuilt{Epoch: store.NewEpoch()}
 	now := time.Now().UTC()
 	if found.Nothing() {
 		if found.Blind {
-			r.News = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
+			r.Events = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
 		}
 		return r
 	}
-	r.At, r.Began, r.Shown = now, found.Began, map[string]record.AttackState{}
+	r.At, r.FirstStart, r.Attacks = now, found.Began, map[string]record.AttackState{}
 	for id, card := range found.Cards {
-		r.Shown[card.AttackID] = poller.Recall(card.CardFacts, now)
+		r.Attacks[card.AttackID] = poller.Rebuild(card.CardFacts, now)
 		r.Cards = append(r.Cards, store.Card{Attack: id, Channel: card.Channel, TS: card.TS})
 	}
 	var told []record.Change
@@ -108,7 +106,7 @@ func (a *app) recalled(ctx context.Context, cfg config.Account, found bot.Found)
 	known := change.Recall(a.tenants[cfg.Name], told, entries, now)
 	r.Changes = known.Changes
 	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
-	r.News = emptiedNews(cfg, found, r, facts)
+	r.Events = emptiedNews(cfg, found, r, facts)
 	return r
 }
 
@@ -126,7 +124,7 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 }
 
 // emptiedNews says in each channel what was read back from it; what concerns none of them, in the one for notices.
-func emptiedNews(cfg config.Account, found bot.Found, r store.Recalled, facts record.RebuildFacts) []record.Event {
+func emptiedNews(cfg config.Account, found bot.Found, r store.Rebuilt, facts record.RebuildFacts) []record.Event {
 	cards, inForce := map[string]int{}, map[string]int{}
 	for _, c := range r.Cards {
 		cards[c.Channel]++
@@ -148,29 +146,6 @@ func emptiedNews(cfg config.Account, found bot.Found, r store.Recalled, facts re
 		news = append(news, poller.NewEmptied(cfg.Name, channel, r.Epoch, facts, r.At))
 	}
 	return news
-}
-
-// ledger refuses everything for an account whose memory hasn't begun.
-type ledger struct {
-	*store.Store
-	tells func(account string) bool // whether there is a channel to read back
-}
-
-// Lock implements commands.Ledger.
-func (l ledger) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
-	return l.Store.Lock(ctx, account, !l.tells(account))
-}
-
-// Changes implements commands.Ledger.
-func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	epoch, err := l.Epoch(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	if epoch == "" && l.tells(account) {
-		return nil, refusal.ErrEmptied
-	}
-	return l.Store.Changes(ctx, account)
 }
 
 // tells reports whether what is done with the account is told in Slack. A terminal can do without: then there is nothing to read back from, and

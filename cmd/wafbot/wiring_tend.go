@@ -10,7 +10,7 @@ import (
 )
 
 // tend does what one replica does for an account: poll, tell, draw, look at what ends, hand over at its hour.
-func (a *app) tend(held, more context.Context, account string, duties <-chan store.Duties) {
+func (a *app) tend(held, more context.Context, account string, duties <-chan store.Pending) {
 	if err := a.recall(more, account); err != nil {
 		if more.Err() == nil {
 			a.log.Error("read back what redis lost", "account", account, "err", err)
@@ -23,15 +23,15 @@ func (a *app) tend(held, more context.Context, account string, duties <-chan sto
 	g.Go(func() { a.bot.Tend(held, more, account) })
 	g.Go(func() { _ = a.pollers[account].Run(more) })
 	g.Go(func() { a.page(held, more, account) })
-	g.Go(func() { a.runner.RunDue(more, account, a.store, due) })
+	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { a.handOver(more, account) })
 	g.Go(func() { a.passOn(more, account, duties, due) })
 	g.Wait()
 }
 
 // passOn passes on what there is to do for an account until ctx ends.
-func (a *app) passOn(ctx context.Context, account string, duties <-chan store.Duties, due chan<- struct{}) {
-	for before := (store.Duties{}); ; {
+func (a *app) passOn(ctx context.Context, account string, duties <-chan store.Pending, due chan<- struct{}) {
+	for before := (store.Pending{}); ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -43,15 +43,15 @@ func (a *app) passOn(ctx context.Context, account string, duties <-chan store.Du
 }
 
 // pass passes on what there is to do for an account, and what came since before.
-func (a *app) pass(account string, before, d store.Duties, due chan<- struct{}) {
-	if d.Untold > 0 {
-		a.bot.Untold(account, d.Untold)
+func (a *app) pass(account string, before, d store.Pending, due chan<- struct{}) {
+	if d.Events > 0 {
+		a.bot.Untold(account, d.Events)
 	}
-	if d.Outdated > 0 {
+	if d.StaleCards > 0 {
 		a.bot.Outdated(account)
 	}
-	if d.Wanted > before.Wanted {
-		a.pollers[account].Hurry() // once: what that poll can't give waits for the next, at its pace
+	if d.WantedCards > before.WantedCards {
+		a.pollers[account].PollSoon() // once: what that poll can't give waits for the next, at its pace
 	}
 	if d.Audited != before.Audited {
 		a.effects[account].Again() // another replica may have changed something

@@ -37,32 +37,32 @@ func (s *awayService) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[api
 // nothing is a memory that holds nothing.
 type nothing struct{}
 
-func (nothing) Load(context.Context, string) (poller.Remembered, error) {
-	return poller.Remembered{}, nil
+func (nothing) Load(context.Context, string) (poller.State, error) {
+	return poller.State{}, nil
 }
 func (nothing) LoadEvidence(context.Context, string, []string) (map[string]record.Evidence, error) {
 	return nil, nil
 }
-func (nothing) Remember(context.Context, string, poller.Update) error { return nil }
-func (nothing) Wake(string, []record.Event)                           {}
+func (nothing) Save(context.Context, string, poller.Update) error { return nil }
+func (nothing) Wake(string, []record.Event)                       {}
 
 // Cards that are wanted and can't be given, as while the service is away, don't have it asked each second.
 func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		service := &awayService{}
-		p := poller.New(poller.Config{Account: "acme", API: service, Memory: nothing{}, Teller: nothing{}, Interval: time.Minute})
+		p := poller.New(poller.Config{Account: "acme", API: service, Store: nothing{}, Notifier: nothing{}, Interval: time.Minute})
 		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*efficacy.EffectWatch{}}
 		ctx, stop := context.WithCancel(t.Context())
-		duties, done := make(chan store.Duties), make(chan struct{})
+		duties, done := make(chan store.Pending), make(chan struct{})
 		go func() { defer close(done); _ = p.Run(ctx) }()
 		go a.passOn(ctx, "acme", duties, make(chan struct{}, 1))
 		for range 20 {
-			duties <- store.Duties{Wanted: 2}
+			duties <- store.Pending{WantedCards: 2}
 			time.Sleep(time.Second)
 		}
 		require.EqualValues(t, 2, service.asked.Load(), "at the start, and when they came to be wanted")
-		duties <- store.Duties{Wanted: 3}
+		duties <- store.Pending{WantedCards: 3}
 		synctest.Wait()
 		require.EqualValues(t, 3, service.asked.Load())
 		stop()

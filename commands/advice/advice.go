@@ -72,7 +72,7 @@ func Advise(s call.Situation) Advice {
 	if b, ok := modeButton(s); ok {
 		a.Suggestions = append(a.Suggestions, b)
 	}
-	if locked := s.Scene.Locked; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
+	if locked := s.Scene.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
 		a.Notes = append(a.Notes, describe.LockedWords(locked))
 	}
 	return a
@@ -157,7 +157,7 @@ func lineFor(s call.Situation, name string, words ...string) record.Line {
 // share is how much of the attack a source is, in words.
 func share(s call.Situation, top apiclient.Source) string {
 	if s.Storm != nil {
-		return fmt.Sprintf("%s of %s", text.Number(s.Storm.Behind), text.Count(s.Storm.Gathered, "attack"))
+		return fmt.Sprintf("%s of %s", text.Number(s.Storm.SharedBy), text.Count(s.Storm.Grouped, "attack"))
 	}
 	percent, ok := describe.Share(top, s.Attack)
 	if !ok {

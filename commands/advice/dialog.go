@@ -113,13 +113,13 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 // knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
 // dialog had no room to say it.
 func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Suggestion {
-	if describe.SourceActivityShared(s.Scene.Seen[top.IP]) {
+	if describe.SourceActivityShared(s.Scene.Sources[top.IP]) {
 		b.Danger = true
 		if strings.Contains(b.Confirm, shared(s, top).text) {
 			b.Line.Flags = append(b.Line.Flags, call.FlagShared)
 		}
 	}
-	if !s.Scene.Locked.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
+	if !s.Scene.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
 		b.Line.Flags = append(b.Line.Flags, call.FlagLocked)
 	}
 	return b
@@ -148,7 +148,7 @@ func checked(s call.Situation) sentence {
 
 // shared says that a source is likely many people's.
 func shared(s call.Situation, top apiclient.Source) sentence {
-	seen := s.Scene.Seen[top.IP]
+	seen := s.Scene.Sources[top.IP]
 	if !describe.SourceActivityShared(seen) {
 		return sentence{}
 	}
@@ -157,7 +157,7 @@ func shared(s call.Situation, top apiclient.Source) sentence {
 
 // elsewhere says in how many other attacks a source is.
 func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
-	seen := s.Scene.Seen[top.IP]
+	seen := s.Scene.Sources[top.IP]
 	text := describe.SourceActivityElsewhere(seen, s.Attack, top.IP)
 	if text == "" || describe.SourceActivityShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
 		return sentence{}
@@ -167,7 +167,7 @@ func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
 
 // locked says that what changes rules may be refused.
 func lockedSentence(s call.Situation, what string) sentence {
-	if s.Scene.Locked.IsZero() {
+	if s.Scene.RulesLockedAt.IsZero() {
 		return sentence{}
 	}
 	return sentence{locked, "The service's rules were locked lately: " + what + " may be refused."}
@@ -175,7 +175,7 @@ func lockedSentence(s call.Situation, what string) sentence {
 
 // crowd is the card's warning of a source that is likely many people's.
 func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
-	seen := s.Scene.Seen[top.IP]
+	seen := s.Scene.Sources[top.IP]
 	if !describe.SourceActivityShared(seen) {
 		return nil
 	}

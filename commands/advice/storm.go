@@ -61,7 +61,7 @@ func stormPlace(s call.Situation) (method, place string, ok bool) {
 // ownCardsButton gives the odd ones out cards of their own.
 func ownCardsButton(s call.Situation) (call.Suggestion, bool) {
 	label := "Own card for the outlier"
-	switch left := s.Storm.OddCount; {
+	switch left := s.Storm.OutlierCount; {
 	case left == 0:
 		return call.Suggestion{}, false
 	case left > describe.MostCards:

@@ -55,11 +55,20 @@ func Recall(a *call.Account, told []record.Change, entries []apiclient.IPRule, n
 // madeBy is how an entry's reason begins that wafbot made: the change, who asked, and the attack that it was for.
 var madeBy = regexp.MustCompile(`^wafbot (c[0-9a-z]{8}) by (.+?) \(((?:cli:)?[^\s()]+)\)(?: for (a[0-9a-z]{8}))?(?:$|:)`)
 
+// ChangeIn is the change that made an entry or a rule, by its reason or comment; false if wafbot didn't make it.
+func ChangeIn(reason string) (change string, ok bool) {
+	m := madeBy.FindStringSubmatch(reason)
+	if m == nil || !record.IsID('c', m[1]) {
+		return "", false
+	}
+	return m[1], true
+}
+
 func entriesByChange(entries []apiclient.IPRule) map[string][]apiclient.IPRule {
 	all := map[string][]apiclient.IPRule{}
 	for _, e := range entries {
-		if m := madeBy.FindStringSubmatch(e.Reason); m != nil && record.IsID('c', m[1]) {
-			all[m[1]] = append(all[m[1]], e)
+		if change, ok := ChangeIn(e.Reason); ok {
+			all[change] = append(all[change], e)
 		}
 	}
 	return all

@@ -46,8 +46,8 @@ func Warnings(c *call.Call) (all []text.Text) {
 			all = append(all, describe.CrowdWords(at, seen))
 		}
 	}
-	if !c.Scene.Locked.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
-		all = append(all, describe.LockedWords(c.Scene.Locked))
+	if !c.Scene.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
+		all = append(all, describe.LockedWords(c.Scene.RulesLockedAt))
 	}
 	return all
 }
@@ -55,8 +55,8 @@ func Warnings(c *call.Call) (all []text.Text) {
 // locked warns whoever clicked on a button whose dialog doesn't say so yet that the service may refuse to change rules. Who types isn't asked:
 // nothing worse can come of it than that answer.
 func Locked(c *call.Call) []refusal.Warning {
-	if c.Scene.Locked.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
+	if c.Scene.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
 		return nil
 	}
-	return []refusal.Warning{{Text: describe.LockedWords(c.Scene.Locked)}}
+	return []refusal.Warning{{Text: describe.LockedWords(c.Scene.RulesLockedAt)}}
 }

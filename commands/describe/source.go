@@ -28,7 +28,7 @@ func LockedWords(at time.Time) text.Text {
 // busiest is the busiest of the sources in a target that are likely many people's.
 func AccountContextBusiest(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
-	for source, seen := range s.Seen {
+	for source, seen := range s.Sources {
 		if SourceActivityShared(seen) && t.Overlaps(policy.OnlyAddr(source)) {
 			in = append(in, source)
 		}
@@ -37,9 +37,9 @@ func AccountContextBusiest(s record.AccountContext, t grammar.Target) (at gramma
 		return grammar.Target{}, record.SourceActivity{}, false
 	}
 	first := slices.MinFunc(in, func(x, y netip.Addr) int {
-		return cmp.Or(s.Seen[y].Attacks-s.Seen[x].Attacks, x.Compare(y))
+		return cmp.Or(s.Sources[y].Attacks-s.Sources[x].Attacks, x.Compare(y))
 	})
-	return grammar.RangeOf(policy.OnlyAddr(first)), s.Seen[first], true
+	return grammar.RangeOf(policy.OnlyAddr(first)), s.Sources[first], true
 }
 
 // A source in so many attacks on so many applications is likely not one attacker but something that many people come through. Both are asked
@@ -56,7 +56,7 @@ func SourceActivityShared(s record.SourceActivity) bool {
 
 // Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
 func SourceActivityElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
-	n := s.Besides(&a, source)
+	n := s.OtherAttacks(&a, source)
 	if n == 0 {
 		return ""
 	}

@@ -52,8 +52,8 @@ const oddNamed = 8
 
 // OddNamed are the odd ones out that are named where the storm is shown, and how many are not.
 func StormOddNamed(s record.Storm) (named []apiclient.Attack, left int) {
-	named = s.Odd[:min(oddNamed, len(s.Odd))]
-	return named, s.OddCount - len(named)
+	named = s.Outliers[:min(oddNamed, len(s.Outliers))]
+	return named, s.OutlierCount - len(named)
 }
 
 // Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
@@ -71,8 +71,8 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 // StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
 func StormStillOn(s record.Storm, of string) string {
 	on := text.Number(s.Ongoing) + " of " + of + " still on"
-	if s.Knocking > 0 {
-		on += ", " + text.Number(s.Knocking) + " still trying only"
+	if s.StillTrying > 0 {
+		on += ", " + text.Number(s.StillTrying) + " still trying only"
 	}
 	return on
 }
@@ -96,12 +96,12 @@ func StormCauseShort(s record.Storm) string {
 
 // Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
 func StormCause(s record.Storm, policy policy.Policy) text.Text {
-	all := " of " + text.Count(s.Gathered, "attack")
+	all := " of " + text.Count(s.Grouped, "attack")
 	switch {
 	case s.Source.IsValid():
-		return text.New(stormSourceText(s, s.Source, policy), " is behind ", text.Number(s.Behind), all)
+		return text.New(stormSourceText(s, s.Source, policy), " is behind ", text.Number(s.SharedBy), all)
 	case s.Place != "":
-		return text.New("No one source is behind it. ", text.Number(s.Behind), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
+		return text.New("No one source is behind it. ", text.Number(s.SharedBy), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
 	}
 	return text.New("No one source and no one path is behind it")
 }
@@ -109,7 +109,7 @@ func StormCause(s record.Storm, policy policy.Policy) text.Text {
 // StormLine is a storm in one line, with the way to its card where nothing is ever cut.
 func StormLine(a *call.Account, row call.StormRow, now time.Time) text.Text {
 	s := row.Storm
-	line := text.New(text.Code(row.ID), " ", CardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Gathered, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
+	line := text.New(text.Code(row.ID), " ", CardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Grouped, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
 		text.Count(s.Incidents, "incident"), " beside it, ")
 	if s.GoesOn() {
 		line = text.New(line, "goes on")

@@ -19,7 +19,7 @@ const maxTallied = 4
 // Tallies count a storm's attacks by status, type, application, and source.
 func StormTallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
 	of := stormCounted(s)
-	status, none := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) }), s.Gathered-of
+	status, none := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) }), s.Grouped-of
 	if status != nil && none > 0 {
 		status = text.New(status, " · ")
 	}

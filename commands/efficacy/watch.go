@@ -28,12 +28,12 @@ type Effects interface {
 	// Changes are the account's changes, the newest first.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Scene is what is known of the account beside its attacks.
-	Scene(ctx context.Context, account string) (record.AccountContext, error)
+	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
 	// Effects are what was seen of an account's changes, by their ids.
-	Effects(ctx context.Context, account string) (map[string]record.Efficacy, error)
+	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
 	// SaveEffects writes down what was seen, has the cards of the changes' attacks be drawn again, and has people told what they are to be told,
 	// all in one step. It fails when another replica tends the account by now.
-	SaveEffects(ctx context.Context, account string, all []Judged) error
+	SaveEfficacy(ctx context.Context, account string, all []Judged) error
 }
 
 // Judged is a change with what was seen of it.
@@ -101,7 +101,7 @@ func (w *EffectWatch) See(ctx context.Context, g Glance) ([]Judged, error) {
 	if err := w.explain(ctx, s, all); err != nil {
 		return nil, err
 	}
-	if err := w.memory.SaveEffects(ctx, w.account.Name, all); err != nil {
+	if err := w.memory.SaveEfficacy(ctx, w.account.Name, all); err != nil {
 		w.known = false
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
 	}
 	all, err := w.memory.Changes(ctx, w.account.Name)
 	if err == nil && !w.known {
-		w.saved, err = w.memory.Effects(ctx, w.account.Name)
+		w.saved, err = w.memory.Efficacy(ctx, w.account.Name)
 		w.effects = maps.Clone(w.saved)
 	}
 	if err != nil {
@@ -200,7 +200,7 @@ func (w *EffectWatch) explain(ctx context.Context, s call.Situation, all []Judge
 	if !slices.ContainsFunc(all, Judged.wantsWords) {
 		return nil
 	}
-	if s.Scene, err = w.memory.Scene(ctx, w.account.Name); err != nil {
+	if s.Scene, err = w.memory.AccountContext(ctx, w.account.Name); err != nil {
 		return err
 	}
 	for i, j := range all {

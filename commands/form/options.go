@@ -199,5 +199,5 @@ func StormsGathered(c *call.Call) []call.Option {
 
 // stormTitle is a storm in a few words.
 func stormTitle(a *call.Account, s record.Storm) string {
-	return "storm on " + text.Sanitize(describe.StormOn(s, a), text.MaxField) + ": " + text.Count(s.Gathered, "attack") + ", " + describe.StormBlocking(s)
+	return "storm on " + text.Sanitize(describe.StormOn(s, a), text.MaxField) + ": " + text.Count(s.Grouped, "attack") + ", " + describe.StormBlocking(s)
 }

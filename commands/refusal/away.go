@@ -10,6 +10,7 @@ import (
 var (
 	ErrLost  = errors.New("the account's lock was lost")
 	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
+	ErrOlder = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, empty this redis database (FLUSHDB), and start again; what is in force at the service stays so, and is found again by its reason")
 )
 
 // RefusedByStore reports whether Redis answered and took nothing: it is read-only or full, or it is starting.
@@ -25,6 +26,8 @@ func Away(err error) *Refusal {
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+	case errors.Is(err, ErrOlder):
+		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) holds the state of an older version, which this one can't read. Its log says how to proceed")}
 	case RefusedByStore(err):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
 	}

@@ -73,20 +73,20 @@ func head(c *call.Call, d *text.Document, h history) {
 // stormHead is what a storm was: what it gathered, and what is behind it.
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Gathered, "attack"), " on ", describe.StormOn(s, c.Account), ", ", describe.StormBlocking(s)))
+	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.StormOn(s, c.Account), ", ", describe.StormBlocking(s)))
 	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", describe.StormWhy(s)))
 	d.Item(describe.StormCause(s, c.PolicyNow()))
 	for _, line := range describe.StormTallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
 		d.Item(line)
 	}
 	var odd []text.Text
-	for _, one := range s.Odd {
+	for _, one := range s.Outliers {
 		odd = append(odd, describe.AttackLine(c.Account, one, c.Now))
 	}
-	if s.OddCount > 0 {
-		d.Item(text.New("Outliers (they get through beside it): ", text.Number(s.OddCount)), odd...)
+	if s.OutlierCount > 0 {
+		d.Item(text.New("Outliers (they get through beside it): ", text.Number(s.OutlierCount)), odd...)
 	}
-	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.Own), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
+	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.OwnCards), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
 }
 
 func partText(a apiclient.Attack) text.Text {

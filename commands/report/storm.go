@@ -73,7 +73,7 @@ func StormsGoingOn(c *call.Call, a *call.Account) ([]record.StormSeen, error) {
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
-	return slices.DeleteFunc(all, func(s record.StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing+s.Storm.Knocking == 0 }), nil
+	return slices.DeleteFunc(all, func(s record.StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing+s.Storm.StillTrying == 0 }), nil
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.

@@ -97,9 +97,9 @@ func (h history) course(a *call.Account) []moment {
 		record.Worsened: "It got worse", record.WentQuiet: "Seen quiet: no hit in the last " + text.HumanDuration(a.OngoingFor), record.Resumed: "It goes on again",
 	}
 	var all []moment
-	for _, t := range h.Evidence.Course {
+	for _, t := range h.Evidence.Milestones {
 		says := strings.ReplaceAll(string(t.Status), "_", " ")
-		all = append(all, moment{at: t.At, text: text.New(text.Bold(cmp.Or(words[t.Reason], string(t.Reason))), ", at ", describe.Figure(t.Hits, "hit"), ", ", says)})
+		all = append(all, moment{at: t.At, text: text.New(text.Bold(cmp.Or(words[t.Kind], string(t.Kind))), ", at ", describe.Figure(t.Hits, "hit"), ", ", says)})
 	}
 	return all
 }

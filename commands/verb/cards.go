@@ -48,14 +48,14 @@ func writeCards(c *call.Call) (call.Result, error) {
 	}
 	of := len(wanted)
 	if !all {
-		of += storm.Storm.OddCount - len(storm.Storm.Odd)
+		of += storm.Storm.OutlierCount - len(storm.Storm.Outliers)
 	}
 	return wantCards(c, wanted, of, storm.ID)
 }
 
 // outlierIDs are the ids of the outliers that the storm's card offers cards for.
 func outlierIDs(s record.StormSeen, account string) (ids []string) {
-	for _, a := range s.Storm.Odd {
+	for _, a := range s.Storm.Outliers {
 		ids = append(ids, record.AttackID(account, a.ID))
 	}
 	return ids

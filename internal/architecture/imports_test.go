@@ -49,6 +49,8 @@ var floors = []floor{
 	{"commands/verb", on("commands"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
 	{"commands", on("commands", "internal/delay"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
 
+	{"poller/compare", base, "whether an attack got worse is a pure function of two records of it", nil},
+	{"poller/storm", on("poller/compare"), "which attacks are grouped is a pure function of what was seen", nil},
 	{"poller", on("poller", "internal/delay"), "which events there are doesn't depend on what can be done about them", nil},
 
 	{"bot/card", on("commands", "poller"), "a card is a pure function of records: it knows neither the wire nor who asks", nil},

@@ -145,7 +145,7 @@ func asked(eve func(p *play)) func(p *play) {
 
 // waits is the one request there is; "" for none.
 func (p *play) waits() string {
-	v, err := askRedis(p.redis.Addr, "HKEYS {a:acme}:requests")
+	v, err := askRedis(p.redis.Addr, "HKEYS {a:acme}:approvals")
 	if err != nil || len(v.words) == 0 {
 		return ""
 	}

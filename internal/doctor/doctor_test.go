@@ -132,7 +132,7 @@ func TestDoctorComparesScopes(t *testing.T) {
 	require.NoError(t, d.Slack.RemoveBot("C0RANDOM3"))
 	e := d.examine(t)
 	require.Len(t, e.of(doctor.Wrong), 1)
-	requireOne(t, e.of(doctor.Wrong), "scope im:history: missing; it is for lines in a direct message to wafbot. Without it: messages to wafbot are not heard",
+	requireOne(t, e.of(doctor.Wrong), "scope im:history: missing; it is for lines in a direct message to wafbot. Without it: messages to wafbot are ignored",
 		"add im:history under OAuth & Permissions", "install the app again")
 	requireOne(t, e.of(doctor.Note), "scope files:write: not needed")
 	requireOne(t, e.of(doctor.Warn), "channel C0RANDOM3 #random: wafbot isn't in it: it can post there", "/invite @wafbot")

@@ -53,9 +53,9 @@ func (c checkup) redis(ctx context.Context) []Finding {
 func redisVersion(f store.Facts) (trouble, State) {
 	switch {
 	case f.Version == "":
-		return trouble{"version unknown: it doesn't say; wafbot needs " + store.MinVersion, ""}, Note
-	case older(f.Version, store.MinVersion):
-		return trouble{"version " + f.Version + " is too old", "upgrade it to " + store.MinVersion + " or later"}, Wrong
+		return trouble{"version unknown: it doesn't say; wafbot needs " + store.MinRedisVersion, ""}, Note
+	case older(f.Version, store.MinRedisVersion):
+		return trouble{"version " + f.Version + " is too old", "upgrade it to " + store.MinRedisVersion + " or later"}, Wrong
 	}
 	return trouble{"version " + f.Version, ""}, OK
 }

@@ -18,7 +18,7 @@ type alert struct {
 func alertOf(e Event) alert {
 	a := alert{
 		Labels: map[string]string{
-			"alertname": "WafbotUnclaimed", "account": e.Account, "attack": e.Attack, "severity": e.Severity, "page": e.ID,
+			"alertname": "WafbotUnacknowledged", "account": e.Account, "attack": e.Attack, "severity": e.Severity, "page": e.ID,
 		},
 		Annotations: map[string]string{"summary": e.Summary}, StartsAt: e.Since.UTC(), EndsAt: e.Until.UTC(), GeneratorURL: e.Console,
 	}

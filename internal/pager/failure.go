@@ -12,10 +12,10 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Failure is why an event was not taken.
+// Failure is why an event was not accepted.
 type Failure struct {
 	Text       string        // for people, after "the pager can't be called: "
-	Final      bool          // the same event will never be taken
+	Final      bool          // the same event will never be accepted
 	RetryAfter time.Duration // how long the pager asks to wait, 5 min at most; 0: it doesn't say
 	Err        error         // the cause, where there was no answer
 }
@@ -31,14 +31,14 @@ func (f *Failure) Error() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// How much of an answer is read, and told, and how long to wait at its word.
+// How much of an answer is read, and shown, and how long the pager may ask to wait.
 const (
 	maxAnswer     = 4 << 10         // bytes
 	maxMessage    = 200             // characters
-	maxRetryAfter = 5 * time.Minute // somebody waits to be called
+	maxRetryAfter = 5 * time.Minute // a person has to be paged
 )
 
-// failure is what an answer other than "taken" says.
+// failure is what an answer other than "accepted" says.
 func (p *Pager) failure(res *http.Response, answer []byte, readErr error) *Failure {
 	f := &Failure{RetryAfter: min(apiclient.RetryAfter(res.Header), maxRetryAfter), Err: readErr}
 	switch status := res.StatusCode; {

@@ -1,4 +1,4 @@
-// Package pager calls pagers over HTTP: PagerDuty, Alertmanager, or whatever takes plain JSON.
+// Package pager calls pagers over HTTP: PagerDuty, Alertmanager, or any receiver of plain JSON.
 package pager
 
 import (
@@ -39,11 +39,11 @@ type Config struct {
 	HTTP *http.Client // nil: newHTTP()
 }
 
-// Event calls somebody, or says that nobody need be called any more.
+// Event pages people, or resolves a page.
 type Event struct {
 	Resolve  bool
 	ID       string    // the same for all that is sent about one call: receivers know repetitions, and what is resolved, by it
-	Since    time.Time // nobody has been on it since
+	Since    time.Time // the attack is unacknowledged since
 	Until    time.Time // Alertmanager only: it counts as resolved then, unless it is sent again
 	Account  string
 	Attack   string // its id
@@ -112,7 +112,7 @@ func New(cfg Config) (*Pager, error) {
 	return p, nil
 }
 
-// Lasts is how long the pager remembers a call by itself: until then it has to be sent again. 0: for good.
+// Lasts is how long the pager keeps an event: until then it has to be sent again. 0: for good.
 func (p *Pager) Lasts() time.Duration {
 	if p.format == Alertmanager {
 		return 5 * time.Minute
@@ -120,7 +120,7 @@ func (p *Pager) Lasts() time.Duration {
 	return 0
 }
 
-// Send tells the pager of an event. Without an error it has taken it. Every error is a *Failure, or the context's.
+// Send sends an event. Without an error the pager accepted it. Every error is a *Failure, or the context's.
 func (p *Pager) Send(ctx context.Context, e Event) error {
 	body, err := json.Marshal(p.body(e))
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *Pager) Send(ctx context.Context, e Event) error {
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if p.taken(res.StatusCode) {
+	if p.accepted(res.StatusCode) {
 		return nil
 	}
 	return p.failure(res, answer, err)
@@ -157,8 +157,8 @@ func (p *Pager) body(e Event) any {
 	return plainOf(e)
 }
 
-// taken tells whether a status says that the event was taken. A page of whatever answers in the pager's place doesn't.
-func (p *Pager) taken(status int) bool {
+// accepted reports whether a status says that the event was accepted. A web page that another server answers with doesn't say so.
+func (p *Pager) accepted(status int) bool {
 	switch p.format {
 	case PagerDuty:
 		return status == http.StatusAccepted

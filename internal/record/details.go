@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// File is what is stored about an attack beside the attack itself, from which its card is drawn.
+// AttackDetails is what is stored about an attack beside the attack itself, from which its card is drawn.
 type AttackDetails struct {
-	Changes []Change            // all of the account's, the newest first
-	Effects map[string]Efficacy // what was seen of changes, by their ids
-	Case    Triage
-	Scene   AccountContext
-	Page    Page      // the last one; zero: its pager was never called
-	Good    time.Time // the last good poll, on the service's clock; zero: there was none
-	Blind   Outage    // in which the account can't be watched now; zero: it can
-	Card    Place     // zero: it has none
+	Changes  []Change            // all of the account's, the newest first
+	Efficacy map[string]Efficacy // of changes, by their ids
+	Triage   Triage
+	Context  AccountContext
+	Page     Page      // the last one; zero: its pager was never called
+	LastGood time.Time // the last good poll, on the service's clock; zero: there was none
+	Outage   Outage    // that goes on; zero: the account can be polled
+	Card     Place     // zero: it has none
 }
 
 // Place is where an attack's card is.
@@ -33,5 +33,5 @@ func ReadPlace(text string) (p Place) {
 // Message is the place without the delivery id: CHANNEL TS; "" if there is no card.
 func (p Place) Message() string { return strings.TrimSpace(p.Channel + " " + p.TS) }
 
-// String is the place as it is kept: CHANNEL TS, and the delivery id if there is one.
+// String is the place as it is stored: CHANNEL TS, and the delivery id if there is one.
 func (p Place) String() string { return strings.TrimSpace(p.Message() + " " + p.Delivery) }

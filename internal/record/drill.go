@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Drill tries whether somebody answers a card, and how long each step takes. It never touches the service.
+// Drill tests whether a responder answers a card, and how long each step takes. It never touches the service.
 type Drill struct {
 	ID      string        `json:"id"`
 	Account string        `json:"account"`

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Mute keeps attacks that are no incidents back for a while. Exactly one of Attack, Source and Type is set.
+// Mute suppresses attacks that are no incidents for a while. Exactly one of Attack, Source and Type is set.
 type Mute struct {
 	ID      string       `json:"id"` // of what is muted: the same again has the same
 	Account string       `json:"account"`

@@ -19,7 +19,7 @@ func (p *protocol) deliver(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "id"))
 	p.writes++
 	work := fmt.Sprint(id, "/", p.writes)
-	fresh, err := one.store.Accept(t.Context(), []byte(work), id)
+	fresh, err := one.store.Inbox.Accept(t.Context(), []byte(work), id)
 	require.NoError(t, err)
 	_, known := p.accepted[id]
 	require.Equal(t, !known, fresh)
@@ -78,7 +78,7 @@ func (p *protocol) stream(t *rapid.T) (all []string) {
 func (p *protocol) announce(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if _, known := p.news[id]; !known {
-		require.NoError(t, one.store.Announce(t.Context(), news(id, "x:1")))
+		require.NoError(t, one.store.Outbox.Announce(t.Context(), news(id, "x:1")))
 		p.news[id] = ""
 	}
 }
@@ -87,7 +87,7 @@ func (p *protocol) announce(t *rapid.T) {
 func (p *protocol) tell(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if rapid.Bool().Draw(t, "begin") {
-		first, again, told, err := one.store.Trying(t.Context(), "acme", id, time.Now())
+		first, again, told, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
 		if err != nil { // it takes itself for who tends the account
 			holds := p.watch.holds()["acme"]
 			require.True(t, p.flushed || holds == nil || holds.replica != one.replica, err)
@@ -103,7 +103,7 @@ func (p *protocol) tell(t *rapid.T) {
 		}
 		return
 	}
-	double, err := one.store.Told(t.Context(), news(id, "x:1"), "C1", one.name, true)
+	double, err := one.store.Outbox.Notified(t.Context(), news(id, "x:1"), "C1", one.name, true)
 	require.NoError(t, err)
 	place, announced := p.news[id]
 	require.Equal(t, place != "" && place != one.name, double)
@@ -124,7 +124,7 @@ func (p *protocol) rememberAs(t *rapid.T, one *process) {
 	p.writes++
 	p.poll.writers[p.writes] = one
 	holds := p.watch.holds()["acme"]
-	err := one.store.Remember(t.Context(), "acme", poller.Update{LastGood: time.UnixMilli(int64(p.writes))})
+	err := one.store.Attacks.Save(t.Context(), "acme", poller.Update{LastGood: time.UnixMilli(int64(p.writes))})
 	if holds != nil && holds.replica != one.replica {
 		require.Error(t, err)
 	}
@@ -138,10 +138,10 @@ func (p *protocol) lock(t *rapid.T) {
 	one := p.awake(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // whoever is paused loses it meanwhile
 	defer cancel()
-	_, l, err := one.store.Lock(ctx, "acme", false)
+	_, l, err := one.store.Ledger.Lock(ctx, "acme", false)
 	if !p.begun {
 		require.ErrorIs(t, err, refusal.ErrEmptied)
-		require.NoError(t, beginWith(ctx, one.store, "acme", store.Recalled{Epoch: store.NewEpoch()}))
+		require.NoError(t, beginWith(ctx, one.store, "acme", store.Rebuilt{Epoch: store.NewEpoch()}))
 		p.begun = true
 		return
 	}
@@ -167,7 +167,7 @@ func (p *protocol) save(t *rapid.T) {
 func (p *protocol) saveAs(t *rapid.T, one *process) {
 	p.writes++
 	p.case_.writers[p.writes] = one
-	err := one.lock.SaveCase(t.Context(), "a1", record.Triage{Notes: []record.Note{{ID: fmt.Sprint(p.writes)}}})
+	err := one.lock.SaveTriage(t.Context(), "a1", record.Triage{Notes: []record.Note{{ID: fmt.Sprint(p.writes)}}})
 	if last := p.case_.holders[len(p.case_.holders)-1]; last != one {
 		require.Error(t, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Append numbers and keeps an audit entry.
-func (s *Store) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
+// Append numbers and stores an audit entry.
+func (s *Audit) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
 	var b batch
 	if err := b.audit(e, s.auditKeep); err != nil {
 		return 0, err
@@ -27,7 +27,7 @@ func (s *Store) Append(ctx context.Context, e record.AuditEntry) (n int64, err e
 }
 
 // Entries are the account's audit entries since then, the newest first.
-func (s *Store) Entries(ctx context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
+func (s *Audit) Entries(ctx context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
 	from := "-"
 	if ms := since.UnixMilli(); ms > 0 {
 		from = strconv.FormatInt(ms, 10)
@@ -62,8 +62,8 @@ func auditEntry(m redis.XMessage) (e record.AuditEntry, err error) {
 	return e, nil
 }
 
-// Trail are the account's audit entries that were kept since then, the oldest first, read as they are wanted.
-func (s *Store) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
+// Trail are the account's audit entries since then, the oldest first, read as they are wanted.
+func (s *Audit) Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
 	return func(yield func(record.AuditEntry, error) bool) {
 		from := "-"
 		if ms := since.UnixMilli(); ms > 0 {
@@ -89,7 +89,7 @@ func (s *Store) Trail(ctx context.Context, account string, since time.Time) iter
 }
 
 // Audited is the number of the account's last audit entry; 0 if there never was one.
-func (s *Store) Audited(ctx context.Context, account string) (int64, error) {
+func (s *Audit) Audited(ctx context.Context, account string) (int64, error) {
 	n, err := s.rdb.Get(ctx, keyAudited(account)).Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, fmt.Errorf("read number of audit entries of %s: %w", account, err)

@@ -29,7 +29,7 @@ func TestAuditEntriesAreNumberedWithoutGaps(t *testing.T) {
 		for i := range writers {
 			g.Go(func() error {
 				for range each {
-					n, err := stores[i%2].Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
+					n, err := stores[i%2].Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 					if err != nil {
 						return err
 					}
@@ -46,11 +46,11 @@ func TestAuditEntriesAreNumberedWithoutGaps(t *testing.T) {
 		all := slices.Concat(given...)
 		slices.Sort(all)
 		require.Equal(t, want, all)
-		entries, err := stores[0].Entries(t.Context(), "acme", time.Time{})
+		entries, err := stores[0].Audit.Entries(t.Context(), "acme", time.Time{})
 		require.NoError(t, err)
 		slices.Reverse(want)
 		require.Equal(t, want, numbers(entries), "newest first")
-		n, err := stores[0].Append(t.Context(), record.AuditEntry{Account: "other", At: time.Now()})
+		n, err := stores[0].Audit.Append(t.Context(), record.AuditEntry{Account: "other", At: time.Now()})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n, "each account counts by itself")
 	})
@@ -64,13 +64,13 @@ func TestAuditEntriesComeBackWhole(t *testing.T) {
 			At: time.Now().UTC(), Account: "acme", Actor: record.Actor{ID: "U1", Name: "Ann"}, Line: `deny 203.0.113.7 reason="\" é ` + "\x00" + `"`,
 			Outcome: "done", Change: "c1", Attack: "a1", Before: []string{"nothing"}, After: []string{"203.0.113.7"}, Why: "it knocks",
 		}
-		n, err := s.Append(t.Context(), e)
+		n, err := s.Audit.Append(t.Context(), e)
 		require.NoError(t, err)
 		e.N = n
-		entries, err := w.open(t).Entries(t.Context(), "acme", begun)
+		entries, err := w.open(t).Audit.Entries(t.Context(), "acme", begun)
 		require.NoError(t, err)
 		require.Equal(t, []record.AuditEntry{e}, entries)
-		entries, err = s.Entries(t.Context(), "acme", time.Now().Add(time.Minute))
+		entries, err = s.Audit.Entries(t.Context(), "acme", time.Now().Add(time.Minute))
 		require.NoError(t, err)
 		require.Empty(t, entries)
 	})
@@ -84,11 +84,11 @@ func TestOldAuditEntriesAreForgotten(t *testing.T) {
 		s.AddHook(oneSlot{})
 		var last int64
 		for range 250 { // Redis trims a hundred at a time
-			last, err = s.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
+			last, err = s.Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
 		}
 		require.EqualValues(t, 250, last, "numbers go on")
-		entries, err := s.Entries(t.Context(), "acme", time.Time{})
+		entries, err := s.Audit.Entries(t.Context(), "acme", time.Time{})
 		require.NoError(t, err)
 		require.Less(t, len(entries), 150)
 		require.Equal(t, last, entries[0].N)

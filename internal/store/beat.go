@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,25 +15,42 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 )
 
-// How often a replica says that it lives, and how long after that the others take it for dead.
+// How often a replica says that it lives, and how long after its last beat the others count it as dead.
 const (
 	beatEvery = time.Second
 	deadAfter = 3 * time.Second
 )
 
-// beat says that a replica lives, and has the state be of its version if that was an older one. Redis' own clock is right for all.
+// beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
 // KEYS[1] the beats, KEYS[2] the version of the state; ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead,
-// ARGV[3] the version that the replica reads. Result: all the living in no order; none, if the state is of a later version.
+// ARGV[3] the version that the replica reads, which an empty Redis takes on. Result: the version of the state, then all living replicas in no
+// order, if it is the one that the replica reads.
 var beat = redis.NewScript(`
-local version = tonumber(redis.call('GET', KEYS[2]) or '0')
-if version > tonumber(ARGV[3]) then return {} end
-if version < tonumber(ARGV[3]) then redis.call('SET', KEYS[2], ARGV[3]) end
+local version = redis.call('GET', KEYS[2])
+if not version then
+  version = ARGV[3]
+  redis.call('SET', KEYS[2], version)
+end
+if version ~= ARGV[3] then return {version} end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return redis.call('ZRANGE', KEYS[1], 0, -1)`)
+local living = redis.call('ZRANGE', KEYS[1], 0, -1)
+table.insert(living, 1, version)
+return living`)
+
+// versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
+func versionError(version string) error {
+	switch n, err := strconv.Atoi(version); {
+	case err != nil || n > stateVersion:
+		return refusal.ErrNewer
+	case n < stateVersion:
+		return refusal.ErrOlder
+	}
+	return nil
+}
 
 // newReplica names a process so that those that began first come first.
 func newReplica() string { return fmt.Sprintf("%013d-%s", time.Now().UnixMilli(), rand.Text()) }
@@ -41,20 +59,20 @@ func newReplica() string { return fmt.Sprintf("%013d-%s", time.Now().UnixMilli()
 type peers struct {
 	mu      sync.Mutex
 	living  []string  // those that began first come first
-	told    time.Time // when; zero: never yet
+	heardAt time.Time // when; zero: never yet
 	changed chan struct{}
 }
 
-// Beat makes this process one of the replicas until the context ends. Then it takes leave, so that the others need not wait until they miss it.
-// It waits while Redis is away, and fails with commands.ErrNewer when Redis holds the state of a later version.
-func (s *Store) Beat(ctx context.Context) error {
+// Beat makes this process one of the replicas until the context ends. Then it signs off, so that the others need not wait until they miss it.
+// It waits while Redis is away, and fails with refusal.ErrNewer or refusal.ErrOlder when Redis holds the state of another version.
+func (s *Replicas) Beat(ctx context.Context) error {
 	defer s.leave(ctx)
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	away := false
 	for {
 		err := s.beat(ctx)
-		if errors.Is(err, refusal.ErrNewer) {
+		if errors.Is(err, refusal.ErrNewer) || errors.Is(err, refusal.ErrOlder) {
 			return err
 		}
 		if gone := err != nil; gone != away && ctx.Err() == nil {
@@ -69,19 +87,20 @@ func (s *Store) Beat(ctx context.Context) error {
 	}
 }
 
-func (s *Store) beat(ctx context.Context) error {
+func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
-	living, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion}, s.replica, deadAfter.Milliseconds(), stateVersion).StringSlice()
+	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion}, s.replica, deadAfter.Milliseconds(), stateVersion).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
-	if len(living) == 0 {
-		return refusal.ErrNewer
+	if err := versionError(answer[0]); err != nil {
+		return err
 	}
+	living := answer[1:]
 	slices.Sort(living)
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
-	s.peers.told = asked
+	s.peers.heardAt = asked
 	if !slices.Equal(living, s.peers.living) {
 		s.peers.living = living
 		close(s.peers.changed)
@@ -90,20 +109,20 @@ func (s *Store) beat(ctx context.Context) error {
 	return nil
 }
 
-// leave takes this replica off the living. What work it left behind another one takes over.
-func (s *Store) leave(ctx context.Context) {
+// leave takes this replica off the living ones. Another one takes over the work that it left.
+func (s *Replicas) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
 	_ = s.rdb.ZRem(ctx, keyBeats, s.replica).Err() // else its beat runs out
 }
 
-// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living split them
-// evenly, and those that began first have one more each where that doesn't come out.
-func (s *Store) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
+// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones split
+// them evenly; where that leaves a rest, those that began first have one more each.
+func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	me := slices.Index(s.peers.living, s.replica)
-	if me < 0 || time.Since(s.peers.told) >= deadAfter {
+	if me < 0 || time.Since(s.peers.heardAt) >= deadAfter {
 		return 0, s.peers.changed, false
 	}
 	n = accounts / len(s.peers.living)

@@ -35,7 +35,7 @@ func BenchmarkAccept(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		_, err := s.Accept(b.Context(), work, fmt.Sprint(n))
+		_, err := s.Inbox.Accept(b.Context(), work, fmt.Sprint(n))
 		require.NoError(b, err)
 	}
 	reportTrips(b, trip)
@@ -49,9 +49,9 @@ func BenchmarkTold(b *testing.B) {
 	for b.Loop() {
 		n++
 		one := news(fmt.Sprint(n), "x:1")
-		_, _, _, err := s.Trying(b.Context(), "acme", one.ID, noon)
+		_, _, _, err := s.Outbox.BeginNotify(b.Context(), "acme", one.ID, noon)
 		require.NoError(b, err)
-		_, err = s.Told(b.Context(), one, "C1", one.ID, true)
+		_, err = s.Outbox.Notified(b.Context(), one, "C1", one.ID, true)
 		require.NoError(b, err)
 	}
 	reportTrips(b, trip)

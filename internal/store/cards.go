@@ -12,7 +12,7 @@ import (
 )
 
 // CardsOf are the channel and the ts of attacks' cards, by attack; those without one are left out.
-func (s *Store) CardsOf(ctx context.Context, account string, attacks []string) (map[string][2]string, error) {
+func (s *Cards) CardsOf(ctx context.Context, account string, attacks []string) (map[string][2]string, error) {
 	found, err := s.rdb.HMGet(ctx, keyCards(account), attacks...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("find cards of %s: %w", account, err)
@@ -28,7 +28,7 @@ func (s *Store) CardsOf(ctx context.Context, account string, attacks []string) (
 }
 
 // Card is where an attack's card is; both empty if it has none.
-func (s *Store) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
+func (s *Cards) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
 	place, err := s.rdb.HGet(ctx, keyCards(account), attack).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", "", nil
@@ -40,11 +40,11 @@ func (s *Store) Card(ctx context.Context, account, attack string) (channel, ts s
 	return at.Channel, at.TS, nil
 }
 
-// cardAtFor is how long what is written in a card's thread is known to be about its attack.
+// cardAtFor is how long a message in a card's thread can be related to the attack.
 const cardAtFor = 30 * 24 * time.Hour
 
-// CardAt is the attack whose card a message is; "" if it is none.
-func (s *Store) CardAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
+// AttackAt is the attack whose card a message is; "" if it is none.
+func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
 	attack, err = s.rdb.Get(ctx, keyCardAt(account, channel, ts)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", fmt.Errorf("find attack of message %s: %w", ts, err)

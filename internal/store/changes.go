@@ -16,12 +16,12 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// endedFor is how long an ended change can still be looked up; the audit log keeps it longer.
+// endedFor is how long an ended change can still be read; the audit log keeps it longer.
 const endedFor = 30 * 24 * time.Hour
 
-// SaveChanges writes changes down, new or again, with the times at which they are to be looked at, has their attacks' cards be drawn again,
-// announces the news of the first (the others only follow from it), and keeps an audit entry if there is one, whose number it gives: all in
-// one step. It fails with commands.ErrLost when another one holds the lock by now.
+// SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale, announces the event of the
+// first (the others only follow from it), and appends an audit entry if there is one, whose number it returns: all in one step. It fails with
+// refusal.ErrLost when the lock is lost.
 func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
@@ -33,7 +33,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 		}
 		b.due(l.account, c.ID, change.ChangeLookAt(c))
 		if c.AttackID != "" {
-			b.outdated(l.account, c.AttackID, record.UrgentActed)
+			b.stale(l.account, c.AttackID, record.UrgentActed)
 		}
 	}
 	if err := b.announce(l.store.follow(all[0])...); err != nil {
@@ -56,8 +56,8 @@ func (b *batch) due(account, id string, at time.Time) {
 	b.do("ZADD", keyDue(account), at.Unix(), id)
 }
 
-// SaveLooks writes down what came of looking at changes: when to look again, that people are asked or an end is overdue, which is told, and that a
-// card is to be drawn again, all in one step.
+// SaveLooks stores what came of looking at changes: when to look again, that people are asked or an end is overdue, which is an event, and that a
+// card is stale, all in one step.
 func (l *Lock) SaveLooks(ctx context.Context, all ...change.Look) error {
 	var b batch
 	for _, look := range all {
@@ -69,7 +69,7 @@ func (l *Lock) SaveLooks(ctx context.Context, all ...change.Look) error {
 			}
 		}
 		if look.Ended && c.AttackID != "" {
-			b.outdated(l.account, c.AttackID, record.UrgentActed)
+			b.stale(l.account, c.AttackID, record.UrgentActed)
 		}
 		if err := b.announce(l.store.watched(look)...); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (l *Lock) SaveLooks(ctx context.Context, all ...change.Look) error {
 	return err
 }
 
-// write carries a batch out while the lock is held. It gives the number of the batch's audit entry, 0 if there is none.
+// write carries a batch out while the lock is held. n is the number of the batch's audit entry, 0 if there is none.
 func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err error) {
 	n, err = l.store.fenced(ctx, l.lease, b)
 	switch {
@@ -92,24 +92,24 @@ func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err e
 }
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
-func (s *Store) Changes(ctx context.Context, account string) ([]record.Change, error) {
+func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
 	return s.readChanges(ctx, account, s.rdb.HVals(ctx, keyChanges(account)))
 }
 
-// readChanges reads changes that were asked for, the newest first, and forgets those that ended long ago.
-func (s *Store) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
+// readChanges reads the answer to a request for changes, the newest first, and deletes those that ended long ago.
+func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
 	all, old, err := listed(answer, account, "change", func(c record.Change) (string, bool) { return c.ID, endedLongAgo(c, time.Now()) })
 	if err != nil {
 		return nil, err
 	}
 	if len(old) > 0 {
 		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.HDel(ctx, keyEffects(account), old...)
+			p.HDel(ctx, keyEfficacy(account), old...)
 			p.HDel(ctx, keyChanges(account), old...)
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("forget old changes of %s: %w", account, err)
+			return nil, fmt.Errorf("delete old changes of %s: %w", account, err)
 		}
 	}
 	slices.SortFunc(all, func(a, b record.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
@@ -130,8 +130,8 @@ func endedLongAgo(c record.Change, now time.Time) bool {
 	return now.Sub(ended) > endedFor
 }
 
-// DueChanges are the ids of the account's changes at which it is time to look, at most 100, what has waited longest first.
-func (s *Store) DueChanges(ctx context.Context, account string, now time.Time) ([]string, error) {
+// DueChanges are the ids of the account's due changes, at most 100, the one that was due first first.
+func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) ([]string, error) {
 	ids, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: keyDue(account), ByScore: true, Start: "-inf", Stop: strconv.FormatInt(now.Unix(), 10), Count: 100,
 	}).Result()

@@ -26,7 +26,7 @@ func save(t testing.TB, s *store.Store, c record.Change) {
 
 func changeIDs(t testing.TB, s *store.Store) []string {
 	t.Helper()
-	all, err := s.Changes(t.Context(), "acme")
+	all, err := s.Ledger.Changes(t.Context(), "acme")
 	require.NoError(t, err)
 	ids := make([]string, len(all))
 	for i, c := range all {
@@ -37,7 +37,7 @@ func changeIDs(t testing.TB, s *store.Store) []string {
 
 func due(t testing.TB, s *store.Store, now time.Time) []string {
 	t.Helper()
-	ids, err := s.DueChanges(t.Context(), "acme", now)
+	ids, err := s.Ledger.DueChanges(t.Context(), "acme", now)
 	require.NoError(t, err)
 	return ids
 }
@@ -59,11 +59,11 @@ func TestChangesComeNewestFirst(t *testing.T) {
 		}
 		whole.State = record.StateDone
 		save(t, s, whole)
-		all, err := w.open(t).Changes(t.Context(), "acme")
+		all, err := w.open(t).Ledger.Changes(t.Context(), "acme")
 		require.NoError(t, err)
 		whole.Account = "acme"
 		require.Equal(t, whole, all[3])
-		other, err := s.Changes(t.Context(), "other")
+		other, err := s.Ledger.Changes(t.Context(), "other")
 		require.NoError(t, err)
 		require.Empty(t, other)
 	})
@@ -147,10 +147,10 @@ func TestLooksAreWrittenDown(t *testing.T) {
 		c := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 		save(t, s, c)
 		redrawn := func() bool {
-			marks, err := s.ToRedraw(t.Context(), "acme")
+			marks, err := s.Cards.Stale(t.Context(), "acme")
 			require.NoError(t, err)
 			for attack, mark := range marks {
-				require.NoError(t, s.Redrawn(t.Context(), "acme", attack, mark))
+				require.NoError(t, s.Cards.Redrawn(t.Context(), "acme", attack, mark))
 			}
 			return len(marks) > 0
 		}
@@ -158,12 +158,12 @@ func TestLooksAreWrittenDown(t *testing.T) {
 			locked(t, s, func(lock commands.Lock) error { return lock.SaveLooks(t.Context(), l) })
 		}
 		kept := func() record.Change {
-			all, err := s.Changes(t.Context(), "acme")
+			all, err := s.Ledger.Changes(t.Context(), "acme")
 			require.NoError(t, err)
 			return all[0]
 		}
 		told := func() int {
-			all, err := s.Untold(t.Context(), "acme")
+			all, err := s.Outbox.Waiting(t.Context(), "acme")
 			require.NoError(t, err)
 			return len(all)
 		}

@@ -16,11 +16,23 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// ledger takes locks as the commands do: never of an account that is still read back.
-type ledger struct{ *store.Store }
+// ledger takes locks as the commands do: never of an account that is still rebuilt.
+type ledger struct{ *store.Ledger }
+
+// efficacyStore is what judging mitigations reads and writes.
+type efficacyStore struct {
+	*store.Ledger
+	*store.Triage
+}
+
+// drills is what a drill reads.
+type drills struct {
+	*store.Drills
+	*store.Replicas
+}
 
 func (l ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
-	return l.Store.Lock(ctx, account, false)
+	return l.Ledger.Lock(ctx, account, false)
 }
 
 func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
@@ -41,12 +53,13 @@ func conforming(t *testing.T, w *world) storetest.Store {
 	s := w.openTending(t)
 	begin(t, s, storetest.Account)
 	return storetest.Store{
-		Ledger: ledger{s}, Effects: s, Due: s, Facts: s, Scenes: s, Records: s, Desk: s, Storms: s, Ties: s, Requests: s, Drills: s, Audit: s,
+		Ledger: ledger{s.Ledger}, Effects: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Facts: s.Attacks, Scenes: s.Triage, Records: s.Attacks, Desk: s.Triage,
+		Storms: s.Attacks, Ties: s.Permissions, Requests: s.Approvals, Drills: drills{s.Drills, s.Replicas}, Audit: s.Audit,
 		Polled: func(t *testing.T, p storetest.Polled) {
-			require.NoError(t, s.Remember(t.Context(), storetest.Account, updateOf(p)))
+			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))
 		},
 		Wanted: func(t *testing.T) (ids []string) {
-			wanted, err := s.Wanted(t.Context(), storetest.Account)
+			wanted, err := s.Attacks.WantedCards(t.Context(), storetest.Account)
 			require.NoError(t, err)
 			for id := range wanted {
 				ids = append(ids, id)
@@ -62,30 +75,30 @@ func conforming(t *testing.T, w *world) storetest.Store {
 	}
 }
 
-// updateOf is what the poller writes down.
+// updateOf is what the poller saves.
 func updateOf(p storetest.Polled) poller.Update {
-	u := poller.Update{LastGood: p.At, Shown: map[string]record.AttackState{}, Evidence: map[string]record.Evidence{}}
+	u := poller.Update{LastGood: p.At, Attacks: map[string]record.AttackState{}, Evidence: map[string]record.Evidence{}}
 	for _, a := range p.Attacks {
-		one := record.AttackState{Attack: a, SeenAt: p.At, Told: true, Channel: "C1", In: p.In[a.ID]}
+		one := record.AttackState{Attack: a, ObservedAt: p.At, Notified: true, Channel: "C1", StormID: p.In[a.ID]}
 		if storm, ok := p.Storms[a.ID]; ok {
-			one.Storm = (*record.Storm)(&storm)
+			one.Storm = &storm
 		}
-		u.Shown[a.ID] = one
+		u.Attacks[a.ID] = one
 	}
 	for id, e := range p.Evidence {
 		u.Evidence[id] = record.Evidence{First: record.Observation(e.First), Late: e.Late, Dropped: e.Dropped}
 	}
-	switch spell := p.Blind; {
-	case spell.From.IsZero():
-	case spell.Until.IsZero():
-		u.Blind = &record.Outage{From: spell.From, Why: spell.Why}
+	switch o := p.Blind; {
+	case o.From.IsZero():
+	case o.Until.IsZero():
+		u.Outage = &record.Outage{From: o.From, Why: o.Why}
 	default:
-		u.Absence = &record.Outage{From: spell.From, Until: spell.Until, Why: spell.Why}
+		u.Gap = &record.Outage{From: o.From, Until: o.Until, Why: o.Why}
 	}
 	if p.Sources != nil {
-		u.Seen = map[netip.Addr]record.SourceActivity{}
+		u.Sources = map[netip.Addr]record.SourceActivity{}
 		for source, seen := range p.Sources {
-			u.Seen[source] = record.SourceActivity{Attacks: seen.Attacks, Apps: seen.Apps}
+			u.Sources[source] = record.SourceActivity{Attacks: seen.Attacks, Apps: seen.Apps}
 		}
 	}
 	return u

@@ -48,26 +48,26 @@ func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
 // counts are the writes that must outlive the server that takes them. A server that has them says so when they come again.
 var counts = map[string]func(ctx context.Context, s *store.Store) error{
 	"Accept": func(ctx context.Context, s *store.Store) error {
-		_, err := s.Accept(ctx, []byte("work"), "1")
+		_, err := s.Inbox.Accept(ctx, []byte("work"), "1")
 		return err
 	},
 	"Trying": func(ctx context.Context, s *store.Store) error {
-		_, _, _, err := s.Trying(ctx, "acme", "n1", noon)
+		_, _, _, err := s.Outbox.BeginNotify(ctx, "acme", "n1", noon)
 		return err
 	},
 	"Told": func(ctx context.Context, s *store.Store) error {
-		_, err := s.Told(ctx, news("n2", "x:1"), "C1", "1.1", true)
+		_, err := s.Outbox.Notified(ctx, news("n2", "x:1"), "C1", "1.1", true)
 		return err
 	},
-	"Announce": func(ctx context.Context, s *store.Store) error { return s.Announce(ctx, news("n3", "x:1")) },
+	"Announce": func(ctx context.Context, s *store.Store) error { return s.Outbox.Announce(ctx, news("n3", "x:1")) },
 	"Outdated": func(ctx context.Context, s *store.Store) error {
-		return s.Outdated(ctx, "acme", "a1", record.UrgentState)
+		return s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState)
 	},
 	"Restore": func(ctx context.Context, s *store.Store) error {
-		return beginWith(ctx, s, "beta", store.Recalled{Epoch: store.NewEpoch()})
+		return beginWith(ctx, s, "beta", store.Rebuilt{Epoch: store.NewEpoch()})
 	},
 	"SaveChange": func(ctx context.Context, s *store.Store) error {
-		_, l, err := s.Lock(ctx, "acme", false)
+		_, l, err := s.Ledger.Lock(ctx, "acme", false)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 	}
 	require.NoError(t, pings.Wait())
 	between.SetFilters(nil, proxytest.Drop)
-	require.Error(t, s.Announce(t.Context(), news("n4", "x:1"))) // some of the others write nothing when they come again
+	require.Error(t, s.Outbox.Announce(t.Context(), news("n4", "x:1"))) // some of the others write nothing when they come again
 	for name, write := range counts {
 		require.ErrorContains(t, write(t.Context(), s), "too few replicas of redis have it", name)
 	}
@@ -153,7 +153,7 @@ func TestScriptsAreSentAgainToAServerWithACopy(t *testing.T) {
 	for i := range 3 {
 		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
 		work := fmt.Sprint(i)
-		require.Eventually(t, func() bool { _, err := s.Accept(t.Context(), nil, work); return err == nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, err := s.Inbox.Accept(t.Context(), nil, work); return err == nil }, 10*time.Second, time.Millisecond)
 		require.EqualValues(t, i+1, copied.XLen(t.Context(), "{work}:stream").Val())
 	}
 }

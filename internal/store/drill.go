@@ -11,26 +11,26 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// drilledFor is how long what came of a drill can be looked at.
-const drilledFor = 24 * time.Hour
+// drillFor is how long a drill can be read.
+const drillFor = 24 * time.Hour
 
-// The fields of an account's drill. Who was asked writes the first under the account's lock, who shows it the second: neither waits for the other.
+// The fields of an account's drill. The command writes the first under the account's lock, the notifier writes the second: neither waits for the other.
 const (
-	drillField = "drill"
-	cardField  = "card"
+	fieldDrill = "drill"
+	fieldCard  = "card"
 )
 
 // Drill is an account's last drill, with its card; the zero Drill when there was none lately.
-func (s *Store) Drill(ctx context.Context, account string) (d record.Drill, err error) {
+func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err error) {
 	fields, err := s.rdb.HGetAll(ctx, keyDrill(account)).Result()
 	if err != nil {
 		return d, fmt.Errorf("read drill of %s: %w", account, err)
 	}
 	var card record.DrillCard
-	if text, ok := fields[drillField]; ok {
+	if text, ok := fields[fieldDrill]; ok {
 		err = json.Unmarshal([]byte(text), &d)
 	}
-	if text, ok := fields[cardField]; ok && err == nil {
+	if text, ok := fields[fieldCard]; ok && err == nil {
 		err = json.Unmarshal([]byte(text), &card)
 	}
 	if err != nil {
@@ -42,25 +42,25 @@ func (s *Store) Drill(ctx context.Context, account string) (d record.Drill, err 
 	return d, nil
 }
 
-// SaveDrill writes a drill down in place of the account's last one.
+// SaveDrill replaces the account's last drill.
 func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
 	var b batch
-	if err := b.json("HSET", keyDrill(l.account), drillField, d); err != nil {
+	if err := b.json("HSET", keyDrill(l.account), fieldDrill, d); err != nil {
 		return err
 	}
-	b.do("PEXPIRE", keyDrill(l.account), drilledFor.Milliseconds())
+	b.do("PEXPIRE", keyDrill(l.account), drillFor.Milliseconds())
 	_, err := l.write(ctx, &b, "save drill of "+l.account)
 	return err
 }
 
-// SaveDrillCard remembers what Slack shows of a drill. It fails when another replica tends the account by now.
-func (s *Store) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
+// SaveDrillCard stores what Slack shows of a drill. It fails when this replica doesn't own the account any more.
+func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
 	var b batch
-	if err := b.json("HSET", keyDrill(account), cardField, card); err != nil {
+	if err := b.json("HSET", keyDrill(account), fieldCard, card); err != nil {
 		return err
 	}
-	b.do("PEXPIRE", keyDrill(account), drilledFor.Milliseconds())
-	return s.tended(ctx, account, &b, "save card of drill "+card.Drill)
+	b.do("PEXPIRE", keyDrill(account), drillFor.Milliseconds())
+	return s.whileOwner(ctx, account, &b, "save card of drill "+card.Drill)
 }
 
 // serving counts the replicas that beat, by Redis' own clock.
@@ -70,7 +70,7 @@ local t = redis.call('TIME')
 return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
 
 // Serving is how many replicas beat.
-func (s *Store) Serving(ctx context.Context) (int, error) {
+func (s *Replicas) Serving(ctx context.Context) (int, error) {
 	n, err := serving.Run(ctx, s.rdb, []string{keyBeats}, deadAfter.Milliseconds()).Int()
 	if err != nil {
 		return 0, fmt.Errorf("count replicas: %w", err)

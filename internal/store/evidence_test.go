@@ -23,7 +23,7 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 		}}
 		all[id] = record.Evidence{
 			First: sight, Peak: &record.Peak{Observation: sight, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
-			Course: []record.Milestone{{At: noon, Reason: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
+			Milestones: []record.Milestone{{At: noon, Kind: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
 		}
 	}
 	return all
@@ -32,14 +32,14 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 func TestEvidenceIsRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
-		u := poller.Update{LastGood: noon, Shown: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), News: []record.Event{news("n1", "x:1")}}
-		require.NoError(t, s.Remember(ctx, "acme", u))
-		found, err := other.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
+		u := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}
+		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
+		found, err := other.Attacks.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
 		require.NoError(t, err)
 		require.Equal(t, evidenceOf("x:1", "x:2"), found)
 		id := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"x:1"}}))
-		e, ok, err := other.Evidence(ctx, "acme", id)
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		e, ok, err := other.Attacks.Evidence(ctx, "acme", id)
 		require.NoError(t, err)
 		require.True(t, ok, "a report is wanted long after")
 		want := evidenceOf("x:1")["x:1"]
@@ -47,10 +47,10 @@ func TestEvidenceIsRemembered(t *testing.T) {
 		require.Equal(t, record.Observation(want.Peak.Observation), e.Peak.Observation)
 		require.EqualValues(t, 40, e.Peak.PerMinute)
 		require.True(t, noon.Add(-time.Minute).Equal(e.Peak.Since))
-		require.Equal(t, []record.Milestone{{At: noon, Reason: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Course)
+		require.Equal(t, []record.Milestone{{At: noon, Kind: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Milestones)
 		require.Equal(t, 2, e.Dropped)
 		for _, unknown := range []string{"a00000000", ""} {
-			_, ok, err = other.Evidence(ctx, "acme", unknown)
+			_, ok, err = other.Attacks.Evidence(ctx, "acme", unknown)
 			require.NoError(t, err)
 			require.False(t, ok)
 		}
@@ -66,9 +66,9 @@ func TestEvidenceOfVeryMany(t *testing.T) {
 			ids = append(ids, "x:"+string(rune('a'+i%26))+time.Duration(i).String())
 		}
 		for some := range slices.Chunk(ids, 50) {
-			require.NoError(t, s.Remember(ctx, "acme", poller.Update{Evidence: evidenceOf(some...)}))
+			require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Evidence: evidenceOf(some...)}))
 		}
-		found, err := s.LoadEvidence(ctx, "acme", ids)
+		found, err := s.Attacks.LoadEvidence(ctx, "acme", ids)
 		require.NoError(t, err)
 		require.Len(t, found, 550)
 	})
@@ -79,15 +79,15 @@ func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 		s, ctx := w.openTending(t), t.Context()
 		all := shownAll("x:1", "x:2")
 		recalled := all["x:2"]
-		recalled.Recalled = true
+		recalled.Rebuilt = true
 		all["x:2"] = recalled
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Shown: all}))
-		seen, ok, err := s.Seen(ctx, "acme", record.AttackID("acme", "x:1"))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: all}))
+		seen, ok, err := s.Attacks.LastObservation(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, record.Observation{At: noon, Attack: shown("x:1").Attack.Brief()}, seen)
 		for _, id := range []string{"x:2", "x:3"} {
-			_, ok, err = s.Seen(ctx, "acme", record.AttackID("acme", id))
+			_, ok, err = s.Attacks.LastObservation(ctx, "acme", record.AttackID("acme", id))
 			require.NoError(t, err)
 			require.False(t, ok, "%s: of one that was read back only its card is known", id)
 		}
@@ -99,21 +99,21 @@ func TestBlindSpellsAreKept(t *testing.T) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		require.Empty(t, blinds(t, other, time.Time{}))
 		gone := func(from, to time.Duration, why string) poller.Update {
-			return poller.Update{LastGood: noon.Add(to), Blind: &record.Outage{}, Absence: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
+			return poller.Update{LastGood: noon.Add(to), Outage: &record.Outage{}, Gap: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
 		}
 		for _, u := range []poller.Update{
 			gone(-31*24*time.Hour, -30*24*time.Hour-2*time.Hour, "long ago"), gone(0, time.Hour, "the service answers with errors"), gone(2*time.Hour, 3*time.Hour, ""), gone(2*time.Hour, 3*time.Hour, ""),
 		} {
-			require.NoError(t, s.Remember(ctx, "acme", u))
+			require.NoError(t, s.Attacks.Save(ctx, "acme", u))
 		}
 		first := record.Outage{From: noon, Until: noon.Add(time.Hour), Why: "the service answers with errors"}
 		second := record.Outage{From: noon.Add(2 * time.Hour), Until: noon.Add(3 * time.Hour)}
 		require.Equal(t, []record.Outage{first, second}, blinds(t, other, time.Time{}), "for 30 days, and the same once")
 		require.Equal(t, []record.Outage{second}, blinds(t, other, noon.Add(time.Hour+time.Second)), "by their ends")
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
 		require.Equal(t, []record.Outage{second, {From: noon.Add(4 * time.Hour), Why: "no token"}}, blinds(t, other, noon.Add(2*time.Hour)))
 		for i := range 310 {
-			require.NoError(t, s.Remember(ctx, "acme", gone(time.Duration(i)*time.Minute, time.Duration(i+1)*time.Minute, "often")))
+			require.NoError(t, s.Attacks.Save(ctx, "acme", gone(time.Duration(i)*time.Minute, time.Duration(i+1)*time.Minute, "often")))
 		}
 		require.Len(t, blinds(t, other, time.Time{}), 300)
 	})
@@ -121,7 +121,7 @@ func TestBlindSpellsAreKept(t *testing.T) {
 
 func blinds(t *testing.T, s *store.Store, since time.Time) []record.Outage {
 	t.Helper()
-	all, err := s.Blinds(t.Context(), "acme", since)
+	all, err := s.Attacks.Outages(t.Context(), "acme", since)
 	require.NoError(t, err)
 	return all
 }
@@ -129,21 +129,21 @@ func blinds(t *testing.T, s *store.Store, since time.Time) []record.Outage {
 func TestTheTrailOfAuditEntries(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		n, err := s.Audited(ctx, "acme")
+		n, err := s.Audit.Audited(ctx, "acme")
 		require.NoError(t, err)
 		require.Zero(t, n)
 		for range 1005 {
-			_, err := s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
+			_, err := s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
 		}
 		stream := "{a:acme}:audit"
 		require.NoError(t, w.rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"n", 1006, "entry", "rubbish"}}).Err())
 		require.NoError(t, w.rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"n", "rubbish", "entry", "{}"}}).Err())
-		_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
+		_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 		require.NoError(t, err)
 		var numbers []int64
 		bad := 0
-		for e, err := range s.Trail(ctx, "acme", time.Time{}) {
+		for e, err := range s.Audit.Trail(ctx, "acme", time.Time{}) {
 			if err != nil {
 				require.ErrorIs(t, err, record.ErrBadEntry)
 				bad++
@@ -154,10 +154,10 @@ func TestTheTrailOfAuditEntries(t *testing.T) {
 		require.EqualValues(t, 1, numbers[0], "the oldest first")
 		require.Equal(t, []int64{1006, 0, 1006}, numbers[1005:], "what can't be read keeps nobody from the rest")
 		require.Equal(t, 2, bad)
-		n, err = s.Audited(ctx, "acme")
+		n, err = s.Audit.Audited(ctx, "acme")
 		require.NoError(t, err)
 		require.EqualValues(t, 1006, n)
-		for e, err := range s.Trail(ctx, "acme", time.Now().Add(time.Hour)) {
+		for e, err := range s.Audit.Trail(ctx, "acme", time.Now().Add(time.Hour)) {
 			t.Fatal("nothing is that new", e, err)
 		}
 	})

@@ -24,12 +24,12 @@ func Held(ctx context.Context, until time.Time) (held context.Context, end func(
 
 // Renewal renews leases of accounts by their tokens, as whoever holds them does, and tells how many are held.
 func Renewal(s *Store, tokens map[string]string) (renew func(ctx context.Context) int) {
-	sh := &sharing{store: s, held: map[string]*tending{}}
+	sh := &sharing{store: s.client, held: map[string]*owned{}}
 	for account, token := range tokens {
 		l := newLease(keyLease(account), time.Hour)
 		l.token = token
 		l.begin(context.Background(), time.Now().Add(time.Hour))
-		sh.held[account] = &tending{lease: l, duties: make(chan Duties, 1)}
+		sh.held[account] = &owned{lease: l, pending: make(chan Pending, 1)}
 	}
 	return func(ctx context.Context) (held int) {
 		sh.renew(ctx)

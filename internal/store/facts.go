@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Facts are what Redis tells about itself. Managed ones refuse to tell some of it: then a text is empty.
+// Facts are what Redis says of itself. Managed ones refuse some of it: then a text is empty.
 type Facts struct {
 	RoundTrip   time.Duration // of one write, on a connection that stood already
 	Version     string        // as 7.2.4
@@ -23,15 +23,15 @@ const (
 )
 
 // MinVersion is the oldest Redis that knows all the commands in use: XADD takes MINID since then.
-const MinVersion = "6.2"
+const MinRedisVersion = "6.2"
 
-// Facts asks Redis about itself. It fails when Redis can't be written; what Redis merely doesn't tell is left out.
+// Facts asks Redis about itself. It fails when Redis can't be written; what Redis merely doesn't say is left out.
 func (s *Store) Facts(ctx context.Context) (Facts, error) {
 	if err := s.Ping(ctx); err != nil {
 		return Facts{}, err
 	}
 	f := Facts{RoundTrip: time.Minute}
-	for range 3 { // the quickest tells about the way; the others, about what else this machine does
+	for range 3 { // the quickest measures the network; the others, what else this machine does
 		begun := time.Now()
 		if err := s.Ping(ctx); err != nil {
 			return Facts{}, err
@@ -40,7 +40,7 @@ func (s *Store) Facts(ctx context.Context) (Facts, error) {
 	}
 	text, err := s.rdb.Info(ctx).Result()
 	if err != nil {
-		return f, nil //nolint:nilerr // not told
+		return f, nil //nolint:nilerr // refused
 	}
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -52,8 +52,8 @@ func (s *Store) Facts(ctx context.Context) (Facts, error) {
 	return f, nil
 }
 
-// persistence is how what Redis holds is kept. Whether it is saved now and then only CONFIG tells.
-func (s *Store) persistence(ctx context.Context, appended string) string {
+// persistence is how Redis keeps what it holds. Only CONFIG says whether it is saved now and then.
+func (s *client) persistence(ctx context.Context, appended string) string {
 	if appended == "1" {
 		return KeptAppended
 	}
@@ -70,14 +70,14 @@ func (s *Store) persistence(ctx context.Context, appended string) string {
 	return ""
 }
 
-// Refused is Redis' answer in err when it is one of those that have a known cause, with what to do about it; false otherwise.
-func Refused(err error) (text, mend string, ok bool) {
-	for _, known := range []struct{ code, text, mend string }{
+// Refused explains Redis' answer in err if it has a known cause, and says how to fix it; false otherwise.
+func Refused(err error) (text, fix string, ok bool) {
+	for _, known := range []struct{ code, text, fix string }{
 		{"NOAUTH", "it wants a password", "write it into the address: redis://USER:PASSWORD@HOST:6379/0"},
 		{"WRONGPASS", "it doesn't take this user and password", "check user and password in the address"},
 		{"NOPERM", "the user may not write", "give the user the commands and keys that it needs (ACL SETUSER)"},
 		{"READONLY", "it is a replica and takes no writes", "write the primary's address, or redis-sentinel://…"},
-		{"OOM", "its memory is full", "raise its maxmemory, or make room: what wafbot must remember can't be evicted"},
+		{"OOM", "its memory is full", "raise its maxmemory, or make room: what wafbot stores must not be evicted"},
 		{"MISCONF", "it can't save to its disk, so it takes no writes", "look at its disk and its log"},
 		{"LOADING", "it is still loading what it holds", "wait until it has, and look again"},
 		{"CLUSTERDOWN", "the cluster is down", "look at CLUSTER INFO on a node of it"},
@@ -85,7 +85,7 @@ func Refused(err error) (text, mend string, ok bool) {
 		{"ERR DB index", "it has no database of that number", "check the number at the end of the address"},
 	} {
 		if strings.Contains(err.Error(), known.code+" ") {
-			return known.text + " (" + known.code + ")", known.mend, true
+			return known.text + " (" + known.code + ")", known.fix, true
 		}
 	}
 	return "", "", false

@@ -57,13 +57,13 @@ func TestFailovers(t *testing.T) {
 		two := w.start("two", openCopied(t, set.URL), nil)
 		w.settled(5, 4)
 		direct := openCopied(t, set.URL)
-		eventually(t, "begin", func() error { return beginWith(ctx, direct, "acme", store.Recalled{Epoch: store.NewEpoch()}) })
+		eventually(t, "begin", func() error { return beginWith(ctx, direct, "acme", store.Rebuilt{Epoch: store.NewEpoch()}) })
 
 		var mu sync.Mutex
 		done := map[string]int{}
 		for _, r := range []*replica{one, two} {
 			running(t, func(ctx context.Context) error {
-				return r.store.Work(ctx, func(work []byte, _ func(context.Context) bool, finish func(context.Context) error) {
+				return r.store.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, finish func(context.Context) error) {
 					mu.Lock()
 					done[string(work)]++
 					mu.Unlock()
@@ -77,7 +77,7 @@ func TestFailovers(t *testing.T) {
 			stop, _ := running(t, func(ctx context.Context) error {
 				for i := 0; ctx.Err() == nil; i++ {
 					id := fmt.Sprint(n, " ", i)
-					if _, err := direct.Accept(ctx, []byte(id), id); err == nil {
+					if _, err := direct.Inbox.Accept(ctx, []byte(id), id); err == nil {
 						mu.Lock()
 						accepted = append(accepted, id)
 						mu.Unlock()
@@ -93,9 +93,9 @@ func TestFailovers(t *testing.T) {
 			require.NoError(t, killed.Restart()) // a cluster's shard of two has no copies before
 			require.NoError(t, set.Whole())
 			whole := time.Now()
-			eventually(t, "accept", func() error { _, err := direct.Accept(ctx, []byte("after"), fmt.Sprint("after ", n)); return err })
+			eventually(t, "accept", func() error { _, err := direct.Inbox.Accept(ctx, []byte("after"), fmt.Sprint("after ", n)); return err })
 			eventually(t, "lock, save", func() error {
-				_, l, err := direct.Lock(ctx, "acme", false)
+				_, l, err := direct.Ledger.Lock(ctx, "acme", false)
 				if err != nil {
 					return err
 				}
@@ -104,18 +104,18 @@ func TestFailovers(t *testing.T) {
 			})
 			eventually(t, "tell", func() error {
 				id := fmt.Sprint("n", n)
-				if err := direct.Announce(ctx, news(id, "x:1")); err != nil {
+				if err := direct.Outbox.Announce(ctx, news(id, "x:1")); err != nil {
 					return err
 				}
-				if _, _, _, err := direct.Trying(ctx, "acme", id, noon); err != nil {
+				if _, _, _, err := direct.Outbox.BeginNotify(ctx, "acme", id, noon); err != nil {
 					return err
 				}
-				_, err := direct.Told(ctx, news(id, "x:1"), "C1", "1.1", true)
+				_, err := direct.Outbox.Notified(ctx, news(id, "x:1"), "C1", "1.1", true)
 				return err
 			})
 			for account, h := range w.holds() {
 				eventually(t, "remember "+account, func() error {
-					return h.replica.store.Remember(ctx, account, poller.Update{LastGood: noon, Shown: shownAll("x:1")})
+					return h.replica.store.Attacks.Save(ctx, account, poller.Update{LastGood: noon, Attacks: shownAll("x:1")})
 				})
 			}
 			t.Logf("all goes on %s after there were copies again", time.Since(whole).Round(10*time.Millisecond))
@@ -138,7 +138,7 @@ func TestFailovers(t *testing.T) {
 		}
 		mu.Unlock()
 		t.Logf("%d accepted, %d of them handed over again; overlaps of leases, which are not waited for: %v", sum, twice, w.overlaps())
-		all, err := direct.Changes(ctx, "acme")
+		all, err := direct.Ledger.Changes(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, masters)
 	})
@@ -157,15 +157,15 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		require.NoError(t, err)
 		promoted := time.Now()
 		for _, account := range names {
-			eventually(t, "announce", func() error { n := news("n1", "x:1"); n.Account = account; return s.Announce(ctx, n) })
-			eventually(t, "append", func() error { _, err := s.Append(ctx, record.AuditEntry{Account: account, At: noon}); return err })
-			eventually(t, "load", func() error { _, err := s.Load(ctx, account); return err })
+			eventually(t, "announce", func() error { n := news("n1", "x:1"); n.Account = account; return s.Outbox.Announce(ctx, n) })
+			eventually(t, "append", func() error { _, err := s.Audit.Append(ctx, record.AuditEntry{Account: account, At: noon}); return err })
+			eventually(t, "load", func() error { _, err := s.Attacks.Load(ctx, account); return err })
 		}
-		eventually(t, "accept", func() error { _, err := s.Accept(ctx, []byte("after"), "after"); return err })
+		eventually(t, "accept", func() error { _, err := s.Inbox.Accept(ctx, []byte("after"), "after"); return err })
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
 		for account, h := range w.holds() {
-			eventually(t, "remember "+account, func() error { return s.Remember(ctx, account, poller.Update{LastGood: noon}) })
+			eventually(t, "remember "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
 			require.NoError(t, h.held.Err())
 		}
 		t.Logf("all is tended %s after it", time.Since(promoted).Round(10*time.Millisecond))

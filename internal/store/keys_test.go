@@ -26,41 +26,41 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	ctx := t.Context()
 	tending(t, s)
 	require.NoError(t, s.Ping(ctx))
-	_, err := s.Restore(ctx, "acme", store.Recalled{Epoch: store.NewEpoch(), Began: noon})
+	_, err := s.Epochs.Restore(ctx, "acme", store.Rebuilt{Epoch: store.NewEpoch(), FirstStart: noon})
 	require.NoError(t, err)
 	accept(t, s, "1")
-	require.NoError(t, s.Remember(ctx, "acme", poller.Update{LastGood: noon, Shown: shownAll("x:1"), Seen: map[netip.Addr]record.SourceActivity{}, News: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Sources: map[netip.Addr]record.SourceActivity{}, Events: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
 	requireTrying(t, s, "n1", noon, noon, "first")
 	tell(t, s, news("n2", "x:1"), "C1", "1.1")
-	require.NoError(t, s.Outdated(ctx, "acme", record.AttackID("acme", "x:1"), record.UrgentState))
+	require.NoError(t, s.Cards.MarkStale(ctx, "acme", record.AttackID("acme", "x:1"), record.UrgentState))
 	l := lock(t, s)
 	t.Cleanup(l.Unlock)
-	require.NoError(t, l.SaveCase(ctx, record.AttackID("acme", "x:1"), spoken()))
+	require.NoError(t, l.SaveTriage(ctx, record.AttackID("acme", "x:1"), spoken()))
 	require.NoError(t, l.SaveDrill(ctx, record.Drill{ID: "d1", Account: "acme"}))
-	require.NoError(t, s.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: record.AttackID("acme", "x:1"), State: record.PageCalling}))
+	require.NoError(t, s.Pages.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: record.AttackID("acme", "x:1"), State: record.PageCalling}))
 	require.NoError(t, l.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}))
-	require.NoError(t, l.SaveTied(ctx, refused()))
+	require.NoError(t, l.SavePermissionLoss(ctx, refused()))
 	require.NoError(t, l.SaveProtected(ctx, []record.Protected{{ID: "p1"}}))
 	require.NoError(t, l.SaveLocked(ctx, noon))
-	require.NoError(t, s.WantCards(ctx, "acme", []string{"a1"}))
-	require.NoError(t, s.PeopleChanged(ctx, "U1"))
-	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Absence: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
-	require.NoError(t, s.Remember(ctx, "acme", poller.Update{Blind: &record.Outage{From: noon}}))
-	require.NoError(t, s.Noticed(ctx, "acme", "tied-1", "C1", "1.1", 1))
+	require.NoError(t, s.Attacks.WantCards(ctx, "acme", []string{"a1"}))
+	require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Gap: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon}}))
+	require.NoError(t, s.Permissions.Noticed(ctx, "acme", "tied-1", "C1", "1.1", 1))
 	_, err = l.SaveRequest(ctx, nil, waiting("r1", time.Now()))
 	require.NoError(t, err)
-	require.NoError(t, s.RequestShown(ctx, "acme", "r1", "C1", "1.1", 1))
+	require.NoError(t, s.Approvals.RequestShown(ctx, "acme", "r1", "C1", "1.1", 1))
 	_, err = l.SaveChanges(ctx, nil, record.Change{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 	require.NoError(t, err)
-	require.NoError(t, s.SaveEffects(ctx, "acme", []efficacy.Judged{{Change: record.Change{ID: "c1", Account: "acme"}}}))
-	_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
+	require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judged{{Change: record.Change{ID: "c1", Account: "acme"}}}))
+	_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 	require.NoError(t, err)
-	_, err = s.PostSlot(ctx, "C1", 0.1, 4, 0)
+	_, err = s.Pace.PostSlot(ctx, "C1", 0.1, 4, 0)
 	require.NoError(t, err)
-	_, err = s.EditSlot(ctx, "T1", 40, 0)
+	_, err = s.Pace.EditSlot(ctx, "T1", 40, 0)
 	require.NoError(t, err)
 	// Last of all: it is the first to run out.
-	_, err = s.TakeLink(ctx, "l1", 10)
+	_, err = s.Links.TakeLink(ctx, "l1", 10)
 	require.NoError(t, err)
 }
 
@@ -72,7 +72,7 @@ func endsIn(said string, left time.Duration) bool {
 	case strings.Contains(said, "after its end"):
 		return left < 0
 	}
-	spans := regexp.MustCompile(`(?:^|when told )(\d+) (s|min|h|days)\b`).FindAllStringSubmatch(said, -1)
+	spans := regexp.MustCompile(`(?:^|when posted )(\d+) (s|min|h|days)\b`).FindAllStringSubmatch(said, -1)
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "days": 24 * time.Hour}
 	for _, span := range spans {
 		n, _ := strconv.Atoi(span[1])
@@ -89,13 +89,13 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	require.NoError(t, err)
 	type row struct{ kind, ends string }
 	table := map[string]row{}
-	for _, m := range regexp.MustCompile(`(?m)^//\t(\{\S+) +(\w+) +.{50} (\S.*)$`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^//\t(\{\S+) +(\w+) +.{53} (\S.*)$`).FindAllStringSubmatch(string(source), -1) {
 		require.NotContains(t, table, m[1])
 		table[m[1]] = row{m[2], m[3]}
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
-	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "seen:1", "seen:NAME", "card:C1:1.1", "card:CH:TS",
-		"tried:n1", "tried:ID", "tried:n2", "tried:ID", "people:U1", "people:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
+	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "card:C1:1.1", "card:CH:TS",
+		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "people:U1", "people:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}
@@ -139,7 +139,7 @@ func TestCluster(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, want, slot(key), key)
 	}
-	found, err := s.FindAttacks(ctx, "acme", "a")
+	found, err := s.Attacks.FindAttacks(ctx, "acme", "a")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	jobs, stop, ended := worker(t, s)
@@ -159,7 +159,7 @@ func TestCluster(t *testing.T) {
 		lost = true
 		return nil, false
 	})
-	_, err = s.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
+	_, err = s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now()})
 	require.Error(t, err)
 	n, err := w.rdb.Get(ctx, "{a:acme}:audited").Int()
 	require.NoError(t, err)

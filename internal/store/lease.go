@@ -15,21 +15,22 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
-// takeLease takes a lease that nobody holds, of an account whose memory is whole. Its holder may take it again, not knowing that it did
-// because the answer was lost.
+// takeLease takes a free lease of an account whose state has begun. Its holder may take it again: the answer to the first request may be lost.
 // KEYS[1] the lease, KEYS[2] the account's epoch; ARGV[1] the holder's token, ARGV[2] its length in ms, ARGV[3] the version of the state that
-// the taker reads, ARGV[4] whether it may be taken without an epoch.
-// Result: taken, busy, forgotten (there is no epoch) or newer (the state is of a later version).
+// the taker reads, ARGV[4] '1' if it may be taken without an epoch.
+// Result: taken, busy, empty (there is no epoch), newer or older (the state is of another version).
 var takeLease = redis.NewScript(`
 local epoch = redis.call('GET', KEYS[2])
-if epoch and tonumber(string.match(epoch, '^%d+')) > tonumber(ARGV[3]) then return 'newer' end
-if not epoch and ARGV[4] ~= '1' then return 'forgotten' end
+local version = epoch and tonumber(string.match(epoch, '^%d+'))
+if version and version > tonumber(ARGV[3]) then return 'newer' end
+if version and version < tonumber(ARGV[3]) then return 'older' end
+if not epoch and ARGV[4] ~= '1' then return 'empty' end
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 'busy' end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 'taken'`)
 
-// renewLease sets a lease's end anew if it is still held.
+// renewLease postpones a lease's end if it is still held.
 // KEYS[1] the lease; ARGV[1] the holder's token, ARGV[2] its length in ms. Result: 1 if held, else 0.
 var renewLease = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -42,22 +43,24 @@ var dropLease = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 
-// stateVersion is the version of all that is kept in Redis. A replica reads every version up to its own, and refuses to touch a later one.
-const stateVersion = 1
+// stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A replica reads this version alone,
+// and refuses to touch another.
+const stateVersion = 2
 
 // What takeLease answers.
 const (
-	leaseTaken     = "taken"
-	leaseBusy      = "busy"
-	leaseForgotten = "forgotten"
-	leaseNewer     = "newer"
+	leaseTaken   = "taken"
+	leaseBusy    = "busy"
+	leaseNoEpoch = "empty"
+	leaseNewer   = "newer"
+	leaseOlder   = "older"
 )
 
 var errLeaseLost = errors.New("lease lost")
 
 func leaseLost(key string) error { return fmt.Errorf("%s: %w", key, errLeaseLost) }
 
-// lease is the right to do something that only one may do at a time.
+// lease is the right to do something that one process may do at a time.
 type lease struct {
 	key    string
 	token  string
@@ -115,8 +118,8 @@ func (l *lease) end(cause error) {
 	l.lose(cause)
 }
 
-// heldContext ends with its lease. Its Err knows the lease's end to the instant, whatever a pause of the process did to timers: whoever looks
-// at it right before a request leaves sends nothing too late.
+// heldContext ends with its lease. Its Err knows the lease's end to the instant, whatever a pause of the process did to timers: code that checks
+// it right before a request is sent sends nothing too late.
 type heldContext struct {
 	context.Context
 
@@ -131,14 +134,14 @@ func (h heldContext) Err() error {
 
 // take takes the lease once. It gives the time until which it is surely held, which counts from before the request was sent, so that it is
 // never later than Redis' own.
-func (s *Store) take(ctx context.Context, l *lease, epoch string, unknown bool) (until time.Time, outcome string, err error) {
+func (s *client) take(ctx context.Context, l *lease, epoch string, unknown bool) (until time.Time, outcome string, err error) {
 	until = time.Now().Add(l.length)
 	outcome, err = takeLease.Run(ctx, s.rdb, []string{l.key, epoch}, l.token, l.length.Milliseconds(), stateVersion, unknown).Text()
 	return until, outcome, err
 }
 
 // drop gives a lease back, however its context ended. One that can't be given back ends by itself.
-func (s *Store) drop(ctx context.Context, l *lease) {
+func (s *client) drop(ctx context.Context, l *lease) {
 	l.end(context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
@@ -148,18 +151,18 @@ func (s *Store) drop(ctx context.Context, l *lease) {
 // lockFor is how long an account's lock lasts without being renewed.
 const lockFor = 4 * time.Second
 
-// Lock is the right to change one account, and to write down what was changed.
+// Lock is the right to change one account, and to store what was changed.
 type Lock struct {
-	store   *Store
+	store   *client
 	account string
 	lease   *lease
 	stop    func()
 }
 
 // Lock makes changes to one account run one after another, over all processes. It waits while another changes the account, and fails at once
-// when Redis can't be reached, and with commands.ErrEmptied, unless unread is set, as long as what Redis lost wasn't read back. The context ends
+// when Redis can't be reached, and with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt. The context ends
 // when the lock is lost.
-func (s *Store) Lock(ctx context.Context, account string, unread bool) (held context.Context, lock commands.Lock, err error) {
+func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held context.Context, lock commands.Lock, err error) {
 	l := newLease(keyLock(account), lockFor)
 	for {
 		until, outcome, err := s.take(ctx, l, keyEpoch(account), unread)
@@ -169,11 +172,13 @@ func (s *Store) Lock(ctx context.Context, account string, unread bool) (held con
 		switch outcome {
 		case leaseTaken:
 			held := l.begin(ctx, until)
-			return held, &Lock{store: s, account: account, lease: l, stop: s.renewing(held, l)}, nil
-		case leaseForgotten:
+			return held, &Lock{store: s.client, account: account, lease: l, stop: s.renewing(held, l)}, nil
+		case leaseNoEpoch:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
 		case leaseNewer:
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrNewer)
+		case leaseOlder:
+			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrOlder)
 		}
 		if err := delay.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
@@ -185,7 +190,7 @@ func (s *Store) Lock(ctx context.Context, account string, unread bool) (held con
 func (l *Lock) Unlock() { l.stop() }
 
 // renewing keeps a lease until stop is called, which also gives it back, or until it is lost.
-func (s *Store) renewing(held context.Context, l *lease) (stop func()) {
+func (s *client) renewing(held context.Context, l *lease) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

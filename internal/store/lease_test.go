@@ -19,7 +19,7 @@ import (
 func begin(t testing.TB, s *store.Store, accounts ...string) {
 	t.Helper()
 	for _, account := range accounts {
-		require.NoError(t, beginWith(t.Context(), s, account, store.Recalled{Epoch: store.NewEpoch()}))
+		require.NoError(t, beginWith(t.Context(), s, account, store.Rebuilt{Epoch: store.NewEpoch()}))
 	}
 }
 
@@ -31,7 +31,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 		inside, turns := make(chan int, 1), make(chan error, 2*each)
 		for i := range 2 * each {
 			go func() {
-				held, l, err := stores[i%2].Lock(t.Context(), "acme", false)
+				held, l, err := stores[i%2].Ledger.Lock(t.Context(), "acme", false)
 				if err != nil {
 					turns <- err
 					return
@@ -47,7 +47,7 @@ func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
 				turns <- held.Err()
 			}()
 		}
-		_, l, err := stores[0].Lock(t.Context(), "other", false)
+		_, l, err := stores[0].Ledger.Lock(t.Context(), "other", false)
 		require.NoError(t, err, "another account is another lock")
 		l.Unlock()
 		for range 2 * each {
@@ -61,11 +61,11 @@ func TestALockEndsWithItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme", false)
+		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		other := w.open(t)
 		stop, ended := running(t, func(ctx context.Context) error {
-			_, _, err := other.Lock(ctx, "acme", false)
+			_, _, err := other.Ledger.Lock(ctx, "acme", false)
 			return err
 		})
 		require.Never(t, func() bool { return len(ended) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
@@ -73,7 +73,7 @@ func TestALockEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, within(t, 2*time.Second, ended), context.Canceled)
 		l.Unlock()
 		require.ErrorIs(t, held.Err(), context.Canceled)
-		_, l, err = s.Lock(t.Context(), "acme", false)
+		_, l, err = s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 	})
@@ -83,7 +83,7 @@ func TestALostLockEndsItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		begin(t, s, "acme")
-		held, l, err := s.Lock(t.Context(), "acme", false)
+		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		defer l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
@@ -97,7 +97,7 @@ func writes(l commands.Lock) map[string]error {
 	ctx := context.Background()
 	return map[string]error{
 		"change":  saveChange(ctx, l, record.Change{ID: "late", Account: "acme", AttackID: "a1", State: record.StateDone, At: noon, Until: noon, Steps: rule}),
-		"case":    l.SaveCase(ctx, "a1", spoken()),
+		"case":    l.SaveTriage(ctx, "a1", spoken()),
 		"mutes":   l.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}),
 		"no mute": l.SaveMutes(ctx, nil),
 		"request": saveRequest(ctx, l, waiting("late", noon)),
@@ -131,7 +131,7 @@ func TestWhoLostTheLockWritesNothing(t *testing.T) {
 				require.Empty(t, due(t, other, time.Now()))
 				require.Empty(t, untold(t, other))
 				require.Equal(t, mutes, mutesOf(t, other, "acme"))
-				for _, key := range []string{"{a:acme}:cases", "{a:acme}:redraw", "{a:acme}:due"} {
+				for _, key := range []string{"{a:acme}:triage", "{a:acme}:redraw", "{a:acme}:due"} {
 					require.NotContains(t, w.keys(t), key)
 				}
 				holder := w.rdb.Get(ctx, "{a:acme}:lock").Val()
@@ -153,7 +153,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		go func() { late <- writes(l) }()
 		taken := make(chan commands.Lock, 1)
 		go func() {
-			_, l, err := other.Lock(context.Background(), "acme", false)
+			_, l, err := other.Ledger.Lock(context.Background(), "acme", false)
 			require.NoError(t, err)
 			taken <- l
 		}()
@@ -164,7 +164,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		for what, err := range within(t, 10*time.Second, late) {
 			require.Error(t, err, what)
 		}
-		require.ErrorIs(t, l.SaveCase(t.Context(), "a1", spoken()), refusal.ErrLost)
+		require.ErrorIs(t, l.SaveTriage(t.Context(), "a1", spoken()), refusal.ErrLost)
 		require.ElementsMatch(t, before, w.keys(t))
 		require.Len(t, mutesOf(t, other, "acme"), 1)
 		mine.Unlock()
@@ -175,15 +175,15 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		_, _, err := s.Lock(t.Context(), "acme", false)
+		_, _, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 		require.Empty(t, w.keys(t))
 		begin(t, s, "acme")
-		_, l, err := s.Lock(t.Context(), "acme", false)
+		_, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 		require.NoError(t, err)
 		l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
-		_, _, err = s.Lock(t.Context(), "acme", false)
+		_, _, err = s.Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 	})
 }
@@ -200,7 +200,7 @@ func TestAChangeIsWrittenWithItsNews(t *testing.T) {
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 		require.Equal(t, []string{"of c1"}, untold(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
-		marks, err := s.ToRedraw(t.Context(), "acme")
+		marks, err := s.Cards.Stale(t.Context(), "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1")
 	})

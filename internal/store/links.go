@@ -12,7 +12,7 @@ import (
 const linkFor = 10 * time.Second
 
 // takeLink takes or renews one of the app's links, by Redis' own clock.
-// KEYS[1] the links; ARGV[1] the link, ARGV[2] how many may be taken with it, ARGV[3] how long it is kept in ms. Result: 1 if it is held, else 0.
+// KEYS[1] the links; ARGV[1] the link, ARGV[2] how many may be taken with it, ARGV[3] how long it is taken in ms. Result: 1 if it is taken, else 0.
 var takeLink = redis.NewScript(`
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -25,7 +25,7 @@ return 0`)
 
 // TakeLink takes a link, or keeps it for another ten seconds, if with it at most so many are taken by all replicas together.
 // One that is refused is no longer held.
-func (s *Store) TakeLink(ctx context.Context, id string, most int) (held bool, err error) {
+func (s *Links) TakeLink(ctx context.Context, id string, most int) (held bool, err error) {
 	n, err := takeLink.Run(ctx, s.rdb, []string{keyLinks}, id, most, linkFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("take link: %w", err)
@@ -34,7 +34,7 @@ func (s *Store) TakeLink(ctx context.Context, id string, most int) (held bool, e
 }
 
 // DropLink gives a link back.
-func (s *Store) DropLink(ctx context.Context, id string) error {
+func (s *Links) DropLink(ctx context.Context, id string) error {
 	if err := s.rdb.ZRem(ctx, keyLinks, id).Err(); err != nil {
 		return fmt.Errorf("drop link: %w", err)
 	}

@@ -56,9 +56,9 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		n := record.Event{
 			ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C1", At: time.Now(),
 		}
-		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C1"}}, News: []record.Event{n}}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.News)
+		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C1"}}, Events: []record.Event{n}}
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
+		l.bot.Wake("acme", u.Events)
 		time.Sleep(time.Second)
 		require.Contains(t, l.way.said()[before], "INCIDENT")
 		time.Sleep(time.Minute)
@@ -70,20 +70,20 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 // Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would tell of it too late.
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
-		u := poller.Update{Shown: map[string]record.AttackState{}}
+		u := poller.Update{Attacks: map[string]record.AttackState{}}
 		tell := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
-			u.Shown[a.ID] = record.AttackState{Attack: a, Revision: 1, Told: true, Channel: "C1", Storm: storm}
-			u.News = append(u.News, record.Event{
+			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
+			u.Events = append(u.Events, record.Event{
 				ID: poller.CardDelivery("acme", a.ID), Account: "acme", Attack: a, Reason: reason, Revision: 1, Channel: "C1", At: time.Now(), Storm: storm,
 			})
 		}
-		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Gathered: 900, Began: time.Now()})
+		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
 		for i := range 15 {
 			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
 		}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		begun := len(l.way.said())
-		l.bot.Wake("acme", u.News)
+		l.bot.Wake("acme", u.Events)
 		time.Sleep(500 * time.Millisecond)
 		require.Len(t, l.way.said()[begun:], 4, "at once")
 		time.Sleep(4 * time.Second)
@@ -144,11 +144,11 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		edits := len(l.way.edited())
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
 		u := poller.Update{
-			Shown: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Told: true, Channel: "C1", Quiet: true}},
-			News:  []record.Event{{ID: "quiet", Account: "acme", Attack: over, Reason: record.WentQuiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
+			Attacks: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Notified: true, Channel: "C1", Quiet: true}},
+			Events:  []record.Event{{ID: "quiet", Account: "acme", Attack: over, Reason: record.WentQuiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
 		}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.News)
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
+		l.bot.Wake("acme", u.Events)
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
 		require.Len(t, l.way.edited(), edits+1)
@@ -196,17 +196,17 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 		worsened := func(revision int, hushed bool) {
 			one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(int64(1000 * revision))}
 			u := poller.Update{
-				Shown: map[string]record.AttackState{one.ID: {Attack: one, SeenAt: time.Now(), Revision: revision, Told: true, Channel: "C1", Mention: "S0ONCALL1"}},
-				News: []record.Event{{
+				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1", Mention: "S0ONCALL1"}},
+				Events: []record.Event{{
 					ID: fmt.Sprint("worse ", revision), Account: "acme", Attack: one, Reason: record.Worsened, Revision: revision, Channel: "C1", Mention: "S0ONCALL1",
 					Hushed: hushed, At: time.Now(),
 				}},
 			}
-			require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-			l.bot.Wake("acme", u.News)
+			require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
+			l.bot.Wake("acme", u.Events)
 			time.Sleep(time.Second)
 		}
-		require.NoError(t, l.store.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
+		require.NoError(t, l.store.Outbox.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
 		l.bot.Untold("acme", 1)
 		time.Sleep(time.Second)
 		worsened(2, true)
@@ -222,14 +222,14 @@ func TestWhatCannotBeLookedForIsTold(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
-		_, _, _, err := l.store.Trying(t.Context(), "acme", n.ID, time.Now())
+		_, _, _, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
-		u := poller.Update{Shown: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Told: true, Channel: "C0GONE"}}, News: []record.Event{n}}
-		require.NoError(t, l.store.Remember(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.News)
+		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
+		l.bot.Wake("acme", u.Events)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
-		channel, _, err := l.store.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
+		channel, _, err := l.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", one.ID))
 		require.NoError(t, err)
 		require.Equal(t, "C1", channel, "the account's own")
 	})

@@ -103,6 +103,29 @@ type live struct {
 // editsPerMinute is the pace of edits, as it is by default.
 const editsPerMinute = 40
 
+// botMemory is what a bot reads and writes.
+type botMemory struct {
+	*store.Store
+	*store.Inbox
+	*store.Links
+	*store.Outbox
+	*store.Cards
+	*store.Attacks
+	*store.Ledger
+	*store.Triage
+	*store.Permissions
+	*store.Approvals
+	*store.Drills
+	*store.Pace
+}
+
+func newBotMemory(s *store.Store) botMemory {
+	return botMemory{
+		Store: s, Inbox: s.Inbox, Links: s.Links, Outbox: s.Outbox, Cards: s.Cards, Attacks: s.Attacks, Ledger: s.Ledger, Triage: s.Triage,
+		Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Pace: s.Pace,
+	}
+}
+
 // onLiveCards plays with a bot and its cards on an emulated clock.
 func onLiveCards(t *testing.T, play func(t *testing.T, l *live)) {
 	t.Helper()
@@ -128,8 +151,8 @@ func newLive(t *testing.T) *live {
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
 	l.bot = bot.New(bot.Config{
 		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
-		Memory: l.store, Accounts: []bot.Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
-		MessagesPerSecond: 1, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Memory: newBotMemory(l.store), Accounts: []bot.Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
+		MessagesPerSecond: 1, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
 	hold := tending(t, l.store)
@@ -143,7 +166,7 @@ func newLive(t *testing.T) *live {
 // poll has every attack be hit again; those that there were fewer of before are found.
 func (l *live) poll(attacks int) {
 	l.polls++
-	u := poller.Update{LastGood: time.Now(), Shown: map[string]record.AttackState{}}
+	u := poller.Update{LastGood: time.Now(), Attacks: map[string]record.AttackState{}}
 	for i := range attacks {
 		one := apiclient.Attack{
 			ID: fmt.Sprint("x:", i), Type: "sqli", Method: "GET", Domain: "shop.example.com", Path: fmt.Sprint("/", i),
@@ -158,25 +181,25 @@ func (l *live) poll(attacks int) {
 		if i >= l.found {
 			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), record.NewAttack
 		}
-		u.Shown[one.ID] = record.AttackState{Attack: one, SeenAt: time.Now(), Revision: l.polls, Told: true, Channel: "C1"}
-		u.News = append(u.News, n)
+		u.Attacks[one.ID] = record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: l.polls, Notified: true, Channel: "C1"}
+		u.Events = append(u.Events, n)
 	}
 	l.found = max(l.found, attacks)
-	require.NoError(l.t, l.store.Remember(l.t.Context(), "acme", u))
-	l.bot.Wake("acme", u.News)
+	require.NoError(l.t, l.store.Attacks.Save(l.t.Context(), "acme", u))
+	l.bot.Wake("acme", u.Events)
 }
 
 // claim is what is written down when somebody clicks.
 func (l *live) claim(attack string) {
-	_, lock, err := l.store.Lock(l.t.Context(), "acme", false)
+	_, lock, err := l.store.Ledger.Lock(l.t.Context(), "acme", false)
 	require.NoError(l.t, err)
 	defer lock.Unlock()
-	require.NoError(l.t, lock.SaveCase(l.t.Context(), attack, spoken()))
+	require.NoError(l.t, lock.SaveTriage(l.t.Context(), attack, spoken()))
 	l.bot.Redraw("acme")
 }
 
 func (l *live) card(attack string) (ts string) {
-	_, ts, err := l.store.Card(l.t.Context(), "acme", attack)
+	_, ts, err := l.store.Cards.Card(l.t.Context(), "acme", attack)
 	require.NoError(l.t, err)
 	require.NotEmpty(l.t, ts, attack)
 	return ts

@@ -39,7 +39,7 @@ func (once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// look tells when an error is no answer of a server. Then that may be dead, and another one takes its place.
+// look notes an error that is no answer of a server. The server may be dead, and another one takes its place.
 func (o once) look(ctx context.Context, err error) {
 	var answer redis.Error
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) && !errors.As(err, &answer) {

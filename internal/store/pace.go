@@ -25,20 +25,20 @@ return wait`)
 
 // PostSlot takes the right to post one message to a channel, if so many more are left for others; wait is how long until there is one, 0 if it
 // was given.
-func (s *Store) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
+func (s *Pace) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
 	return s.slot(ctx, keyPace(channel), perSecond, burst, keep)
 }
 
 // EditSlot takes the right to edit one message in a workspace, if so many more are left for others; wait is how long until there is one, 0 if
 // it was given.
-func (s *Store) EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error) {
+func (s *Pace) EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error) {
 	// A fifth of the minute's edits may come at once, so that clicks are answered without a wait; the bucket fills with the rest in a minute, so
 	// that in no minute there are more.
 	atOnce := max(1, perMinute/5)
 	return s.slot(ctx, keyEdits(team), max(float64(perMinute-atOnce), 0.5)/60, atOnce, keep)
 }
 
-func (s *Store) slot(ctx context.Context, key string, perSecond float64, burst, keep int) (time.Duration, error) {
+func (s *Pace) slot(ctx context.Context, key string, perSecond float64, burst, keep int) (time.Duration, error) {
 	burst = max(1, burst)
 	ms, err := takeSlot.Run(ctx, s.rdb, []string{key}, perSecond, burst, max(0, min(keep, burst-1))).Int64()
 	if err != nil {

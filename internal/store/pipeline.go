@@ -16,7 +16,7 @@ type call struct {
 
 // pipelined runs a script many times in one round trip to each server, within a second. Each server fails alone, which the pipelines of a
 // cluster's client don't: in those all fail with the slowest.
-func (s *Store) pipelined(ctx context.Context, script *redis.Script, calls []call) []*redis.Cmd {
+func (s *client) pipelined(ctx context.Context, script *redis.Script, calls []call) []*redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	cmds := make([]*redis.Cmd, len(calls))
@@ -37,8 +37,8 @@ func (s *Store) pipelined(ctx context.Context, script *redis.Script, calls []cal
 	return cmds
 }
 
-// pipeline runs some of the calls on the server that has their keys. One that doesn't know the script is told it.
-func (s *Store) pipeline(ctx context.Context, server redis.UniversalClient, script *redis.Script, calls []call, indexes []int, cmds []*redis.Cmd) {
+// pipeline runs some of the calls on the server that has their keys. It sends the script to one that doesn't know it.
+func (s *client) pipeline(ctx context.Context, server redis.UniversalClient, script *redis.Script, calls []call, indexes []int, cmds []*redis.Cmd) {
 	send := func(run func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) (err error) {
 		p := server.Pipeline()
 		for _, i := range indexes {

@@ -92,7 +92,7 @@ func (p *protocol) start(t *rapid.T) {
 	p.Cleanup(one.work)
 	go func() {
 		defer close(ended)
-		_ = s.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
+		_ = s.Inbox.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
 			one.mu.Lock()
 			defer one.mu.Unlock()
 			one.hand = append(one.hand, job{string(work), mine, done})
@@ -178,10 +178,10 @@ func (p *protocol) check(t *rapid.T) {
 			p.poll.holders = append(p.poll.holders, p.all[i])
 		}
 	}
-	good, _ := p.rdb.Get(t.Context(), "{a:acme}:good").Int()
+	good, _ := p.rdb.Get(t.Context(), "{a:acme}:last_good").Int()
 	p.poll.look(t, good)
 	c := 0
-	if text, _ := p.rdb.HGet(t.Context(), "{a:acme}:cases", "a1").Result(); text != "" {
+	if text, _ := p.rdb.HGet(t.Context(), "{a:acme}:triage", "a1").Result(); text != "" {
 		_, err := fmt.Sscanf(text[len(`{"notes":[{"id":"`):], "%d", &c)
 		require.NoError(t, err, text)
 	}

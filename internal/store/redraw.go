@@ -13,26 +13,26 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Outdated marks an attack's card to be drawn again.
-func (s *Store) Outdated(ctx context.Context, account, attack string, urgency record.Urgency) error {
+// MarkStale marks an attack's card stale, so that it is redrawn.
+func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
 	var b batch
-	b.outdated(account, attack, urgency)
+	b.stale(account, attack, urgency)
 	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
 		return fmt.Errorf("mark card of %s: %w", attack, err)
 	}
 	return nil
 }
 
-// outdated marks an attack's card.
-func (b *batch) outdated(account, attack string, urgency record.Urgency) {
-	b.do("OUTDATE", keyRedraw(account), attack, int(urgency), strconv.FormatUint(rand.Uint64(), 36))
+// stale marks an attack's card stale.
+func (b *batch) stale(account, attack string, urgency record.Urgency) {
+	b.do("STALE", keyRedraw(account), attack, int(urgency), strconv.FormatUint(rand.Uint64(), 36))
 }
 
-// ToRedraw are the marks of the attacks whose cards are outdated, to be given back to Redrawn.
-func (s *Store) ToRedraw(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
+// Stale are the marks of the attacks whose cards are stale. Redrawn takes them back.
+func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
 	texts, err := s.rdb.HGetAll(ctx, keyRedraw(account)).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read outdated cards of %s: %w", account, err)
+		return nil, fmt.Errorf("read stale cards of %s: %w", account, err)
 	}
 	all := make(map[string]record.RedrawMark, len(texts))
 	for attack, text := range texts {
@@ -41,12 +41,12 @@ func (s *Store) ToRedraw(ctx context.Context, account string) (map[string]record
 	return all, nil
 }
 
-// newMark is a mark of now.
+// newMark is a mark of now, by this machine's clock.
 func newMark(urgency record.Urgency) string {
 	return fmt.Sprint(int(urgency), " ", time.Now().UnixMilli(), " ", strconv.FormatUint(rand.Uint64(), 36))
 }
 
-// readMark reads a mark. One of an earlier version is a number, and says nothing but itself.
+// readMark reads a mark. One in another form has only its ID.
 func readMark(text string) record.RedrawMark {
 	m := record.RedrawMark{ID: text}
 	urgency, rest, _ := strings.Cut(text, " ")
@@ -59,14 +59,14 @@ func readMark(text string) record.RedrawMark {
 	return m
 }
 
-// redrawn takes a mark away unless the card became outdated again meanwhile.
-// KEYS[1] the marks; ARGV[1] the attack, ARGV[2] the mark that was drawn. Result: 1 if it was taken away, else 0.
+// redrawn deletes a mark unless the card became stale again meanwhile.
+// KEYS[1] the redraw queue; ARGV[1] the attack, ARGV[2] the mark that was drawn. Result: 1 if it was deleted, else 0.
 var redrawn = redis.NewScript(`
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 return redis.call('HDEL', KEYS[1], ARGV[1])`)
 
 // Redrawn records that a card was drawn from facts read after the mark was.
-func (s *Store) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
+func (s *Cards) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
 	if err := redrawn.Run(ctx, s.rdb, []string{keyRedraw(account)}, attack, mark.ID).Err(); err != nil {
 		return fmt.Errorf("record card of %s: %w", attack, err)
 	}

@@ -14,14 +14,14 @@ func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 	w := newMini(t)
 	s, other, ctx := w.open(t), w.open(t), t.Context()
 	mark := func() record.RedrawMark {
-		all, err := other.ToRedraw(ctx, "acme")
+		all, err := other.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		return all["a1"]
 	}
 	outdated := func(at time.Time, urgency record.Urgency) {
 		w.mini.SetTime(at)
-		require.NoError(t, s.Outdated(ctx, "acme", "a1", urgency))
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", urgency))
 	}
 	later := noon.Add(90 * time.Second)
 	outdated(noon, record.UrgentFigures)
@@ -30,7 +30,7 @@ func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 	first := mark()
 	require.Equal(t, record.UrgentActed, first.Urgency, "figures that grow make nothing less urgent")
 	require.Equal(t, noon, first.Since)
-	require.NoError(t, s.Redrawn(ctx, "acme", "a1", first))
+	require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", first))
 	outdated(later, record.UrgentState)
 	require.Equal(t, record.UrgentState, mark().Urgency)
 	require.Equal(t, later, mark().Since)
@@ -42,11 +42,11 @@ func TestAMarkOfAnEarlierVersion(t *testing.T) {
 	w := newMini(t)
 	s, ctx := w.open(t), t.Context()
 	require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:redraw", "a1", "8812734").Err())
-	all, err := s.ToRedraw(ctx, "acme")
+	all, err := s.Cards.Stale(ctx, "acme")
 	require.NoError(t, err)
 	require.Equal(t, map[string]record.RedrawMark{"a1": {ID: "8812734"}}, all)
-	require.NoError(t, s.Redrawn(ctx, "acme", "a1", all["a1"]))
-	all, err = s.ToRedraw(ctx, "acme")
+	require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", all["a1"]))
+	all, err = s.Cards.Stale(ctx, "acme")
 	require.NoError(t, err)
 	require.Empty(t, all)
 }

@@ -38,7 +38,7 @@ type hold struct {
 	account    string
 	replica    *replica
 	held, more context.Context
-	duties     <-chan store.Duties
+	duties     <-chan store.Pending
 	began      time.Time
 	end        context.CancelFunc // what was in hand is done
 }
@@ -79,7 +79,7 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	r := &replica{name: name, store: s, net: net, more: stop, run: drop}
 	var g errgroup.Group
 	g.Go(func() error {
-		if err := s.Beat(live); live.Err() == nil {
+		if err := s.Replicas.Beat(live); live.Err() == nil {
 			drop()
 			return err
 		}
@@ -87,7 +87,7 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	})
 	g.Go(func() error {
 		defer leave()
-		_ = s.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Duties) {
+		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Pending) {
 			w.tend(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
 		})
 		return nil
@@ -170,7 +170,7 @@ func (w *world) openTending(t testing.TB) *store.Store {
 func lock(t testing.TB, s *store.Store) commands.Lock {
 	t.Helper()
 	begin(t, s, "acme")
-	_, l, err := s.Lock(t.Context(), "acme", false)
+	_, l, err := s.Ledger.Lock(t.Context(), "acme", false)
 	require.NoError(t, err)
 	return l
 }
@@ -190,7 +190,7 @@ func saveChange(ctx context.Context, l commands.Lock, c record.Change) error {
 }
 
 // beginWith begins a memory, unless that was done.
-func beginWith(ctx context.Context, s *store.Store, account string, r store.Recalled) error {
-	_, err := s.Restore(ctx, account, r)
+func beginWith(ctx context.Context, s *store.Store, account string, r store.Rebuilt) error {
+	_, err := s.Epochs.Restore(ctx, account, r)
 	return err
 }

@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	tendFor   = 4 * time.Second        // how long the lease of an account lasts without being renewed
-	tendEvery = time.Second            // how often it is renewed
-	takeEvery = 250 * time.Millisecond // how often a replica with too few accounts looks for one that is free
-	endWithin = 10 * time.Second       // how long what is in hand may take when an account is given up
+	ownFor     = 4 * time.Second        // how long the lease of an account lasts without being renewed
+	renewEvery = time.Second            // how often it is renewed
+	takeEvery  = 250 * time.Millisecond // how often a replica with too few accounts tries to take free ones
+	endWithin  = 10 * time.Second       // how long work under way may take when an account is given up
 )
 
-// Duties is what there is to do for an account, besides polling it.
-type Duties struct {
-	Audited  int64     // the number of the last audit entry: one more is written for each change
-	Untold   int       // pieces of news
-	Wanted   int       // cards of gathered attacks
-	Outdated int       // cards
-	Due      time.Time // when to look at the next change that ends, or at a request; zero: none
+// Pending is what there is to do for an account, besides polling it.
+type Pending struct {
+	Audited     int64     // the number of the last audit entry: it grows with each change
+	Events      int       // in the outbox
+	WantedCards int       // of grouped attacks
+	StaleCards  int       // cards
+	Due         time.Time // when the next change or approval request is due; zero: none
 }
 
-// Tend does what one replica does for an account. It begins nothing new when more ends, and stops when held does, with the lease: what it was
-// doing then may be done by another replica already. Duties come about once a second when there are any, the newest only.
-type Tend func(held, more context.Context, account string, duties <-chan Duties)
+// Own does what one replica does for an account that it owns. It begins nothing new when more ends, and stops when held does, with the lease: from
+// then on another replica may do it. Pending comes about once a second when there is anything, the newest only.
+type Own func(held, more context.Context, account string, duties <-chan Pending)
 
-// renewTending renews the lease of an account and looks what there is to do.
-// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the marks of outdated cards, KEYS[4] the due changes, KEYS[5] the due requests,
-// KEYS[6] the cards that are wanted, KEYS[7] the number of the last audit entry; ARGV[1] the holder's token, ARGV[2] the
-// lease's length in ms. Result: the number of pieces of news, of marks, of wanted cards, and the Unix time of the first change or request that is due, -1 if there is
-// none, and the number of the last audit entry; nothing, if the lease is lost.
-var renewTending = redis.NewScript(`
+// renewOwned renews the lease of an account and reads what there is to do.
+// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the redraw queue, KEYS[4] the due changes, KEYS[5] the due requests, KEYS[6] the wanted cards,
+// KEYS[7] the number of the last audit entry; ARGV[1] the holder's token, ARGV[2] the lease's length in ms.
+// Result: how many events, stale cards and wanted cards there are, the Unix time of the first due change or request, -1 if there is none, and the
+// number of the last audit entry; nothing, if the lease is lost.
+var renewOwned = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local due = -1
@@ -46,34 +46,34 @@ for i = 4, 5 do
 end
 return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), redis.call('SCARD', KEYS[6]), math.floor(due), tonumber(redis.call('GET', KEYS[7]) or '0')}`)
 
-// tending is an account that this replica tends.
-type tending struct {
-	lease  *lease
-	stop   context.CancelFunc // begin nothing more
-	duties chan Duties        // holds the newest
-	ended  chan struct{}      // Tend has returned
-	giving bool               // it is being given up
+// owned is an account that this replica owns.
+type owned struct {
+	lease   *lease
+	stop    context.CancelFunc // begin nothing more
+	pending chan Pending       // holds the newest
+	ended   chan struct{}      // own has returned
+	giving  bool               // it is being given up
 }
 
 // sharing is one replica's part in sharing out the accounts.
 type sharing struct {
-	store    *Store
+	store    *client
 	accounts []string // in the order in which this replica tries to take them
-	tend     Tend
-	held     map[string]*tending
+	own      Own
+	held     map[string]*owned
 	tried    map[string]*lease // those whose answer was lost
 	next     int               // of accounts, to be tried
 	wake     chan struct{}
 }
 
-// Share has the replicas share the accounts out: each tends its part of them, takes what is free up to that, and gives up the surplus.
-// When more ends, all are given up as soon as what is in hand is done; when ctx ends, at once. Beat must run for longer than Share.
-func (s *Store) Share(ctx, more context.Context, accounts []string, tend Tend) error {
+// Share has the replicas share the accounts out: each owns its part of them, takes free ones up to that, and gives up the surplus. When more ends,
+// all are given up as soon as work under way is done; when ctx ends, at once. Beat must run for longer than Share.
+func (s *Replicas) Share(ctx, more context.Context, accounts []string, own Own) error {
 	more, stop := context.WithCancel(more)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	sh := &sharing{store: s, accounts: s.ordered(accounts), tend: tend, held: map[string]*tending{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
-	renew := time.NewTicker(tendEvery)
+	sh := &sharing{store: s.client, accounts: s.ordered(accounts), own: own, held: map[string]*owned{}, tried: map[string]*lease{}, wake: make(chan struct{}, 1)}
+	renew := time.NewTicker(renewEvery)
 	defer renew.Stop()
 	for {
 		changed, wait := sh.settle(ctx, more)
@@ -98,7 +98,7 @@ func (s *Store) Share(ctx, more context.Context, accounts []string, tend Tend) e
 }
 
 // ordered begins somewhere else for each replica, so that those that start together don't try the same accounts.
-func (s *Store) ordered(accounts []string) []string {
+func (s *Replicas) ordered(accounts []string) []string {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -125,10 +125,10 @@ func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, w
 			return changed, takeEvery
 		}
 	}
-	return changed, tendEvery
+	return changed, renewEvery
 }
 
-// letGo gives back the leases of accounts that are no longer tended. One that can't be given back ends by itself.
+// letGo gives back the leases of accounts whose work has ended. One that can't be given back ends by itself.
 func (sh *sharing) letGo(ctx context.Context) {
 	var drops []call
 	for account, t := range sh.held {
@@ -153,7 +153,7 @@ func (sh *sharing) giving() (n int) {
 	return n
 }
 
-// giveUp has so many accounts be given up when what is in hand is done.
+// giveUp has so many accounts be given up when work under way is done.
 func (sh *sharing) giveUp(n int) {
 	for _, account := range slices.Sorted(maps.Keys(sh.held)) {
 		t := sh.held[account]
@@ -187,16 +187,16 @@ func (sh *sharing) take(ctx, more context.Context, share int) {
 	}
 }
 
-// takeFree takes those that nobody holds, in one round trip.
+// takeFree takes the free ones, in one round trip.
 func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
 	leases, takes := make([]*lease, len(candidates)), make([]call, len(candidates))
 	for i, account := range candidates {
 		if leases[i] = sh.tried[account]; leases[i] == nil {
-			leases[i] = newLease(keyLease(account), tendFor)
+			leases[i] = newLease(keyLease(account), ownFor)
 		}
-		takes[i] = call{[]string{leases[i].key, keyEpoch(account)}, []any{leases[i].token, tendFor.Milliseconds(), stateVersion, true}}
+		takes[i] = call{[]string{leases[i].key, keyEpoch(account)}, []any{leases[i].token, ownFor.Milliseconds(), stateVersion, true}}
 	}
-	until := time.Now().Add(tendFor)
+	until := time.Now().Add(ownFor)
 	for i, answer := range sh.store.pipelined(ctx, takeLease, takes) {
 		outcome, err := answer.Text()
 		if delete(sh.tried, candidates[i]); err != nil {
@@ -207,12 +207,12 @@ func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
 	}
 }
 
-// begin tends an account whose lease was taken.
+// begin owns an account whose lease was taken.
 func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, until time.Time) {
 	held := l.begin(ctx, until)
 	begin, stop := context.WithCancel(held)
 	unlink := context.AfterFunc(more, stop)
-	t := &tending{lease: l, stop: stop, duties: make(chan Duties, 1), ended: make(chan struct{})}
+	t := &owned{lease: l, stop: stop, pending: make(chan Pending, 1), ended: make(chan struct{})}
 	sh.held[account] = t
 	sh.store.setHeld(account, l)
 	cutShort := context.AfterFunc(begin, func() {
@@ -235,7 +235,7 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 			default:
 			}
 		}()
-		sh.tend(held, begin, account, t.duties)
+		sh.own(held, begin, account, t.pending)
 	}()
 }
 
@@ -244,11 +244,11 @@ func (sh *sharing) renew(ctx context.Context) {
 	accounts := slices.Sorted(maps.Keys(sh.held))
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
-		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyRequestsDue(account), keyWanted(account), keyAudited(account)}
-		renewals[i] = call{keys, []any{sh.held[account].lease.token, tendFor.Milliseconds()}}
+		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyApprovalsDue(account), keyWantedCards(account), keyAudited(account)}
+		renewals[i] = call{keys, []any{sh.held[account].lease.token, ownFor.Milliseconds()}}
 	}
-	until := time.Now().Add(tendFor)
-	for i, answer := range sh.store.pipelined(ctx, renewTending, renewals) {
+	until := time.Now().Add(ownFor)
+	for i, answer := range sh.store.pipelined(ctx, renewOwned, renewals) {
 		t := sh.held[accounts[i]]
 		found, err := answer.Int64Slice()
 		switch {
@@ -257,7 +257,7 @@ func (sh *sharing) renew(ctx context.Context) {
 			t.lease.end(leaseLost(t.lease.key))
 		default:
 			t.lease.extend(until)
-			t.tell(Duties{Untold: int(found[0]), Outdated: int(found[1]), Wanted: int(found[2]), Due: dueAt(found[3]), Audited: found[4]})
+			t.pass(Pending{Events: int(found[0]), StaleCards: int(found[1]), WantedCards: int(found[2]), Due: dueAt(found[3]), Audited: found[4]})
 		}
 	}
 }
@@ -269,20 +269,20 @@ func dueAt(unix int64) time.Time {
 	return time.Unix(unix, 0)
 }
 
-// tell puts the newest duties in place of older ones that nobody has taken yet.
-func (t *tending) tell(d Duties) {
-	if d == (Duties{}) {
+// pass replaces older work that was not received yet by the newest.
+func (t *owned) pass(d Pending) {
+	if d == (Pending{}) {
 		return
 	}
 	select {
-	case <-t.duties:
+	case <-t.pending:
 	default:
 	}
-	t.duties <- d // there is room: nobody else puts any
+	t.pending <- d // there is room: only this goroutine sends
 }
 
-// setHeld notes the lease under which this process writes down what it finds out about an account; nil: it tends it no longer.
-func (s *Store) setHeld(account string, l *lease) {
+// setHeld notes the lease under which this process stores what it finds of an account; nil: it doesn't own it any more.
+func (s *client) setHeld(account string, l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[account] = l; l == nil {
@@ -290,8 +290,8 @@ func (s *Store) setHeld(account string, l *lease) {
 	}
 }
 
-// tendedUnder is the lease under which this process tends an account.
-func (s *Store) tendedUnder(account string) (*lease, error) {
+// ownerLease is the lease under which this process owns an account.
+func (s *client) ownerLease(account string) (*lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, ok := s.held[account]

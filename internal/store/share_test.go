@@ -200,12 +200,12 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 		h := tending(t, s)
 		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
-		require.NoError(t, s.Announce(t.Context(), news("n1", "x:1")))
+		require.NoError(t, s.Outbox.Announce(t.Context(), news("n1", "x:1")))
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule})
 		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
 		require.Eventually(t, func() bool {
 			d := within(t, 5*time.Second, h.duties)
-			return d.Untold == 1 && d.Outdated == 2 && d.Due.Equal(until.Add(-15*time.Minute))
+			return d.Events == 1 && d.StaleCards == 2 && d.Due.Equal(until.Add(-15*time.Minute))
 		}, 5*time.Second, time.Millisecond)
 	})
 }
@@ -213,7 +213,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 // Who tends an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
 func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 	t.Parallel()
-	update := poller.Update{LastGood: noon, Shown: shownAll("x:1"), News: []record.Event{news("n1", "x:1")}}
+	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
 		"it never did": func(*testing.T, *world, *store.Store) {},
 		"another does": func(t *testing.T, redis *world, s *store.Store) {
@@ -229,13 +229,13 @@ func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 			onEach(t, func(t *testing.T, redis *world) {
 				s := redis.open(t)
 				lose(t, redis, s)
-				require.ErrorContains(t, s.Remember(t.Context(), "acme", update), "lease lost")
-				if _, _, _, err := s.Trying(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
+				require.ErrorContains(t, s.Attacks.Save(t.Context(), "acme", update), "lease lost")
+				if _, _, _, err := s.Outbox.BeginNotify(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
 					require.ErrorContains(t, err, "lease lost")
 				}
-				m, err := s.Load(t.Context(), "acme")
+				m, err := s.Attacks.Load(t.Context(), "acme")
 				require.NoError(t, err)
-				require.Empty(t, m.Shown)
+				require.Empty(t, m.Attacks)
 				require.True(t, m.LastGood.IsZero())
 				require.Empty(t, untold(t, s))
 			})
@@ -252,7 +252,7 @@ func TestALostLeaseEndsItsContextAndIsTakenAgain(t *testing.T) {
 		within(t, 3*time.Second, first.held.Done())
 		require.ErrorContains(t, context.Cause(first.held), "lease lost")
 		within(t, 5*time.Second, w.begun)
-		require.NoError(t, one.store.Remember(t.Context(), "acme", poller.Update{LastGood: noon}))
+		require.NoError(t, one.store.Attacks.Save(t.Context(), "acme", poller.Update{LastGood: noon}))
 	})
 }
 
@@ -272,17 +272,30 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		before := redis.keys(t)
 		two := w.startOn(redis, "two")
 		require.ErrorIs(t, within(t, 5*time.Second, two.ended), refusal.ErrNewer)
-		_, _, err = redis.open(t).Lock(t.Context(), "acme", false)
+		_, _, err = redis.open(t).Ledger.Lock(t.Context(), "acme", false)
 		require.ErrorIs(t, err, refusal.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 
-		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version-1, 0).Err())
+		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", version, 0).Err())
 		w.startOn(redis, "three")
 		require.Eventually(t, func() bool { return w.holds()["beta"] != nil }, 5*time.Second, 10*time.Millisecond)
 		require.Nil(t, w.holds()["acme"], "its state is newer")
-		now, err := redis.rdb.Get(t.Context(), "{work}:version").Int()
-		require.NoError(t, err)
-		require.Equal(t, version, now, "what was older is this one's now")
+	})
+}
+
+// A newer replica that meets what an older one wrote reads nothing of it, and touches nothing.
+func TestTheStateOfAnOlderReplicaIsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		w := newWatch(t, "acme", "beta")
+		require.NoError(t, redis.rdb.Set(t.Context(), "{work}:version", 1, 0).Err())
+		require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:epoch", "1 earlier", 0).Err())
+		before := redis.keys(t)
+		one := w.startOn(redis, "one")
+		require.ErrorIs(t, within(t, 5*time.Second, one.ended), refusal.ErrOlder)
+		_, _, err := redis.open(t).Ledger.Lock(t.Context(), "acme", false)
+		require.ErrorIs(t, err, refusal.ErrOlder)
+		require.Empty(t, w.holds())
+		require.ElementsMatch(t, before, redis.keys(t))
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package store keeps what must outlive a process and what replicas must agree on, and is the only one that knows Redis.
+// Package store holds what must outlive a process and what replicas must agree on. It is the only package that knows Redis.
 package store
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Config says where Redis is and how long things are kept.
+// Config says where Redis is and how long audit entries are kept.
 type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
@@ -38,8 +38,67 @@ type Config struct {
 	Asked func(q record.ApprovalRequest) []record.Event
 }
 
-// Store is the memory. Its methods fail when Redis can't be reached, within two seconds unless they wait by their nature.
+// Store is what the replicas share in Redis, by concern. Methods fail within two seconds when Redis can't be reached, unless they wait by their
+// nature.
 type Store struct {
+	*client
+
+	Inbox       *Inbox       // deliveries, and the work in them
+	Replicas    *Replicas    // which of them live, and which owns which account
+	Links       *Links       // Socket Mode links of all replicas
+	Epochs      *Epochs      // whether an account's state has begun
+	Attacks     *Attacks     // what polls found
+	Outbox      *Outbox      // events, until they are notified
+	Cards       *Cards       // where cards are, and which are stale
+	Triage      *Triage      // what people said about attacks, and what guards and cards go by
+	Pages       *Pages       // calls of pagers
+	Ledger      *Ledger      // changes to the service, and whether they work
+	Approvals   *Approvals   // approval requests, and where their cards are
+	Permissions *Permissions // refused changes, and where their notice is
+	Audit       *Audit       // the audit log
+	Drills      *Drills      // the last drill of each account
+	People      *People      // marks on what is known of Slack users
+	Pace        *Pace        // Slack's rate limits, shared by all replicas
+}
+
+// One type a concern. They share one client.
+type (
+	// Inbox holds deliveries and the work in them.
+	Inbox struct{ *client }
+	// Replicas knows which replicas live, and has them share the accounts out.
+	Replicas struct{ *client }
+	// Links counts the Socket Mode links of all replicas.
+	Links struct{ *client }
+	// Epochs begins the state of accounts.
+	Epochs struct{ *client }
+	// Attacks holds what polls found.
+	Attacks struct{ *client }
+	// Outbox holds events until they are notified.
+	Outbox struct{ *client }
+	// Cards holds where cards are, and which of them are stale.
+	Cards struct{ *client }
+	// Triage holds what people said about attacks, and what guards and cards go by.
+	Triage struct{ *client }
+	// Pages holds the calls of pagers.
+	Pages struct{ *client }
+	// Ledger holds the changes to the service, and whether they work. Its lock lets one process at a time change an account.
+	Ledger struct{ *client }
+	// Approvals holds approval requests, and where their cards are.
+	Approvals struct{ *client }
+	// Permissions holds refused changes, and where their notice is.
+	Permissions struct{ *client }
+	// Audit holds the audit log.
+	Audit struct{ *client }
+	// Drills holds the last drill of each account.
+	Drills struct{ *client }
+	// People holds marks on what is known of Slack users.
+	People struct{ *client }
+	// Pace shares Slack's rate limits out.
+	Pace struct{ *client }
+)
+
+// client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
+type client struct {
 	rdb       redis.UniversalClient
 	auditKeep time.Duration
 	copies    int
@@ -53,7 +112,7 @@ type Store struct {
 	peers     peers
 
 	mu   sync.Mutex
-	held map[string]*lease // by account that this process tends
+	held map[string]*lease // by account that this process owns
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -71,7 +130,7 @@ func Open(cfg Config) (*Store, error) {
 func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
 	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
-	opts.DialerRetries = 1 // none: who is refused is told at once
+	opts.DialerRetries = 1 // none: a refused connection is an error at once
 	opts.ContextTimeoutEnabled = true
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // Redis Enterprise's alone
 	if cfg.Away == nil {
@@ -93,12 +152,17 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 		cfg.Asked = func(record.ApprovalRequest) []record.Event { return nil }
 	}
 	rdb := redis.NewUniversalClient(opts)
-	s := &Store{
+	s := &client{
 		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, watched: cfg.Watched, judged: cfg.Judged, notice: cfg.Notice, asked: cfg.Asked,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
 	}
 	rdb.AddHook(once{lost: s.moved})
-	return s
+	return &Store{
+		client: s,
+		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
+		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
+		Drills: &Drills{s}, People: &People{s}, Pace: &Pace{s},
+	}
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.

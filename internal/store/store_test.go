@@ -62,9 +62,9 @@ func TestRedisThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := openURL(t, "redis://"+freeAddress(t))
 	begun := time.Now()
-	_, err := s.Accept(t.Context(), []byte("work"), "1")
+	_, err := s.Inbox.Accept(t.Context(), []byte("work"), "1")
 	require.True(t, neverSent(err), "%v", err)
-	_, _, err = s.Lock(t.Context(), "acme", false)
+	_, _, err = s.Ledger.Lock(t.Context(), "acme", false)
 	require.True(t, neverSent(err), "%v", err)
 	require.Less(t, time.Since(begun), 500*time.Millisecond)
 }
@@ -76,7 +76,7 @@ func TestRedisThatHangs(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	s := openURL(t, "redis://"+l.Addr().String())
 	begun := time.Now()
-	_, err = s.Accept(t.Context(), []byte("work"), "1")
+	_, err = s.Inbox.Accept(t.Context(), []byte("work"), "1")
 	require.Error(t, err)
 	require.Less(t, time.Since(begun), 2100*time.Millisecond)
 }
@@ -92,7 +92,7 @@ func TestRedisThatHangsLater(t *testing.T) {
 			require.NoError(t, s.Ping(t.Context()))
 			net.SetFilters(filters[0], filters[1])
 			begun := time.Now()
-			_, err := s.Accept(t.Context(), []byte("work"), "1")
+			_, err := s.Inbox.Accept(t.Context(), []byte("work"), "1")
 			require.Error(t, err)
 			require.False(t, neverSent(err), "%v", err)
 			require.Less(t, time.Since(begun), 2100*time.Millisecond)
@@ -105,13 +105,13 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := newWire(t, w.addr)
 		s := net.open(t)
-		_, err := s.Accept(t.Context(), []byte("first"), "1") // the script is known from here on
+		_, err := s.Inbox.Accept(t.Context(), []byte("first"), "1") // the script is known from here on
 		require.NoError(t, err)
 		net.SetFilters(nil, func([]byte) ([]byte, bool) {
 			net.Refuse()
 			return nil, false
 		})
-		_, err = s.Accept(t.Context(), []byte("second"), "2")
+		_, err = s.Inbox.Accept(t.Context(), []byte("second"), "2")
 		require.Error(t, err)
 		require.False(t, neverSent(err), "%v", err)
 		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
@@ -124,58 +124,82 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 	t.Parallel()
 	nobody := freeAddress(t)
 	for name, call := range map[string]func(ctx context.Context, s *store.Store) error{
-		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Load(ctx, "acme"); return err },
+		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Attacks.Load(ctx, "acme"); return err },
 		"Told": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Told(ctx, news("n", "x"), "C1", "1.1", true)
+			_, err := s.Outbox.Notified(ctx, news("n", "x"), "C1", "1.1", true)
 			return err
 		},
 		"Trying": func(ctx context.Context, s *store.Store) error {
-			_, _, _, err := s.Trying(ctx, "acme", "n", noon)
+			_, _, _, err := s.Outbox.BeginNotify(ctx, "acme", "n", noon)
 			return err
 		},
-		"First": func(ctx context.Context, s *store.Store) error { _, err := s.First(ctx, "1"); return err },
-		"Card":  func(ctx context.Context, s *store.Store) error { _, _, err := s.Card(ctx, "acme", "a"); return err },
+		"First": func(ctx context.Context, s *store.Store) error { _, err := s.Inbox.First(ctx, "1"); return err },
+		"Card": func(ctx context.Context, s *store.Store) error {
+			_, _, err := s.Cards.Card(ctx, "acme", "a")
+			return err
+		},
 		"CardsOf": func(ctx context.Context, s *store.Store) error {
-			_, err := s.CardsOf(ctx, "acme", []string{"a"})
+			_, err := s.Cards.CardsOf(ctx, "acme", []string{"a"})
 			return err
 		},
-		"Shown":       func(ctx context.Context, s *store.Store) error { _, _, err := s.Shown(ctx, "acme", "a"); return err },
-		"FindAttacks": func(ctx context.Context, s *store.Store) error { _, err := s.FindAttacks(ctx, "acme", "a"); return err },
+		"Shown": func(ctx context.Context, s *store.Store) error {
+			_, _, err := s.Attacks.AttackState(ctx, "acme", "a")
+			return err
+		},
+		"FindAttacks": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Attacks.FindAttacks(ctx, "acme", "a")
+			return err
+		},
 		"Outdated": func(ctx context.Context, s *store.Store) error {
-			return s.Outdated(ctx, "acme", "a", record.UrgentState)
+			return s.Cards.MarkStale(ctx, "acme", "a", record.UrgentState)
 		},
-		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.ToRedraw(ctx, "acme"); return err },
+		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.Cards.Stale(ctx, "acme"); return err },
 		"Redrawn": func(ctx context.Context, s *store.Store) error {
-			return s.Redrawn(ctx, "acme", "a", record.RedrawMark{ID: "1"})
+			return s.Cards.Redrawn(ctx, "acme", "a", record.RedrawMark{ID: "1"})
 		},
-		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Untold(ctx, "acme"); return err },
+		"Untold": func(ctx context.Context, s *store.Store) error { _, err := s.Outbox.Waiting(ctx, "acme"); return err },
 		"Restore": func(ctx context.Context, s *store.Store) error {
-			return beginWith(ctx, s, "acme", store.Recalled{Epoch: "1 e"})
+			return beginWith(ctx, s, "acme", store.Rebuilt{Epoch: "1 e"})
 		},
-		"Page":       func(ctx context.Context, s *store.Store) error { _, err := s.Page(ctx, "acme", "a"); return err },
-		"Drill":      func(ctx context.Context, s *store.Store) error { _, err := s.Drill(ctx, "acme"); return err },
-		"Serving":    func(ctx context.Context, s *store.Store) error { _, err := s.Serving(ctx); return err },
-		"Pages":      func(ctx context.Context, s *store.Store) error { _, err := s.Pages(ctx, "acme"); return err },
-		"Epoch":      func(ctx context.Context, s *store.Store) error { _, err := s.Epoch(ctx, "acme"); return err },
-		"Changes":    func(ctx context.Context, s *store.Store) error { _, err := s.Changes(ctx, "acme"); return err },
-		"DueChanges": func(ctx context.Context, s *store.Store) error { _, err := s.DueChanges(ctx, "acme", noon); return err },
-		"Append": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Append(ctx, record.AuditEntry{Account: "acme"})
+		"Page":    func(ctx context.Context, s *store.Store) error { _, err := s.Pages.Page(ctx, "acme", "a"); return err },
+		"Drill":   func(ctx context.Context, s *store.Store) error { _, err := s.Drills.Drill(ctx, "acme"); return err },
+		"Serving": func(ctx context.Context, s *store.Store) error { _, err := s.Replicas.Serving(ctx); return err },
+		"Pages":   func(ctx context.Context, s *store.Store) error { _, err := s.Pages.Pages(ctx, "acme"); return err },
+		"Epoch":   func(ctx context.Context, s *store.Store) error { _, err := s.Epochs.Epoch(ctx, "acme"); return err },
+		"Changes": func(ctx context.Context, s *store.Store) error { _, err := s.Ledger.Changes(ctx, "acme"); return err },
+		"DueChanges": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Ledger.DueChanges(ctx, "acme", noon)
 			return err
 		},
-		"Entries": func(ctx context.Context, s *store.Store) error { _, err := s.Entries(ctx, "acme", noon); return err },
+		"Append": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Audit.Append(ctx, record.AuditEntry{Account: "acme"})
+			return err
+		},
+		"Entries": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Audit.Entries(ctx, "acme", noon)
+			return err
+		},
 		"LoadEvidence": func(ctx context.Context, s *store.Store) error {
-			_, err := s.LoadEvidence(ctx, "acme", []string{"x"})
+			_, err := s.Attacks.LoadEvidence(ctx, "acme", []string{"x"})
 			return err
 		},
 		"Evidence": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Evidence(ctx, "acme", "a")
+			_, _, err := s.Attacks.Evidence(ctx, "acme", "a")
 			return err
 		},
-		"Blinds":   func(ctx context.Context, s *store.Store) error { _, err := s.Blinds(ctx, "acme", noon); return err },
-		"Audited":  func(ctx context.Context, s *store.Store) error { _, err := s.Audited(ctx, "acme"); return err },
-		"PostSlot": func(ctx context.Context, s *store.Store) error { _, err := s.PostSlot(ctx, "C1", 1, 1, 0); return err },
-		"EditSlot": func(ctx context.Context, s *store.Store) error { _, err := s.EditSlot(ctx, "T1", 40, 0); return err },
+		"Blinds": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Attacks.Outages(ctx, "acme", noon)
+			return err
+		},
+		"Audited": func(ctx context.Context, s *store.Store) error { _, err := s.Audit.Audited(ctx, "acme"); return err },
+		"PostSlot": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Pace.PostSlot(ctx, "C1", 1, 1, 0)
+			return err
+		},
+		"EditSlot": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Pace.EditSlot(ctx, "T1", 40, 0)
+			return err
+		},
 	} {
 		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+nobody))), name)
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// wantedFor is how long cards of gathered attacks are wanted, if nobody watches the account meanwhile.
+// wantedFor is how long cards of grouped attacks stay wanted while the account isn't polled.
 const wantedFor = time.Hour
 
 // Storms are all of an account, the newest first.
-func (s *Store) Storms(ctx context.Context, account string) ([]record.StormSeen, error) {
+func (s *Attacks) Storms(ctx context.Context, account string) ([]record.StormSeen, error) {
 	found := []record.StormSeen{}
-	err := s.scanShown(ctx, account, "s*", func(id string, one record.AttackState) {
+	err := s.scan(ctx, account, "s*", func(id string, one record.AttackState) {
 		if one.Storm != nil {
 			found = append(found, record.StormSeen{
-				KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, Storm: record.Storm(*one.Storm), SeenAt: one.SeenAt, Quiet: one.Quiet,
+				KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, Storm: *one.Storm, SeenAt: one.ObservedAt, Quiet: one.Quiet,
 			})
 		}
 	})
@@ -30,12 +30,12 @@ func (s *Store) Storms(ctx context.Context, account string) ([]record.StormSeen,
 	return found, err
 }
 
-// Gathered are the attacks that a storm has gathered, the one with the latest hit first.
-func (s *Store) Gathered(ctx context.Context, account, storm string) ([]record.GatheredAttack, error) {
+// Grouped are the attacks that a storm groups, the one with the latest hit first.
+func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]record.GatheredAttack, error) {
 	found := []record.GatheredAttack{}
-	err := s.scanShown(ctx, account, "a*", func(id string, one record.AttackState) {
-		if one.In != "" && record.AttackID(account, one.In) == storm {
-			found = append(found, record.GatheredAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.SeenAt, Own: one.Own})
+	err := s.scan(ctx, account, "a*", func(id string, one record.AttackState) {
+		if one.StormID != "" && record.AttackID(account, one.StormID) == storm {
+			found = append(found, record.GatheredAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one.Attack}, SeenAt: one.ObservedAt, Own: one.OwnCard})
 		}
 	})
 	slices.SortFunc(found, func(a, b record.GatheredAttack) int {
@@ -44,39 +44,39 @@ func (s *Store) Gathered(ctx context.Context, account, storm string) ([]record.G
 	return found, err
 }
 
-// WantCards has gathered attacks get a card each.
-func (s *Store) WantCards(ctx context.Context, account string, attacks []string) error {
+// WantCards has grouped attacks get a card each.
+func (s *Attacks) WantCards(ctx context.Context, account string, attacks []string) error {
 	var b batch
 	for _, id := range attacks {
-		b.do("SADD", keyWanted(account), id)
+		b.do("SADD", keyWantedCards(account), id)
 	}
-	b.do("PEXPIRE", keyWanted(account), wantedFor.Milliseconds())
+	b.do("PEXPIRE", keyWantedCards(account), wantedFor.Milliseconds())
 	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
 		return fmt.Errorf("want cards of %s: %w", account, err)
 	}
 	return nil
 }
 
-// Wanted are the gathered attacks that are to get a card each, by their ids as commands.AttackID makes them.
-func (s *Store) Wanted(ctx context.Context, account string) (map[string]struct{}, error) {
-	ids, err := s.rdb.SMembersMap(ctx, keyWanted(account)).Result()
+// WantedCards are the grouped attacks that are to get a card each, by their ids as record.AttackID makes them.
+func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]struct{}, error) {
+	ids, err := s.rdb.SMembersMap(ctx, keyWantedCards(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read wanted cards of %s: %w", account, err)
 	}
 	return ids, nil
 }
 
-// given notes that an attack has a card, if it was gathered: nobody waits for it any more.
-func (b *batch) given(account string, shown record.AttackState) {
-	if shown.Own {
-		b.do("SREM", keyWanted(account), record.AttackID(account, shown.Attack.ID))
+// cardGiven takes an attack that has got a card of its own off the wanted ones.
+func (b *batch) cardGiven(account string, shown record.AttackState) {
+	if shown.OwnCard {
+		b.do("SREM", keyWantedCards(account), record.AttackID(account, shown.Attack.ID))
 	}
 }
 
-// scanShown goes through an account's remembered attacks whose id, as commands.AttackID makes it, fits a pattern of Redis.
-func (s *Store) scanShown(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
+// scan goes through an account's stored attacks whose id, as record.AttackID makes it, matches a Redis pattern.
+func (s *Attacks) scan(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
 	seen := map[string]bool{} // Redis may give one twice
-	scan := s.rdb.HScan(ctx, keyShown(account), 0, pattern, 1000).Iterator()
+	scan := s.rdb.HScan(ctx, keyAttacks(account), 0, pattern, 1000).Iterator()
 	for scan.Next(ctx) {
 		id := scan.Val()
 		if !scan.Next(ctx) {

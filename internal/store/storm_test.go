@@ -16,18 +16,18 @@ import (
 
 // stormy is an update with a storm that gathered two attacks, one of which has a card by now, and an attack beside it.
 func stormy() poller.Update {
-	u := poller.Update{LastGood: noon, Shown: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
+	u := poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
 	for id, change := range map[string]func(s *record.AttackState){
-		"x:1": func(s *record.AttackState) { s.In, s.Own = "storm:C1:1", true },
-		"x:2": func(s *record.AttackState) { s.In, s.Attack.Last = "storm:C1:1", noon.Add(time.Hour) },
+		"x:1": func(s *record.AttackState) { s.StormID, s.OwnCard = "storm:C1:1", true },
+		"x:2": func(s *record.AttackState) { s.StormID, s.Attack.Last = "storm:C1:1", noon.Add(time.Hour) },
 		"storm:C1:1": func(s *record.AttackState) {
-			s.Storm = &record.Storm{Over: 10, Began: noon, Gathered: 2, Own: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}
+			s.Storm = &record.Storm{Over: 10, Began: noon, Grouped: 2, OwnCards: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}
 		},
 		"storm:C1:2": func(s *record.AttackState) { s.Storm, s.Quiet = &record.Storm{Began: noon.Add(time.Minute)}, true },
 	} {
-		s := u.Shown[id]
+		s := u.Attacks[id]
 		change(&s)
-		u.Shown[id] = s
+		u.Attacks[id] = s
 	}
 	return u
 }
@@ -36,31 +36,31 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openTending(t), w.open(t), t.Context()
 		u := stormy()
-		require.NoError(t, s.Remember(ctx, "acme", u))
-		storms, err := other.Storms(ctx, "acme")
+		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
+		storms, err := other.Attacks.Storms(ctx, "acme")
 		require.NoError(t, err)
 		one, two := record.AttackID("acme", "storm:C1:1"), record.AttackID("acme", "storm:C1:2")
 		require.Equal(t, []record.StormSeen{
-			{KnownAttack: record.KnownAttack{ID: two, Attack: u.Shown["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
-			{KnownAttack: record.KnownAttack{ID: one, Attack: u.Shown["storm:C1:1"].Attack}, Storm: record.Storm(*u.Shown["storm:C1:1"].Storm), SeenAt: noon},
+			{KnownAttack: record.KnownAttack{ID: two, Attack: u.Attacks["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
+			{KnownAttack: record.KnownAttack{ID: one, Attack: u.Attacks["storm:C1:1"].Attack}, Storm: record.Storm(*u.Attacks["storm:C1:1"].Storm), SeenAt: noon},
 		}, storms)
-		gathered, err := other.Gathered(ctx, "acme", one)
+		gathered, err := other.Attacks.Grouped(ctx, "acme", one)
 		require.NoError(t, err)
 		require.Equal(t, []record.GatheredAttack{
-			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Shown["x:2"].Attack}, SeenAt: noon},
-			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Shown["x:1"].Attack}, SeenAt: noon, Own: true},
+			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Attacks["x:2"].Attack}, SeenAt: noon},
+			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Attacks["x:1"].Attack}, SeenAt: noon, Own: true},
 		}, gathered)
 		for _, account := range []string{"acme", "other"} {
-			none, err := other.Gathered(ctx, account, two)
+			none, err := other.Attacks.Grouped(ctx, account, two)
 			require.NoError(t, err)
 			require.Empty(t, none, account)
 		}
-		found, err := other.FindAttacks(ctx, "acme", "s")
+		found, err := other.Attacks.FindAttacks(ctx, "acme", "s")
 		require.NoError(t, err)
 		require.Len(t, found, 2)
 
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"storm:C1:1", "x:1", "x:2"}}))
-		storms, err = other.Storms(ctx, "acme")
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"storm:C1:1", "x:1", "x:2"}}))
+		storms, err = other.Attacks.Storms(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, storms, 1)
 	})
@@ -74,21 +74,21 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 		s := net.open(t)
 		tending(t, s)
 		const many, storm = 1500, "storm:C1:1"
-		u := poller.Update{LastGood: noon, Shown: shownAll("x:incident", storm), News: []record.Event{news("incident", "x:incident"), news("storm", storm)}}
+		u := poller.Update{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{news("incident", "x:incident"), news("storm", storm)}}
 		for i := range many {
 			one := shown(fmt.Sprint("x:", i))
-			one.In = storm
-			u.Shown[one.Attack.ID] = one
+			one.StormID = storm
+			u.Attacks[one.Attack.ID] = one
 		}
-		require.NoError(t, s.Remember(ctx, "acme", poller.Update{Forget: []string{"none"}})) // the script is known from here on
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
 		net.cutRemembering(2)
-		require.Error(t, s.Remember(ctx, "acme", u))
+		require.Error(t, s.Attacks.Save(ctx, "acme", u))
 		net.SetFilters(nil, nil)
 		direct := w.open(t)
-		m, err := direct.Load(ctx, "acme")
+		m, err := direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
-		require.Less(t, len(m.Shown), many)
-		require.Contains(t, m.Shown, storm)
+		require.Less(t, len(m.Attacks), many)
+		require.Contains(t, m.Attacks, storm)
 		require.Equal(t, []string{"incident", "storm"}, untold(t, direct))
 	})
 }
@@ -98,21 +98,21 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		h := tending(t, s)
 		wanted := func() []string {
-			all, err := s.Wanted(ctx, "acme")
+			all, err := s.Attacks.WantedCards(ctx, "acme")
 			require.NoError(t, err)
 			return slices.Sorted(maps.Keys(all))
 		}
-		require.NoError(t, other.WantCards(ctx, "acme", nil))
+		require.NoError(t, other.Attacks.WantCards(ctx, "acme", nil))
 		require.Empty(t, wanted())
 		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
-		require.NoError(t, other.WantCards(ctx, "acme", []string{one, two}))
-		require.NoError(t, other.WantCards(ctx, "acme", []string{two}))
+		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
+		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
 		require.ElementsMatch(t, []string{one, two}, wanted())
-		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).Wanted == 2 }, 5*time.Second, time.Millisecond, "whoever tends the account hears of it")
+		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).WantedCards == 2 }, 5*time.Second, time.Millisecond, "whoever tends the account hears of it")
 
-		require.NoError(t, s.Remember(ctx, "acme", stormy()))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", stormy()))
 		require.Equal(t, []string{two}, wanted())
-		none, err := s.Wanted(ctx, "other")
+		none, err := s.Attacks.WantedCards(ctx, "other")
 		require.NoError(t, err)
 		require.Empty(t, none)
 	})

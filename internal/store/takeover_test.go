@@ -248,13 +248,13 @@ func TestNobodyWorksWithoutABeat(t *testing.T) {
 		accept(t, s, "1")
 		handed := make(chan string, 10)
 		running(t, func(ctx context.Context) error {
-			return s.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) { handed <- string(work) })
+			return s.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) { handed <- string(work) })
 		})
 		require.Never(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond, 50*time.Millisecond)
 		groups, err := w.rdb.XInfoGroups(t.Context(), "{work}:stream").Result()
 		require.NoError(t, err)
 		require.Empty(t, groups, "nothing was asked for")
-		running(t, s.Beat)
+		running(t, s.Replicas.Beat)
 		require.Equal(t, "work 1", within(t, 2*time.Second, handed))
 	})
 }

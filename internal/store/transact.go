@@ -13,12 +13,12 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// transact carries out commands in one step, if a key holds what it should: what a replica found out while it held a lease must not overwrite
-// what its successor did since.
+// transact carries out commands in one step, if a key holds what it should: a replica that lost a lease must not overwrite what the next owner
+// stored since.
 // KEYS[1] that key, or one of the commands' if there is no condition, the others all that the commands touch; ARGV[1] what it must hold, '-' if
 // nothing, empty if there is no condition, then the commands, each as the number of its words and the words. Two are no commands of Redis: AUDIT
-// counter stream oldest entry numbers an entry, keeps it, and forgets those before the oldest id; OUTDATE marks attack urgency id marks a card,
-// as urgently and since when it is marked already if that is more. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
+// counter stream oldest entry numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card
+// stale; of two marks the higher urgency and the earlier time stay. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
 var transact = redis.NewScript(`
 if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then return -1 end
 local at, number = 2, 0
@@ -29,7 +29,7 @@ while at <= #ARGV do
   if words[1] == 'AUDIT' then
     number = redis.call('INCR', words[2])
     redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[5])
-  elseif words[1] == 'OUTDATE' then
+  elseif words[1] == 'STALE' then
     local t = redis.call('TIME')
     local urgency, since = tonumber(words[4]), string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
     local before, from = string.match(redis.call('HGET', words[2], words[3]) or '', '^(%d+) (%d+) ')
@@ -76,7 +76,7 @@ func (b *batch) json(command, key, field string, value any) error {
 	return nil
 }
 
-// audit adds an audit entry, at most one, and forgets those that are too old.
+// audit adds an audit entry, at most one, and deletes those that are too old.
 func (b *batch) audit(e record.AuditEntry, keep time.Duration) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *batch) audit(e record.AuditEntry, keep time.Duration) error {
 
 // transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't. n is the number of the batch's audit
 // entry, 0 if there is none.
-func (s *Store) transact(ctx context.Context, only condition, b *batch) (n int64, done bool, err error) {
+func (s *client) transact(ctx context.Context, only condition, b *batch) (n int64, done bool, err error) {
 	if len(b.words) == 0 {
 		return 0, true, nil
 	}
@@ -105,8 +105,8 @@ func (s *Store) transact(ctx context.Context, only condition, b *batch) (n int64
 	return max(n, 0), n >= 0, err
 }
 
-// fenced carries a batch out unless the lease under which it was put together is lost.
-func (s *Store) fenced(ctx context.Context, l *lease, b *batch) (n int64, err error) {
+// fenced carries a batch out unless the lease is lost under which it was made.
+func (s *client) fenced(ctx context.Context, l *lease, b *batch) (n int64, err error) {
 	n, done, err := s.transact(ctx, l.held(), b)
 	if err == nil && !done {
 		return 0, leaseLost(l.key)
@@ -117,12 +117,12 @@ func (s *Store) fenced(ctx context.Context, l *lease, b *batch) (n int64, err er
 // copyTimeout bounds waiting for replicas to have a write.
 const copyTimeout = opTimeout / 2
 
-// errUncopied says that a write took place, but a failure of the server that took it could undo it.
+// errUncopied says that a write took place, but would be lost with the server that took it.
 var errUncopied = errors.New("written, but too few replicas of redis have it")
 
 // write runs a script whose effect must outlive the server that takes it: it returns when as many replicas of that server have it as the
 // configuration wants. After an error the effect may have taken place.
-func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+func (s *client) write(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
 	if s.copies == 0 {
 		return script.Run(ctx, s.rdb, keys, args...)
 	}
@@ -135,8 +135,8 @@ func (s *Store) write(ctx context.Context, script *redis.Script, keys []string, 
 	return cmd
 }
 
-// writeCopied sends a command and, on the same connection because that is whose writes it is about, WAIT.
-func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+// writeCopied sends a command and, on the same connection because WAIT counts that connection's writes, WAIT.
+func (s *client) writeCopied(ctx context.Context, keys []string, run func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
 	server, err := s.server(ctx, keys[0])
 	if err != nil {
 		return failed(ctx, err)
@@ -157,7 +157,7 @@ func (s *Store) writeCopied(ctx context.Context, keys []string, run func(redis.P
 }
 
 // server is the one that takes the writes of a key.
-func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, error) {
+func (s *client) server(ctx context.Context, key string) (redis.UniversalClient, error) {
 	cluster, ok := s.rdb.(*redis.ClusterClient)
 	if !ok {
 		return s.rdb, nil
@@ -169,8 +169,8 @@ func (s *Store) server(ctx context.Context, key string) (redis.UniversalClient, 
 	return server, nil
 }
 
-// moved has a cluster's layout looked up anew, as after a failover. By itself the client does that once a minute, unless a server tells it to.
-func (s *Store) moved(ctx context.Context) {
+// moved reloads a cluster's layout, as after a failover. By itself the client does that once a minute, or when a server redirects it.
+func (s *client) moved(ctx context.Context) {
 	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}

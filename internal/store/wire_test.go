@@ -22,7 +22,7 @@ func (w *wire) open(t tester) *store.Store { return openURL(t, "redis://"+w.Addr
 func (w *wire) cutRemembering(at int) {
 	steps := 0
 	w.SetFilters(func(chunk []byte) ([]byte, bool) {
-		if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:shown")) {
+		if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:attacks")) {
 			steps++
 		}
 		return chunk, steps < at

@@ -13,14 +13,14 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
-// seenFor is how long a delivery is remembered. Slack's signatures are refused after five minutes.
-const seenFor = time.Hour
+// deliveryFor is how long a delivery is stored. Slack's signatures are refused after five minutes.
+const deliveryFor = time.Hour
 
 // group is the stream's consumer group. Each replica is a consumer of it.
 const group = "workers"
 
-// accept takes a delivery once and writes down the work in it, if there is any. A delivery has several names when it can come in several ways.
-// KEYS[1] the stream, the others the delivery's names; ARGV[1] how long they are remembered in ms, ARGV[2] the work, may be left out.
+// accept accepts a delivery once and stores the work in it, if there is any. A delivery has several names when it can come in several ways.
+// KEYS[1] the stream, the others the delivery's names; ARGV[1] how long they are stored in ms, ARGV[2] the work, may be left out.
 // Result: 1 if none of the names was known, else 0.
 var accept = redis.NewScript(`
 local fresh = 1
@@ -30,10 +30,10 @@ end
 if fresh == 1 and ARGV[2] then redis.call('XADD', KEYS[1], '*', 'work', ARGV[2]) end
 return fresh`)
 
-// Accept writes work down under the names of its delivery, in one step, so that a delivery that comes again is no new work.
-// After an error the outcome is unknown: the work may have been written down.
-func (s *Store) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
-	n, err := s.write(ctx, accept, deliveryKeys(names), seenFor.Milliseconds(), work).Int()
+// Accept stores work under the names of its delivery, in one step, so that a delivery that comes again is no new work. After an error the outcome
+// is unknown: the work may be stored.
+func (s *Inbox) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
+	n, err := s.write(ctx, accept, deliveryKeys(names), deliveryFor.Milliseconds(), work).Int()
 	if err != nil {
 		return false, fmt.Errorf("accept work: %w", err)
 	}
@@ -41,8 +41,8 @@ func (s *Store) Accept(ctx context.Context, work []byte, names ...string) (fresh
 }
 
 // First reports whether a delivery that changes nothing comes for the first time.
-func (s *Store) First(ctx context.Context, names ...string) (bool, error) {
-	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), seenFor.Milliseconds()).Int()
+func (s *Inbox) First(ctx context.Context, names ...string) (bool, error) {
+	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), deliveryFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
 	}
@@ -52,13 +52,13 @@ func (s *Store) First(ctx context.Context, names ...string) (bool, error) {
 func deliveryKeys(names []string) []string {
 	keys := []string{keyStream}
 	for _, name := range names {
-		keys = append(keys, keySeen(name))
+		keys = append(keys, keyDelivery(name))
 	}
 	return keys
 }
 
-// takeOver gives a replica the work in hand of those that are dead, and forgets those. A replica that merely was away and comes back
-// finds its work gone.
+// takeOver gives a replica the work in hand of dead replicas, and deletes these from the group. A replica that merely was away and comes back finds
+// its work gone.
 // KEYS[1] the stream, KEYS[2] the beats; ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many ms without a beat a replica is dead.
 // Result: how many pieces of work it was given.
 var takeOver = redis.NewScript(`
@@ -82,7 +82,7 @@ return given`)
 
 // finish takes work off the stream, unless another replica has taken it over.
 // KEYS[1] the stream; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] 'look': nothing is taken off.
-// Result: 0 if another one has it, else 1.
+// Result: 0 if another replica has it, else 1.
 var finish = redis.NewScript(`
 local p = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if p.err or #p == 0 then return 1 end
@@ -92,25 +92,26 @@ redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
 redis.call('XDEL', KEYS[1], ARGV[3])
 return 1`)
 
-// Handle is given work. It calls done when the work is carried out, and not before, however long that takes: done goes on until Redis has
-// written it down, or the context ends. mine tells whether the work is still this replica's: one that was taken for dead has lost it, and does nothing more about it.
+// Handle is given work. It calls done when the work is carried out, and not before, however long that takes: done goes on until Redis has stored
+// it, or the context ends. mine reports whether the work is still this replica's: a replica that counted as dead has lost it, and must do no more
+// about it.
 type Handle = func(work []byte, mine func(context.Context) bool, done func(context.Context) error)
 
 // working is a replica's part in working the stream off.
 type working struct {
-	store *Store
-	over  time.Time // when it was last looked what dead replicas had in hand
+	store *Inbox
+	over  time.Time // when the work of dead replicas was last taken over
 
 	mu     sync.Mutex
-	inHand map[string]bool // by id; false: finished since the last look at what is this replica's
+	inHand map[string]bool // by id; false: finished since clearFinished
 }
 
-// errDead says that this replica isn't known to live, so that the others take over whatever it is given.
+// errDead says that this replica has no recent beat, so that the others take over its work.
 var errDead = errors.New("no beat lately")
 
 // Work hands over what was accepted, oldest first, until the context ends. Each piece is one replica's at a time: what a replica has in hand
 // when it dies is another's within five seconds. Nothing is handed over without Beat.
-func (s *Store) Work(ctx context.Context, handle Handle) error {
+func (s *Inbox) Work(ctx context.Context, handle Handle) error {
 	w := &working{store: s, inHand: map[string]bool{}}
 	doubt := false // whether there may be work of this replica's that was never handed over
 	for ctx.Err() == nil {
@@ -137,14 +138,14 @@ func (s *Store) Work(ctx context.Context, handle Handle) error {
 	return ctx.Err()
 }
 
-// takeOver looks once a second what dead replicas had in hand, and reports whether there was anything.
+// takeOver takes the work of dead replicas over once a second, and reports whether there was any.
 func (w *working) takeOver(ctx context.Context) (given bool, err error) {
 	if time.Since(w.over) < beatEvery {
 		return false, nil
 	}
 	n, err := w.store.write(ctx, takeOver, []string{keyStream, keyBeats}, group, w.store.replica, deadAfter.Milliseconds()).Int()
 	if errors.Is(err, errUncopied) {
-		n, err = 1, nil // perhaps; whoever takes over after a failover looks anew
+		n, err = 1, nil // perhaps; after a failover the next takeover finds it
 	}
 	if err == nil {
 		w.over = time.Now()
@@ -154,7 +155,7 @@ func (w *working) takeOver(ctx context.Context) (given bool, err error) {
 
 // hand hands over what is new; in doubt, first what is this replica's already and not in hand.
 func (w *working) hand(ctx context.Context, doubt bool, handle Handle) error {
-	w.forget()
+	w.clearFinished()
 	for last := "0"; doubt; {
 		mine, err := w.store.read(ctx, last)
 		if err != nil || len(mine) == 0 {
@@ -200,8 +201,8 @@ func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Ha
 	return nil
 }
 
-// forget forgets what is finished. Until then it isn't taken anew, because what is read may be older than its end.
-func (w *working) forget() {
+// clearFinished deletes what is finished. Until then it isn't taken again, because what is read may be older than its end.
+func (w *working) clearFinished() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.inHand, func(_ string, inHand bool) bool { return !inHand })
@@ -218,7 +219,7 @@ func (w *working) take(id string) bool {
 	return true
 }
 
-// leave takes work out of hand, because it is finished or another replica has it by now. Should it come back, because that one dies in turn, it is
+// leave takes work out of hand, because it is finished or another replica has it. If that replica dies in turn and the work comes back, it is
 // handed over again.
 func (w *working) leave(id string) {
 	w.mu.Lock()
@@ -238,8 +239,8 @@ func (w *working) done(ctx context.Context, id string) error {
 	}
 }
 
-// finish takes work off the stream, or only looks whose it is.
-func (s *Store) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
+// finish takes work off the stream, or only asks whether it is still this replica's.
+func (s *Inbox) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
 	var answer *redis.Cmd
 	if look {
 		answer = finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, "look")
@@ -254,7 +255,7 @@ func (s *Store) finish(ctx context.Context, id string, look bool) (mine bool, er
 }
 
 // read waits up to half a second for work, so that a stop is noticed soon. From "0" on it gives what is this replica's, without waiting.
-func (s *Store) read(ctx context.Context, start string) ([]redis.XMessage, error) {
+func (s *Inbox) read(ctx context.Context, start string) ([]redis.XMessage, error) {
 	streams, err := s.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
 		Group: group, Consumer: s.replica, Streams: []string{keyStream, start}, Count: 64, Block: opTimeout / 2,
 	}).Result()
@@ -268,7 +269,7 @@ func (s *Store) read(ctx context.Context, start string) ([]redis.XMessage, error
 }
 
 // recover makes the group if there is none, as at the first start and after Redis was emptied, and waits a little after any other error.
-func (s *Store) recover(ctx context.Context, cause error) {
+func (s *Inbox) recover(ctx context.Context, cause error) {
 	if redis.HasErrorPrefix(cause, "NOGROUP") {
 		err := s.rdb.XGroupCreateMkStream(ctx, keyStream, group, "0").Err()
 		if err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {

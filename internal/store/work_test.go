@@ -28,10 +28,10 @@ func worker(t testing.TB, s *store.Store) (jobs <-chan job, stop func(), ended <
 	stop, ended = running(t, func(ctx context.Context) error {
 		live, leave := context.WithCancel(context.WithoutCancel(ctx))
 		var beats sync.WaitGroup
-		beats.Go(func() { _ = s.Beat(live) })
+		beats.Go(func() { _ = s.Replicas.Beat(live) })
 		defer beats.Wait()
 		defer leave()
-		return s.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
+		return s.Inbox.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
 			handed <- job{string(work), mine, done}
 		})
 	})
@@ -41,7 +41,7 @@ func worker(t testing.TB, s *store.Store) (jobs <-chan job, stop func(), ended <
 func accept(t testing.TB, s *store.Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		fresh, err := s.Accept(t.Context(), []byte("work "+id), id)
+		fresh, err := s.Inbox.Accept(t.Context(), []byte("work "+id), id)
 		require.NoError(t, err)
 		require.True(t, fresh)
 	}
@@ -61,22 +61,22 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other := w.open(t), w.open(t)
 		accept(t, s, "1")
-		fresh, err := other.Accept(t.Context(), []byte("again"), "1")
+		fresh, err := other.Inbox.Accept(t.Context(), []byte("again"), "1")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		for id, want := range map[string]bool{"1": false, "2": true} {
-			first, err := other.First(t.Context(), id)
+			first, err := other.Inbox.First(t.Context(), id)
 			require.NoError(t, err)
 			require.Equal(t, want, first)
 		}
-		fresh, err = s.Accept(t.Context(), []byte("seen"), "2")
+		fresh, err = s.Inbox.Accept(t.Context(), []byte("seen"), "2")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		jobs, _, _ := worker(t, s)
 		require.Equal(t, "work 1", within(t, 5*time.Second, jobs).work)
 		require.Empty(t, jobs)
 		for _, id := range []string{"1", "2"} {
-			ttl, err := w.rdb.PTTL(t.Context(), "{work}:seen:"+id).Result()
+			ttl, err := w.rdb.PTTL(t.Context(), "{work}:delivery:"+id).Result()
 			require.NoError(t, err)
 			require.InDelta(t, time.Hour, ttl, float64(time.Minute))
 		}
@@ -96,14 +96,14 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 			{[]string{"event 2", "message b"}, false}, // its first name is known from the one before
 			{[]string{"event 3"}, true},
 		} {
-			fresh, err := s.Accept(t.Context(), []byte("work"), delivery.names...)
+			fresh, err := s.Inbox.Accept(t.Context(), []byte("work"), delivery.names...)
 			require.NoError(t, err)
 			require.Equal(t, delivery.fresh, fresh, delivery.names)
 		}
 		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
 		require.NoError(t, err)
 		require.EqualValues(t, 2, n)
-		first, err := s.First(t.Context(), "event 4", "message b")
+		first, err := s.Inbox.First(t.Context(), "event 4", "message b")
 		require.NoError(t, err)
 		require.False(t, first)
 	})
@@ -175,9 +175,9 @@ func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
 		s := w.open(t)
 		accept(t, s, "1", "2", "3")
 		ctx, stop := context.WithCancel(t.Context())
-		leave, left := running(t, s.Beat)
+		leave, left := running(t, s.Replicas.Beat)
 		var handed []string
-		err := s.Work(ctx, func(work []byte, _ func(context.Context) bool, done func(context.Context) error) {
+		err := s.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, done func(context.Context) error) {
 			handed = append(handed, string(work))
 			stop()
 			require.NoError(t, done(ctx))

@@ -19,20 +19,20 @@ import (
 type End struct {
 	*httptest.Server
 	Opens   atomic.Int64
-	Unknown atomic.Bool // whose token it is
-	Revoked atomic.Bool // the app-level token
+	Unknown atomic.Bool // auth.test fails
+	Revoked atomic.Bool // the app token is revoked
 
-	Greeting func(conn *websocket.Conn) // nil: a good one
+	Greeting func(conn *websocket.Conn) // nil: hello
 
-	mu   sync.Mutex
-	told map[string][]string // texts by who was shown them
+	mu    sync.Mutex
+	shown map[string][]string // texts by user
 }
 
-// New answers apps.connections.open, with a good link if the answer is "". What it serves after the greeting of a link is as rough as
-// a test wants it; then the connection is closed.
+// New answers apps.connections.open, with a good link if answer is ""; serve plays the link after its hello, and
+// then the connection is closed.
 func New(t *testing.T, answer string, serve func(conn *websocket.Conn, first bool)) *End {
 	t.Helper()
-	s := &End{told: map[string][]string{}}
+	s := &End{shown: map[string][]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/auth.test", func(w http.ResponseWriter, _ *http.Request) {
 		if s.Unknown.Load() {
@@ -44,7 +44,7 @@ func New(t *testing.T, answer string, serve func(conn *websocket.Conn, first boo
 	mux.HandleFunc("/api/chat.postEphemeral", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.told[r.FormValue("user")] = append(s.told[r.FormValue("user")], r.FormValue("text"))
+		s.shown[r.FormValue("user")] = append(s.shown[r.FormValue("user")], r.FormValue("text"))
 		_, _ = io.WriteString(w, `{"ok":true}`)
 	})
 	mux.HandleFunc("/api/apps.connections.open", func(w http.ResponseWriter, _ *http.Request) {
@@ -78,14 +78,14 @@ func New(t *testing.T, answer string, serve func(conn *websocket.Conn, first boo
 	return s
 }
 
-// Told is what users were shown alone, as text, by user.
-func (s *End) Told() map[string][]string {
+// Shown are the ephemeral messages' texts, by user.
+func (s *End) Shown() map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.told)
+	return maps.Clone(s.shown)
 }
 
-// Links gives out Socket Mode links, as the store does.
+// Links counts Socket Mode links, as the store does.
 type Links struct {
 	mu    sync.Mutex
 	taken map[string]bool

@@ -26,19 +26,19 @@ func testDesk(t *testing.T, s Store) {
 		Notes:   []record.Note{{ID: "n1", By: ann(), At: at, Text: "ours:\n\"pen\" <test> \u202e"}},
 	}
 	one, two := record.AttackID(Account, "x:1"), record.AttackID(Account, "x:2")
-	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.Case(ctx, Account, one)))
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.TriageOf(ctx, Account, one)))
 	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)))
 	locked(t, s, func(l commands.Lock) {
-		require.NoError(t, l.SaveCase(ctx, one, said))
-		require.NoError(t, l.SaveCase(ctx, two, record.Triage{Notes: said.Notes}))
-		require.NoError(t, l.SaveCase(ctx, two, said))
+		require.NoError(t, l.SaveTriage(ctx, one, said))
+		require.NoError(t, l.SaveTriage(ctx, two, record.Triage{Notes: said.Notes}))
+		require.NoError(t, l.SaveTriage(ctx, two, said))
 		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m2", at), mute("m1", at)}, one))
 	})
-	require.Equal(t, said, got[record.Triage](t)(s.Desk.Case(ctx, Account, one)))
-	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Desk.Cases(ctx, Account)))
+	require.Equal(t, said, got[record.Triage](t)(s.Desk.TriageOf(ctx, Account, one)))
+	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Desk.AllTriage(ctx, Account)))
 	require.Equal(t, []record.Mute{mute("m2", at), mute("m1", at)}, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)), "as they were given")
-	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.Case(ctx, other, one)))
-	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.Cases(ctx, other)))
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.TriageOf(ctx, other, one)))
+	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.AllTriage(ctx, other)))
 	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, other)))
 	locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveMutes(ctx, nil)) })
 	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)))
@@ -47,7 +47,7 @@ func testDesk(t *testing.T, s Store) {
 func testScene(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	scene := func(account string) record.AccountContext {
-		return got[record.AccountContext](t)(s.Scenes.Scene(ctx, account))
+		return got[record.AccountContext](t)(s.Scenes.AccountContext(ctx, account))
 	}
 	require.Equal(t, record.AccountContext{}, scene(Account))
 	protected := []record.Protected{
@@ -61,27 +61,27 @@ func testScene(t *testing.T, s Store) {
 		require.NoError(t, l.SaveLocked(ctx, at))
 		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
 	})
-	require.Equal(t, record.AccountContext{Protected: protected, Locked: at, Seen: counted, Mutes: []record.Mute{mute("m1", at)}}, scene(Account))
+	require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: at, Sources: counted, Mutes: []record.Mute{mute("m1", at)}}, scene(Account))
 	require.Equal(t, record.AccountContext{}, scene(other))
 	locked(t, s, func(l commands.Lock) {
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveMutes(ctx, nil))
 	})
-	require.Equal(t, record.AccountContext{Protected: protected[1:], Seen: counted}, scene(Account))
+	require.Equal(t, record.AccountContext{Protected: protected[1:], Sources: counted}, scene(Account))
 }
 
 func testTies(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, Account)))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, Account)))
 	spell := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerLists},
 		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
 	for range 2 { // the second is in the place of the first
-		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveTied(ctx, spell)) })
-		require.Equal(t, spell, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, Account)))
+		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SavePermissionLoss(ctx, spell)) })
+		require.Equal(t, spell, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, Account)))
 		spell.Until, spell.Revision = at.Add(time.Minute), 2
 	}
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, other)))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, other)))
 }
 
 func testDrills(t *testing.T, s Store) {
@@ -100,7 +100,7 @@ func testDrills(t *testing.T, s Store) {
 func testEffects(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	effects := func(account string) map[string]record.Efficacy {
-		return got[map[string]record.Efficacy](t)(s.Ledger.Effects(ctx, account))
+		return got[map[string]record.Efficacy](t)(s.Ledger.Efficacy(ctx, account))
 	}
 	require.Empty(t, effects(Account))
 	ch := record.Change{ID: "c1", Account: Account, AttackID: "a1", State: record.StateDone, At: at}
@@ -108,8 +108,8 @@ func testEffects(t *testing.T, s Store) {
 		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
 	}
 	without := efficacy.Judged{Change: record.Change{ID: "c2", Account: Account}, Effect: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []efficacy.Judged{{Change: ch, Effect: record.Efficacy{Finding: record.NotYet}}, without}))
-	require.NoError(t, s.Effects.SaveEffects(ctx, Account, []efficacy.Judged{{Change: ch, Effect: seen}}))
+	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judged{{Change: ch, Effect: record.Efficacy{Finding: record.NotYet}}, without}))
+	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judged{{Change: ch, Effect: seen}}))
 	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Effect}, effects(Account))
 	require.Empty(t, effects(other))
 }

@@ -31,7 +31,7 @@ func testPolled(t *testing.T, s Store) {
 	}
 	require.Empty(t, find(other, ""))
 
-	seen, ok, err := s.Records.Seen(ctx, Account, id)
+	seen, ok, err := s.Records.LastObservation(ctx, Account, id)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, record.Observation{At: at, Attack: one.Brief()}, seen)
@@ -40,7 +40,7 @@ func testPolled(t *testing.T, s Store) {
 	require.True(t, ok)
 	require.Equal(t, evidence, kept)
 	for _, unknown := range [][2]string{{Account, ""}, {Account, "a00000000"}, {other, id}} {
-		_, ok, err = s.Records.Seen(ctx, unknown[0], unknown[1])
+		_, ok, err = s.Records.LastObservation(ctx, unknown[0], unknown[1])
 		require.NoError(t, err)
 		require.False(t, ok, "%v", unknown)
 		_, ok, err = s.Records.Evidence(ctx, unknown[0], unknown[1])
@@ -52,7 +52,7 @@ func testPolled(t *testing.T, s Store) {
 func testBlinds(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	blinds := func(account string, since time.Time) []record.Outage {
-		return got[[]record.Outage](t)(s.Records.Blinds(ctx, account, since))
+		return got[[]record.Outage](t)(s.Records.Outages(ctx, account, since))
 	}
 	require.Empty(t, blinds(Account, time.Time{}))
 	first := record.Outage{From: at.Add(-5 * time.Hour), Until: at.Add(-4 * time.Hour), Why: "the service answers with errors"}
@@ -72,7 +72,7 @@ func testStorms(t *testing.T, s Store) {
 	older, newer := attack(apiclient.OwnID+"C1:1", at), attack(apiclient.OwnID+"C1:2", at)
 	early, late := attack("x:1", at), attack("x:2", at.Add(time.Minute))
 	storms := map[string]record.Storm{
-		older.ID: {Over: 10, Began: at, Gathered: 2, Own: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}, newer.ID: {Began: at.Add(time.Minute)},
+		older.ID: {Over: 10, Began: at, Grouped: 2, OwnCards: 1, Status: map[apiclient.Status]int{apiclient.StatusPartly: 2}}, newer.ID: {Began: at.Add(time.Minute)},
 	}
 	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{older, newer, early, late}, Storms: storms, In: map[string]string{early.ID: older.ID, late.ID: older.ID}})
 	known := func(a apiclient.Attack) record.KnownAttack {
@@ -82,9 +82,9 @@ func testStorms(t *testing.T, s Store) {
 		{KnownAttack: known(newer), Storm: storms[newer.ID], SeenAt: at}, {KnownAttack: known(older), Storm: storms[older.ID], SeenAt: at},
 	}, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, Account)))
 	require.Equal(t, []record.GatheredAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
-		got[[]record.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(older).ID)), "the latest hit first")
-	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Gathered(ctx, Account, known(newer).ID)))
-	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Gathered(ctx, other, known(older).ID)))
+		got[[]record.GatheredAttack](t)(s.Storms.Grouped(ctx, Account, known(older).ID)), "the latest hit first")
+	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Grouped(ctx, Account, known(newer).ID)))
+	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Grouped(ctx, other, known(older).ID)))
 	require.Empty(t, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, other)))
 
 	require.NoError(t, s.Storms.WantCards(ctx, Account, nil))

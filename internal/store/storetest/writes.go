@@ -80,11 +80,11 @@ func testLost(t *testing.T, s Store) {
 	for what, err := range map[string]error{
 		"changes": changes, "request": request,
 		"looks":     l.SaveLooks(ctx, change.Look{Change: ch, Asks: true, Next: at}),
-		"case":      l.SaveCase(ctx, "a1", record.Triage{Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}),
+		"case":      l.SaveTriage(ctx, "a1", record.Triage{Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}),
 		"mutes":     l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
 		"protected": l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
 		"locked":    l.SaveLocked(ctx, at),
-		"tied":      l.SaveTied(ctx, record.PermissionLoss{Account: Account, Since: at}),
+		"tied":      l.SavePermissionLoss(ctx, record.PermissionLoss{Account: Account, Since: at}),
 		"drill":     l.SaveDrill(ctx, record.Drill{ID: "d1", Account: Account, At: at}),
 	} {
 		require.ErrorIs(t, err, refusal.ErrLost, what)
@@ -95,9 +95,9 @@ func testLost(t *testing.T, s Store) {
 	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(time.Hour))))
 	require.Zero(t, got[int64](t)(s.Audit.Audited(ctx, Account)))
 	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Requests.Requests(ctx, Account)))
-	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.Cases(ctx, Account)))
-	require.Equal(t, record.AccountContext{}, got[record.AccountContext](t)(s.Scenes.Scene(ctx, Account)))
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.Tied(ctx, Account)))
+	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.AllTriage(ctx, Account)))
+	require.Equal(t, record.AccountContext{}, got[record.AccountContext](t)(s.Scenes.AccountContext(ctx, Account)))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, Account)))
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
 	save(t, s, ch) // the lock can be had again
 }

@@ -1,0 +1,199 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Time for checking a form before it is acknowledged: first its fields, then the service's state. What takes longer is checked when the line is
+// carried out. Both leave time to store the request within acceptTimeout.
+const (
+	formWithin  = 600 * time.Millisecond
+	checkWithin = time.Second
+)
+
+// submittedWithin is how long a form is checked: an acknowledgement without an answer would close it, as if all were well.
+const submittedWithin = 2200 * time.Millisecond
+
+// submittedInTime handles a submission, and answers before Slack's timeout if that takes too long.
+func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+	taken := make(chan *slack.ViewSubmissionResponse, 1)
+	go func() { taken <- f.submitted(ctx, p, d) }()
+	late := time.NewTimer(submittedWithin)
+	defer late.Stop()
+	select {
+	case answer := <-taken:
+		return answer
+	case <-late.C:
+		return f.pushAnswer(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
+	}
+}
+
+// submitted handles a submission. Errors are shown at their fields. Warnings are asked in a view above the form, which keeps its fields. A valid
+// line is stored before the form closes.
+func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
+	req := p.request(d)
+	req.View = "" // the view closes
+	req.names = append(req.names, "view "+p.View.ID)
+	req.Invocation.Actor.Via = record.ViaForm
+	var m card.ViewMeta
+	err := json.Unmarshal([]byte(p.View.Meta), &m)
+	if err == nil && m.Line != "" {
+		req.Invocation.Line, err = grammar.Parse(m.Line)
+	}
+	switch {
+	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
+		f.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
+		return f.pushAnswer(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+	case p.View.CallbackID == card.ViewAsk:
+		req.Invocation.Anyway = !questionExpired(m.Asked, d.at)
+		return f.acceptForm(ctx, req)
+	}
+	return f.checkForm(ctx, req, p.View.State.filled())
+}
+
+// questionValidFor is how long "do it anyway" accepts all warnings. Later the facts may have changed.
+const questionValidFor = 10 * time.Minute
+
+// questionExpired reports whether a question is too old; one without a time isn't.
+func questionExpired(asked, now time.Time) bool {
+	return !asked.IsZero() && now.Sub(asked) > questionValidFor
+}
+
+// checkForm finds errors and warnings, as far as time allows.
+func (f *forms) checkForm(ctx context.Context, req request, values map[string][]string) *slack.ViewSubmissionResponse {
+	drawing, cancel := context.WithTimeout(ctx, formWithin)
+	defer cancel()
+	filled, err := f.cfg.Runner.Form(drawing, req.Invocation)
+	if drawing.Err() != nil && err != nil {
+		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
+		return f.pushAnswer(req, card.Lines([]text.Text{text.New("Not done: the facts for the form could not be read in time. Send it again in a moment")}, nil))
+	}
+	if err != nil {
+		return f.pushAnswer(req, f.answers.resultMessage(req, call.Result{}, err))
+	}
+	if req.Invocation.Line, err = form.Fill(filled, values); err != nil {
+		return f.fieldErrors(req, filled, values, err)
+	}
+	if !f.cfg.Verbs.Changes(req.Invocation.Line) {
+		f.background.once(req, func(ctx context.Context) { f.answers.carryOut(ctx, req) })
+		return slack.NewClearViewSubmissionResponse()
+	}
+	checking, cancel := context.WithTimeout(ctx, checkWithin)
+	defer cancel()
+	ask := req.Invocation
+	ask.Ask = true
+	res, err := f.cfg.Runner.Do(checking, ask)
+	var refused *refusal.Refusal
+	switch {
+	case checking.Err() != nil: // it is checked again when it is carried out
+	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
+		if len(refused.Warnings) > 0 {
+			return f.pushAnyway(req, refused)
+		}
+	case err != nil:
+		return f.fieldErrors(req, filled, values, err)
+	case len(res.Lines) > 0: // a dry run, or there is nothing to do
+		return f.pushAnswer(req, f.answers.resultMessage(req, res, nil))
+	}
+	return f.acceptForm(ctx, req)
+}
+
+// fieldErrors shows an error at its field; one that is about no field, as that Redis is unreachable, above the form.
+func (f *forms) fieldErrors(req request, filled call.Form, values map[string][]string, err error) *slack.ViewSubmissionResponse {
+	var refused *refusal.Refusal
+	words, _ := call.ForPeople(req.Invocation, err)
+	about := &refusal.Refusal{}
+	if errors.As(err, &refused) {
+		about = refused
+		if len(refused.Brief) > 0 {
+			words = refused.Brief
+		}
+	} else {
+		f.answers.resultMessage(req, call.Result{}, err) // it logs the error
+	}
+	field := form.FieldOf(filled, about, values)
+	if _, shown := values[field]; !shown { // no such field, or an older form
+		return f.pushAnswer(req, card.Lines([]text.Text{words}, nil))
+	}
+	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
+}
+
+// acceptForm stores a form's change.
+func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
+	if err := f.queue.add(ctx, req); err != nil {
+		return f.pushAnswer(req, card.Lines([]text.Text{f.queue.notAdded(req, err)}, nil))
+	}
+	return slack.NewClearViewSubmissionResponse()
+}
+
+// pushAnyway asks the warnings above a form.
+func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
+	m := req.meta()
+	m.Asked = f.cfg.Now()
+	v, err := card.AskView(r, m)
+	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
+		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
+		return f.pushAnswer(req, card.Lines([]text.Text{tooLong}, nil))
+	}
+	return slack.NewPushViewSubmissionResponse(&v)
+}
+
+// maxPushed bounds the bytes of an acknowledgement: Slack silently drops one of 20 kB.
+const maxPushed = 16_000
+
+// pushAnswer shows an answer above the form; if it is too long, where the form was opened.
+func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
+	v, err := card.AnswerView(msg, req.meta())
+	text, _ := json.Marshal(v)
+	if err != nil || len(text) > maxPushed {
+		f.background.start(req, func(ctx context.Context) { f.answers.answer(ctx, req, msg) })
+		return slack.NewClearViewSubmissionResponse()
+	}
+	return slack.NewPushViewSubmissionResponse(&v)
+}
+
+// viewState are the values of a view's fields, by block and action.
+type viewState struct {
+	Values map[string]map[string]struct {
+		Value    string `json:"value"`
+		User     string `json:"selected_user"`
+		Selected struct {
+			Value string `json:"value"`
+		} `json:"selected_option"`
+		Many []struct {
+			Value string `json:"value"`
+		} `json:"selected_options"`
+	} `json:"values"`
+}
+
+// filled are the values by field.
+func (s viewState) filled() map[string][]string {
+	all := map[string][]string{}
+	for field, elements := range s.Values {
+		e := elements[field]
+		var values []string
+		for _, value := range []string{e.Value, e.User, e.Selected.Value} {
+			if value != "" {
+				values = append(values, value)
+			}
+		}
+		for _, o := range e.Many {
+			values = append(values, o.Value)
+		}
+		all[field] = values
+	}
+	return all
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// botStore is what the bot reads and writes.
+type botStore struct {
+	*store.Store // for Ping
+	*store.Inbox
+	*store.Links
+	*store.Outbox
+	*store.Cards
+	*store.Attacks
+	*store.Ledger
+	*store.Triage
+	*store.Permissions
+	*store.Approvals
+	*store.Drills
+	*store.Pace
+}
+
+func newBotStore(s *store.Store) botStore {
+	return botStore{
+		Store: s, Inbox: s.Inbox, Links: s.Links, Outbox: s.Outbox, Cards: s.Cards, Attacks: s.Attacks, Ledger: s.Ledger, Triage: s.Triage,
+		Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Pace: s.Pace,
+	}
+}
+
+// efficacyStore is what judging mitigations reads and writes.
+type efficacyStore struct {
+	*store.Ledger
+	*store.Triage
+}
+
+// drillStore is what a drill reads.
+type drillStore struct {
+	*store.Drills
+	*store.Replicas
+}
+
+// ledger refuses everything for an account whose state hasn't begun.
+type ledger struct {
+	*store.Ledger
+	epochs *store.Epochs
+	tells  func(account string) bool // whether there is a channel to rebuild the state from
+}
+
+// Lock implements commands.Ledger.
+func (l ledger) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
+	return l.Ledger.Lock(ctx, account, !l.tells(account))
+}
+
+// Changes implements commands.Ledger.
+func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
+	epoch, err := l.epochs.Epoch(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	if epoch == "" && l.tells(account) {
+		return nil, refusal.ErrEmptied
+	}
+	return l.Ledger.Changes(ctx, account)
+}

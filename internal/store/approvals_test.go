@@ -1,0 +1,109 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// waiting is a request that was asked then and waits for 15 minutes.
+func waiting(id string, at time.Time) record.ApprovalRequest {
+	at = at.UTC().Truncate(time.Second)
+	return record.ApprovalRequest{
+		ID: id, Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
+		Needs: []record.ApprovalReason{{What: policy.ApproveBroad, Why: "it is broad"}}, Role: record.Responder,
+		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute),
+		Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
+	}
+}
+
+func saveRequest(ctx context.Context, l commands.Lock, q record.ApprovalRequest) error {
+	_, err := l.SaveRequest(ctx, nil, q)
+	return err
+}
+
+func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Asked: func(record.ApprovalRequest) []record.Event { return []record.Event{news("r1-1", "")} }})
+		require.NoError(t, err)
+		defer s.Close()
+		other, ctx, q := w.open(t), t.Context(), waiting("r1", time.Now())
+		locked(t, s, func(l commands.Lock) error {
+			n, err := l.SaveRequest(ctx, &record.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q)
+			require.EqualValues(t, 1, n)
+			return err
+		})
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, waiting("r2", q.At.Add(time.Second))) })
+		all, err := other.Approvals.Requests(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, []record.ApprovalRequest{waiting("r2", q.At.Add(time.Second)), q}, all, "the newest first")
+		none, err := other.Approvals.Requests(ctx, "globex")
+		require.NoError(t, err)
+		require.Empty(t, none)
+		require.Equal(t, "r1-1", untold(t, other)[0])
+		entries, err := other.Audit.Entries(ctx, "acme", q.At)
+		require.NoError(t, err)
+		require.Equal(t, "r1", entries[0].Request)
+	})
+}
+
+// Whoever tends the account is told when a request has to be looked at, whichever is due first.
+func TestDutiesTellOfRequests(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		begin(t, s, "acme")
+		q := waiting("r1", time.Now())
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+		score := func() float64 { return w.rdb.ZScore(ctx, "{a:acme}:approvals:due", "r1").Val() }
+		require.EqualValues(t, q.AloneAt.Unix(), score())
+		q.Opened = true
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+		require.EqualValues(t, q.Until.Unix(), score())
+		share, stop := context.WithCancel(ctx)
+		defer stop()
+		found := make(chan store.Pending, 1)
+		go func() { _ = s.Replicas.Beat(share) }()
+		go func() {
+			_ = s.Replicas.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, duties <-chan store.Pending) {
+				select {
+				case d := <-duties:
+					found <- d
+				case <-more.Done():
+				}
+				<-more.Done()
+			})
+		}()
+		require.Equal(t, q.Until.Unix(), (<-found).Due.Unix())
+		q.State = record.RequestExpired
+		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+		require.Zero(t, w.rdb.ZCard(ctx, "{a:acme}:approvals:due").Val())
+	})
+}
+
+func TestDecidedRequestsAreForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx, now := w.open(t), t.Context(), time.Now()
+		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
+			q.State = record.RequestRejected
+			locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
+			require.NoError(t, s.Approvals.RequestShown(ctx, "acme", id, "C1", "1.1", 3))
+		}
+		channel, ts, revision, err := s.Approvals.RequestAt(ctx, "acme", "old")
+		require.NoError(t, err)
+		require.Equal(t, []any{"C1", "1.1", 3}, []any{channel, ts, revision})
+		all, err := s.Approvals.Requests(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:approvals").Val())
+		_, ts, _, err = s.Approvals.RequestAt(ctx, "acme", "old")
+		require.NoError(t, err)
+		require.Empty(t, ts)
+	})
+}

@@ -1,0 +1,58 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// What was seen of a change is kept with the mark on its card and the news of it, by the replica that tends the account alone, and for as long as
+// the change is.
+func TestEffects(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Judged: func(j efficacy.Judged) []record.Event {
+			if !j.Tell {
+				return nil
+			}
+			return []record.Event{news("of "+j.Change.ID, "x:1")}
+		}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		s.AddHook(oneSlot{})
+		other := w.open(t)
+		ch := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: noon}
+		seen := record.Efficacy{
+			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
+		}
+		all := []efficacy.Judged{{Change: ch, Effect: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Effect: record.Efficacy{Finding: record.NotWorking}, Tell: true}}
+		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't tend the account")
+		tending(t, s)
+		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all))
+
+		got, err := other.Ledger.Efficacy(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": {Finding: record.NotWorking}}, got)
+		file, err := other.Cards.Details(ctx, "acme", "a1")
+		require.NoError(t, err)
+		require.Equal(t, got, file.Efficacy)
+		marks, err := other.Cards.Stale(ctx, "acme")
+		require.NoError(t, err)
+		require.Contains(t, marks, "a1")
+		require.Len(t, marks, 1)
+		require.Equal(t, []string{"of c2"}, untold(t, s))
+
+		ch.State, ch.EndedAt = record.StateUndone, time.Now().Add(-31*24*time.Hour)
+		save(t, s, ch)
+		_, err = s.Ledger.Changes(ctx, "acme")
+		require.NoError(t, err)
+		got, err = other.Ledger.Efficacy(ctx, "acme")
+		require.NoError(t, err)
+		require.NotContains(t, got, "c1", "forgotten with its change")
+	})
+}

@@ -1,0 +1,183 @@
+package store_test
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Two replicas post the same thing, because one of them was paused: one message stays, the other is taken back.
+func TestWhatIsToldTwiceIsNoticed(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		a, b, ctx := w.openTending(t), w.open(t), t.Context()
+		for i := range 20 {
+			id := fmt.Sprint("n", i)
+			n := news(id, "x:1")
+			require.NoError(t, a.Outbox.Announce(ctx, n))
+			requireTrying(t, a, id, noon, noon, "first")
+			requireTrying(t, b, id, noon.Add(time.Minute), noon, "again")
+			var doubles atomic.Int64
+			var both sync.WaitGroup
+			for ts, s := range map[string]*store.Store{"1.1": a, "2.2": b} {
+				both.Go(func() {
+					double, err := s.Outbox.Notified(ctx, n, "C1", ts, true)
+					if err != nil || double {
+						doubles.Add(1)
+					}
+				})
+			}
+			both.Wait()
+			require.EqualValues(t, 1, doubles.Load())
+			require.Empty(t, untold(t, a))
+			_, ts, err := a.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
+			require.NoError(t, err)
+			attack, err := a.Cards.AttackAt(ctx, "acme", "C1", ts)
+			require.NoError(t, err)
+			require.Equal(t, record.AttackID("acme", "x:1"), attack)
+			requireTrying(t, b, id, noon.Add(time.Hour), noon.Add(time.Hour), "told")
+			double, err := b.Outbox.Notified(ctx, n, "C1", ts, true)
+			require.NoError(t, err)
+			require.False(t, double, "what is recorded there may be recorded again")
+		}
+	})
+}
+
+// The place is recorded, but the answer doesn't arrive. Whoever tries again learns that his message is the one.
+func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net, other, ctx := newWire(t, w.addr), w.open(t), t.Context()
+		s, n := net.open(t), news("n1", "x:1")
+		tell(t, other, news("n0", "x:1"), "C1", "0.0") // the script is known from here on
+		require.NoError(t, s.Outbox.Announce(ctx, n))
+		requireTrying(t, s, "n1", noon, noon, "first")
+		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return nil, !bytes.Contains(chunk, []byte("C1 1.1")) })
+		_, err := s.Outbox.Notified(ctx, n, "C1", "1.1", true)
+		require.Error(t, err)
+		net.SetFilters(nil, nil)
+		double, err := other.Outbox.Notified(ctx, n, "C1", "2.2", true)
+		require.NoError(t, err)
+		require.True(t, double)
+		tell(t, s, n, "C1", "1.1")
+		_, ts, err := s.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
+		require.NoError(t, err)
+		require.Equal(t, "1.1", ts)
+	})
+}
+
+func TestWhatWasToldWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		for _, n := range []record.Event{news("n1", "x:1"), news("n2", "x:1")} {
+			require.NoError(t, s.Outbox.Announce(ctx, n))
+		}
+		tell(t, s, news("n1", "x:1"), "", "")
+		tell(t, s, news("n1", "x:1"), "C1", "1.1") // it was shown in another's meanwhile: both may stay
+		double, err := s.Outbox.Notified(ctx, news("n2", "x:1"), "C1", "2.2", false)
+		require.NoError(t, err)
+		require.False(t, double)
+		double, err = s.Outbox.Notified(ctx, news("n2", "x:1"), "", "", false)
+		require.NoError(t, err)
+		require.False(t, double)
+		_, ts, err := s.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
+		require.NoError(t, err)
+		require.Empty(t, ts, "a reply is no card")
+	})
+}
+
+// What a replica posted before Redis was emptied is read back from the channel; its record comes too late and changes nothing.
+func TestATellingThatRedisForgotIsNotRecorded(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		require.NoError(t, s.Outbox.Announce(ctx, news("n1", "x:1")))
+		requireTrying(t, s, "n1", noon, noon, "first")
+		require.NoError(t, w.rdb.FlushAll(ctx).Err())
+		tell(t, s, news("n1", "x:1"), "C1", "1.1")
+		require.Empty(t, w.keys(t))
+		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "first")
+		tell(t, s, news("n1", "x:1"), "C1", "2.2")
+	})
+}
+
+// A card that has a successor is marked, to become a link; what an earlier version kept of it is a place, too.
+func TestACardThatMoves(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx, attack := w.openTending(t), t.Context(), record.AttackID("acme", "x:1")
+		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
+		n := news("n2", "x:1")
+		require.NoError(t, s.Outbox.Announce(ctx, n))
+		requireTrying(t, s, "n2", noon, noon, "first")
+		for range 2 { // the answer of the first is lost
+			double, err := s.Outbox.Notified(ctx, n, "C2", "2.2", true)
+			require.NoError(t, err)
+			require.False(t, double)
+		}
+		file, err := s.Cards.Details(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, record.Place{Channel: "C2", TS: "2.2", Delivery: "n2"}, file.Card)
+		channel, ts, err := s.Cards.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, "C2 2.2", channel+" "+ts)
+		places, err := s.Cards.CardsOf(ctx, "acme", []string{attack})
+		require.NoError(t, err)
+		require.Equal(t, map[string][2]string{attack: {"C2", "2.2"}}, places)
+		marks, err := s.Cards.Stale(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, marks, 1)
+		former := attack + " C1 1.1"
+		require.Equal(t, record.UrgentState, marks[former].Urgency)
+		require.NoError(t, s.Cards.Redrawn(ctx, "acme", former, marks[former]))
+		marks, err = s.Cards.Stale(ctx, "acme")
+		require.NoError(t, err)
+		require.Empty(t, marks)
+	})
+}
+
+// A card that is gone is posted anew in its own place only: where the attack has another one by then, what was posted is taken back.
+func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx, a := w.openTending(t), t.Context(), shown("x:1").Attack
+		attack := record.AttackID("acme", "x:1")
+		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
+		anew := poller.NewAnew("acme", a, "C1", "1.1", false, noon)
+		again, stands := poller.PostedAnew(anew.ID)
+		require.True(t, again)
+		require.False(t, stands)
+		require.Equal(t, anew.ID, poller.NewAnew("acme", a, "C1", "1.1", false, noon.Add(time.Hour)).ID, "whoever finds out, and when")
+		requireTrying(t, s, anew.ID, noon, noon, "first")
+		tell(t, s, anew, "C1", "2.2")
+		double, err := s.Outbox.Notified(ctx, anew, "C1", "2.2", true)
+		require.NoError(t, err)
+		require.False(t, double)
+
+		late := poller.NewAnew("acme", a, "C1", "0.9", false, noon)
+		requireTrying(t, s, late.ID, noon, noon, "first")
+		double, err = s.Outbox.Notified(ctx, late, "C1", "3.3", true)
+		require.NoError(t, err)
+		require.True(t, double)
+		file, err := s.Cards.Details(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, record.Place{Channel: "C1", TS: "2.2", Delivery: anew.ID}, file.Card)
+		marks, err := s.Cards.Stale(ctx, "acme")
+		require.NoError(t, err)
+		require.Empty(t, marks, "nothing is left of what is gone")
+
+		stuck := poller.NewAnew("acme", a, "C1", "2.2", true, noon)
+		requireTrying(t, s, stuck.ID, noon, noon, "first")
+		tell(t, s, stuck, "C1", "4.4")
+		double, err = s.Outbox.Notified(ctx, stuck, "C1", "4.4", true)
+		require.NoError(t, err)
+		require.False(t, double)
+		marks, err = s.Cards.Stale(ctx, "acme")
+		require.NoError(t, err)
+		require.Contains(t, marks, attack+" C1 2.2", "what can't be edited still stands")
+	})
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// announce puts events into the outbox.
+func (b *batch) announce(events ...record.Event) error {
+	for _, n := range events {
+		if err := b.json("HSET", keyOutbox(n.Account), n.ID, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Waiting are the events that people have yet to be notified of, in no order.
+func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, error) {
+	texts, err := s.rdb.HVals(ctx, keyOutbox(account)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read outbox of %s: %w", account, err)
+	}
+	all := make([]record.Event, len(texts))
+	for i, text := range texts {
+		if err := json.Unmarshal([]byte(text), &all[i]); err != nil {
+			return nil, fmt.Errorf("read event of %s: %w", account, err)
+		}
+	}
+	return all, nil
+}
+
+// Announce puts an event into the outbox that no poll found.
+func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
+	var b batch
+	err := b.announce(n)
+	if err == nil {
+		_, _, err = s.transact(ctx, condition{}, &b)
+	}
+	if err != nil {
+		return fmt.Errorf("announce event of %s: %w", n.Account, err)
+	}
+	return nil
+}
+
+// How long the time of the first attempt to post is stored, which is longer than attempts go on; and how long a message's place, which is longer
+// than a replica is paused between two requests.
+const (
+	attemptFor  = 7 * 24 * time.Hour
+	notifiedFor = time.Hour
+)
+
+// beginNotify stores that a delivery is about to be posted, unless the lease under which it is to be posted is lost.
+// KEYS[1] the delivery, KEYS[2] the lease, may be left out; ARGV[1] the time in Unix ms, ARGV[2] how long it is stored in ms, ARGV[3] the token
+// that the lease must hold.
+// Result: what was stored before, empty if nothing was; nothing, if the lease is lost.
+var beginNotify = redis.NewScript(`
+if KEYS[2] and redis.call('GET', KEYS[2]) ~= ARGV[3] then return false end
+local before = redis.call('GET', KEYS[1])
+if before then return before end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ''`)
+
+// BeginNotify stores that a delivery is about to be posted, and returns the time of the first attempt. again tells that there was one before: the
+// caller verifies in the channel's history before it resends. told tells that the message was posted, or found, already.
+// It returns errLeaseLost if this replica's lease predates a Redis flush; otherwise it would repost messages whose delivery records were lost.
+func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
+	keys, args := []string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}
+	under, err := s.ownerLease(account)
+	if err == nil { // a replica that only answers a request doesn't own the account
+		keys, args = append(keys, under.key), append(args, under.token)
+	}
+	before, err := s.write(ctx, beginNotify, keys, args...).Text()
+	if errors.Is(err, redis.Nil) {
+		err = leaseLost(under.key)
+	}
+	if err != nil {
+		return now, true, false, fmt.Errorf("begin notification: %w", err)
+	}
+	if before == "" {
+		return now, false, false, nil
+	}
+	ms, err := strconv.ParseInt(before, 10, 64)
+	if err != nil {
+		return now, true, true, nil //nolint:nilerr // it is a place
+	}
+	return time.UnixMilli(ms).UTC(), true, false, nil
+}
+
+// notified records the place of a delivery, unless another is recorded, and takes it off the outbox. A card whose place another takes is marked
+// stale, to be redrawn once more as a link to its successor.
+// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the redraw queue; ARGV[1] the delivery's
+// id, ARGV[2] its place, ARGV[3] how long that is stored in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how long the
+// attack is stored by place in ms, ARGV[6] the place with what the cards hold beside it, ARGV[7] the place of the lost card, whose place alone it
+// may take, empty if it may take any, ARGV[8] a mark for the former card, empty if that is gone.
+// Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
+var notified = redis.NewScript(`
+local waits = redis.call('HDEL', KEYS[1], ARGV[1])
+local before = redis.call('GET', KEYS[2])
+if before and not string.match(before, '^%d+$') then return before end
+if waits == 0 and not before then return '' end
+if ARGV[4] ~= '' then
+  local was = redis.call('HGET', KEYS[3], ARGV[4])
+  was = was and string.match(was, '^%S+ %S+') or ''
+  if ARGV[7] ~= '' and was ~= '' and was ~= ARGV[7] then return was end
+  if ARGV[8] ~= '' and was ~= '' and was ~= ARGV[2] then redis.call('HSET', KEYS[5], ARGV[4] .. ' ' .. was, ARGV[8]) end
+  redis.call('HSET', KEYS[3], ARGV[4], ARGV[6])
+  redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
+end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return ARGV[2]`)
+
+// Notified takes an event off the outbox, and records the place of its message, if it has one of its own; card tells that the message is its
+// attack's card from now on. double tells that another place is recorded, or that the card that it replaces isn't the attack's any more: the caller
+// must delete this message.
+func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
+	attack, place := "", channel+" "+ts
+	at := record.Place{Channel: channel, TS: ts}
+	if card {
+		attack = record.AttackID(n.Account, n.Attack.ID)
+	}
+	if n.ID != poller.CardDelivery(n.Account, n.Attack.ID) {
+		at.Delivery = n.ID
+	}
+	keys := []string{keyOutbox(n.Account), keyAttempt(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
+	left := newMark(record.UrgentState)
+	if anew, stands := poller.PostedAnew(n.ID); anew && !stands {
+		left = ""
+	}
+	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, left).Text()
+	if err != nil {
+		return false, fmt.Errorf("record notification: %w", err)
+	}
+	return ts != "" && recorded != place && recorded != noPlace && recorded != "", nil
+}
+
+// noPlace stands for an event without a message of its own.
+const noPlace = " "

@@ -1,0 +1,289 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func shown(id string) record.AttackState {
+	return record.AttackState{
+		Attack:     apiclient.Attack{ID: id, Type: "sqli", Path: "/" + strings.Repeat("x", 100), First: noon, Last: noon.Add(time.Minute)},
+		ObservedAt: noon, Revision: 2, Notified: true, Channel: "C1",
+	}
+}
+
+func shownAll(ids ...string) map[string]record.AttackState {
+	all := map[string]record.AttackState{}
+	for _, id := range ids {
+		all[id] = shown(id)
+	}
+	return all
+}
+
+func news(id, attackid string) record.Event {
+	return record.Event{ID: id, Account: "acme", Attack: shown(attackid).Attack, Reason: record.NewAttack, Revision: 1, Channel: "C1", At: noon}
+}
+
+func untold(t testing.TB, s *store.Store) []string {
+	t.Helper()
+	all, err := s.Outbox.Waiting(t.Context(), "acme")
+	require.NoError(t, err)
+	ids := []string{}
+	for _, n := range all {
+		require.Equal(t, news(n.ID, n.Attack.ID), n)
+		ids = append(ids, n.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestWhatAPollFoundIsRemembered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other := w.openTending(t), w.open(t)
+		ctx := t.Context()
+		r, err := s.Attacks.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, poller.State{Attacks: map[string]record.AttackState{}}, r)
+
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:3"), Delete: []string{"x:2"}}))
+		require.NoError(t, s.Outbox.Announce(ctx, news("n2", "")))
+		r, err = other.Attacks.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, poller.State{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:1", "x:3")}, r)
+		require.Equal(t, []string{"n1", "n2"}, untold(t, other))
+
+		got, ok, err := other.Attacks.AttackState(ctx, "acme", record.AttackID("acme", "x:3"))
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, shown("x:3"), got)
+		_, ok, err = other.Attacks.AttackState(ctx, "acme", record.AttackID("acme", "x:2"))
+		require.NoError(t, err)
+		require.False(t, ok)
+		r, err = other.Attacks.Load(ctx, "other")
+		require.NoError(t, err)
+		require.Empty(t, r.Attacks, "accounts share nothing")
+	})
+}
+
+// An account that can't be read must not look like one that was never polled: everything would be told again.
+func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		for _, key := range []string{"{a:acme}:attacks", "{a:acme}:last_good"} {
+			require.NoError(t, w.rdb.FlushAll(ctx).Err())
+			require.NoError(t, w.rdb.Set(ctx, key, "rubbish", 0).Err())
+			_, err := s.Attacks.Load(ctx, "acme")
+			require.Error(t, err, key)
+		}
+		for _, read := range []string{"attacks", "outbox", "changes"} {
+			require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:"+read, "x", "rubbish").Err())
+		}
+		_, _, shownErr := s.Attacks.AttackState(ctx, "bad", "x")
+		_, findErr := s.Attacks.FindAttacks(ctx, "bad", "")
+		_, untoldErr := s.Outbox.Waiting(ctx, "bad")
+		_, changesErr := s.Ledger.Changes(ctx, "bad")
+		_, loadErr := s.Attacks.Load(ctx, "bad")
+		for i, err := range []error{shownErr, findErr, untoldErr, changesErr, loadErr} {
+			require.Error(t, err, i)
+		}
+	})
+}
+
+// The connection breaks in the middle of the script, at each of its writes in turn.
+func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		net, direct := newWire(t, w.addr), w.open(t)
+		s := net.open(t)
+		tending(t, s)
+		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
+		require.NoError(t, s.Attacks.Save(ctx, "acme", before))
+		tell(t, s, news("n0", "x:1"), "C1", "1.1")
+		for _, word := range []string{"{a:acme}:last_good", "{a:acme}:attacks", "{a:acme}:cards", "{a:acme}:triage", `"id":"n2"`} {
+			atWord, done := cutAt(word)
+			net.SetFilters(atWord, nil)
+			err := s.Attacks.Save(ctx, "acme", poller.Update{
+				LastGood: noon.Add(time.Hour), Attacks: shownAll("x:2"), Events: []record.Event{news("n2", "x:2")}, Delete: []string{"x:1"},
+			})
+			require.Error(t, err, word)
+			within(t, 10*time.Second, done)
+			net.SetFilters(nil, nil)
+			r, err := direct.Attacks.Load(ctx, "acme")
+			require.NoError(t, err)
+			require.Equal(t, poller.State{LastGood: noon, Attacks: shownAll("x:1")}, r, word)
+			require.Equal(t, []string{"n1"}, untold(t, direct), word)
+			_, ts, err := direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
+			require.NoError(t, err)
+			require.Equal(t, "1.1", ts, word)
+		}
+	})
+}
+
+// Redis can't be kept busy for as long as it takes to write so many down. The connection breaks in the middle of it.
+func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		net, ctx := newWire(t, w.addr), t.Context()
+		s := net.open(t)
+		tending(t, s)
+		const many = 1500
+		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{news("first", "")}}
+		for i := range many {
+			id := fmt.Sprintf("x:%d", i)
+			u.Attacks[id] = shown(id)
+			u.Events = append(u.Events, news("n"+id, id))
+		}
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
+		net.cutRemembering(3)
+		require.Error(t, s.Attacks.Save(ctx, "acme", u))
+		net.SetFilters(nil, nil)
+		direct := w.open(t)
+		m, err := direct.Attacks.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.True(t, m.LastGood.IsZero())
+		require.Greater(t, len(m.Attacks), 0)
+		require.Less(t, len(m.Attacks), many)
+		var want []string
+		for id := range m.Attacks {
+			want = append(want, "n"+id)
+		}
+		require.ElementsMatch(t, want, untold(t, direct))
+
+		require.Eventually(t, func() bool { return s.Attacks.Save(ctx, "acme", u) == nil }, time.Minute, 100*time.Millisecond)
+		m, err = direct.Attacks.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, poller.State{LastGood: noon, Attacks: u.Attacks}, m)
+		require.Len(t, untold(t, direct), many+1)
+	})
+}
+
+// tell records where something is told, for the first time.
+func tell(t testing.TB, s *store.Store, n record.Event, channel, ts string) {
+	t.Helper()
+	double, err := s.Outbox.Notified(t.Context(), n, channel, ts, channel != "")
+	require.NoError(t, err)
+	require.False(t, double)
+}
+
+// requireTrying begins to tell something: it is the first attempt, or one was made before, or it was told already.
+func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) {
+	t.Helper()
+	first, again, told, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)
+	require.NoError(t, err)
+	require.Equal(t, wantFirst, first)
+	require.Equal(t, want != "first", again)
+	require.Equal(t, want == "told", told)
+}
+
+func TestNewsIsTriedAndTold(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		attack := record.AttackID("acme", "x:1")
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
+		requireTrying(t, s, "n1", noon, noon, "first")
+		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
+		requireTrying(t, s, "n2", noon, noon, "first")
+
+		channel, ts, err := s.Cards.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Empty(t, channel+ts)
+		tell(t, s, news("n1", "x:1"), "C1", "1700000000.000100")
+		require.Equal(t, []string{"n2"}, untold(t, other))
+		tell(t, s, news("n2", "x:1"), "", "")
+		require.Empty(t, untold(t, other))
+		channel, ts, err = other.Cards.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "telling without a place leaves the card where it is")
+		places, err := other.Cards.CardsOf(ctx, "acme", []string{"a0000000", attack})
+		require.NoError(t, err)
+		require.Equal(t, map[string][2]string{attack: {"C1", "1700000000.000100"}}, places)
+		for place, want := range map[string]string{"acme C1": attack, "acme C2": "", "beta C1": ""} {
+			account, channel, _ := strings.Cut(place, " ")
+			found, err := other.Cards.AttackAt(ctx, account, channel, "1700000000.000100")
+			require.NoError(t, err)
+			require.Equal(t, want, found, place)
+		}
+		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "told")
+		requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "told") // by no message of its own
+
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		_, ts, err = other.Cards.Card(ctx, "acme", attack)
+		require.NoError(t, err)
+		require.Empty(t, ts)
+	})
+}
+
+func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.openTending(t), t.Context()
+		var ids []string
+		for i := range 1200 { // more than one page of the scan, and no small hash
+			ids = append(ids, fmt.Sprintf("x:%d", i))
+		}
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll(ids...)}))
+		all, err := s.Attacks.FindAttacks(ctx, "acme", "a")
+		require.NoError(t, err)
+		require.Len(t, all, len(ids))
+		id := record.AttackID("acme", "x:7")
+		require.Equal(t, shown("x:7").Attack, all[id])
+		want := map[string]apiclient.Attack{}
+		for other, attack := range all {
+			if strings.HasPrefix(other, id[:3]) {
+				want[other] = attack
+			}
+		}
+		found, err := s.Attacks.FindAttacks(ctx, "acme", id[:3])
+		require.NoError(t, err)
+		require.Equal(t, want, found)
+		for _, pattern := range []string{"*", "a*", "a?", "?", "[a]", "[^b]", `\a`, `a\`, id + "*", id + "?"} {
+			found, err := s.Attacks.FindAttacks(ctx, "acme", pattern)
+			require.NoError(t, err)
+			require.Empty(t, found, pattern)
+		}
+		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:attacks", `a*[?]\z`, `{"attack":{"id":"odd"}}`).Err())
+		found, err = s.Attacks.FindAttacks(ctx, "acme", `a*[?]\`)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+	})
+}
+
+func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		marks := func() map[string]record.RedrawMark {
+			all, err := other.Cards.Stale(ctx, "acme")
+			require.NoError(t, err)
+			return all
+		}
+		require.Empty(t, marks())
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a2", record.UrgentState))
+		old := marks()["a1"]
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
+		require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", old))
+		require.Contains(t, marks(), "a1", "it became outdated after the mark that was drawn")
+		current := marks()["a1"]
+		require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", current))
+		require.NotContains(t, marks(), "a1")
+		require.Contains(t, marks(), "a2")
+
+		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
+		for _, drawn := range []record.RedrawMark{old, current} {
+			require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", drawn))
+			require.Contains(t, marks(), "a1", "somebody slow who drew for an earlier mark takes no later one away")
+		}
+	})
+}

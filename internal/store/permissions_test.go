@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+func TestASpellOfBlindnessIsRemembered(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		spell := record.Outage{From: noon, Why: "the service can't be reached"}
+		blind := func() record.Outage {
+			r, err := other.Attacks.Load(ctx, "acme")
+			require.NoError(t, err)
+			return r.Outage
+		}
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &spell, Events: []record.Event{news("n1", "")}}))
+		require.Equal(t, spell, blind())
+		untold, err := other.Outbox.Waiting(ctx, "acme")
+		require.NoError(t, err)
+		require.Len(t, untold, 1)
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Stale: []string{"x:1"}}))
+		require.Equal(t, spell, blind(), "nothing was said of it")
+		file, err := other.Cards.Details(ctx, "acme", record.AttackID("acme", "x:1"))
+		require.NoError(t, err)
+		require.Equal(t, record.Outage{From: noon, Why: spell.Why}, file.Outage)
+		require.Equal(t, noon, file.LastGood)
+		marks, err := other.Cards.Stale(ctx, "acme")
+		require.NoError(t, err)
+		require.Contains(t, marks, record.AttackID("acme", "x:1"))
+		r, err := other.Attacks.Load(ctx, "globex")
+		require.NoError(t, err)
+		require.Zero(t, r.Outage)
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Outage: &record.Outage{}}))
+		require.Zero(t, blind())
+	})
+}
+
+// refused is a spell with something of everything.
+func refused() record.PermissionLoss {
+	return record.PermissionLoss{
+		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerLists}, More: 1,
+		Refused: []record.RefusedChange{{
+			Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7", Ends: "c1", Half: true, At: noon,
+			By:    record.Actor{ID: "U1", Name: "Rob", Via: record.ViaButton},
+			Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{List: apiclient.ListDeny, Apps: []int{0}, Expires: noon.Add(time.Hour)}}},
+		}},
+	}
+}
+
+func TestRefusedChangesAreRememberedWithTheirNews(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Notice: func(record.PermissionLoss) []record.Event { return []record.Event{news("tied-1", "")} }})
+		require.NoError(t, err)
+		defer s.Close()
+		other, ctx := w.open(t), t.Context()
+		none, err := s.Permissions.PermissionLoss(ctx, "acme")
+		require.NoError(t, err)
+		require.Zero(t, none)
+		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused()) })
+		got, err := other.Permissions.PermissionLoss(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, refused(), got)
+		none, err = other.Permissions.PermissionLoss(ctx, "globex")
+		require.NoError(t, err)
+		require.Zero(t, none)
+		untold, err := other.Outbox.Waiting(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, "tied-1", untold[0].ID)
+	})
+}
+
+func TestANoticeIsFoundAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		at := func(id string) []any {
+			channel, ts, revision, err := other.Permissions.NoticeAt(ctx, "acme", id)
+			require.NoError(t, err)
+			return []any{channel, ts, revision}
+		}
+		require.Equal(t, []any{"", "", 0}, at("tied-1"))
+		require.NoError(t, s.Permissions.Noticed(ctx, "acme", "tied-1", "C1", "17.000100", 3))
+		require.Equal(t, []any{"C1", "17.000100", 3}, at("tied-1"))
+		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another spell")
+	})
+}

@@ -1,0 +1,101 @@
+package store_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// spoken is a case with something of everything.
+func spoken() record.Triage {
+	rob := record.Actor{ID: "U1", Team: "T1", Name: "Rob", Via: record.ViaButton}
+	return record.Triage{
+		Owner:   &record.Owner{ID: "U2", Name: "Ann", Since: noon, By: rob, From: "U1", Note: "n1"},
+		Verdict: &record.Verdict{Is: "test", By: rob, At: noon},
+		Notes:   []record.Note{{ID: "n1", By: rob, At: noon, Text: "ours:\n\"pen\" <test> \u202e"}},
+	}
+}
+
+func muteFor(d time.Duration, what func(m *record.Mute)) record.Mute {
+	m := record.Mute{ID: "m1", Account: "acme", Until: time.Now().Add(d).UTC(), By: record.Actor{ID: "U1", Name: "Rob"}}
+	what(&m)
+	return m
+}
+
+func sourceMute(m *record.Mute) { m.Source, m.App = netip.MustParsePrefix("203.0.113.0/24"), -1 }
+func typeMute(m *record.Mute)   { m.ID, m.Type = "m2", "sqli" }
+
+func mutesOf(t testing.TB, s *store.Store, account string) []record.Mute {
+	t.Helper()
+	all, err := s.Triage.Mutes(t.Context(), account)
+	require.NoError(t, err)
+	return all
+}
+
+func TestWhatWasSaidIsForgottenWithItsAttack(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
+		empty, err := s.Triage.TriageOf(ctx, "acme", one)
+		require.NoError(t, err)
+		require.Equal(t, record.Triage{}, empty)
+		l := lock(t, s)
+		defer l.Unlock()
+		require.NoError(t, l.SaveTriage(ctx, one, spoken()))
+		require.NoError(t, l.SaveTriage(ctx, two, record.Triage{Notes: spoken().Notes}))
+		require.NoError(t, l.SaveTriage(ctx, two, spoken()))
+		got, err := other.Triage.TriageOf(ctx, "acme", one)
+		require.NoError(t, err)
+		require.Equal(t, spoken(), got)
+		got, err = other.Triage.TriageOf(ctx, "other", one)
+		require.NoError(t, err)
+		require.Equal(t, record.Triage{}, got, "accounts share nothing")
+
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		all, err := other.Triage.AllTriage(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, map[string]record.Triage{two: spoken()}, all)
+	})
+}
+
+func TestMutesEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.open(t), w.open(t), t.Context()
+		require.Empty(t, mutesOf(t, s, "acme"))
+		long, short := muteFor(time.Hour, sourceMute), muteFor(time.Minute, typeMute)
+		l := lock(t, s)
+		defer l.Unlock()
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{short, long}))
+		require.Equal(t, []record.Mute{short, long}, mutesOf(t, other, "acme"))
+		require.Empty(t, mutesOf(t, other, "other"))
+		left, err := w.rdb.TTL(ctx, "{a:acme}:mutes").Result()
+		require.NoError(t, err)
+		require.Greater(t, left, 59*time.Minute, "as long as the longest")
+		require.LessOrEqual(t, left, time.Hour+2*time.Second)
+		require.NoError(t, l.SaveMutes(ctx, []record.Mute{short}))
+		require.Equal(t, []record.Mute{short}, mutesOf(t, other, "acme"))
+		require.NoError(t, l.SaveMutes(ctx, nil))
+		require.Empty(t, mutesOf(t, other, "acme"))
+		require.NotContains(t, w.keys(t), "{a:acme}:mutes")
+	})
+}
+
+func TestWhatCannotBeReadOfADeskIsAnError(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:triage", "x", "rubbish").Err())
+		require.NoError(t, w.rdb.Set(ctx, "{a:bad}:mutes", "rubbish", 0).Err())
+		_, caseErr := s.Triage.TriageOf(ctx, "bad", "x")
+		_, casesErr := s.Triage.AllTriage(ctx, "bad")
+		_, mutesErr := s.Triage.Mutes(ctx, "bad")
+		for i, err := range []error{caseErr, casesErr, mutesErr} {
+			require.Error(t, err, i)
+		}
+	})
+}

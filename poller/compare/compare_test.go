@@ -1,0 +1,230 @@
+package compare
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// sqli is an attack hit a minute ago.
+func sqli(change ...func(*apiclient.Attack)) apiclient.Attack {
+	a := apiclient.Attack{
+		ID: "x:1", Type: "sqli", First: noon.Add(-time.Hour), Last: noon.Add(-time.Minute), BlockStatus: "monitored",
+		Hits: apiclient.Known(100), SourceCount: apiclient.Known(3), Payloads: apiclient.Known(5),
+		Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(60)}},
+	}
+	for _, c := range change {
+		c(&a)
+	}
+	return a
+}
+
+func hits(n int64) func(*apiclient.Attack) {
+	return func(a *apiclient.Attack) { a.Hits = apiclient.Known(n) }
+}
+func status(s string) func(*apiclient.Attack) { return func(a *apiclient.Attack) { a.BlockStatus = s } }
+func typ(s string) func(*apiclient.Attack)    { return func(a *apiclient.Attack) { a.Type = s } }
+func state(s string) func(*apiclient.Attack)  { return func(a *apiclient.Attack) { a.State = s } }
+func vuln(id string) func(*apiclient.Attack)  { return func(a *apiclient.Attack) { a.VulnID = id } }
+func sources(n int64) func(*apiclient.Attack) {
+	return func(a *apiclient.Attack) { a.SourceCount = apiclient.Known(n) }
+}
+func payloads(n int64) func(*apiclient.Attack) {
+	return func(a *apiclient.Attack) { a.Payloads = apiclient.Known(n) }
+}
+func unknownHits(a *apiclient.Attack) { a.Hits = apiclient.Figure{} }
+func noLast(a *apiclient.Attack)      { a.Last = time.Time{} }
+func topIs(ip string) func(*apiclient.Attack) {
+	return func(a *apiclient.Attack) { a.Sources = []apiclient.Source{{IP: netip.MustParseAddr(ip)}} }
+}
+func hitAgo(d time.Duration) func(*apiclient.Attack) {
+	return func(a *apiclient.Attack) { a.Last = noon.Add(-d) }
+}
+
+// notified is an attack as it is stored half a minute after an event.
+func notified(change ...func(*apiclient.Attack)) record.AttackState {
+	return After(record.AttackState{}, Observation{Attack: sqli(change...), At: noon.Add(-30 * time.Second), OngoingFor: 15 * time.Minute}, record.NewAttack)
+}
+
+func only(s record.AttackState) record.AttackState  { s.Notified, s.Revision = false, 0; return s }
+func quiet(s record.AttackState) record.AttackState { s.Quiet = true; return s }
+func minuteOld(s record.AttackState) record.AttackState {
+	s.ObservedAt = noon.Add(-time.Minute)
+	return s
+}
+func baseline(s record.AttackState, b record.Baseline) record.AttackState { s.Baseline = b; return s }
+func unrouted(o Observation) Observation                                  { o.Routed = false; return o }
+func muted(o Observation) Observation                                     { o.Muted = func() bool { return true }; return o }
+func trying(o Observation) Observation                                    { o.StillTrying = true; return o }
+func look(c ...func(*apiclient.Attack)) Observation {
+	return Observation{Attack: sqli(c...), At: noon, OngoingFor: 15 * time.Minute, Routed: true}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	pausing, over, hour := hitAgo(2*time.Minute), hitAgo(15*time.Minute), hitAgo(time.Hour)
+	for name, tt := range map[string]struct {
+		last  record.AttackState
+		fresh bool // nothing is known of it
+		look  Observation
+		want  record.EventKind
+	}{
+		"new attack":                               {fresh: true, look: look(), want: record.NewAttack},
+		"new incident":                             {fresh: true, look: look(vuln("8")), want: record.NewIncident},
+		"new but over: caught up":                  {fresh: true, look: look(hour), want: record.NewAttack},
+		"new without a readable last hit":          {fresh: true, look: look(noLast), want: record.NewAttack},
+		"new, no route":                            {fresh: true, look: unrouted(look())},
+		"new, muted":                               {fresh: true, look: muted(look())},
+		"known without card, muted":                {last: only(notified()), look: muted(look(hits(101)))},
+		"worse, muted":                             {last: notified(status("blocked")), look: muted(look(hits(100_000)))},
+		"over, muted":                              {last: notified(), look: muted(look(over))},
+		"new, a false positive":                    {fresh: true, look: look(state("falsepositive"))},
+		"new, a denied source":                     {fresh: true, look: look(typ(apiclient.TypeBlockedSource))},
+		"new, a virtual patch at work":             {fresh: true, look: look(typ(apiclient.TypeVirtualPatch))},
+		"known without card, now routed":           {last: only(notified()), look: look(hits(101)), want: record.NewAttack},
+		"known without card, routed, same":         {last: only(notified()), look: look(), want: record.NewAttack},
+		"known without card, over, same":           {last: only(notified(over)), look: look(over)},
+		"known without card, over, fewer":          {last: only(notified(over)), look: look(over, hits(9))},
+		"known without card, over, more":           {last: only(notified(over)), look: look(over, hits(101)), want: record.NewAttack},
+		"known without card, over, was hit":        {last: only(notified(hour)), look: look(over), want: record.NewAttack},
+		"known without card, over, let in":         {last: only(notified(over, status("blocked"))), look: look(over), want: record.NewAttack},
+		"known without card, over, incident":       {last: only(notified(over)), look: look(over, vuln("8")), want: record.NewIncident},
+		"known incident without card, over":        {last: only(notified(over, vuln("8"))), look: look(over, vuln("8"))},
+		"known without card, incident, route":      {last: only(notified()), look: unrouted(look(vuln("8")))},
+		"became incident":                          {last: notified(), look: look(vuln("8")), want: record.BecameIncident},
+		"became incident, routes changed":          {last: notified(), look: unrouted(look(vuln("8"))), want: record.BecameIncident},
+		"became incident, over":                    {last: notified(over), look: look(over, vuln("8")), want: record.BecameIncident},
+		"incident as before":                       {last: notified(vuln("8")), look: look(vuln("8"))},
+		"incident whose id was left out":           {last: baseline(notified(), record.Baseline{Incident: true}), look: look(vuln("8"))},
+		"blocked to partly":                        {last: notified(status("blocked")), look: look(status("Partially Blocked")), want: record.Worsened},
+		"blocked to let through":                   {last: notified(status("blocked")), look: look(), want: record.Worsened},
+		"partly to let through":                    {last: notified(status("Partially Blocked")), look: look(), want: record.Worsened},
+		"status unknown in between":                {last: baseline(notified(status("")), record.Baseline{Status: "blocked"}), look: look(), want: record.Worsened},
+		"status becomes known":                     {last: notified(status("odd")), look: look()},
+		"status becomes unknown":                   {last: notified(status("blocked")), look: look(status("odd"))},
+		"status improves":                          {last: notified(), look: look(status("blocked"))},
+		"status improves, a minute on":             {last: minuteOld(notified()), look: look(status("blocked")), want: record.Grew},
+		"ten times the hits":                       {last: notified(), look: look(hits(1000)), want: record.Worsened},
+		"ten times since the last mention":         {last: baseline(notified(hits(900)), record.Baseline{Hits: apiclient.Known(100)}), look: look(hits(1000)), want: record.Worsened},
+		"ten times, but few":                       {last: notified(hits(10)), look: look(hits(999)), want: record.Grew},
+		"many, but not ten times":                  {last: notified(hits(101)), look: look(hits(1009)), want: record.Grew},
+		"hits become known":                        {last: notified(unknownHits), look: look(hits(5000))},
+		"worse, though it looks over":              {last: notified(over), look: look(over, hits(1000)), want: record.Worsened},
+		"same":                                     {last: minuteOld(notified(pausing)), look: look(pausing)},
+		"it pauses":                                {last: minuteOld(notified()), look: look(), want: record.Grew},
+		"it pauses, not a minute on":               {last: notified(), look: look()},
+		"it pauses, muted":                         {last: minuteOld(notified()), look: muted(look())},
+		"more hits at once":                        {last: notified(), look: look(hits(150))},
+		"more hits, a minute on":                   {last: minuteOld(notified()), look: look(hits(101)), want: record.Grew},
+		"twice the hits":                           {last: notified(), look: look(hits(200)), want: record.Grew},
+		"fewer hits (sampling)":                    {last: minuteOld(notified(pausing)), look: look(pausing, hits(40))},
+		"hits left out":                            {last: minuteOld(notified(pausing)), look: look(pausing, unknownHits)},
+		"newer hit, a minute on":                   {last: minuteOld(notified(over)), look: look(), want: record.Grew},
+		"more sources, a minute on":                {last: minuteOld(notified()), look: look(sources(4)), want: record.Grew},
+		"more payloads, a minute on":               {last: minuteOld(notified()), look: look(payloads(6)), want: record.Grew},
+		"other top source, a minute on":            {last: minuteOld(notified()), look: look(topIs("198.51.100.4")), want: record.Grew},
+		"quiet":                                    {last: notified(), look: look(over), want: record.WentQuiet},
+		"nearly quiet":                             {last: notified(), look: look(hitAgo(15*time.Minute - time.Second))},
+		"quiet but still trying":                   {last: notified(), look: trying(look(over))},
+		"quiet already":                            {last: quiet(notified(over)), look: look(over)},
+		"last hit unreadable":                      {last: notified(), look: look(noLast)},
+		"resumed":                                  {last: quiet(notified(hour)), look: look(), want: record.Resumed},
+		"quiet, then still trying":                 {last: quiet(notified(over)), look: trying(look(over))},
+		"quiet, hit meanwhile, over again":         {last: quiet(minuteOld(notified(hour))), look: look(over), want: record.Grew},
+		"quiet, worse":                             {last: quiet(notified(hour)), look: look(hits(1000)), want: record.Worsened},
+		"notified, marked as a false positive":     {last: notified(), look: look(state("FalsePositive"), over), want: record.Grew},
+		"and muted":                                {last: notified(), look: muted(look(state("falsepositive")))},
+		"a false positive as before, worse":        {last: minuteOld(notified(state("falsepositive"))), look: look(state("falsepositive"), hits(5000), vuln("8"))},
+		"a false positive without a card":          {last: only(notified()), look: look(state("falsepositive"))},
+		"no false positive any more":               {last: minuteOld(notified(state("falsepositive"))), look: look(), want: record.Grew},
+		"nor any more, and worse":                  {last: notified(state("falsepositive")), look: look(hits(1000)), want: record.Worsened},
+		"notified, clock of the service goes back": {last: minuteOld(notified()), look: Observation{Attack: sqli(hits(101)), At: noon.Add(-time.Hour), OngoingFor: 15 * time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, suppressed := Event(tt.last, !tt.fresh, tt.look)
+			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.look.Muted != nil, suppressed)
+		})
+	}
+}
+
+func TestAfterKeepsWhatWorseningIsMeasuredBy(t *testing.T) {
+	t.Parallel()
+	s := notified(status("blocked"))
+	s = After(s, look(hits(500), status("")), record.Grew)
+	require.Equal(t, record.Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Baseline, "a redraw mentions nobody")
+	s = After(s, look(hits(2000), vuln("8"), status("Partially Blocked")), record.BecameIncident)
+	require.Equal(t, record.Baseline{Hits: apiclient.Known(2000), Status: "partly", Incident: true}, s.Baseline)
+	require.Equal(t, 3, s.Revision)
+	require.False(t, s.Quiet)
+	s = After(s, look(hitAgo(time.Hour)), record.Worsened)
+	require.True(t, s.Quiet, "worse and over is one event")
+}
+
+// Whatever the service says: the same observation again is no event, and each event raises the revision.
+func TestAnObservationIsOneEvent(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var last record.AttackState
+		known := false
+		at := noon
+		for range rapid.IntRange(1, 12).Draw(t, "observations") {
+			at = at.Add(time.Duration(rapid.IntRange(-30, 2000).Draw(t, "seconds")) * time.Second)
+			l := drawObservation(t, at)
+			kind, suppressed := Event(last, known, l)
+			again, _ := Event(last, known, l)
+			require.Equal(t, kind, again, "pure")
+			require.False(t, suppressed && (kind != "" || l.Muted == nil))
+			event := kind != ""
+			if !event && known {
+				continue
+			}
+			next := After(last, l, kind)
+			require.Equal(t, event || last.Notified, next.Notified)
+			if event {
+				require.Equal(t, last.Revision+1, next.Revision)
+			}
+			if second, _ := Event(next, true, l); second != "" {
+				t.Fatalf("%s after %q of the same observation: %+v", second, kind, l)
+			}
+			last, known = next, true
+		}
+	})
+}
+
+func drawObservation(t *rapid.T, at time.Time) Observation {
+	figure := rapid.Custom(func(t *rapid.T) apiclient.Figure {
+		n := rapid.SampledFrom([]int64{0, 1, 29, 30, 99, 100, 999, 1000, 10000, 1 << 62}).Draw(t, "n")
+		return apiclient.Figure{N: n, Known: rapid.Bool().Draw(t, "known")}
+	})
+	a := apiclient.Attack{
+		ID: "x:1", Hits: figure.Draw(t, "hits"), SourceCount: figure.Draw(t, "sources"), Payloads: figure.Draw(t, "payloads"),
+		Type:        rapid.SampledFrom([]string{"sqli", "sqli", "sqli", apiclient.TypeBlockedSource}).Draw(t, "type"),
+		BlockStatus: rapid.SampledFrom([]string{"", "odd", "blocked", "monitored", "Partially Blocked"}).Draw(t, "status"),
+		VulnID:      rapid.SampledFrom([]string{"", "", "8"}).Draw(t, "vuln"),
+		State:       rapid.SampledFrom([]string{"", "", "", "falsepositive"}).Draw(t, "state"),
+	}
+	if rapid.IntRange(0, 9).Draw(t, "last known") > 0 {
+		a.Last = at.Add(-time.Duration(rapid.IntRange(-5, 2000).Draw(t, "ago")) * time.Second)
+	}
+	if n := rapid.IntRange(0, 2).Draw(t, "top"); n > 0 {
+		a.Sources = []apiclient.Source{{IP: netip.MustParseAddr(fmt.Sprintf("203.0.113.%d", n))}}
+	}
+	o := Observation{
+		Attack: a, At: at, OngoingFor: 15 * time.Minute, StillTrying: rapid.Bool().Draw(t, "still trying"), Routed: rapid.Bool().Draw(t, "routed"),
+	}
+	if rapid.Bool().Draw(t, "muted") && !a.Incident() {
+		o = muted(o)
+	}
+	return o
+}

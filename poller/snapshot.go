@@ -1,0 +1,186 @@
+package poller
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// A record can change without a new hit, and then it keeps its place far down the list. So now and then more is read
+// than the new end of it. A service with n records in the lookback, i of them incidents, is asked n/100+1 times in a
+// sweep and i/100+1 times for the incidents; a poll that finds nothing new asks once.
+const (
+	sweepEvery     = 10 * time.Minute
+	incidentsEvery = time.Minute
+	overlap        = 2 * time.Minute // the service may list a hit this long after it happened
+)
+
+// snapshot is what one poll has read.
+type snapshot struct {
+	begin     time.Time                   // on this machine's clock
+	at        time.Time                   // the same on the service's
+	from      time.Time                   // begin of the lookback
+	records   map[string]apiclient.Attack // by id
+	changed   []string                    // ids of those that are unknown or were read otherwise before
+	tries     map[netip.Addr]time.Time    // the last try of each denied or patched source: its hits leave the attack's record for one of their own
+	reached   time.Time                   // no record with a later hit was left out
+	whole     bool                        // no record was left out
+	incidents bool                        // no incident was left out
+	causes    []string                    // why the polls before it failed, in words for people; none: they didn't
+}
+
+// covers reports whether a hit later than last would have been seen.
+func (s *snapshot) covers(last time.Time) bool {
+	return s.whole || !s.reached.IsZero() && !last.Before(s.reached)
+}
+
+// reader reads the service once.
+type reader struct {
+	cfg  *Config
+	st   *state
+	snap snapshot
+	// firstPage is given the snapshot as it is after the first page, if that holds anything new: the other pages may be many, and people wait.
+	firstPage func(ctx context.Context, snap snapshot) error
+}
+
+// newReader is a reader of a poll that begins now.
+func (p *Poller) newReader() *reader {
+	_, causes, _ := p.health.outage()
+	begin := time.Now()
+	return &reader{cfg: &p.cfg, st: p.st, firstPage: p.notifyFirst, snap: snapshot{
+		begin: begin, at: begin.Add(p.skew), records: map[string]apiclient.Attack{}, tries: map[netip.Addr]time.Time{}, causes: causes,
+	}}
+}
+
+// read asks the service. After an error the snapshot holds what came before it.
+func (r *reader) read(ctx context.Context) (snapshot, error) {
+	r.snap.from = r.snap.at.Add(-r.cfg.Lookback)
+	if err := r.readNewest(ctx); err != nil {
+		return r.snap, fmt.Errorf("read attacks: %w", err)
+	}
+	if r.snap.whole || r.snap.incidents || r.snap.begin.Sub(r.st.incidentsAt) < incidentsEvery {
+		return r.snap, nil
+	}
+	err := r.readIncidents(ctx)
+	return r.snap, err
+}
+
+// readNewest reads from the newest record to the first page that is old enough and holds nothing unknown; in a sweep,
+// or if there is no such page, to the end of the lookback.
+func (r *reader) readNewest(ctx context.Context) error {
+	s := &r.snap
+	var until time.Time // in a sweep nothing is old enough
+	first, sweep := true, !s.begin.Before(r.st.sweepAt)
+	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: s.from}) {
+		if err != nil {
+			return err
+		}
+		if first && !page.ServerTime.IsZero() {
+			s.at = page.ServerTime
+		}
+		if first && !sweep {
+			until = r.readUntil()
+		}
+		changed := r.take(page.Attacks)
+		if first {
+			if err := r.afterFirst(ctx, page.Attacks, changed); err != nil {
+				return err
+			}
+		}
+		first = false
+		for _, a := range page.Attacks {
+			if !a.Last.IsZero() && (s.reached.IsZero() || a.Last.Before(s.reached)) {
+				s.reached = a.Last
+			}
+		}
+		switch {
+		case !s.reached.IsZero() && s.reached.Before(s.from): // by a service that ignores the filter
+			s.whole = true
+			return nil
+		case !changed && !s.reached.IsZero() && s.reached.Before(until):
+			return nil
+		}
+	}
+	s.whole = true
+	return nil
+}
+
+// afterFirst reads incidents before the other pages of a flood: people are notified of them first. Then it gives the first page on.
+func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, changed bool) error {
+	if r.floods(page) {
+		if err := r.readIncidents(ctx); err != nil {
+			return err
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return r.firstPage(ctx, r.snap)
+}
+
+// floods reports whether the first page holds so many new attacks that more pages of them may follow.
+func (r *reader) floods(page []apiclient.Attack) bool {
+	unknown := 0
+	for _, a := range page {
+		if r.st.records[a.ID] == nil {
+			unknown++
+		}
+	}
+	return r.cfg.Storm.Over > 0 && !r.st.lastGood.IsZero() && unknown > r.cfg.Storm.Over
+}
+
+// readIncidents reads them all.
+func (r *reader) readIncidents(ctx context.Context) error {
+	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.snap.from, IncidentsOnly: true}) {
+		if err != nil {
+			return fmt.Errorf("read incidents: %w", err)
+		}
+		r.take(page.Attacks)
+	}
+	r.snap.incidents = true
+	return nil
+}
+
+// readUntil is how far back to read at least: past the last good poll, and past the last hit of each attack that is
+// due to go quiet, now and not when a mute ends. That costs some pages once for each of these.
+func (r *reader) readUntil() time.Time {
+	until := r.st.lastGood.Add(-overlap)
+	for id := range r.st.agenda.until(r.snap.at) {
+		o := r.st.observe(r.st.records[id].attack, r.snap.at, nil)
+		if last := o.Attack.Last; !r.st.attacks[id].Quiet && !r.st.suppressed[id] && o.Silent() && last.Before(until) {
+			until = last
+		}
+	}
+	return until
+}
+
+// take keeps a page's records and reports whether one of them is unknown or has changed. Records come twice when the
+// list shifts while it is read. One that is unknown and older than the lookback is left out: it may have been deleted already.
+func (r *reader) take(page []apiclient.Attack) (changed bool) {
+	s := &r.snap
+	for _, a := range page {
+		before, known := r.st.records[a.ID]
+		if a.ID == "" || !known && !a.Last.IsZero() && a.Last.Before(s.from) {
+			continue
+		}
+		if known && reflect.DeepEqual(before.attack, a) {
+			a = before.attack // the same, but held in memory once
+		} else {
+			changed, s.changed = true, append(s.changed, a.ID)
+		}
+		s.records[a.ID] = a
+		if !a.Result() {
+			continue
+		}
+		for _, source := range a.Sources {
+			if a.Last.After(s.tries[source.IP]) {
+				s.tries[source.IP] = a.Last
+			}
+		}
+	}
+	return changed
+}

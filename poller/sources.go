@@ -1,0 +1,109 @@
+package poller
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// countEvery is how often sources are counted at most: counting goes through all that is known, and a figure of a minute ago is good enough.
+const countEvery = time.Minute
+
+// maxSources is how many sources are stored.
+const maxSources = 2000
+
+// sourceCount is in how many attacks each source was when they were last counted.
+type sourceCount struct {
+	stored map[netip.Addr]record.SourceActivity // nil: not known
+	stale  bool                                 // something that counts may have changed
+	at     time.Time                            // on this machine's clock
+}
+
+// apply notes that a snapshot was counted, or that it makes the count stale.
+func (c *sourceCount) apply(snap snapshot, r result) {
+	if r.counted {
+		c.at, c.stale = snap.begin, false
+	} else {
+		c.stale = c.stale || len(snap.changed) > 0 || snap.whole
+	}
+	if r.Sources != nil {
+		c.stored = r.Sources
+	}
+}
+
+// countSources counts in how many attacks each source is, when it is time to and something that counts may have changed: then counted is true. The
+// figures are nil when there is nothing new to store.
+func countSources(st *state, snap snapshot) (figures map[netip.Addr]record.SourceActivity, counted bool) {
+	stale := st.sources.stale || len(snap.changed) > 0 || snap.whole // what left the lookback changes nothing that is read
+	if !stale || snap.begin.Sub(st.sources.at) < countEvery {
+		return nil, false
+	}
+	c := tallied{from: snap.from, attacks: map[netip.Addr]int{}, apps: map[netip.Addr]int{}, seen: map[sourceAt]bool{}}
+	for id, s := range st.records {
+		if _, read := snap.records[id]; !read {
+			c.add(s.attack)
+		}
+	}
+	for _, a := range snap.records {
+		c.add(a)
+	}
+	figures = c.busiest()
+	if st.sources.stored != nil && maps.Equal(figures, st.sources.stored) {
+		return nil, true
+	}
+	return figures, true
+}
+
+// sourceAt is an application at which a source was seen.
+type sourceAt struct {
+	source netip.Addr
+	app    int64
+}
+
+// tallied is what was counted so far.
+type tallied struct {
+	from          time.Time
+	attacks, apps map[netip.Addr]int
+	seen          map[sourceAt]bool
+}
+
+// add counts an attack. Results of mitigations and false positives aren't counted, nor is what left the lookback.
+func (c tallied) add(a apiclient.Attack) {
+	if a.Result() || a.FalsePositive() || a.Last.Before(c.from) {
+		return
+	}
+	for i, source := range a.Sources {
+		twice := func(s apiclient.Source) bool { return s.IP == source.IP }
+		if !source.IP.IsValid() || slices.ContainsFunc(a.Sources[:i], twice) {
+			continue
+		}
+		c.attacks[source.IP]++
+		if at := (sourceAt{source.IP, a.App.N}); a.App.Known && !c.seen[at] {
+			c.seen[at] = true
+			c.apps[source.IP]++
+		}
+	}
+}
+
+// busiest are the sources in several attacks, as many of them as are stored.
+func (c tallied) busiest() map[netip.Addr]record.SourceActivity {
+	var several []netip.Addr
+	for source, n := range c.attacks {
+		if n > 1 {
+			several = append(several, source)
+		}
+	}
+	slices.SortFunc(several, func(x, y netip.Addr) int {
+		return cmp.Or(c.attacks[y]-c.attacks[x], c.apps[y]-c.apps[x], x.Compare(y))
+	})
+	figures := map[netip.Addr]record.SourceActivity{}
+	for _, source := range several[:min(maxSources, len(several))] {
+		figures[source] = record.SourceActivity{Attacks: c.attacks[source], Apps: c.apps[source]}
+	}
+	return figures
+}

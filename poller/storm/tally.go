@@ -1,0 +1,267 @@
+package storm
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+const (
+	maxStormSources = 20 // kept of a storm, the busiest
+	maxStormKinds   = 8  // types and applications likewise
+	maxOutliers     = 20 // listed outliers: as many as get cards of their own at once
+)
+
+// Tally is what a storm's attacks are together.
+type Tally struct {
+	Attack apiclient.Attack // of all
+	Storm  record.Storm     // likewise
+	Routes map[int]bool     // of the attacks without a card of their own
+
+	cardless apiclient.Attack // hits, status and last hit of those without a card of their own: the other cards say when theirs get worse
+	ongoing  int              // of these, those that go on
+
+	sources  map[netip.Addr]*apiclient.Source // all that are listed, with their hits together
+	unlisted bool                             // there may be others: the service doesn't list all of each attack
+	top      map[netip.Addr]int               // how many attacks each is the busiest source of
+	places   map[string]int                   // how many attacks go there
+}
+
+// Member is an attack that a storm groups, as it was last read.
+type Member struct {
+	record.AttackState
+	OnlyTrying bool // it would be quiet if no denied source of it were still trying
+	Route      int  // index of the route that takes it; -1: none does
+}
+
+// Sum puts a storm's attacks together. Of a storm that is over and quiet, or has lost its last attack, only changes who has a card: an attack that
+// gets hits again gets a card, or belongs to another storm.
+func Sum(last record.AttackState, members []Member, at time.Time) Tally {
+	t := Tally{Routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, Storm: *last.Storm}
+	s := &t.Storm
+	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.Hits, s.Through = 0, 0, 0, 0, 0, 0
+	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
+	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
+	for i, m := range members {
+		t.addMember(m, i == 0)
+	}
+	left := len(members) == 0 && !last.Rebuilt && !Active(last, at) // for the next storm
+	if left || !last.Storm.Ended.IsZero() && last.Quiet {
+		own := max(last.Storm.OwnCards, s.OwnCards)
+		t.Attack, t.cardless, t.Storm, t.ongoing = last.Attack, apiclient.Attack{}, *last.Storm, 0
+		if t.Storm.OwnCards = own; left {
+			t.Storm.Ongoing, t.Storm.StillTrying = 0, 0
+		}
+		return t
+	}
+	t.findCause()
+	t.findOutliers(members)
+	t.finish(last.Attack.ID)
+	return t
+}
+
+// addMember counts an attack of the storm.
+func (t *Tally) addMember(m Member, first bool) {
+	s := &t.Storm
+	if s.Grouped++; m.OwnCard {
+		s.OwnCards++
+	}
+	if t.addCommon(m.Attack, first); m.Attack.FalsePositive() {
+		return
+	}
+	t.add(m.AttackState)
+	switch {
+	case m.Quiet:
+	case m.OnlyTrying:
+		s.StillTrying++
+	default:
+		s.Ongoing++
+	}
+	if m.AttackState.Grouped() {
+		t.addCardless(m.AttackState)
+		t.Routes[m.Route] = true
+	}
+}
+
+// addCommon takes in what the storm's attack can only show if all attacks share it.
+func (t *Tally) addCommon(a apiclient.Attack, first bool) {
+	all := &t.Attack
+	if first {
+		all.ClientID, all.App, all.Domain, all.Method, all.Type, all.Path, all.First = a.ClientID, a.App, a.Domain, a.Method, a.Type, a.Path, a.First
+		return
+	}
+	if a.App != all.App {
+		all.App = apiclient.Figure{}
+	}
+	for shared, one := range map[*string]string{&all.Domain: a.Domain, &all.Method: a.Method, &all.Type: a.Type} {
+		if *shared != one {
+			*shared = ""
+		}
+	}
+	if a.Path != all.Path {
+		all.Path = manyPaths
+	}
+	if !a.First.IsZero() && (all.First.IsZero() || a.First.Before(all.First)) {
+		all.First = a.First
+	}
+}
+
+// manyPaths is what the service writes where an attack has several.
+const manyPaths = "[multiple]"
+
+// add counts an attack.
+func (t *Tally) add(m record.AttackState) {
+	a, s := m.Attack, &t.Storm
+	status := a.Status()
+	s.Status[status]++
+	s.Types[brief(a.Type)]++
+	if a.App.Known {
+		s.Apps[a.App.N]++
+	}
+	if status != apiclient.StatusBlocked {
+		s.Through++
+	}
+	join(&t.Attack, a)
+	if a.Path != "" && a.Path != manyPaths {
+		t.places[brief(strings.TrimSpace(a.Method+" "+a.Domain+a.Path))]++
+	}
+	var top apiclient.Source
+	listed := int64(0)
+	for i, source := range a.Sources {
+		if !source.IP.IsValid() || slices.ContainsFunc(a.Sources[:i], func(before apiclient.Source) bool { return before.IP == source.IP }) {
+			continue
+		}
+		listed++
+		if s.Sources[source.IP]++; t.sources[source.IP] == nil {
+			t.sources[source.IP] = &apiclient.Source{IP: source.IP, Country: source.Country}
+		}
+		all := t.sources[source.IP]
+		all.Hits = plus(all.Hits, source.Hits)
+		if !top.IP.IsValid() || source.Hits.N > top.Hits.N {
+			top = source
+		}
+	}
+	if top.IP.IsValid() {
+		t.top[top.IP]++
+	}
+	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > listed
+}
+
+// addCardless counts an attack that shows only in the storm's card.
+func (t *Tally) addCardless(m record.AttackState) {
+	join(&t.cardless, m.Attack)
+	if !m.Quiet {
+		t.ongoing++
+	}
+}
+
+// join adds an attack's hits, takes its status over if that is worse, and its last hit if that is later.
+func join(all *apiclient.Attack, a apiclient.Attack) {
+	if a.BlockStatus == "" {
+		a.BlockStatus = string(apiclient.StatusUnknown)
+	}
+	if all.BlockStatus == "" || badness(a.Status()) > badness(all.Status()) {
+		all.BlockStatus = a.BlockStatus
+	}
+	all.Hits = plus(all.Hits, a.Hits)
+	if a.Last.After(all.Last) {
+		all.Last = a.Last
+	}
+}
+
+// badness ranks a status for people: an unknown one may be anything.
+func badness(s apiclient.Status) int {
+	return slices.Index([]apiclient.Status{apiclient.StatusBlocked, apiclient.StatusUnknown, apiclient.StatusPartly, apiclient.StatusNotBlocked}, s)
+}
+
+// plus adds figures as far as they are known.
+func plus(a, b apiclient.Figure) apiclient.Figure {
+	if !b.Known {
+		return a
+	}
+	if b.N > math.MaxInt64-a.N {
+		return apiclient.Known(math.MaxInt64)
+	}
+	return apiclient.Known(a.N + b.N)
+}
+
+// brief cuts what an attacker wrote.
+func brief(text string) string { return apiclient.Attack{Path: text}.Brief().Path }
+
+// findCause finds the one source, or place, of at least half of the attacks.
+func (t *Tally) findCause() {
+	s, half := &t.Storm, (t.Storm.Grouped+1)/2
+	s.Source, s.Country, s.SharedBy, s.Place = netip.Addr{}, "", 0, ""
+	if source := most(t.top, netip.Addr.Compare, 1); len(source) > 0 && t.top[source[0]] >= half {
+		s.Source, s.SharedBy = source[0], t.top[source[0]]
+		s.Country = brief(t.sources[s.Source].Country)
+		return
+	}
+	if place := most(t.places, strings.Compare, 1); len(place) > 0 && t.places[place[0]] >= half {
+		s.Place, s.SharedBy = place[0], t.places[place[0]]
+	}
+}
+
+// findOutliers finds the attacks that get through and are unlike the others: another source's, or any where most don't get through. Those with a
+// card of their own aren't listed.
+func (t *Tally) findOutliers(members []Member) {
+	s := &t.Storm
+	s.Outliers, s.OutlierCount = nil, 0
+	if !s.Source.IsValid() && 2*s.Through >= s.Grouped {
+		return
+	}
+	for _, m := range members {
+		a := m.Attack
+		its := s.Source.IsValid() && slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
+		if m.AttackState.Grouped() && !its && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
+			s.Outliers = append(s.Outliers, a)
+		}
+	}
+	s.OutlierCount = len(s.Outliers)
+	slices.SortStableFunc(s.Outliers, func(a, b apiclient.Attack) int {
+		return cmp.Or(badness(b.Status())-badness(a.Status()), cmp.Compare(b.Hits.N, a.Hits.N))
+	})
+	s.Outliers = slices.Clone(s.Outliers[:min(maxOutliers, len(s.Outliers))])
+	for i := range s.Outliers {
+		s.Outliers[i] = s.Outliers[i].Brief()
+	}
+}
+
+// finish makes the storm's attack of what was counted, and leaves out what is too much to keep.
+func (t *Tally) finish(id string) {
+	a, s := &t.Attack, &t.Storm
+	a.ID, s.Hits = id, a.Hits.N
+	if !t.cardless.Last.IsZero() {
+		a.Last = t.cardless.Last // since when it is quiet
+	}
+	for _, source := range t.sources {
+		a.Sources = append(a.Sources, *source)
+	}
+	if !t.unlisted {
+		a.SourceCount = apiclient.Known(int64(len(a.Sources)))
+	}
+	slices.SortFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP)) })
+	a.Sources = slices.Clone(a.Sources[:min(maxStormSources, len(a.Sources))])
+	keep(s.Types, strings.Compare, maxStormKinds)
+	keep(s.Apps, cmp.Compare[int64], maxStormKinds)
+	keep(s.Sources, netip.Addr.Compare, maxStormSources)
+}
+
+// most are the keys with the highest counts, as many as n.
+func most[K comparable](counts map[K]int, order func(a, b K) int, n int) []K {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int { return cmp.Or(counts[b]-counts[a], order(a, b)) })
+	return keys[:min(n, len(keys))]
+}
+
+// keep leaves only the keys with the highest counts.
+func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) {
+	kept := most(counts, order, n)
+	maps.DeleteFunc(counts, func(k K, _ int) bool { return !slices.Contains(kept, k) })
+}

@@ -1,0 +1,281 @@
+package poller
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller/compare"
+	"github.com/wafbot/wafbot/poller/storm"
+)
+
+// grouping is what is known of a storm between polls.
+type grouping struct {
+	members map[string]bool // ids of the attacks that it groups
+	waits   bool            // its figures are no event yet, or may be wrong
+	until   time.Time       // when to look at them again, on the service's clock
+}
+
+// loadStorms puts together which attacks each stored storm groups.
+func (st *state) loadStorms() {
+	for id, s := range st.attacks {
+		if s.Storm != nil {
+			st.storms[id] = &grouping{members: map[string]bool{}, waits: true} // perhaps a poll was saved in part
+		}
+	}
+	for id, s := range st.attacks {
+		if g := st.storms[s.StormID]; g != nil {
+			g.members[id] = true
+		}
+	}
+}
+
+// applyStorms takes over what a result says of storms, before its attacks are taken over.
+func (st *state) applyStorms(r result) {
+	st.arrivals = r.storms.Arrivals
+	for id := range r.storms.Begun {
+		st.storms[id] = &grouping{members: map[string]bool{}}
+	}
+	for id, attacks := range r.storms.Joined {
+		for _, attack := range attacks {
+			if before := st.storms[st.attacks[attack].StormID]; before != nil {
+				delete(before.members, attack)
+			}
+			st.storms[id].members[attack] = true
+		}
+	}
+	for id, until := range r.storms.LookAt {
+		if g := st.storms[id]; g != nil {
+			g.waits, g.until = !until.IsZero(), until
+		}
+	}
+	for _, id := range r.Delete {
+		if g := st.storms[st.attacks[id].StormID]; g != nil {
+			delete(g.members, id)
+		}
+		delete(st.storms, id)
+	}
+}
+
+// stormStates are all storms as they are stored, by id.
+func (st *state) stormStates() map[string]record.AttackState {
+	all := make(map[string]record.AttackState, len(st.storms))
+	for id := range st.storms {
+		all[id] = st.attacks[id]
+	}
+	return all
+}
+
+// cardless are the ids of all attacks that show only in a storm's card.
+func (st *state) cardless() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, g := range st.storms {
+			for id := range g.members {
+				if st.attacks[id].Grouped() && !yield(id) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// stormGoesOn reports whether an attack of a storm goes on.
+func (st *state) stormGoesOn(g *grouping, now time.Time) bool {
+	for id := range g.members {
+		seen := st.records[id]
+		if seen != nil && st.attacks[id].Grouped() && !seen.attack.FalsePositive() && !st.observe(seen.attack, now, nil).Silent() {
+			return true
+		}
+	}
+	return false
+}
+
+// group takes the events of new attacks back that come too fast for a card each, and has storms show them instead. Incidents, and attacks of
+// which a person wants a card, keep theirs. So do those that the event of a monitoring gap lists.
+func (d *decision) group() {
+	batch, singles, counts := &d.out.storms, map[string][]record.Event{}, map[string]int{} // by channel
+	for _, e := range d.out.Events {
+		switch {
+		case e.Reason == record.NewIncident || e.Reason == record.BecameIncident:
+			batch.Incidents++
+		case e.Reason == record.NewAttack && !d.wanted(e.Attack.ID) && !d.listedByGap(e):
+			singles[e.Channel] = append(singles[e.Channel], e)
+			counts[e.Channel]++
+		}
+	}
+	batch.Arrivals = d.st.arrivals.Add(d.snap.at, batch.Incidents, counts, d.cfg.Storm)
+	if d.cfg.Storm.Over == 0 {
+		return
+	}
+	for channel, events := range singles {
+		id := batch.Group(d.stormPoll(), channel, events)
+		if id == "" {
+			continue
+		}
+		for _, e := range events {
+			d.out.Attacks[e.Attack.ID] = storm.Join(d.out.Attacks[e.Attack.ID], id)
+		}
+	}
+	d.out.Events = slices.DeleteFunc(d.out.Events, func(e record.Event) bool {
+		return e.Reason == record.NewAttack && d.out.Attacks[e.Attack.ID].Grouped()
+	})
+}
+
+func (d *decision) stormPoll() storm.Poll {
+	return storm.Poll{Config: d.cfg.Storm, At: d.snap.at, CatchingUp: d.st.lastGood.IsZero() || d.gap(), Storms: d.st.stormStates()}
+}
+
+// judgeGrouped judges an attack that shows only in a storm's card. It gets a card of its own when it becomes an incident, when a person wants one,
+// and when it gets worse, or resumes, after the storm; otherwise what becomes of it shows in the storm's figures.
+func (d *decision) judgeGrouped(o compare.Observation) {
+	id := o.Attack.ID
+	last := d.st.attacks[id]
+	kind, _ := compare.Event(last, true, o) // a storm's card also shows attacks that are muted
+	wanted := d.wanted(id)
+	alone := (kind == record.Worsened || kind == record.Resumed) && !storm.Active(d.st.attacks[last.StormID], d.snap.at)
+	switch {
+	case kind == record.BecameIncident || wanted:
+	case alone && d.isMuted(o.Attack):
+		d.out.suppressed[id] = true
+		return
+	case alone:
+	case kind == "" || kind == record.WentQuiet && !d.snap.covers(o.Attack.Last):
+		return
+	default:
+		s := compare.After(last, o, kind)
+		s.Revision = last.Revision // that counts events
+		d.out.Attacks[id] = s
+		if kind != record.Grew {
+			d.out.storms.Milestones[id] = record.Event{Attack: o.Attack, Reason: kind, At: d.snap.at}
+		}
+		return
+	}
+	d.giveCard(last, o, wanted && kind != record.BecameIncident)
+}
+
+// giveCard gives a grouped attack a card of its own; asked tells that a person asked for it, who need not be mentioned.
+func (d *decision) giveCard(last record.AttackState, o compare.Observation, asked bool) {
+	f := finding{last: last, kind: record.NewAttack, calm: d.st.lastGood.IsZero() || asked}
+	if o.Attack.Incident() {
+		f.kind = record.NewIncident
+	}
+	var routed bool
+	if f.route, routed = d.cfg.route(o.Attack); !routed {
+		f.route.Channel = last.Channel
+	}
+	f.last.Notified, f.last.OwnCard = false, true
+	f.now = compare.After(f.last, o, f.kind)
+	d.emit(f)
+}
+
+// judgeStorms adds what is to be stored and notified of storms: those that begin, those of which an attack changed, those that end, and those whose
+// figures waited for their minute.
+func (d *decision) judgeStorms() {
+	touched := d.touchedStorms()
+	for id, begun := range d.out.storms.Begun {
+		d.judgeStorm(begun.Named(id))
+	}
+	for id, g := range d.st.storms {
+		s := d.st.attacks[id]
+		ends := s.Storm.Ended.IsZero() && !s.Rebuilt && !storm.Active(s, d.snap.at)
+		if touched[id] || ends || g.waits && !d.snap.at.Before(g.until) {
+			d.judgeStorm(s)
+		}
+	}
+}
+
+// touchedStorms are the storms of which an attack was read otherwise than before, or beside which an incident came.
+func (d *decision) touchedStorms() map[string]bool {
+	touched := map[string]bool{}
+	for _, id := range d.snap.changed {
+		touched[d.st.attacks[id].StormID] = true
+	}
+	for id, s := range d.out.Attacks {
+		touched[s.StormID], touched[d.st.attacks[id].StormID] = true, true
+	}
+	if d.out.storms.Incidents > 0 {
+		for id := range d.st.storms {
+			touched[id] = touched[id] || storm.Active(d.st.attacks[id], d.snap.at)
+		}
+	}
+	return touched
+}
+
+// judgeStorm judges a storm as it was last stored, or as it begins.
+func (d *decision) judgeStorm(last record.AttackState) {
+	id, at, batch := last.Attack.ID, d.snap.at, &d.out.storms
+	batch.LookAt[id] = time.Time{}
+	t := storm.Sum(last, d.members(id), at)
+	if t.Storm.Ongoing > 0 {
+		batch.LookAt[id] = at.Add(compare.RedrawAfter) // no record shows that from now on only a denied source is still trying
+	}
+	if t.Storm.Grouped == 0 {
+		d.closeStorm(last)
+		return
+	}
+	t.Advance(last, storm.Progress{Poll: d.stormPoll(), Incidents: batch.Incidents, Over: batch.Over[id], Whole: d.snap.whole})
+	kind, event := t.Event(last, at)
+	if event && last.Notified && d.isMuted(t.Attack) {
+		batch.LookAt[id] = at // until the mute ends
+		if last.Storm.Changed(&t.Storm) {
+			last.Storm = &t.Storm // its end doesn't wait
+			d.out.Attacks[id] = last
+		}
+		return
+	}
+	if due := last.ObservedAt.Add(compare.RedrawAfter); !event && at.Before(due) {
+		batch.LookAt[id] = due
+	}
+	if event {
+		// What was going on before the first start mentions people only when it gets worse.
+		d.emit(finding{last: last, now: t.After(last, at, d.snap.whole, kind), kind: kind, route: d.cfg.stormRoute(last.Channel, t.Routes), calm: d.st.lastGood.IsZero()})
+	}
+}
+
+// closeStorm ends a storm that was rebuilt from its card and of whose attacks none goes on.
+func (d *decision) closeStorm(last record.AttackState) {
+	switch id := last.Attack.ID; {
+	case !last.Rebuilt || !last.Storm.Ended.IsZero():
+	case !d.snap.whole:
+		d.out.storms.LookAt[id] = d.snap.at
+	default:
+		d.out.Attacks[id] = storm.Closed(last, d.snap.at)
+	}
+}
+
+// members are the attacks that a storm groups, as they were last read.
+func (d *decision) members(id string) (all []storm.Member) {
+	ids := d.out.storms.Joined[id]
+	if g := d.st.storms[id]; g != nil {
+		ids = slices.AppendSeq(slices.Clone(ids), maps.Keys(g.members))
+	}
+	for _, attack := range ids {
+		s := d.attack(attack)
+		if a, read := d.snap.records[attack]; read {
+			s.Attack = a
+		} else if seen := d.st.records[attack]; seen != nil {
+			s.Attack = seen.attack
+		}
+		if s.StormID == id {
+			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Route: d.cfg.routeIndex(s.Attack)})
+		}
+	}
+	return all
+}
+
+// deletableStorms are those that are over and left the lookback so long ago that no attack of theirs can be read again.
+func (d *decision) deletableStorms(edge time.Time) (ids []string) {
+	for id := range d.st.storms {
+		s := d.attack(id)
+		last := s.Attack.Last
+		if last.IsZero() {
+			last = s.ObservedAt
+		}
+		if !storm.Active(s, d.snap.at) && last.Before(edge) && d.snap.at.Sub(s.ObservedAt) >= keptAfterEvent {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
