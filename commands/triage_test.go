@@ -239,7 +239,7 @@ func TestActingThatDoesNotAcknowledge(t *testing.T) {
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 2 } })
 	w.does(ann, "deny attack="+id+" reason=again")
 	require.Len(t, w.listed("black"), 1, "a claim that can't be written down fails no change")
-	require.Contains(t, w.log.String(), "claim by acting")
+	require.Contains(t, w.log.String(), "acknowledge by acting")
 }
 
 func TestADeskWithoutMemory(t *testing.T) {
