@@ -23,7 +23,7 @@ func RefusedByStore(err error) bool {
 func Away(err error) *Refusal {
 	switch {
 	case errors.Is(err, ErrEmptied):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) is empty, and what was told and done before is being read back from Slack. Try again in a minute")}
+		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) is empty, and is being rebuilt from the channels. Try again in a minute")}
 	case errors.Is(err, ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case errors.Is(err, ErrOlder):
