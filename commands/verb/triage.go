@@ -8,6 +8,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// owner is that user as the owner from now on, set by the one who asks.
+func owner(c *call.Call, who record.Actor) *record.Owner {
+	return &record.Owner{ID: who.ID, Name: who.Name, Since: c.Now, By: c.Actor}
+}
+
+// takeOver says how to take over an attack that another user is on.
+func takeOver(c *call.Call) text.Text {
+	line := record.Line{Name: "handover"}.With("attack", c.Attack.ID).With("to", "@me")
+	return text.New("To take it over: ", text.Code(line.String()))
+}
+
 // argAttack is the attack of a command that needs one.
 var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
 
