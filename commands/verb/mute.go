@@ -76,27 +76,11 @@ func writeMute(c *call.Call) (call.Result, error) {
 	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.MuteLine(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
-// maxCards is how many cards are redrawn because of one mute, or of what was protected.
-const maxCards = 50
-
-// cardsOf are some of the account's attacks that go on, whose cards are stale.
-func cardsOf(c *call.Call, some func(a apiclient.Attack) bool) (cards []string) {
-	known, err := report.KnownAttacks(c)
-	if err != nil {
-	}
-	for id, a := range known {
-		if len(cards) < maxCards && some(a) && c.Ongoing(c.Account, a) {
-			cards = append(cards, id)
-		}
-	}
-	return cards
-}
-
 // saveMutes is the answer of a command that changed the account's mutes; the cards that the mute is or was about are stale.
 func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.Text) call.Result {
 	cards := []string{one.Attack}
 	if one.Attack == "" {
-		cards = cardsOf(c, func(a apiclient.Attack) bool { return !a.Incident() && describe.MuteCovers(one, a) })
+		cards = staleCards(c, func(a apiclient.Attack) bool { return !a.Incident() && describe.MuteCovers(one, a) })
 	}
 	res := saved(one, answer...)
 	res.Saves.Mutes = &call.MutesSave{All: all, Stale: cards}

@@ -67,7 +67,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 
 // saveProtected is the answer of a command that changed what is protected; the cards of attacks from what changed are stale.
 func saveProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
-	cards := cardsOf(c, func(a apiclient.Attack) bool {
+	cards := staleCards(c, func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
 			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(policy.OnlyAddr(s.IP)) })
 		})
