@@ -51,9 +51,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
-	gathered, err := report.GatheredLine(c)
-	if err != nil { // the lines above say that Redis is away
-	}
+	gathered, _ := report.GatheredLine(c) // after an error the lines above say that Redis is away
 	if gathered != nil {
 		res.Lines = append(res.Lines, gathered)
 	}

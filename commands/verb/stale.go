@@ -9,10 +9,11 @@ import (
 // maxCards is how many cards are redrawn because of one mute, or of what was protected.
 const maxCards = 50
 
-// cardsOf are some of the account's attacks that go on, whose cards are stale.
+// staleCards are some of the account's attacks that go on, whose cards are stale.
 func staleCards(c *call.Call, some func(a apiclient.Attack) bool) (cards []string) {
 	known, err := report.KnownAttacks(c)
 	if err != nil {
+		return nil // they are redrawn when their attacks change
 	}
 	for id, a := range known {
 		if len(cards) < maxCards && some(a) && c.Ongoing(c.Account, a) {
