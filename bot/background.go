@@ -67,7 +67,7 @@ func (r *background) start(req request, do func(ctx context.Context)) {
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
 func (r *background) once(req request, do func(ctx context.Context)) {
 	r.start(req, func(ctx context.Context) {
-		if fresh, err := r.cfg.Memory.First(ctx, req.names...); fresh || err != nil {
+		if fresh, err := r.cfg.Inbox.First(ctx, req.names...); fresh || err != nil {
 			do(ctx)
 		}
 	})

@@ -21,7 +21,7 @@ import (
 
 // linkMemory gives out links and takes deliveries, and nothing else.
 type linkMemory struct {
-	Memory
+	Inbox
 	*slacktest.Links
 	mu    sync.Mutex
 	names map[string]bool
@@ -50,6 +50,11 @@ func (m *linkMemory) First(_ context.Context, names ...string) (bool, error) {
 	return fresh, nil
 }
 
+// owner owns no account.
+type owner struct{ Notifier }
+
+func (owner) Owns(string) bool { return false }
+
 // noRunner refuses every line.
 type noRunner struct{}
 
@@ -66,10 +71,11 @@ func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 
 // linkedBot receives from that end of Slack's. Its client keeps no connection, which a bubble would wait for.
 func linkedBot(s *slacktest.End) *Bot {
+	store := newLinkMemory()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
-		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Memory: newLinkMemory(), Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
+		Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
 	})
 }
 

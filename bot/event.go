@@ -142,7 +142,7 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 		return "", ""
 	}
 	for _, a := range in.cfg.Accounts {
-		attack, err := in.cfg.Memory.AttackAt(ctx, a.Name, channel, thread)
+		attack, err := in.cfg.Cards.AttackAt(ctx, a.Name, channel, thread)
 		if err != nil {
 			in.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
 			return "", ""

@@ -59,7 +59,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 			*err = ask(ctx)
 		})
 	}
-	within(2*time.Second, b.cfg.Memory.Ping, &redis)
+	within(2*time.Second, b.cfg.Redis.Ping, &redis)
 	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
 	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
@@ -72,14 +72,14 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if workspace != nil {
-		state.Slack = "can't be used: " + slackTrouble(workspace)
+		state.Slack = "can't be used: " + slackconn.Brief(workspace)
 	}
 	if b.cfg.Broken != nil {
 		state.Sources = b.cfg.Broken()
 	}
 	for _, a := range b.cfg.Accounts {
 		switch {
-		case b.tends(a.Name) == nil:
+		case !b.cfg.Notifier.Owns(a.Name):
 			state.Accounts[a.Name] = accountState{Elsewhere: true}
 		case a.Health != nil:
 			h := a.Health()
@@ -94,14 +94,6 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(text.SeenJSON(words), '\n'))
 }
 
-// slackTrouble is an error of Slack in words for operators.
-func slackTrouble(err error) string {
-	if t, ok := slackconn.Explain(err); ok {
-		return t.Text
-	}
-	return "no answer"
-}
-
 // metrics are the counters of /metrics.
 type metrics struct {
 	registry     *prometheus.Registry
@@ -109,11 +101,6 @@ type metrics struct {
 	forged       prometheus.Counter
 	overload     prometheus.Counter
 	opens        prometheus.Counter
-	posts        prometheus.Counter
-	edits        prometheus.Counter
-	refused      *prometheus.CounterVec
-	failed       prometheus.Counter
-	told         *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -128,15 +115,8 @@ func newMetrics() *metrics {
 		forged:   counter("forged_requests_total", "Requests whose signature was refused."),
 		overload: counter("dropped_reads_total", "Requests that were acknowledged but not answered because too many were under way."),
 		opens:    counter("socket_opens_total", "Attempts to open a Socket Mode link."),
-		posts:    counter("slack_posts_total", "Messages posted."),
-		edits:    counter("slack_edits_total", "Messages edited."),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "wafbot", Name: "slack_refused_total", Help: "Messages that Slack refused for what is in them and that were sent plainer, by method.",
-		}, []string{"method"}),
-		failed: counter("slack_failures_total", "Attempts to tell news that failed and are repeated."),
-		told:   prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: "news_told_total", Help: "News told, by reason."}, []string{"reason"}),
 	}
-	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.opens, m.posts, m.edits, m.refused, m.failed, m.told)
+	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.opens)
 	return m
 }
 

@@ -95,10 +95,11 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 
 // replica is a bot of which only what it knows of people matters.
 func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
+	store := newLinkMemory()
 	return New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Roles: policy.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
-		Memory: newLinkMemory(), Runner: noRunner{}, Verbs: noRunner{},
+		Inbox: store, Links: store, Redis: store, Runner: noRunner{}, Verbs: noRunner{},
 	})
 }
 

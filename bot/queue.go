@@ -20,7 +20,7 @@ func (q *queue) add(ctx context.Context, req request) error {
 	if err != nil {
 		return fmt.Errorf("write request: %w", err)
 	}
-	_, err = q.cfg.Memory.Accept(ctx, work, req.names...)
+	_, err = q.cfg.Inbox.Accept(ctx, work, req.names...)
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
@@ -86,7 +87,7 @@ func (a *archive) readBack(t *testing.T) (Found, string) {
 	a.t = t
 	b := New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Accounts: []Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
+		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 	})
 	peeked, err := b.ReadBack(t.Context(), a.back(true))
 	require.NoError(t, err)
@@ -130,7 +131,7 @@ func cardMeta(change ...func(c *card.Card)) map[string]any {
 
 // worseMeta is what a reply under the card of an attack that got worse carries.
 func worseMeta(a apiclient.Attack) map[string]any {
-	return card.Worse(&call.Account{Name: "acme"}, record.Event{Attack: a, At: now}).Metadata.EventPayload
+	return card.Worse(&call.Account{Name: "acme"}, record.Event{At: now, Payload: record.AttackChanged{Attack: a}}).Metadata.EventPayload
 }
 
 // denied is a change, patched another one with a rule of its own.

@@ -22,7 +22,7 @@ import (
 
 // accepted keeps what is written down.
 type accepted struct {
-	Memory
+	Inbox
 	works []request
 }
 
@@ -66,7 +66,7 @@ func pushedText(t *testing.T, answer *slack.ViewSubmissionResponse) string {
 
 func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
 	for _, c := range [][2]string{{card.ViewForm, ""}, {card.ViewForm, "[]"}, {card.ViewForm, "{}"}, {card.ViewForm, `{"line":"\"x"}`}, {card.ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
 		answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
@@ -89,7 +89,7 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: &accepted{}, Runner: changer{form: c.form}, Verbs: changer{form: c.form}})
+				b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}, Verbs: changer{form: c.form}})
 				begun := time.Now()
 				answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
@@ -108,7 +108,7 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 		anyway bool
 	}{{9 * time.Minute, true}, {11 * time.Minute, false}} {
 		memory := &accepted{}
-		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: memory, Runner: changer{}, Verbs: changer{}})
+		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: memory, Runner: changer{}, Verbs: changer{}})
 		at := time.Now()
 		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 // Slack drops an acknowledgement of 20 kB without a word.
 func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Memory: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
 	r := &refusal.Refusal{Kind: refusal.ErrAsk, Line: record.Line{Name: "deny"}, Text: text.New("?")}
 	for range 60 {
 		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))

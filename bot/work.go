@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -25,15 +26,15 @@ type worker struct {
 
 // cards redraws cards and replies under them.
 type cards interface {
-	outdate(ctx context.Context, account, attack string) error
-	post(ctx context.Context, c postCall) error
+	MarkActed(ctx context.Context, account, attack string) error
+	Post(ctx context.Context, p notify.Post) error
 }
 
 // run carries out stored requests: one after another in each account, accounts side by side, so that a slow WAF API delays no other account. It
 // begins no request after more has ended. It returns when those in progress are done, or held ends: then another replica continues them.
 func (w *worker) run(held, more context.Context) error {
 	lanes := lanes{open: map[string]chan func(){}}
-	err := w.cfg.Memory.Work(more, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
+	err := w.cfg.Inbox.Work(more, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
 		var req request
 		if err := json.Unmarshal(work, &req); err != nil {
 			w.cfg.Log.Error("read accepted request", "err", err)
@@ -130,7 +131,7 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 	if account == "" || attack == "" {
 		return
 	}
-	if err := w.cards.outdate(ctx, account, attack); err != nil {
+	if err := w.cards.MarkActed(ctx, account, attack); err != nil {
 		w.cfg.Log.Warn("mark card", "attack", attack, "err", err)
 	}
 }
@@ -144,7 +145,7 @@ func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	}
 	words, _ := call.ForPeople(req.Invocation, err)
 	msg := card.Lines([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
-	if err := w.cards.post(ctx, postCall{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
+	if err := w.cards.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 		w.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 	}
 }

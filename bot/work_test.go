@@ -19,7 +19,7 @@ import (
 
 // inbox holds one request.
 type inbox struct {
-	Memory
+	Inbox
 	request request
 	done    bool
 }
@@ -81,8 +81,8 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 				told := &answered{}
 				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
-					Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
-					Memory: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
+					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
+					Inbox: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.True(t, waits.done)

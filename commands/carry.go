@@ -91,22 +91,28 @@ func (r *Runner) keep(ctx context.Context, c *job, ch record.Change, entry *reco
 	if ch.State == record.StateDone {
 		all = append(all, change.Amended(c.Call, ch)...)
 	}
-	if n, err = c.save(ctx, entry, all...); err != nil {
+	events := changeEvents(ch, c.Account.Channel)
+	if n, err = c.save(ctx, entry, events, all...); err != nil {
 		return 0, err
 	}
-	for _, saved := range all {
-		if saved.ID == ch.ID || saved.ID == ch.Undoes {
-			r.cfg.Changed(ctx, saved)
-		}
-	}
+	r.changed(c.Account.Name, events, all)
 	return n, nil
 }
 
+// changed has this replica, if it owns the account, show at once what came of changes.
+func (r *Runner) changed(account string, events []record.Event, all []record.Change) {
+	r.cfg.Watch.Changed(account)
+	if slices.ContainsFunc(all, func(ch record.Change) bool { return ch.AttackID != "" }) {
+		r.cfg.Notifier.Redraw(account)
+	}
+	r.cfg.Notifier.Notify(account, events)
+}
+
 // save outlives the request: what was sent must be written down even when the caller has gone.
-func (c *job) save(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return c.lock.SaveChanges(ctx, entry, all...)
+	return c.lock.SaveChanges(ctx, entry, events, all...)
 }
 
 // carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
@@ -123,7 +129,7 @@ func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int)
 		step.Equal = equal
 	}
 	step.Sent = true
-	if _, err := c.lock.SaveChanges(ctx, nil, *ch); err != nil {
+	if _, err := c.lock.SaveChanges(ctx, nil, nil, *ch); err != nil {
 		step.Sent = false
 		return refusal.Away(err)
 	}

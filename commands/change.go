@@ -24,24 +24,25 @@ type Ledger interface {
 // Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
 type Lock interface {
 	// SaveChanges writes changes down, new or again, with the times at which they are to be looked at, and an audit entry if there is one, whose
-	// number it gives: all in one step. The first is told to people.
-	SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error)
-	// SaveLooks writes down what came of looking at changes, and has people told what they are to be told, in one step.
-	SaveLooks(ctx context.Context, all ...change.Look) error
-	SaveTriage(ctx context.Context, attack string, c record.Triage) error
+	// number it gives: with events: all in one step, as the others do.
+	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
+	// SaveLooks writes down what came of looking at changes.
+	SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error
+	// SaveTriage writes down what people did about attacks, by their ids, and has their cards be drawn again.
+	SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error
 	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
 	SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error
 	// SaveProtected puts these in the place of all of the account's, and has the cards of attacks be drawn again that come from there.
 	SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error
 	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
 	SaveLocked(ctx context.Context, at time.Time) error
-	// SaveTied writes a spell of refused changes down, and has people told of it in the same step.
-	SavePermissionLoss(ctx context.Context, t record.PermissionLoss) error
+	// SavePermissionLoss writes a permission loss down.
+	SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error
 	// SaveRequest writes a request for a second person down, new or again, with its audit entry if there is one, whose number it gives, and the time at which it
-	// is to be looked at; people are told of it in the same step.
-	SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error)
+	// is to be looked at.
+	SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error)
 	// SaveDrill puts a drill in the place of the account's last one.
-	SaveDrill(ctx context.Context, d record.Drill) error
+	SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error
 	Unlock()
 }
 

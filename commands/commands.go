@@ -37,17 +37,13 @@ type Config struct {
 	Drills   Drills
 	// AuditKeep is how long audit entries are kept, for their check; 0: not known.
 	AuditKeep time.Duration
-	AuditOut  io.Writer                                           // each audit entry as a JSON line; nil: nowhere
-	Log       *slog.Logger                                        // nil: discarded
-	Now       func() time.Time                                    // nil: time.Now
-	Zone      *time.Location                                      // of the times in a report; nil: UTC
-	ReadBack  [2]time.Duration                                    // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
-	Changed   func(ctx context.Context, ch record.Change)         // told of each change when its outcome is written down, so that cards follow; nil: nobody
-	Asked     func(ctx context.Context, q record.ApprovalRequest) // told of each request for a second person when it is written down, likewise
-	Touched   func(ctx context.Context, t Touch)                  // told of each attack about which something was written down, likewise
-	TookOver  func(ctx context.Context, t call.TakeOver)          // told of each take-over of attacks that others were on; nil: nobody
-	Drilled   func(ctx context.Context, d record.Drill)           // told of each drill when it has begun or ended, so that its card follows; nil: nobody
-	Health    func(account string) (call.HealthNow, bool)         // how polling goes, where it goes on in this process; nil: not known
+	AuditOut  io.Writer                                   // each audit entry as a JSON line; nil: nowhere
+	Log       *slog.Logger                                // nil: discarded
+	Now       func() time.Time                            // nil: time.Now
+	Zone      *time.Location                              // of the times in a report; nil: UTC
+	ReadBack  [2]time.Duration                            // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
+	Notifier  Notifier                                    // nil: no one is notified
+	Health    func(account string) (call.HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
 	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
 	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string
 	// Explain tells where an attack goes. After an error only what the configuration tells is known.
@@ -77,23 +73,11 @@ func New(cfg Config) *Runner {
 	if cfg.ReadBack == [2]time.Duration{} {
 		cfg.ReadBack = [2]time.Duration{5 * time.Second, 30 * time.Second}
 	}
-	if cfg.Changed == nil {
-		cfg.Changed = func(context.Context, record.Change) {}
-	}
-	if cfg.Asked == nil {
-		cfg.Asked = func(context.Context, record.ApprovalRequest) {}
-	}
 	if cfg.Watch == nil {
 		cfg.Watch = unwatched{}
 	}
-	if cfg.Touched == nil {
-		cfg.Touched = func(context.Context, Touch) {}
-	}
-	if cfg.TookOver == nil {
-		cfg.TookOver = func(context.Context, call.TakeOver) {}
-	}
-	if cfg.Drilled == nil {
-		cfg.Drilled = func(context.Context, record.Drill) {}
+	if cfg.Notifier == nil {
+		cfg.Notifier = silent{}
 	}
 	return &Runner{cfg: cfg, setup: call.Setup{
 		Policy: cfg.Policy, Roles: cfg.Roles, Zone: cfg.Zone, AuditKeep: cfg.AuditKeep, Accounts: cfg.Accounts, Commands: verb.All(),

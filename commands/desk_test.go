@@ -50,15 +50,16 @@ func TestClaim(t *testing.T) {
 	require.False(t, w.Confirms(w.asks(ann, line).Line))
 	w.writes(ann, "ack attack="+id, "Ann is on it since 2026-11-20 03:00 UTC")
 	require.Equal(t, "ack attack="+id, w.lastAudit().Line)
-	require.Equal(t, []commands.Touch{{Account: "acme", Attack: w.touched[0].Attack, Delivery: "delivery 3", At: w.clock()}}, w.touched)
-	require.Equal(t, id, record.AttackID("acme", w.touched[0].Attack.ID))
+	require.Equal(t, []string{id}, w.ledger.triaged)
+	require.Equal(t, 1, w.notified.redrawn)
+	require.Empty(t, w.notified.events)
 
 	w.pass(6 * time.Minute)
 	w.nothing(ann, line, "Ann is on it since 2026-11-20 03:00 UTC already")
 	w.nothing(bob, line, "Ann is on it since 2026-11-20 03:00 UTC", "handover attack="+id+" to=@me")
 	require.Equal(t, "nothing", w.lastAudit().Outcome)
 	require.Equal(t, ann.ID, w.said(id).Owner.ID)
-	require.Len(t, w.touched, 1)
+	require.Len(t, w.ledger.triaged, 1)
 	require.Contains(t, textOf(w.reads(eve, "status")), id+" Ann is on it since 2026-11-20 03:00 UTC")
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "Ann is on it since")
 
@@ -92,7 +93,7 @@ func TestManyClaimAtOnce(t *testing.T) {
 			require.ErrorIs(t, err, refusal.ErrNothing)
 		}
 	}
-	require.Len(t, w.touched, 1)
+	require.Len(t, w.ledger.triaged, 1)
 }
 
 func TestRelease(t *testing.T) {
@@ -114,10 +115,12 @@ func TestHandover(t *testing.T) {
 	id := w.attackOn("/login")
 	for _, to := range []string{"<@U2BOB>", "<@U2BOB|bob>", "@U2BOB", "U2BOB"} {
 		w.writes(ann, "handover attack="+id+" to="+to, "Bob is on it since", "handed over by Ann")
-		require.Equal(t, bob.ID, w.touched[len(w.touched)-1].HandedTo)
-		told := len(w.touched)
+		events := w.notified.of(record.HandedOver)
+		event := events[len(events)-1]
+		require.Equal(t, []any{bob.ID, id, w.clock()}, []any{event.Payload.(record.Assignment).To, record.AttackID("acme", event.Attack().ID), event.At})
+		require.Equal(t, event, w.ledger.outbox[len(w.ledger.outbox)-1], "saved in the same step")
 		w.nothing(ann, "handover attack="+id+" to="+to, "Bob is on it since", "already")
-		require.Len(t, w.touched, told, "nobody is told of nothing")
+		require.Len(t, w.notified.of(record.HandedOver), len(events), "nobody is told of nothing")
 		w.writes(root, "unack attack="+id)
 	}
 	w.writes(ann, "handover attack="+id+" to=U2BOB")

@@ -84,9 +84,18 @@ func (r *Runner) looking(ctx context.Context, account string, at func(known []re
 	if err != nil {
 		return err
 	}
-	if all := at(known); len(all) > 0 {
-		return lock.SaveLooks(held, all...)
+	all := at(known)
+	if len(all) == 0 {
+		return nil
 	}
+	var events []record.Event
+	for _, l := range all {
+		events = append(events, lookEvents(l, r.channel(account))...)
+	}
+	if err := lock.SaveLooks(held, events, all...); err != nil {
+		return err
+	}
+	r.cfg.Notifier.Notify(account, events)
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (x *watcher) restart() {
 	x.watch = efficacy.NewEffectWatch(x.cfg.Accounts[0], struct {
 		*ledger
 		commands.Scenes
-	}{x.ledger, x.desk}, 0)
+	}{x.ledger, x.desk}, x.notified, 0)
 	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
 }
 
@@ -75,7 +75,7 @@ func (x *watcher) look() {
 
 func (x *watcher) see(g efficacy.Glance) {
 	x.t.Helper()
-	_, err := x.watch.See(x.t.Context(), g)
+	err := x.watch.See(x.t.Context(), g)
 	require.NoError(x.t, err)
 	x.last = g.At
 }

@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,15 +19,12 @@ import (
 
 func TestExtendADenial(t *testing.T) {
 	t.Parallel()
-	var told []string
-	w := newWorld(t, func(c *commands.Config) {
-		c.Changed = func(_ context.Context, ch record.Change) { told = append(told, ch.ID+" "+ch.AttackID) }
-	})
+	w := newWorld(t)
 	id := w.attackOn("/login")
 	first := w.does(ann, "deny 203.0.113.7 198.51.100.4 for=4h attack="+id)
 	before := w.listed("black")
 	w.pass(time.Hour)
-	told = nil
+	redrawn := w.notified.redrawn
 	res, err := w.try(bob, "extend "+first.ID[:5]+" for=2h reason=knocking")
 	require.NoError(t, err)
 	ch := res.Changes[0]
@@ -42,7 +38,8 @@ func TestExtendADenial(t *testing.T) {
 	}
 	require.Equal(t, w.clock().Add(5*time.Hour), w.ledger.change(first.ID).Until)
 	require.Equal(t, "Ann", w.ledger.change(first.ID).Actor.Name)
-	require.Equal(t, []string{ch.ID + " " + id}, told, "so that the card is redrawn")
+	require.Equal(t, []string{first.ID + ":done", ch.ID + ":done"}, w.notified.ids())
+	require.Equal(t, redrawn+1, w.notified.redrawn, "so that the card is redrawn")
 	audited := w.lastAudit()
 	require.Equal(t, "done", audited.Outcome)
 	require.Equal(t, ch.ID, audited.Change)

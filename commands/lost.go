@@ -27,7 +27,7 @@ func (r *Runner) catchUp(ctx context.Context, c *job) error {
 		}
 		if written.State == record.StateBegun {
 			written.Fault = ""
-			if _, err := c.save(ctx, nil, *written); err != nil {
+			if _, err := c.save(ctx, nil, nil, *written); err != nil {
 				return change.Unsaved(mine, err)
 			}
 		}

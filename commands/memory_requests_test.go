@@ -36,8 +36,8 @@ func (r *requests) Requests(_ context.Context, account string) ([]record.Approva
 	return all, nil
 }
 
-func (l *lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
-	return l.writeAudited(ctx, entry, l.kept, map[string]any{"request " + q.ID: q})
+func (l *lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
+	return l.writeAudited(ctx, entry, l.kept, map[string]any{"request " + q.ID: q}, events...)
 }
 
 // request is the newest request.

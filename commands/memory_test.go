@@ -37,7 +37,9 @@ type ledger struct {
 	kept      map[string]string // cases and mutes
 	effects   map[string]string // by account and change
 	judged    []efficacy.Judged
-	redrawn   []string // attacks whose cards a mute, or what was protected, has drawn again
+	triaged   []string       // attacks about which people said something
+	outbox    []record.Event // events that were saved
+	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
 	looks     []change.Look // of which people are told
 	term      int
@@ -166,7 +168,7 @@ func (l *ledger) Efficacy(_ context.Context, account string) (map[string]record.
 }
 
 // SaveEffects implements commands.Effects.
-func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.Judged) error {
+func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.Judged, events ...record.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, j := range all {
@@ -177,10 +179,11 @@ func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.
 		l.effects[account+" "+j.Change.ID] = string(text)
 		l.judged = append(l.judged, j)
 	}
+	l.outbox = append(l.outbox, events...)
 	return nil
 }
 
-func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -191,7 +194,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 			l.perhaps++
 		}
 	}
-	if n, err = l.writeAudited(ctx, entry, l.changes, kept); err != nil {
+	if n, err = l.writeAudited(ctx, entry, l.changes, kept, events...); err != nil {
 		return 0, err
 	}
 	for _, c := range all {
@@ -201,24 +204,24 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 }
 
 // writeAudited writes with an audit entry, if there is one, both or neither, and gives its number.
-func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any) (n int64, err error) {
+func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any, events ...record.Event) (n int64, err error) {
 	if entry != nil && l.audit.fails() {
 		return 0, errAway
 	}
-	if err := l.write(ctx, where, values); err != nil || entry == nil {
+	if err := l.write(ctx, where, values, events...); err != nil || entry == nil {
 		return 0, err
 	}
 	return l.audit.Append(ctx, *entry)
 }
 
-func (l *lock) SaveLooks(ctx context.Context, all ...change.Look) error {
+func (l *lock) SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error {
 	kept := map[string]any{}
 	for _, look := range all {
 		if look.Asks || look.Late {
 			kept[look.Change.ID] = look.Change
 		}
 	}
-	if err := l.write(ctx, l.changes, kept); err != nil {
+	if err := l.write(ctx, l.changes, kept, events...); err != nil {
 		return err
 	}
 	for _, look := range all {
@@ -319,20 +322,28 @@ func (d *desk) Mutes(_ context.Context, account string) (all []record.Mute, err 
 	return all, err
 }
 
-func (l *lock) SaveTriage(ctx context.Context, attack string, c record.Triage) error {
-	return l.write(ctx, l.kept, map[string]any{"case " + l.account + " " + attack: c})
+func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
+	kept := map[string]any{}
+	for attack, triage := range all {
+		kept["case "+l.account+" "+attack] = triage
+	}
+	err := l.write(ctx, l.kept, kept, events...)
+	if err == nil {
+		l.triaged = slices.AppendSeq(l.triaged, maps.Keys(all))
+	}
+	return err
 }
 
-func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss) error {
-	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}); err != nil {
+func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}, events...); err != nil {
 		return err
 	}
 	l.ties.add(t)
 	return nil
 }
 
-func (l *lock) SaveDrill(ctx context.Context, d record.Drill) error {
-	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d})
+func (l *lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
+	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d}, events...)
 }
 
 func (d *desk) Drill(_ context.Context, account string) (drill record.Drill, err error) {
@@ -363,7 +374,7 @@ func (d *desk) AccountContext(_ context.Context, account string) (s record.Accou
 }
 
 // write keeps something as JSON, unless somebody else holds the lock by now.
-func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any) error {
+func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -394,6 +405,7 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 		}
 		where[key] = string(text)
 	}
+	l.outbox = append(l.outbox, events...)
 	return nil
 }
 

@@ -126,10 +126,8 @@ func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
 
 func TestChangesAreToldWhenWrittenDown(t *testing.T) {
 	t.Parallel()
-	var told []string
-	w := newWorld(t, func(c *commands.Config) {
-		c.Changed = func(_ context.Context, ch record.Change) { told = append(told, ch.ID+" "+string(ch.State)) }
-	})
+	watch := &notified{}
+	w := newWorld(t, func(c *commands.Config) { c.Watch = watch })
 	ch := w.does(ann, "deny 203.0.113.7")
 	undone := w.does(ann, "undo")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
@@ -141,7 +139,9 @@ func TestChangesAreToldWhenWrittenDown(t *testing.T) {
 			failed = c
 		}
 	}
-	require.ElementsMatch(t, []string{ch.ID + " done", ch.ID + " undone", undone.ID + " done", failed.ID + " failed"}, told)
+	require.Equal(t, []string{ch.ID + ":done", undone.ID + ":done", w.notified.of(record.PermissionLost)[0].ID, failed.ID + ":failed"}, w.notified.ids())
+	require.Equal(t, w.notified.events, w.ledger.outbox, "each is saved with its change")
+	require.Equal(t, 3, watch.changed)
 }
 
 // The same button, clicked again an hour later: one effect, and its end stays where it is.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -255,16 +254,13 @@ func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
 
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	var told []call.TakeOver
-	w := newWorld(t, func(c *commands.Config) {
-		c.TookOver = func(_ context.Context, t call.TakeOver) { told = append(told, t) }
-	})
+	w := newWorld(t)
 	w.nothing(ann, "handover --all to=@me", "Nothing is going on on acme")
 	one, two, three := w.attackOn("/a"), w.attackOn("/b"), w.attackOn("/c")
 	w.writes(bob, "ack attack="+one)
 	w.writes(bob, "ack attack="+two)
 	w.pass(time.Minute)
-	touched := len(w.touched)
+	before := len(w.ledger.triaged)
 	inv := w.asks(ann, "handover --all to=@me account=acme")
 	res, err := w.do(inv)
 	require.NoError(t, err)
@@ -277,19 +273,21 @@ func TestTakeOver(t *testing.T) {
 		require.Contains(t, textOf(res), id)
 	}
 	require.Equal(t, bob.ID, w.said(one).Owner.From)
-	require.Len(t, w.touched, touched+3, "each card is drawn again")
-	require.Empty(t, w.touched[touched].HandedTo, "nobody is told once for each attack")
-	require.Equal(t, []call.TakeOver{{Account: "acme", Delivery: inv.ID, To: ann.ID, Since: inv.At}}, told)
+	require.Len(t, w.ledger.triaged, before+3, "each card is drawn again")
+	require.Empty(t, w.notified.of(record.HandedOver), "nobody is told once for each attack")
+	told := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Payload: record.Assignment{To: ann.ID}}
+	require.Equal(t, []record.Event{told}, w.notified.events)
 
 	res, err = w.do(inv)
 	require.NoError(t, err)
 	require.Contains(t, textOf(res), "Bob on 2, nobody on 1", "the same request again has the same answer")
-	require.Equal(t, told[0], told[1], "and is told by the same news")
+	require.Equal(t, []record.Event{told, told}, w.notified.events, "and is told by the same event")
 	w.pass(time.Minute)
 	w.nothing(ann, "handover --all to=@me", "Ann is on all 3 attacks of acme already")
 	w.writes(ann, `handover --all "legal knows" to=U2BOB`, "Bob is on 3 attacks", "Ann on 3, nobody on 0")
 	require.Equal(t, "legal knows", w.said(three).Notes[0].Text)
-	require.Equal(t, bob.ID, told[2].To)
+	require.Equal(t, record.Assignment{To: bob.ID}, w.notified.events[2].Payload)
+	require.Equal(t, w.notified.events, w.ledger.outbox)
 
 	shown := textOf(w.reads(ann, "summary"))
 	require.Contains(t, shown, "Notes: 1\n")
@@ -330,23 +328,20 @@ func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 
 func TestTakeOverThatWasCutShort(t *testing.T) {
 	t.Parallel()
-	var told []call.TakeOver
-	w := newWorld(t, func(c *commands.Config) {
-		c.TookOver = func(_ context.Context, t call.TakeOver) { told = append(told, t) }
-	})
+	w := newWorld(t)
 	for _, path := range []string{"/a", "/b", "/c"} {
 		w.writes(bob, "ack attack="+w.attackOn(path))
 	}
 	inv := w.asks(ann, "handover --all to=@me")
-	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 3 } })
+	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 1 } })
 	_, err := w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrAway)
-	require.Empty(t, told)
+	require.Empty(t, w.notified.events)
 	w.ledger.set(func(l *ledger) { l.saveFail = nil })
 	res, err := w.do(inv)
 	require.NoError(t, err)
-	require.Contains(t, textOf(res), "Ann is on 3 attacks", "what was done before the fault counts")
+	require.Contains(t, textOf(res), "Ann is on 3 attacks", "all at once")
 	require.Contains(t, textOf(res), "Bob on 3, nobody on 0")
-	require.Len(t, told, 1)
+	require.Len(t, w.notified.of(record.TookOver), 1)
 	require.Equal(t, apiclient.StatusNotBlocked, w.overview(ann).Ongoing[0].Attack.Status())
 }

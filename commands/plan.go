@@ -85,20 +85,17 @@ func (r *Runner) closeUndone(ctx context.Context, c *job, id string) error {
 		return nil
 	}
 	all := change.Amended(c.Call, record.Change{Undoes: id, Actor: c.Actor, At: c.Now})
+	var events []record.Event
 	for i := range all {
-		if all[i].ID == id { // the one that is told
+		if all[i].ID == id {
 			all[i].Gone = true
-			all[0], all[i] = all[i], all[0]
+			events = changeEvents(all[i], c.Account.Channel)
 		}
 	}
-	if _, err := c.save(ctx, nil, all...); err != nil {
+	if _, err := c.save(ctx, nil, events, all...); err != nil {
 		return refusal.Away(err)
 	}
-	for _, undone := range all {
-		if undone.ID == id {
-			r.cfg.Changed(ctx, undone)
-		}
-	}
+	r.changed(c.Account.Name, events, all)
 	return nil
 }
 

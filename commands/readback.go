@@ -34,7 +34,7 @@ func (r *Runner) lookAgain(ctx context.Context, c *job, ch *record.Change, step 
 		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.HumanDuration(approval.Stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
 	step.Again = true
-	if _, err := c.save(ctx, nil, *ch); err != nil {
+	if _, err := c.save(ctx, nil, nil, *ch); err != nil {
 		return err
 	}
 	if err := send(ctx, r.cfg.Services[c.Account.Name], step); err != nil {

@@ -13,12 +13,17 @@ type Watch interface {
 	StillTrying(account string, addresses []netip.Addr) bool
 	// GoesOn reports whether an attack goes on; its id is as AttackID makes it.
 	GoesOn(account, attack string) bool
+	// Changed has what stands at the service read again soon: a change was made.
+	Changed(account string)
 }
 
 type unwatched struct{}
 
 // StillTrying implements Watch.
 func (unwatched) StillTrying(string, []netip.Addr) bool { return false }
+
+// Changed implements Watch.
+func (unwatched) Changed(string) {}
 
 // GoesOn implements Watch.
 func (unwatched) GoesOn(string, string) bool { return false }

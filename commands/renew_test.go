@@ -40,6 +40,9 @@ func (g *going) GoesOn(_, attack string) bool {
 	return slices.Contains(g.attacks, attack)
 }
 
+// Changed implements commands.Watch.
+func (*going) Changed(string) {}
+
 func (g *going) set(knocks, attacks []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -90,7 +90,8 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	q.Revision++
-	n, err := c.lock.SaveRequest(ctx, entry, *q)
+	event := approvalEvent(*q, c.Account.Channel)
+	n, err := c.lock.SaveRequest(ctx, entry, *q, event)
 	if err != nil {
 		q.Revision--
 		return err
@@ -99,6 +100,6 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 		entry.N = n
 		r.print(*entry)
 	}
-	r.cfg.Asked(ctx, *q)
+	r.cfg.Notifier.Notify(q.Account, []record.Event{event})
 	return nil
 }

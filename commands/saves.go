@@ -6,13 +6,13 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 )
 
-// save writes what a command wants written, one after another. The first error ends it.
+// saveAll writes what a command wants written, one after another. The first error ends it.
 func (r *Runner) saveAll(ctx context.Context, c *job, s call.Saves) error {
-	for _, t := range s.Triage {
-		if err := c.lock.SaveTriage(ctx, t.ID, t.Triage); err != nil {
+	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
+		if err := c.lock.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
 			return err
 		}
-		r.cfg.Touched(ctx, Touch{Account: c.Account.Name, Attack: t.Attack, Delivery: c.ID, HandedTo: t.HandedTo, At: c.Now})
+		r.cfg.Notifier.Redraw(c.Account.Name)
 	}
 	if s.Mutes != nil {
 		if err := c.lock.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...); err != nil {
@@ -25,18 +25,17 @@ func (r *Runner) saveAll(ctx context.Context, c *job, s call.Saves) error {
 		}
 	}
 	if s.Drill != nil {
-		if err := c.lock.SaveDrill(ctx, *s.Drill); err != nil {
+		if err := c.lock.SaveDrill(ctx, *s.Drill, s.Events...); err != nil {
 			return err
 		}
-		r.cfg.Drilled(ctx, *s.Drill)
 	}
 	if len(s.OwnCards) > 0 {
 		if err := r.cfg.Storms.WantCards(ctx, c.Account.Name, s.OwnCards); err != nil {
 			return err
 		}
 	}
-	if s.TakenOver != nil {
-		r.cfg.TookOver(ctx, *s.TakenOver)
+	if len(s.Events) > 0 {
+		r.cfg.Notifier.Notify(c.Account.Name, s.Events)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -28,15 +27,6 @@ type Desk interface {
 	Mutes
 }
 
-// Touch tells that something was written down about an attack.
-type Touch struct {
-	Account  string
-	Attack   apiclient.Attack
-	Delivery string // of the request
-	HandedTo string // the id of who was given the attack; "": nobody was
-	At       time.Time
-}
-
 // actingClaims makes whoever changed something for an attack its owner, if nobody is. That it can't be written down fails no change.
 func (r *Runner) actingClaims(ctx context.Context, c *job, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
@@ -47,7 +37,7 @@ func (r *Runner) actingClaims(ctx context.Context, c *job, ch record.Change) {
 	k, err := r.cfg.Desk.TriageOf(ctx, ch.Account, ch.AttackID)
 	if err == nil && k.Owner == nil {
 		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		err = c.lock.SaveTriage(ctx, ch.AttackID, k)
+		err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
 	}
 	if err != nil {
 		r.cfg.Log.Error("claim by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)

@@ -81,9 +81,12 @@ func (r *Runner) saveTied(ctx context.Context, c *job, t record.PermissionLoss) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
-	if err := c.lock.SavePermissionLoss(ctx, t); err != nil {
+	event := permissionEvent(t, c.Account.Channel)
+	if err := c.lock.SavePermissionLoss(ctx, t, event); err != nil {
 		r.cfg.Log.Error("write down a refused change", "account", t.Account, "err", err)
+		return
 	}
+	r.cfg.Notifier.Notify(t.Account, []record.Event{event})
 }
 
 // tiePlan is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what

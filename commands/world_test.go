@@ -38,22 +38,21 @@ var (
 
 // world is a runner before the emulated service, on a clock that the test moves.
 type world struct {
-	t       *testing.T
-	service *waf.Service
-	ledger  *ledger
-	desk    *desk
-	ties    *ties
-	asked   *requests
-	records *records
-	storms  *gatherings
-	touched []commands.Touch
-	drilled []record.Drill
-	routing call.Routing // of every attack
-	audit   *auditLog
-	members *members
-	log     *syncBuffer
-	out     *syncBuffer
-	cfg     commands.Config
+	t        *testing.T
+	service  *waf.Service
+	ledger   *ledger
+	desk     *desk
+	ties     *ties
+	asked    *requests
+	records  *records
+	storms   *gatherings
+	notified *notified
+	routing  call.Routing // of every attack
+	audit    *auditLog
+	members  *members
+	log      *syncBuffer
+	out      *syncBuffer
+	cfg      commands.Config
 	*commands.Runner
 
 	mu  sync.Mutex
@@ -100,7 +99,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
 	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]record.GatheredAttack{}}
-	w.ledger.audit, w.ledger.ties = w.audit, w.ties
+	w.ledger.audit, w.ledger.ties, w.notified = w.audit, w.ties, &notified{}
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -121,9 +120,8 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
-		Touched: func(_ context.Context, touch commands.Touch) { w.touched = append(w.touched, touch) },
-		Drilled: func(_ context.Context, d record.Drill) { w.drilled = append(w.drilled, d) },
-		Explain: func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
+		Notifier: w.notified,
+		Explain:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
 	}
 	for _, f := range change {
 		f(&w.cfg)

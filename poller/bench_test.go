@@ -159,4 +159,4 @@ func (remembering) LoadEvidence(context.Context, string, []string) (map[string]r
 	return nil, nil
 }
 func (remembering) Save(context.Context, string, poller.Update) error { return nil }
-func (remembering) Wake(string, []record.Event)                       {}
+func (remembering) Notify(string, []record.Event)                     {}

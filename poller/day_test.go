@@ -121,8 +121,8 @@ func TestADay(t *testing.T) {
 // tookAttacks is the news of attacks since the last time; the account's own is another matter.
 func (s *shift) tookAttacks() (told []string) {
 	for _, n := range s.memory.tookNews() {
-		if n.Attack.ID != "" {
-			told = append(told, string(n.Reason)+" "+n.Attack.ID)
+		if n.Attack().ID != "" {
+			told = append(told, string(n.Kind)+" "+n.Attack().ID)
 		}
 	}
 	return told

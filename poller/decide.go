@@ -70,7 +70,7 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) res
 // sortEvents puts the most urgent first.
 func sortEvents(events []record.Event) {
 	slices.SortFunc(events, func(a, b record.Event) int {
-		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
+		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), b.Attack().Last.Compare(a.Attack().Last), cmp.Compare(a.Attack().ID, b.Attack().ID))
 	})
 }
 
@@ -161,14 +161,14 @@ func (d *decision) emit(f finding) {
 	if !f.calm {
 		s.Pager = pagerAfter(last.Pager, f.kind, f.route, d.snap.begin)
 	}
-	id := deliveryID(d.cfg.Account, attackid, f.kind, s.Revision)
+	id := record.DeliveryID(d.cfg.Account, attackid, f.kind, s.Revision)
 	if !last.Notified {
-		id = CardDelivery(d.cfg.Account, attackid)
+		id = record.CardDelivery(d.cfg.Account, attackid)
 	}
 	d.out.Attacks[attackid] = s
 	d.out.Events = append(d.out.Events, record.Event{
-		ID: id, Account: d.cfg.Account, Attack: s.Attack, Reason: f.kind, Revision: s.Revision, Channel: s.Channel, Mention: s.Mention, Quiet: s.Quiet, At: d.snap.at,
-		Storm: s.Storm, Hushed: suppressed,
+		ID: id, Account: d.cfg.Account, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
+		Payload: record.AttackChanged{Attack: s.Attack, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
 	})
 }
 
@@ -180,8 +180,8 @@ func (d *decision) firstStart(facts record.FirstStartFacts) {
 		}
 	}
 	d.out.Events = append(d.out.Events, record.Event{
-		ID: deliveryID(d.cfg.Account, "", record.FirstStart, 0), Account: d.cfg.Account,
-		Reason: record.FirstStart, Channel: d.cfg.Channel, At: d.snap.at, First: &facts,
+		ID: record.DeliveryID(d.cfg.Account, "", record.FirstStart, 0), Account: d.cfg.Account,
+		Kind: record.FirstStart, Channel: d.cfg.Channel, At: d.snap.at, Payload: facts,
 	})
 }
 

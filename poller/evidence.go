@@ -38,8 +38,8 @@ type alteration struct {
 func evidenceChanges(st *state, snap snapshot, res *result) alteration {
 	c := alteration{st: st, snap: snap, milestones: maps.Clone(res.storms.Milestones), peaks: map[string]record.Peak{}}
 	for _, e := range res.Events {
-		if e.Attack.ID != "" && e.Reason != record.Grew {
-			c.milestones[e.Attack.ID] = e
+		if e.Attack().ID != "" && e.Kind != record.Grew {
+			c.milestones[e.Attack().ID] = e
 		}
 	}
 	res.paces = map[string]pace{}
@@ -145,7 +145,7 @@ func (c pace) measure(before *sighting, a apiclient.Attack, at time.Time) (next 
 
 // addMilestone adds an event. Where there are too many, those are dropped that lie between the begin and the end.
 func addMilestone(e record.Evidence, n record.Event) record.Evidence {
-	e.Milestones = append(slices.Clip(e.Milestones), record.Milestone{At: n.At, Kind: n.Reason, Hits: n.Attack.Hits, Status: n.Attack.Status()})
+	e.Milestones = append(slices.Clip(e.Milestones), record.Milestone{At: n.At, Kind: n.Kind, Hits: n.Attack().Hits, Status: n.Attack().Status()})
 	if len(e.Milestones) > maxMilestones {
 		e.Milestones = slices.Delete(e.Milestones, firstMilestones, firstMilestones+1)
 		e.Dropped++

@@ -40,15 +40,15 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 		facts.LastGood = p.st.lastGood.Add(-p.skew)
 	}
 	n := record.Event{
-		ID: deliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Reason: record.APIUnreachable, Channel: p.cfg.Channel,
-		At: time.Now().UTC(), Blind: &facts,
+		ID: record.DeliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Kind: record.APIUnreachable, Channel: p.cfg.Channel,
+		At: time.Now().UTC(), Payload: facts,
 	}
 	if err := p.save(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: []record.Event{n}}); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("the outage can't be saved yet, so nobody is notified", "err", err)
 		return
 	}
-	p.cfg.Notifier.Wake(p.cfg.Account, []record.Event{n})
+	p.cfg.Notifier.Notify(p.cfg.Account, []record.Event{n})
 }
 
 // fix says for people what can be done about an account that can't be polled.
@@ -83,7 +83,7 @@ func (d *decision) bridgeGap(good bool) {
 	began, grouped := d.beganSince(d.st.lastGood.Truncate(time.Second)) // the service counts whole seconds
 	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), grouped
 	d.out.Events = append(d.out.Events, record.Event{
-		ID: deliveryID(d.cfg.Account, "", record.MonitoringGap, int(d.st.lastGood.UnixMilli())), Account: d.cfg.Account, Reason: record.MonitoringGap, Channel: d.cfg.Channel, At: d.snap.at, Gap: &facts,
+		ID: record.DeliveryID(d.cfg.Account, "", record.MonitoringGap, int(d.st.lastGood.UnixMilli())), Account: d.cfg.Account, Kind: record.MonitoringGap, Channel: d.cfg.Channel, At: d.snap.at, Payload: facts,
 	})
 }
 
@@ -93,12 +93,12 @@ func (d *decision) takeOver(good bool) (over []apiclient.Attack) {
 		if !d.listedByGap(n) {
 			return false
 		}
-		over = append(over, n.Attack)
-		delete(d.out.Attacks, n.Attack.ID)
+		over = append(over, n.Attack())
+		delete(d.out.Attacks, n.Attack().ID)
 		if good {
-			listed := d.st.attacks[n.Attack.ID]
-			listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack, n.At, compare.Raised(listed.Baseline, n.Attack, record.NewAttack)
-			d.out.Attacks[n.Attack.ID] = listed
+			listed := d.st.attacks[n.Attack().ID]
+			listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack(), n.At, compare.Raised(listed.Baseline, n.Attack(), record.NewAttack)
+			d.out.Attacks[n.Attack().ID] = listed
 		}
 		return true
 	})
@@ -107,7 +107,8 @@ func (d *decision) takeOver(good bool) (over []apiclient.Attack) {
 
 // listedByGap reports whether the event of a gap lists an attack in place of a card: it is over, and never had an event.
 func (d *decision) listedByGap(n record.Event) bool {
-	return n.Reason == record.NewAttack && n.Quiet && n.Storm == nil && !d.out.Attacks[n.Attack.ID].OwnCard && d.gap()
+	c := n.Changed()
+	return n.Kind == record.NewAttack && c.Quiet && c.Storm == nil && !d.out.Attacks[c.Attack.ID].OwnCard && d.gap()
 }
 
 // outageCauses are the causes of the outage that ends, in words for people.

@@ -16,13 +16,13 @@ import (
 // outages returns the news of outages remembered since the last time; news about attacks is dropped.
 func (m *memoryStore) outages() (blind []record.UnreachableFacts, gaps []record.GapFacts) {
 	for _, n := range m.tookNews() {
-		switch n.Reason {
+		switch n.Kind {
 		case record.APIUnreachable:
 			require.Equal(m.t, "C0", n.Channel)
-			blind = append(blind, *n.Blind)
+			blind = append(blind, n.Payload.(record.UnreachableFacts))
 		case record.MonitoringGap:
 			require.Equal(m.t, "C0", n.Channel)
-			gaps = append(gaps, *n.Gap)
+			gaps = append(gaps, n.Payload.(record.GapFacts))
 		}
 	}
 	return blind, gaps
@@ -218,10 +218,10 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	news := a.memory.tookNews()
 	told := []string{}
 	for _, n := range news {
-		told = append(told, string(n.Reason)+" "+n.Attack.ID)
+		told = append(told, string(n.Kind)+" "+n.Attack().ID)
 	}
-	require.Equal(t, []string{"new incident x:incident", "new attack x:earlier", "new attack x:on", "gap ", "quiet x:before"}, told)
-	facts := news[3].Gap
+	require.Equal(t, []string{"new incident x:incident", "new attack x:earlier", "new attack x:on", "monitoring gap ", "quiet x:before"}, told)
+	facts := news[3].Payload.(record.GapFacts)
 	require.Equal(t, []string{"x:earlier", "x:incident", "x:on"}, in(facts.Began), "the oldest first")
 	require.Equal(t, []string{"x:over1", "x:over2"}, in(facts.Over))
 	require.Equal(t, [2]int{3, 2}, [2]int{facts.BeganCount, facts.OverCount})
@@ -276,7 +276,7 @@ func TestRunKnowsThatOthersWatched(t *testing.T) {
 		}
 		news := a.memory.tookNews()
 		require.Len(t, news, 1)
-		require.Equal(t, record.FirstStart, news[0].Reason)
+		require.Equal(t, record.FirstStart, news[0].Kind)
 	})
 }
 

@@ -126,7 +126,7 @@ func TestMemoryEmptied(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 2)
-	require.Equal(t, &record.FirstStartFacts{Ongoing: 1, Incidents: 250}, news[0].First, "everything was read again")
+	require.Equal(t, record.FirstStartFacts{Ongoing: 1, Incidents: 250}, news[0].Payload, "everything was read again")
 }
 
 // A store that fails over can lose its last writes: what was told may have been lost with them, so it is told again.

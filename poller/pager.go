@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
@@ -27,13 +26,13 @@ func pagerAfter(p *record.Pager, kind record.EventKind, route Route, now time.Ti
 
 // PageDelivery is what a pager knows a call by: the same for all that is sent about one time, since then, in which an attack is unacknowledged.
 func PageDelivery(account, attackID string, since time.Time) string {
-	return deliveryID(account, attackID, "page", int(since.UnixMilli()))
+	return record.DeliveryID(account, attackID, "page", int(since.UnixMilli()))
 }
 
 // NewPagerAway is the news that the pager of a route can't be called, for the account's channel. The page that found it makes it this news.
 func NewPagerAway(account, channel, page, route, why string) record.Event {
 	return record.Event{
-		ID: deliveryID(account, page, record.PagerUnreachable, 0), Account: account, Reason: record.PagerUnreachable, Channel: channel, At: time.Now().UTC(),
-		Fault: fmt.Sprintf("%s (route %s)", why, route),
+		ID: record.DeliveryID(account, page, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: channel, At: time.Now().UTC(),
+		Payload: record.PagerFault{Route: route, Why: why},
 	}
 }

@@ -96,7 +96,7 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	p.skew = snap.at.Sub(snap.begin)
 	p.mu.Unlock()
 	if len(res.Events) > 0 {
-		p.cfg.Notifier.Wake(p.cfg.Account, res.Events)
+		p.cfg.Notifier.Notify(p.cfg.Account, res.Events)
 	}
 	return nil
 }

@@ -43,14 +43,14 @@ func TestFirstStart(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 21)
-	require.Equal(t, record.FirstStart, news[0].Reason)
-	require.Equal(t, &record.FirstStartFacts{Ongoing: 20, Incidents: 60}, news[0].First)
+	require.Equal(t, record.FirstStart, news[0].Kind)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 20, Incidents: 60}, news[0].Payload)
 	require.Equal(t, "C0", news[0].Channel)
 	for _, n := range news[1:] {
-		require.Equal(t, record.NewAttack, n.Reason)
-		require.Empty(t, n.Mention, "a first start calls nobody")
+		require.Equal(t, record.NewAttack, n.Kind)
+		require.Empty(t, n.Changed().Mention, "a first start calls nobody")
 		require.Equal(t, "C1", n.Channel)
-		require.False(t, n.Quiet)
+		require.False(t, n.Changed().Quiet)
 	}
 	require.Equal(t, news, a.memory.told)
 
@@ -65,20 +65,20 @@ func TestFirstStart(t *testing.T) {
 	news = a.memory.tookNews()
 	require.Len(t, news, 20, "the others pause")
 	for _, n := range news {
-		require.Equal(t, []any{record.Grew, "C1", ""}, []any{n.Reason, n.Channel, n.Mention})
+		require.Equal(t, []any{record.Grew, "C1", ""}, []any{n.Kind, n.Channel, n.Changed().Mention})
 	}
 	a.at(4 * time.Minute)
 	a.change("now:4", func(r *attackRecord) { r.hits, r.last = 20_000, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
 	require.Len(t, news, 1)
-	require.Equal(t, []any{record.Worsened, "C1", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention})
+	require.Equal(t, []any{record.Worsened, "C1", "S0ONCALL"}, []any{news[0].Kind, news[0].Channel, news[0].Changed().Mention})
 
 	a.change("now:3", incident)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
 	require.Len(t, news, 1)
-	require.Equal(t, []any{record.BecameIncident, "C0", "S0ONCALL"}, []any{news[0].Reason, news[0].Channel, news[0].Mention}, "where the route of incidents has it")
+	require.Equal(t, []any{record.BecameIncident, "C0", "S0ONCALL"}, []any{news[0].Kind, news[0].Channel, news[0].Changed().Mention}, "where the route of incidents has it")
 }
 
 func TestLifeOfAnAttack(t *testing.T) {
@@ -125,12 +125,12 @@ func TestNewsIsCompleteAndStable(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 2)
-	require.Equal(t, []record.EventKind{record.NewIncident, record.NewAttack}, []record.EventKind{news[0].Reason, news[1].Reason}, "incidents first")
-	require.True(t, news[0].Quiet, "it is over: one piece of news says both")
-	require.False(t, news[1].Quiet)
+	require.Equal(t, []record.EventKind{record.NewIncident, record.NewAttack}, []record.EventKind{news[0].Kind, news[1].Kind}, "incidents first")
+	require.True(t, news[0].Changed().Quiet, "it is over: one piece of news says both")
+	require.False(t, news[1].Changed().Quiet)
 	require.Len(t, news[1].ID, 32)
 	require.True(t, noon.Equal(news[1].At), "the service's clock")
-	require.Equal(t, apiclient.Known(100), news[1].Attack.Hits)
+	require.Equal(t, apiclient.Known(100), news[1].Attack().Hits)
 
 	other, q := watching(t)
 	other.add("x:1", time.Minute)

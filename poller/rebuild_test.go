@@ -92,9 +92,9 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 1)
-	require.Equal(t, record.Grew, news[0].Reason)
+	require.Equal(t, record.Grew, news[0].Kind)
 	require.Equal(t, "C9", news[0].Channel)
-	require.Equal(t, int(noon.Unix())+1, news[0].Revision)
+	require.Equal(t, int(noon.Unix())+1, news[0].Revision())
 	kept := a.memory.state["acme"].Attacks["x:1"]
 	require.Equal(t, []any{"S0ONCALL", false}, []any{kept.Mention, kept.Rebuilt})
 }

@@ -78,11 +78,11 @@ func (m *memoryStore) Save(ctx context.Context, account string, u poller.Update)
 		shown = map[string]record.AttackState{}
 	}
 	for _, n := range u.Events {
-		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack.ID, n.Reason, n.Revision)
+		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack().ID, n.Kind, n.Revision())
 		require.Equal(m.t, account, n.Account)
-		if n.Attack.ID != "" {
-			require.Equal(m.t, shown[n.Attack.ID].Revision+1, n.Revision, "revisions count the news")
-			require.Equal(m.t, n.Revision, u.Attacks[n.Attack.ID].Revision, "news and state belong together")
+		if n.Attack().ID != "" {
+			require.Equal(m.t, shown[n.Attack().ID].Revision+1, n.Revision(), "revisions count the news")
+			require.Equal(m.t, n.Revision(), u.Attacks[n.Attack().ID].Revision, "news and state belong together")
 		}
 		m.ids[n.ID] = true
 	}
@@ -124,7 +124,7 @@ func (m *memoryStore) LoadEvidence(ctx context.Context, _ string, ids []string) 
 	return found, ctx.Err()
 }
 
-func (m *memoryStore) Wake(_ string, news []record.Event) {
+func (m *memoryStore) Notify(_ string, news []record.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range news {
@@ -137,8 +137,8 @@ func (m *memoryStore) Wake(_ string, news []record.Event) {
 func (m *memoryStore) took() []string {
 	out := []string{}
 	for _, n := range m.tookNews() {
-		if n.Blind == nil && n.Gap == nil {
-			out = append(out, string(n.Reason)+" "+n.Attack.ID)
+		if n.Kind != record.APIUnreachable && n.Kind != record.MonitoringGap {
+			out = append(out, string(n.Kind)+" "+n.Attack().ID)
 		}
 	}
 	return out

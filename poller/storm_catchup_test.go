@@ -27,8 +27,8 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 4)
-	require.Equal(t, &record.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].First)
-	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{news[3].Reason, news[3].Storm.CaughtUp, news[3].Storm.Grouped, news[3].Mention})
+	require.Equal(t, record.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].Payload)
+	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{news[3].Kind, news[3].Storm().CaughtUp, news[3].Storm().Grouped, news[3].Changed().Mention})
 	require.Nil(t, storms(a)[0].Pager, "nobody is called to what went on before")
 	p = a.start()
 	require.Empty(t, stormPoll(t, a, p, time.Second))
@@ -36,7 +36,7 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	a.at(2 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
-	require.Equal(t, []any{record.Worsened, "S0ONCALL"}, []any{news[0].Reason, news[0].Mention})
+	require.Equal(t, []any{record.Worsened, "S0ONCALL"}, []any{news[0].Kind, news[0].Changed().Mention})
 	require.NotNil(t, storms(a)[0].Pager)
 }
 
@@ -52,9 +52,9 @@ func TestAStormOfManyPages(t *testing.T) {
 	news := a.memory.tookNews()
 	require.Len(t, news, 6)
 	for i, n := range news {
-		require.Equal(t, i < 4, n.Attack.Incident(), i)
+		require.Equal(t, i < 4, n.Attack().Incident(), i)
 	}
-	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{news[4].Reason, news[5].Reason, news[5].Storm.Grouped, news[5].Storm.Incidents})
+	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{news[4].Kind, news[5].Kind, news[5].Storm().Grouped, news[5].Storm().Incidents})
 	require.Equal(t, news, copied(t, a.memory.told[1:]))
 	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
 	require.Empty(t, stormPoll(t, a, p, time.Second))
@@ -71,11 +71,11 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 	news := a.memory.tookNews()
 	require.Len(t, news, 2)
 	gap, storm := news[0], news[1]
-	if gap.Gap == nil {
+	if gap.Kind != record.MonitoringGap {
 		gap, storm = storm, gap
 	}
-	require.Equal(t, []any{0, 30, 30}, []any{gap.Gap.BeganCount, gap.Gap.Gathered, gap.Gap.OverCount})
-	require.Equal(t, []any{true, 30}, []any{storm.Storm.CaughtUp, storm.Storm.Grouped})
+	require.Equal(t, []any{0, 30, 30}, []any{gap.Payload.(record.GapFacts).BeganCount, gap.Payload.(record.GapFacts).Gathered, gap.Payload.(record.GapFacts).OverCount})
+	require.Equal(t, []any{true, 30}, []any{storm.Storm().CaughtUp, storm.Storm().Grouped})
 	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
 }
 

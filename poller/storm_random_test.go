@@ -24,12 +24,12 @@ type tale struct {
 // takes holds what is remembered, and the news since the last time, against what must be so at any time.
 func (o *tale) takes(t require.TestingT, a *account) {
 	for _, n := range a.memory.tookNews() {
-		if n.Reason == record.NewAttack || n.Reason == record.NewIncident {
-			o.cards[n.Attack.ID]++
-			require.Equal(t, 1, o.cards[n.Attack.ID], "%s has one card", n.Attack.ID)
+		if n.Kind == record.NewAttack || n.Kind == record.NewIncident {
+			o.cards[n.Attack().ID]++
+			require.Equal(t, 1, o.cards[n.Attack().ID], "%s has one card", n.Attack().ID)
 		}
-		s := a.memory.state[a.name].Attacks[n.Attack.ID]
-		require.False(t, n.Attack.ID != "" && s.StormID != "" && !s.OwnCard, "%s %s: its storm tells of it", n.Reason, n.Attack.ID)
+		s := a.memory.state[a.name].Attacks[n.Attack().ID]
+		require.False(t, n.Attack().ID != "" && s.StormID != "" && !s.OwnCard, "%s %s: its storm tells of it", n.Kind, n.Attack().ID)
 	}
 	members, own := map[string]int{}, map[string]int{}
 	for id, s := range a.memory.state[a.name].Attacks {

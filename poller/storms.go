@@ -98,9 +98,9 @@ func (d *decision) group() {
 	batch, singles, counts := &d.out.storms, map[string][]record.Event{}, map[string]int{} // by channel
 	for _, e := range d.out.Events {
 		switch {
-		case e.Reason == record.NewIncident || e.Reason == record.BecameIncident:
+		case e.Kind == record.NewIncident || e.Kind == record.BecameIncident:
 			batch.Incidents++
-		case e.Reason == record.NewAttack && !d.wanted(e.Attack.ID) && !d.listedByGap(e):
+		case e.Kind == record.NewAttack && !d.wanted(e.Attack().ID) && !d.listedByGap(e):
 			singles[e.Channel] = append(singles[e.Channel], e)
 			counts[e.Channel]++
 		}
@@ -115,11 +115,11 @@ func (d *decision) group() {
 			continue
 		}
 		for _, e := range events {
-			d.out.Attacks[e.Attack.ID] = storm.Join(d.out.Attacks[e.Attack.ID], id)
+			d.out.Attacks[e.Attack().ID] = storm.Join(d.out.Attacks[e.Attack().ID], id)
 		}
 	}
 	d.out.Events = slices.DeleteFunc(d.out.Events, func(e record.Event) bool {
-		return e.Reason == record.NewAttack && d.out.Attacks[e.Attack.ID].Grouped()
+		return e.Kind == record.NewAttack && d.out.Attacks[e.Attack().ID].Grouped()
 	})
 }
 
@@ -148,7 +148,7 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 		s.Revision = last.Revision // that counts events
 		d.out.Attacks[id] = s
 		if kind != record.Grew {
-			d.out.storms.Milestones[id] = record.Event{Attack: o.Attack, Reason: kind, At: d.snap.at}
+			d.out.storms.Milestones[id] = record.Event{Kind: kind, At: d.snap.at, Payload: record.AttackChanged{Attack: o.Attack}}
 		}
 		return
 	}

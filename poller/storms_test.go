@@ -43,8 +43,8 @@ func told(a *account) []string {
 	}
 	out := []string{}
 	for _, n := range a.memory.tookNews() {
-		if n.Blind == nil && n.Gap == nil {
-			out = append(out, string(n.Reason)+" "+cmp.Or(names[n.Attack.ID], n.Attack.ID))
+		if n.Kind != record.APIUnreachable && n.Kind != record.MonitoringGap {
+			out = append(out, string(n.Kind)+" "+cmp.Or(names[n.Attack().ID], n.Attack().ID))
 		}
 	}
 	return out
@@ -154,15 +154,15 @@ func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
 		a.at(after)
 		require.NoError(t, p.Poll(t.Context()))
 		news := a.memory.tookNews()
-		require.Equal(t, record.Worsened, news[0].Reason)
+		require.Equal(t, record.Worsened, news[0].Kind)
 		return news[0]
 	}
 	a.addMany("x", 5, blocked)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
-	require.True(t, worse(4*time.Minute, 20_000).Hushed)
+	require.True(t, worse(4*time.Minute, 20_000).Changed().Suppressed)
 	p = a.start()
-	require.False(t, worse(5*time.Minute, 2_000_000).Hushed)
-	require.True(t, worse(6*time.Minute, 200_000_000).Hushed)
+	require.False(t, worse(5*time.Minute, 2_000_000).Changed().Suppressed)
+	require.True(t, worse(6*time.Minute, 200_000_000).Changed().Suppressed)
 }
 
 func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
@@ -176,8 +176,8 @@ func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
 	a.at(time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
-	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", poller.CardDelivery("acme", "x:03")}, []any{news[0].Reason, news[0].Attack.ID, news[0].Channel, news[0].Mention, news[0].ID})
-	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(news), news[1].Reason, news[1].Storm.Incidents, news[1].Storm.OwnCards, news[1].Storm.Grouped}, "what its card says makes the storm no worse")
+	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", record.CardDelivery("acme", "x:03")}, []any{news[0].Kind, news[0].Attack().ID, news[0].Channel, news[0].Changed().Mention, news[0].ID})
+	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(news), news[1].Kind, news[1].Storm().Incidents, news[1].Storm().OwnCards, news[1].Storm().Grouped}, "what its card says makes the storm no worse")
 	one := a.memory.state["acme"].Attacks["x:03"]
 	require.True(t, one.OwnCard && one.Notified && one.Pager.After == time.Minute)
 
@@ -243,8 +243,8 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	news := a.memory.tookNews()
 	require.Len(t, news, 3)
-	require.Equal(t, []any{record.Grew, record.NewAttack, "", poller.CardDelivery("acme", "x:02"), "x:03"}, []any{news[2].Reason, news[0].Reason, news[0].Mention, news[0].ID, news[1].Attack.ID})
-	require.Equal(t, []any{5, 2}, []any{news[2].Storm.Grouped, news[2].Storm.OwnCards})
+	require.Equal(t, []any{record.Grew, record.NewAttack, "", record.CardDelivery("acme", "x:02"), "x:03"}, []any{news[2].Kind, news[0].Kind, news[0].Changed().Mention, news[0].ID, news[1].Attack().ID})
+	require.Equal(t, []any{5, 2}, []any{news[2].Storm().Grouped, news[2].Storm().OwnCards})
 	require.Empty(t, stormPoll(t, a, p, 4*time.Second))
 	require.Empty(t, stormPoll(t, a, a.start(), 5*time.Second), "they stay wanted for a while")
 
@@ -252,7 +252,7 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 	a.at(6 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
 	news = a.memory.tookNews()
-	require.Equal(t, []any{record.Worsened, "x:02", "S0ONCALL", false}, []any{news[0].Reason, news[0].Attack.ID, news[0].Mention, news[0].Hushed}, "nobody was called about it before")
+	require.Equal(t, []any{record.Worsened, "x:02", "S0ONCALL", false}, []any{news[0].Kind, news[0].Attack().ID, news[0].Changed().Mention, news[0].Changed().Suppressed}, "nobody was called about it before")
 }
 
 func TestAStormInEachChannel(t *testing.T) {

@@ -22,7 +22,7 @@ type Store interface {
 // Notifier notifies people of events.
 type Notifier interface {
 	// Wake says that events of the account were stored. They are passed along so that they need not be read back.
-	Wake(account string, events []record.Event)
+	Notify(account string, events []record.Event)
 }
 
 // State is what a Store holds of one account.
@@ -64,7 +64,7 @@ func (u Update) AttackIDs() iter.Seq[string] {
 			return yield(id)
 		}
 		for _, e := range u.Events {
-			if !once(e.Attack.ID) {
+			if !once(e.Attack().ID) {
 				return
 			}
 		}

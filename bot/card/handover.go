@@ -37,7 +37,7 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text
 	taken := 0
 	for _, id := range slices.Sorted(maps.Keys(cases)) {
 		owner := cases[id].Owner
-		if owner == nil || owner.ID != n.Mention || owner.Since.Before(n.At) {
+		if owner == nil || owner.ID != n.Payload.(record.Assignment).To || owner.Since.Before(n.At) {
 			continue
 		}
 		taken++

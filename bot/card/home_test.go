@@ -292,7 +292,7 @@ func TestWhoIsToldOfATakeOver(t *testing.T) {
 	}
 	cases["a20"] = owner("cli:root", now, anna())
 	told := func(cases map[string]record.Triage) string {
-		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", Channel: "C1", Mention: "U0ANN", At: since}, cases), nil).Blocks), "\n")
+		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", At: since, Payload: record.Assignment{To: "U0ANN"}}, cases), nil).Blocks), "\n")
 	}
 	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", told(cases))
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}

@@ -29,7 +29,6 @@ import (
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // seeds are what fuzz tests begin with.
@@ -51,7 +50,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
 	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []call.Suggestion{suggestion}
 	ch := hostileChange(words)
-	news := record.Event{ID: words, Account: "acme", Attack: attack, Mention: words, Fault: words, Recall: &record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}, At: now}
+	news := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"MoreView": func() []any {
@@ -101,7 +100,7 @@ func hostileDrawn(words string) map[string]func() []any {
 		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileTied(words), manyChanges(5), now)} },
 		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileTied(words))} },
 		"PagerUnreachable": func() []any {
-			return []any{PagerUnreachable(poller.NewPagerAway("acme", "C1", "p1", words, words)), PagerUnreachable(news)}
+			return []any{PagerUnreachable("acme", record.PagerFault{Route: words, Why: words})}
 		},
 		"Drill": func() []any { return hostileDrills(words) },
 		"MitigationEnding": func() []any {
@@ -122,13 +121,13 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{Course(c.Situation, nil, record.Evidence{}, true), Course(c.Situation, nil, record.Evidence{}, false)}
 		},
 		"FirstStart": func() []any {
-			return []any{FirstStart(acme(), news, policy.Policy{}, Roles(policy.Roles{}, byMention))}
+			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(policy.Roles{}, byMention))}
 		},
 		"Worse": func() []any {
-			return []any{Worse(acme(), news), Worse(acme(), record.Event{Attack: attack, Reason: record.BecameIncident, Mention: words, At: now})}
+			return []any{Worse(acme(), news), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
 		},
 		"StoreRebuilt": func() []any {
-			return []any{StoreRebuilt(news), StoreRebuilt(record.Event{Account: "acme", Recall: &record.RebuildFacts{Blind: true}})}
+			return []any{StoreRebuilt("acme", record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}), StoreRebuilt("acme", record.RebuildFacts{Blind: true})}
 		},
 	}
 }
@@ -137,15 +136,18 @@ func hostileDrawn(words string) map[string]func() []any {
 var partsOfOthers = map[string]string{
 	"section": "a block of markup", "paragraphs": "a part of Render", "refused": "a part of PermissionLost", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of Lines", "changes": "a part of Render", "write": "a part of partsMessage and Home",
 	"WithoutFacts": "a message with less metadata", "WithDelivery": "a message with its delivery", "AsText": "what is left of a message that Slack refuses: each is tried in text alone, too", "Renumber": "numbers buttons anew", "modal": "the frame of views",
-	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines", "plainer": "a message with less in it", "changeCall": "ChangeSettled with its place", "newsCall": "a message with its place",
-	"requestCard": "looks up what ApprovalRequest draws", "tied": "looks up what PermissionLost draws", "home": "looks up what Home draws",
+	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines", "plainer": "a message with less in it", "changeSettled": "ChangeSettled with its place", "message": "a message with its place",
+	"eventPost":  "a message with its place",
+	"firstStart": "FirstStart with its place", "storeRebuilt": "StoreRebuilt with its place", "apiUnreachable": "Unreachable with its place", "monitoringGap": "MonitoringGap with its place", "pagerUnreachable": "PagerUnreachable with its place", "mitigationEnding": "MitigationEnding with its place",
+	"endOverdue": "EndOverdue with its place", "efficacyChanged": "Efficacy with its place", "handedOver": "Lines of HandoverLines with its place", "tookOver": "Lines of TakeoverLines with its place", "attackEnded": "Course with its place", "cardLeft": "Stale with its place", "permissionNotice": "looks up what PermissionLost draws",
+	"requestCard": "looks up what ApprovalRequest draws", "home": "looks up what Home draws",
 }
 
 // Whoever adds something that is drawn is told so here, until it is drawn of the corpus, too.
 func TestAllThatIsDrawnIsDrawnOfHostileText(t *testing.T) {
 	t.Parallel()
 	all := hostileDrawn("x")
-	drawing := slices.Concat(drawingFunctions(t, "."), drawingFunctions(t, ".."))
+	drawing := slices.Concat(drawingFunctions(t, "."), drawingFunctions(t, ".."), drawingFunctions(t, "../notify"))
 	for _, name := range drawing {
 		_, part := partsOfOthers[name]
 		require.NotEqual(t, part, all[name] != nil, "%s draws for people: it belongs into hostileDrawn, or, with the reason, into partsOfOthers", name)
@@ -161,7 +163,7 @@ func drawingFunctions(t *testing.T, folder string) (names []string) {
 	isTest := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
 	packages, err := parser.ParseDir(gotoken.NewFileSet(), folder, isTest, 0) //nolint:staticcheck // no build tags here
 	require.NoError(t, err)
-	kinds := []string{"Message", "card.Message", "postCall", "[]slack.Block", "slack.Block", "slack.ModalViewRequest"}
+	kinds := []string{"Message", "card.Message", "Post", "reply", "[]slack.Block", "slack.Block", "slack.ModalViewRequest"}
 	given := func(fields *ast.FieldList) bool {
 		return fields != nil && slices.ContainsFunc(fields.List, func(f *ast.Field) bool { return slices.Contains(kinds, nameOfType(f.Type)) })
 	}

@@ -131,14 +131,15 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 
 // worseNotice is the notification of the reply when an attack got worse. Hostile text stands last.
 func worseNotice(a *call.Account, n record.Event) string {
-	lead := "WORSE, " + describe.StatusName(n.Attack)
-	if n.Reason == record.BecameIncident {
-		lead = "INCIDENT now, " + describe.StatusName(n.Attack)
+	c := n.Changed()
+	lead := "WORSE, " + describe.StatusName(c.Attack)
+	if n.Kind == record.BecameIncident {
+		lead = "INCIDENT now, " + describe.StatusName(c.Attack)
 	}
-	what := typeName(n.Attack, 20) + " on " + text.Sanitize(a.AppName(n.Attack.App), 20)
-	if s := n.Storm; s != nil {
+	what := typeName(c.Attack, 20) + " on " + text.Sanitize(a.AppName(c.Attack.App), 20)
+	if s := c.Storm; s != nil {
 		lead, what = "STORM worse, "+describe.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Grouped, text.Sanitize(describe.StormOn(*s, a), 20))
-		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, n.Attack.Hits))
+		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, c.Attack.Hits))
 	}
-	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, n.Attack.Hits, n.Attack.SourceCount, text.Plural(n.Attack.SourceCount.N, " source"), describe.Where(n.Attack)))
+	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, c.Attack.Hits, c.Attack.SourceCount, text.Plural(c.Attack.SourceCount.N, " source"), describe.Where(c.Attack)))
 }

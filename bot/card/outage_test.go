@@ -14,7 +14,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func acme() *call.Account {
@@ -61,7 +60,7 @@ func outageMessages() map[string]Message {
 		"unreachable-from-then":   Unreachable(acme(), never),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),
-		"pager-away":              PagerUnreachable(poller.NewPagerAway("acme", "C1", "p1", "kind incident", "it answers with status 503")),
+		"pager-away":              PagerUnreachable("acme", record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
 	}
 }
 

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
@@ -29,13 +30,14 @@ func (p Page) text() text.Text {
 }
 
 // PagerUnreachable says that a pager can't be called, so that its reader pages by other means.
-func PagerUnreachable(n record.Event) Message {
+func PagerUnreachable(account string, fault record.PagerFault) Message {
+	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
 	lines := []text.Text{
-		text.New(text.Bold("The pager of "+n.Account+" can't be called: no page is sent"), ". Why: ", text.Sanitize(n.Fault, maxTitle*2)),
+		text.New(text.Bold("The pager of "+account+" can't be called: no page is sent"), ". Why: ", text.Sanitize(why, maxTitle*2)),
 		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: acknowledge what waits, or page by other means"),
 	}
-	m := Lines(lines, []call.Suggestion{{Label: "Show status", Line: record.Line{Name: "status"}.With("account", n.Account)}})
-	m.Text = notification("The pager of " + n.Account + " can't be called, no page is sent: " + n.Fault)
+	m := Lines(lines, []call.Suggestion{{Label: "Show status", Line: record.Line{Name: "status"}.With("account", account)}})
+	m.Text = notification("The pager of " + account + " can't be called, no page is sent: " + why)
 	return m
 }

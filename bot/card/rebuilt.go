@@ -9,22 +9,18 @@ import (
 )
 
 // StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
-func StoreRebuilt(n record.Event) Message {
-	var facts record.RebuildFacts
-	if n.Recall != nil {
-		facts = *n.Recall
-	}
+func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 	var lines []text.Text
 	if facts.Blind {
 		lines = []text.Text{
-			text.New(text.Bold(n.Account+": wafbot can't rebuild its state"), ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
+			text.New(text.Bold(account+": wafbot can't rebuild its state"), ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
 				" (in a private channel ", text.Code("groups:history"), ")"),
 			text.New("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to fix it"),
 		}
 		return Lines(lines, nil)
 	}
 	lines = []text.Text{
-		text.New(text.Bold(n.Account+": wafbot's store (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
+		text.New(text.Bold(account+": wafbot's store (Redis) was emptied"), ". Read back from this channel: ", counted(facts.Cards, "card"), ", ",
 			counted(facts.InForce, "mitigation"), " in force with their ends and undo"),
 	}
 	if facts.Listed > 0 {

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 func TestEmptiedNoticesFit(t *testing.T) {
@@ -15,7 +14,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 	for _, facts := range []record.RebuildFacts{
 		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
 	} {
-		msg := StoreRebuilt(poller.NewEmptied("acme", "C1", "1 X", facts, now))
+		msg := StoreRebuilt("acme", facts)
 		requireFits(t, msg)
 		for _, markup := range markupOf(t, msg.Blocks) {
 			for line := range strings.Lines(markup) {
@@ -23,7 +22,7 @@ func TestEmptiedNoticesFit(t *testing.T) {
 			}
 		}
 	}
-	require.Contains(t, StoreRebuilt(record.Event{Account: "acme"}).Text, "was emptied")
+	require.Contains(t, StoreRebuilt("acme", record.RebuildFacts{}).Text, "was emptied")
 }
 
 // What a message carries fits into what Slack takes, whatever a change is.

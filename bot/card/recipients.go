@@ -9,14 +9,14 @@ import (
 
 // Recipient is whom a reply about an attack mentions: its owner if that is a Slack user, else whom its route mentions. It is "" in quiet hours, and
 // if the route mentioned someone a short while ago.
-func Recipient(owner *record.Owner, n record.Event) string {
+func Recipient(owner *record.Owner, route string, suppressed bool) string {
 	switch {
-	case n.Hushed:
+	case suppressed:
 		return ""
 	case owner != nil && InSlack(owner.ID):
 		return owner.ID
 	}
-	return n.Mention
+	return route
 }
 
 // InSlack reports whether an actor's id is a Slack user's, not a terminal user's.
@@ -25,7 +25,7 @@ func InSlack(actor string) bool { return actor != "" && !strings.HasPrefix(actor
 // Recipients are the authors of a change, and whom a reply about its attack mentions.
 func Recipients(ch record.Change, said record.Triage, shown record.AttackState) (users []string) {
 	users = authors(ch)
-	if user := Recipient(said.Owner, record.Event{Mention: shown.Mention, Hushed: shown.Suppressed}); user != "" && !slices.Contains(users, user) {
+	if user := Recipient(said.Owner, shown.Mention, shown.Suppressed); user != "" && !slices.Contains(users, user) {
 		users = append(users, user)
 	}
 	return users

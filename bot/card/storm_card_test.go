@@ -198,7 +198,7 @@ func TestAStormGotWorse(t *testing.T) {
 	t.Parallel()
 	c := scanned()
 	s := record.Storm(*c.Situation.Storm)
-	n := record.Event{Account: "acme", Attack: c.Situation.Attack, Storm: &s, Reason: record.Worsened, Mention: "U0ONCALL", At: now}
+	n := record.Event{Account: "acme", Kind: record.Worsened, At: now, Payload: record.AttackChanged{Attack: c.Situation.Attack, Storm: &s, Mention: "U0ONCALL"}}
 	msg := Worse(c.Situation.Account, n)
 	requireFits(t, msg)
 	golden(t, "testdata/card/storm-worse.json", pretty(t, msg))

@@ -12,7 +12,7 @@ const maxNotes = 2
 
 // people shows the owner, the pager, the mute, the verdict and the notes, and mentions whom the route names.
 func (c Card) people() []text.Text {
-	calls := Recipient(c.Triage.Owner, record.Event{Mention: c.Mention, Hushed: c.QuietHours || c.Reposted})
+	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
 	who := describe.OwnerLine(c.Triage.Owner)
 	if c.Triage.Owner != nil && calls == c.Triage.Owner.ID {
 		who, calls = describe.OwnerOnIt(*c.Triage.Owner, text.User(calls)), "" // by the name that calls

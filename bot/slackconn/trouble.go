@@ -93,6 +93,14 @@ func Explain(err error) (Trouble, bool) {
 	return trouble, true
 }
 
+// Brief is what is wrong, for people who run wafbot.
+func Brief(err error) string {
+	if t, ok := Explain(err); ok {
+		return t.Text
+	}
+	return "no answer"
+}
+
 // ExplainAppToken is Explain for the app-level token, which installing the app again does not renew.
 func ExplainAppToken(err error) (Trouble, bool) {
 	t, ok := Explain(err)

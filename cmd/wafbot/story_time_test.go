@@ -85,7 +85,7 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 		w.until("told in the thread", func() bool { return len(card.replies("Deny 198.51.100.96/28")) == 1 })
 		w.told("rob", "Deny 198.51.100.96/28", "accepted")
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
-		w.until("it can't be told", func() bool { return w.journal.has("tell news", "reason=ends") })
+		w.until("it can't be told", func() bool { return w.journal.has("notify event", "kind=ending") })
 		w.polls(12) // three seconds: it is over
 		w.Slack.ClearFaults()
 		told := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ended at ", "while the attack went on")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
@@ -43,6 +44,7 @@ type app struct {
 	policy   policy.Policy
 	runner   *commands.Runner
 	bot      *bot.Bot
+	notifier *notify.Notifier
 	pollers  map[string]*poller.Poller
 	tenants  map[string]*call.Account
 	services map[string]commands.Service
@@ -57,8 +59,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway, Follow: a.following, Watched: a.watched, Judged: a.judged, Notice: a.notice,
-		Asked: a.asked,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
 	})
 	if err != nil {
 		return nil, err
@@ -67,13 +68,13 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.policy.Sources = a.sources.Now
 	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
 	var accounts []*call.Account
-	var tenants []bot.Account
+	var tenants []notify.Account
 	for _, account := range cfg.Accounts {
 		tenant, err := a.account(account)
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, o.speed)
+		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, o.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.Pagers(); err != nil {
@@ -87,14 +88,21 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Facts: a.store.Attacks, Scenes: a.store.Triage, Records: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Changed: a.follow, Health: a.health,
-		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Asked: a.wakeAsked, Watch: watch(a.pollers), Touched: a.touched, Explain: a.explain,
-		TookOver: a.tookOver, CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas}, Drilled: a.drilled,
+		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
+		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
+		CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas},
+	})
+	a.notifier = notify.New(notify.Config{
+		Slack: a.slack, Runner: a.runner, Accounts: tenants, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,
+		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log,
+		Stores: notify.Stores{
+			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
+			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: a.store.Pace,
+		},
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Memory: newBotStore(a.store), Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles,
-		Runbooks: cfg.Runbooks, MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Log: log,
-		Collectors: []prometheus.Collector{a.calls},
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: a.store.Inbox, Links: a.store.Links,
+		Cards: a.store.Cards, Redis: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
 	})
 	return a, nil
 }
@@ -103,10 +111,10 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 const startsPerSecond = 200
 
 // account puts one tenant together, with its poller.
-func (a *app) account(cfg config.Account) (bot.Account, error) {
+func (a *app) account(cfg config.Account) (notify.Account, error) {
 	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http})
 	if err != nil {
-		return bot.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
+		return notify.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	p := poller.New(poller.Config{
 		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
@@ -115,22 +123,23 @@ func (a *app) account(cfg config.Account) (bot.Account, error) {
 	})
 	a.pollers[cfg.Name] = p
 	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
-	return bot.Account{
+	var summary notify.Summary // nil: none
+	if cfg.Summary.At != "" {
+		summary = cfg.Summary
+	}
+	return notify.Account{
 		Account: &call.Account{
-			Name: cfg.Name, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
+			Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
 		},
-		Channel: cfg.Channel, Settings: p.Settings, Health: p.Health, Vuln: poller.NewTitles(api, a.log).Title,
+		Summary: summary, Settings: p.Settings, Health: p.Health, Vuln: poller.NewTitles(api, a.log).Title,
 	}, nil
 }
 
-// Wake implements poller.Notifier: it passes events on to the bot, which is put together after the pollers.
-func (a *app) Wake(account string, news []record.Event) { a.bot.Wake(account, news) }
-
-// Notify passes events on to the bot.
-func (a *app) Notify(account string, events []record.Event) { a.bot.Wake(account, events) }
+// Notify passes events on to the notifier, which is put together after the pollers and the commands.
+func (a *app) Notify(account string, events []record.Event) { a.notifier.Notify(account, events) }
 
 // Redraw passes on that cards are stale.
-func (a *app) Redraw(account string) { a.bot.Outdated(account) }
+func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second
@@ -146,38 +155,6 @@ func (a *app) health(account string) (call.HealthNow, bool) {
 	defer cancel()
 	good, outage, err := a.store.Attacks.LastPoll(ctx, account)
 	return call.HealthNow{LastGood: good, Failing: outage.Why, Since: outage.From}, err == nil && !good.IsZero()
-}
-
-// follow has this replica, if it tends the account, show at once what a change did.
-func (a *app) follow(_ context.Context, ch record.Change) {
-	if p, ok := a.pollers[ch.Account]; ok {
-		p.RefreshSettings()
-		a.effects[ch.Account].Again()
-	}
-	if ch.AttackID != "" {
-		a.bot.Redraw(ch.Account)
-	}
-	a.bot.Wake(ch.Account, a.following(ch))
-}
-
-// following is the news of a change that was written down: every one that came to an end is told. Of one that was taken back the undo tells,
-// which is a change of its own, unless nothing of it was left. What could not be ended when it was due is tried each minute, which is not told each minute.
-func (a *app) following(ch record.Change) []record.Event {
-	unfinished := ch.State == record.StateBegun && ch.Fault == ""
-	toldElsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
-	if unfinished || toldElsewhere || ch.State == record.StateUndone && !ch.Gone {
-		return nil
-	}
-	return []record.Event{bot.Announcement(ch, a.configured(ch.Account).Channel)}
-}
-
-// announce has news told that no poll found.
-func (a *app) announce(ctx context.Context, n record.Event) {
-	if err := a.store.Outbox.Announce(ctx, n); err != nil {
-		a.log.Error("announce news", "account", n.Account, "reason", n.Reason, "err", err)
-		return
-	}
-	a.bot.Wake(n.Account, []record.Event{n})
 }
 
 // configured is the configuration of an account.

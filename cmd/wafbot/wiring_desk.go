@@ -5,39 +5,11 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/routing"
 	"github.com/wafbot/wafbot/internal/record"
 )
-
-// touched has this replica, if it tends the account, redraw the attack's card at once, which was marked when something was said about it; and
-// calls who was given the attack.
-func (a *app) touched(ctx context.Context, t commands.Touch) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	a.bot.Redraw(t.Account)
-	if t.HandedTo != "" {
-		a.announce(ctx, bot.Handover(t, a.configured(t.Account).Channel))
-	}
-}
-
-// notice is the news of a spell in which the service refuses changes.
-func (a *app) notice(t record.PermissionLoss) []record.Event {
-	return []record.Event{bot.HandsTied(t, a.configured(t.Account).Channel)}
-}
-
-// asked is the news of a request for a second person.
-func (a *app) asked(q record.ApprovalRequest) []record.Event {
-	return []record.Event{bot.Asked(q, a.configured(q.Account).Channel)}
-}
-
-// wakeAsked has this replica, if it tends the account, show a request at once.
-func (a *app) wakeAsked(_ context.Context, q record.ApprovalRequest) {
-	a.bot.Wake(q.Account, a.asked(q))
-}
 
 // Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
 func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
@@ -78,11 +50,4 @@ func (a *app) routed(ctx context.Context, account, id string) (s routing.State, 
 	}
 	s.Card, _, err = a.store.Cards.Card(ctx, account, id)
 	return s, err
-}
-
-// drilled has a drill's card posted, or show how the drill ended, by the replica that tends the account.
-func (a *app) drilled(ctx context.Context, d record.Drill) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	a.announce(ctx, bot.Drilled(d, a.configured(d.Account).Channel))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// own does what the account's owner does: poll, notify, redraw, page, end what is due, post the summary at its hour.
+// own does what the account's owner does: poll, notify, page, end what is due.
 func (a *app) own(held, more context.Context, account string, duties <-chan store.Pending) {
 	if err := a.rebuild(more, account); err != nil {
 		if more.Err() == nil {
@@ -20,11 +20,10 @@ func (a *app) own(held, more context.Context, account string, duties <-chan stor
 	}
 	var g sync.WaitGroup
 	due := make(chan struct{}, 1)
-	g.Go(func() { a.bot.Tend(held, more, account) })
+	g.Go(func() { a.notifier.Own(held, more, account) })
 	g.Go(func() { _ = a.pollers[account].Run(more) })
 	g.Go(func() { a.paging(account).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
-	g.Go(func() { a.handOver(more, account) })
 	g.Go(func() { a.passOn(more, account, duties, due) })
 	g.Wait()
 }
@@ -45,10 +44,10 @@ func (a *app) passOn(ctx context.Context, account string, duties <-chan store.Pe
 // pass passes on what there is to do for an account, and what came since before.
 func (a *app) pass(account string, before, d store.Pending, due chan<- struct{}) {
 	if d.Events > 0 {
-		a.bot.Untold(account, d.Events)
+		a.notifier.Pending(account, d.Events)
 	}
 	if d.StaleCards > 0 {
-		a.bot.Outdated(account)
+		a.notifier.Stale(account)
 	}
 	if d.WantedCards > before.WantedCards {
 		a.pollers[account].PollSoon() // once: what that poll can't give waits for the next, at its pace

@@ -44,7 +44,7 @@ func (nothing) LoadEvidence(context.Context, string, []string) (map[string]recor
 	return nil, nil
 }
 func (nothing) Save(context.Context, string, poller.Update) error { return nil }
-func (nothing) Wake(string, []record.Event)                       {}
+func (nothing) Notify(string, []record.Event)                     {}
 
 // Cards that are wanted and can't be given, as while the service is away, don't have it asked each second.
 func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {

@@ -9,29 +9,6 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// botStore is what the bot reads and writes.
-type botStore struct {
-	*store.Store // for Ping
-	*store.Inbox
-	*store.Links
-	*store.Outbox
-	*store.Cards
-	*store.Attacks
-	*store.Ledger
-	*store.Triage
-	*store.Permissions
-	*store.Approvals
-	*store.Drills
-	*store.Pace
-}
-
-func newBotStore(s *store.Store) botStore {
-	return botStore{
-		Store: s, Inbox: s.Inbox, Links: s.Links, Outbox: s.Outbox, Cards: s.Cards, Attacks: s.Attacks, Ledger: s.Ledger, Triage: s.Triage,
-		Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Pace: s.Pace,
-	}
-}
-
 // efficacyStore is what judging mitigations reads and writes.
 type efficacyStore struct {
 	*store.Ledger

@@ -16,6 +16,7 @@ import (
 // Account is one tenant of the service.
 type Account struct {
 	Name         string
+	Channel      string        // for notices; "": there is none
 	Lookback     time.Duration // how far back attacks are listed
 	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
 	ConsoleURL   string        // for links; "" for none

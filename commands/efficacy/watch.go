@@ -29,11 +29,19 @@ type Effects interface {
 	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Scene is what is known of the account beside its attacks.
 	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
-	// Effects are what was seen of an account's changes, by their ids.
+	// Efficacy is what was seen of an account's changes, by their ids.
 	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
-	// SaveEffects writes down what was seen, has the cards of the changes' attacks be drawn again, and has people told what they are to be told,
-	// all in one step. It fails when another replica tends the account by now.
-	SaveEfficacy(ctx context.Context, account string, all []Judged) error
+	// SaveEfficacy writes down what was seen, has the cards of the changes' attacks be drawn again, and puts events into the outbox, all in one step. It
+	// fails when another replica owns the account by now.
+	SaveEfficacy(ctx context.Context, account string, all []Judged, events ...record.Event) error
+}
+
+// Notifier is told of what was stored, so that the replica that owns the account posts and redraws at once.
+type Notifier interface {
+	// Notify says that events were put into the outbox.
+	Notify(account string, events []record.Event)
+	// Redraw says that cards are stale.
+	Redraw(account string)
 }
 
 // Judged is a change with what was seen of it.
@@ -54,10 +62,11 @@ func (j Judged) Urgency() record.Urgency {
 
 // EffectWatch sees what becomes of one account's changes, by the looks at the service's records. Only Again may be called at the same time as others.
 type EffectWatch struct {
-	account *call.Account
-	memory  Effects
-	judge   judge
-	stale   atomic.Bool // changes may have been made since they were read
+	account  *call.Account
+	memory   Effects
+	notifier Notifier
+	judge    judge
+	stale    atomic.Bool // changes may have been made since they were read
 
 	known    bool // what follows is what memory holds, or newer
 	read     time.Time
@@ -70,45 +79,51 @@ type EffectWatch struct {
 }
 
 // NewEffectWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is the real one.
-func NewEffectWatch(account *call.Account, memory Effects, speed float64) *EffectWatch {
-	return &EffectWatch{account: account, memory: memory, judge: judge{speed}, most: highs{}}
+func NewEffectWatch(account *call.Account, memory Effects, notifier Notifier, speed float64) *EffectWatch {
+	return &EffectWatch{account: account, memory: memory, notifier: notifier, judge: judge{speed}, most: highs{}}
 }
 
 // Again says that the account's changes may be others by now.
 func (w *EffectWatch) Again() { w.stale.Store(true) }
 
-// See takes a glance in, and writes down what it means, where that is worth showing. It gives what was written down. A glance at which nothing came
+// See takes a glance in, and writes down what it means, where that is worth showing. A glance at which nothing came
 // costs no reading and no writing, unless time alone changes what is to be said. After an error what was seen is lost but for what was written down.
-func (w *EffectWatch) See(ctx context.Context, g Glance) ([]Judged, error) {
+func (w *EffectWatch) See(ctx context.Context, g Glance) error {
 	if g.Since.IsZero() {
 		w.known = false // another replica may have watched meanwhile
 	}
 	if err := w.load(ctx, g.At); err != nil {
-		return nil, err
+		return err
 	}
 	w.observe(g)
 	all, s := w.worthSaving(g)
 	if slices.ContainsFunc(all, func(j Judged) bool { return j.Tell }) {
 		w.Again() // nobody is called about what was taken back just now
 		if err := w.load(ctx, g.At); err != nil {
-			return nil, err
+			return err
 		}
 		all, s = w.worthSaving(g)
 	}
 	if len(all) == 0 {
-		return nil, nil
+		return nil
 	}
 	if err := w.explain(ctx, s, all); err != nil {
-		return nil, err
+		return err
 	}
-	if err := w.memory.SaveEfficacy(ctx, w.account.Name, all); err != nil {
+	var events []record.Event
+	for _, j := range all {
+		events = append(events, judgedEvents(j, w.account.Channel)...)
+	}
+	if err := w.memory.SaveEfficacy(ctx, w.account.Name, all, events...); err != nil {
 		w.known = false
-		return nil, err
+		return err
 	}
+	w.notifier.Redraw(w.account.Name)
+	w.notifier.Notify(w.account.Name, events)
 	for _, j := range all {
 		w.effects[j.Change.ID], w.saved[j.Change.ID] = j.Effect, j.Effect
 	}
-	return all, nil
+	return nil
 }
 
 // load reads what is to be watched, if it isn't known or may be others by now.

@@ -104,7 +104,7 @@ func stopDrill(c *call.Call, d record.Drill) (call.Result, error) {
 
 func keepDrill(c *call.Call, d record.Drill, answer text.Text) (call.Result, error) {
 	res := saved(d, answer)
-	res.Saves.Drill = &d
+	res.Saves.Drill, res.Saves.Events = &d, []record.Event{drillEvent(d, c.Account.Channel)}
 	return res, nil
 }
 

@@ -43,24 +43,17 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 		changed[id] = k
 		t.add(id, k)
 	}
-	var saves call.Saves
-	for _, attack := range burning {
-		id := record.AttackID(c.Account.Name, attack.ID)
-		if k, ok := changed[id]; ok {
-			saves.Triage = append(saves.Triage, call.TriageSave{ID: id, Attack: attack, Triage: k})
-		}
-	}
 	if len(t.ids) == 0 && len(burning) == 0 {
 		return unchanged(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
 	}
 	if len(t.ids) == 0 {
 		return unchanged(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", text.Count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
 	}
-	if len(t.from) > 0 || to.ID != c.Actor.ID {
-		saves.TakenOver = &call.TakeOver{Account: c.Account.Name, Delivery: c.ID, To: to.ID, Since: t.since}
-	}
 	res := saved(t.ids, t.answer(c.Account.Name))
-	res.Saves = saves
+	res.Saves.Triage = changed
+	if len(t.from) > 0 || to.ID != c.Actor.ID {
+		res.Saves.Events = []record.Event{takeOverEvent(c, t)}
+	}
 	return res, nil
 }
 

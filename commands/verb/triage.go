@@ -23,7 +23,10 @@ func triageOf(c *call.Call) (record.Triage, error) {
 // keep writes the case of the call's attack down, and gives the answer for it.
 func saveTriage(c *call.Call, k record.Triage, handedTo string, answer text.Text) (call.Result, error) {
 	res := saved(k, answer)
-	res.Saves.Triage = []call.TriageSave{{ID: c.Attack.ID, Attack: c.Attack.Attack, Triage: k, HandedTo: handedTo}}
+	res.Saves.Triage = map[string]record.Triage{c.Attack.ID: k}
+	if handedTo != "" {
+		res.Saves.Events = []record.Event{handoverEvent(c, handedTo)}
+	}
 	return res, nil
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,9 @@ type RefusedChange struct {
 	At    time.Time `json:"at"`
 	Steps []Step    `json:"steps,omitempty"` // what would have to be done by hand; none: not known
 }
+
+// ID names the permission loss.
+func (t PermissionLoss) ID() string { return fmt.Sprintf("tied-%d", t.Since.UnixMilli()) }
 
 // GoesOn reports whether the service still refuses, as far as is known.
 func (t PermissionLoss) GoesOn() bool { return !t.Since.IsZero() && t.Until.IsZero() }

@@ -167,7 +167,7 @@ func (p *protocol) save(t *rapid.T) {
 func (p *protocol) saveAs(t *rapid.T, one *process) {
 	p.writes++
 	p.case_.writers[p.writes] = one
-	err := one.lock.SaveTriage(t.Context(), "a1", record.Triage{Notes: []record.Note{{ID: fmt.Sprint(p.writes)}}})
+	err := one.lock.SaveTriage(t.Context(), map[string]record.Triage{"a1": {Notes: []record.Note{{ID: fmt.Sprint(p.writes)}}}})
 	if last := p.case_.holders[len(p.case_.holders)-1]; last != one {
 		require.Error(t, err)
 	}

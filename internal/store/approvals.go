@@ -19,7 +19,7 @@ const decidedFor = 7 * 24 * time.Hour
 
 // SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry if there is one, whose
 // number it returns: all in one step. It fails with refusal.ErrLost when the lock is lost.
-func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest) (n int64, err error) {
+func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
 	var b batch
 	if err := b.json("HSET", keyApprovals(l.account), q.ID, q); err != nil {
 		return 0, err
@@ -29,7 +29,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 	} else {
 		b.do("ZADD", keyApprovalsDue(l.account), due.Unix(), q.ID)
 	}
-	if err := b.announce(l.store.asked(q)...); err != nil {
+	if err := b.announce(events...); err != nil {
 		return 0, err
 	}
 	if entry != nil {

@@ -31,12 +31,9 @@ func saveRequest(ctx context.Context, l commands.Lock, q record.ApprovalRequest)
 
 func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Asked: func(record.ApprovalRequest) []record.Event { return []record.Event{news("r1-1", "")} }})
-		require.NoError(t, err)
-		defer s.Close()
-		other, ctx, q := w.open(t), t.Context(), waiting("r1", time.Now())
+		s, other, ctx, q := w.open(t), w.open(t), t.Context(), waiting("r1", time.Now())
 		locked(t, s, func(l commands.Lock) error {
-			n, err := l.SaveRequest(ctx, &record.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q)
+			n, err := l.SaveRequest(ctx, &record.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q, news("r1-1", ""))
 			require.EqualValues(t, 1, n)
 			return err
 		})

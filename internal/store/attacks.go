@@ -93,7 +93,7 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 	}
 	eventsOf := map[string][]record.Event{} // by attack
 	for _, n := range u.Events {
-		eventsOf[n.Attack.ID] = append(eventsOf[n.Attack.ID], n)
+		eventsOf[n.Attack().ID] = append(eventsOf[n.Attack().ID], n)
 	}
 	var b batch
 	for attackid := range u.AttackIDs() {

@@ -19,10 +19,10 @@ import (
 // endedFor is how long an ended change can still be read; the audit log keeps it longer.
 const endedFor = 30 * 24 * time.Hour
 
-// SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale, announces the event of the
-// first (the others only follow from it), and appends an audit entry if there is one, whose number it returns: all in one step. It fails with
+// SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale, announces events, and
+// appends an audit entry if there is one, whose number it returns: all in one step. It fails with
 // refusal.ErrLost when the lock is lost.
-func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ...record.Change) (n int64, err error) {
+func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -36,7 +36,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, all ..
 			b.stale(l.account, c.AttackID, record.UrgentActed)
 		}
 	}
-	if err := b.announce(l.store.follow(all[0])...); err != nil {
+	if err := b.announce(events...); err != nil {
 		return 0, err
 	}
 	if entry != nil {
@@ -58,7 +58,7 @@ func (b *batch) due(account, id string, at time.Time) {
 
 // SaveLooks stores what came of looking at changes: when to look again, that people are asked or an end is overdue, which is an event, and that a
 // card is stale, all in one step.
-func (l *Lock) SaveLooks(ctx context.Context, all ...change.Look) error {
+func (l *Lock) SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error {
 	var b batch
 	for _, look := range all {
 		c := look.Change
@@ -71,9 +71,9 @@ func (l *Lock) SaveLooks(ctx context.Context, all ...change.Look) error {
 		if look.Ended && c.AttackID != "" {
 			b.stale(l.account, c.AttackID, record.UrgentActed)
 		}
-		if err := b.announce(l.store.watched(look)...); err != nil {
-			return err
-		}
+	}
+	if err := b.announce(events...); err != nil {
+		return err
 	}
 	_, err := l.write(ctx, &b, "save looks")
 	return err

@@ -134,15 +134,7 @@ func TestChangesBecomeDue(t *testing.T) {
 
 func TestLooksAreWrittenDown(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", Watched: func(l change.Look) (news []record.Event) {
-			if l.Asks || l.Late {
-				news = append(news, record.Event{ID: l.Change.ID + ":ends", Account: "acme", Channel: "C1"})
-			}
-			return news
-		}})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		s.AddHook(oneSlot{})
+		s := w.open(t)
 		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is forgotten
 		c := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 		save(t, s, c)
@@ -155,7 +147,11 @@ func TestLooksAreWrittenDown(t *testing.T) {
 			return len(marks) > 0
 		}
 		looked := func(l change.Look) {
-			locked(t, s, func(lock commands.Lock) error { return lock.SaveLooks(t.Context(), l) })
+			var events []record.Event
+			if l.Asks || l.Late {
+				events = append(events, news(l.Change.ID+":ends", ""))
+			}
+			locked(t, s, func(lock commands.Lock) error { return lock.SaveLooks(t.Context(), events, l) })
 		}
 		kept := func() record.Change {
 			all, err := s.Ledger.Changes(t.Context(), "acme")
@@ -183,7 +179,7 @@ func TestLooksAreWrittenDown(t *testing.T) {
 
 		lost := lock(t, w.open(t))
 		require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
-		require.ErrorIs(t, lost.SaveLooks(t.Context(), change.Look{Change: c, Next: at}), refusal.ErrLost)
+		require.ErrorIs(t, lost.SaveLooks(t.Context(), nil, change.Look{Change: c, Next: at}), refusal.ErrLost)
 		require.Empty(t, due(t, s, c.Until))
 	})
 }

@@ -43,12 +43,15 @@ func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err
 }
 
 // SaveDrill replaces the account's last drill.
-func (l *Lock) SaveDrill(ctx context.Context, d record.Drill) error {
+func (l *Lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
 	var b batch
 	if err := b.json("HSET", keyDrill(l.account), fieldDrill, d); err != nil {
 		return err
 	}
 	b.do("PEXPIRE", keyDrill(l.account), drillFor.Milliseconds())
+	if err := b.announce(events...); err != nil {
+		return err
+	}
 	_, err := l.write(ctx, &b, "save drill of "+l.account)
 	return err
 }

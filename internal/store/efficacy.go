@@ -12,9 +12,9 @@ func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]recor
 	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEfficacy(account)), account, "efficacy")
 }
 
-// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces the events of
-// it, all in one step. It fails when this replica doesn't own the account any more.
-func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judged) error {
+// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces
+// events, all in one step. It fails when this replica doesn't own the account any more.
+func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judged, events ...record.Event) error {
 	var b batch
 	for _, j := range all {
 		if err := b.json("HSET", keyEfficacy(account), j.Change.ID, j.Effect); err != nil {
@@ -23,9 +23,9 @@ func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficac
 		if j.Change.AttackID != "" {
 			b.stale(account, j.Change.AttackID, j.Urgency())
 		}
-		if err := b.announce(s.judged(j)...); err != nil {
-			return err
-		}
+	}
+	if err := b.announce(events...); err != nil {
+		return err
 	}
 	return s.whileOwner(ctx, account, &b, "save efficacy of "+account)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/store"
 )
 
 // What was seen of a change is kept with the mark on its card and the news of it, by the replica that tends the account alone, and for as long as
@@ -16,16 +15,7 @@ import (
 func TestEffects(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Judged: func(j efficacy.Judged) []record.Event {
-			if !j.Tell {
-				return nil
-			}
-			return []record.Event{news("of "+j.Change.ID, "x:1")}
-		}})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		s.AddHook(oneSlot{})
-		other := w.open(t)
+		s, other := w.open(t), w.open(t)
 		ch := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: noon}
 		seen := record.Efficacy{
 			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
@@ -33,7 +23,7 @@ func TestEffects(t *testing.T) {
 		all := []efficacy.Judged{{Change: ch, Effect: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Effect: record.Efficacy{Finding: record.NotWorking}, Tell: true}}
 		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't tend the account")
 		tending(t, s)
-		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all))
+		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all, news("of c2", "x:1")))
 
 		got, err := other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)

@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -97,7 +96,7 @@ func writes(l commands.Lock) map[string]error {
 	ctx := context.Background()
 	return map[string]error{
 		"change":  saveChange(ctx, l, record.Change{ID: "late", Account: "acme", AttackID: "a1", State: record.StateDone, At: noon, Until: noon, Steps: rule}),
-		"case":    l.SaveTriage(ctx, "a1", spoken()),
+		"case":    l.SaveTriage(ctx, map[string]record.Triage{"a1": spoken()}),
 		"mutes":   l.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}),
 		"no mute": l.SaveMutes(ctx, nil),
 		"request": saveRequest(ctx, l, waiting("late", noon)),
@@ -164,7 +163,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 		for what, err := range within(t, 10*time.Second, late) {
 			require.Error(t, err, what)
 		}
-		require.ErrorIs(t, l.SaveTriage(t.Context(), "a1", spoken()), refusal.ErrLost)
+		require.ErrorIs(t, l.SaveTriage(t.Context(), map[string]record.Triage{"a1": spoken()}), refusal.ErrLost)
 		require.ElementsMatch(t, before, w.keys(t))
 		require.Len(t, mutesOf(t, other, "acme"), 1)
 		mine.Unlock()
@@ -191,13 +190,12 @@ func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 // What a change did, its end and its news are written in one step.
 func TestAChangeIsWrittenWithItsNews(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Follow: func(c record.Change) []record.Event {
-			return []record.Event{news(fmt.Sprint("of ", c.ID), "x:1")}
-		}})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		s.AddHook(oneSlot{})
-		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule})
+		s := w.open(t)
+		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
+		locked(t, s, func(l commands.Lock) error {
+			_, err := l.SaveChanges(t.Context(), nil, []record.Event{news("of c1", "x:1")}, ch)
+			return err
+		})
 		require.Equal(t, []string{"of c1"}, untold(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
 		marks, err := s.Cards.Stale(t.Context(), "acme")

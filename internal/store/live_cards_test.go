@@ -54,11 +54,11 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		require.Less(t, before, 20, "some still wait")
 		one := apiclient.Attack{ID: "x:incident", Type: "sqli", Method: "GET", Path: "/it-worked", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{
-			ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C1", At: time.Now(),
+			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
 		}
 		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C1"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Second)
 		require.Contains(t, l.way.said()[before], "INCIDENT")
 		time.Sleep(time.Minute)
@@ -74,7 +74,8 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		tell := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
 			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
 			u.Events = append(u.Events, record.Event{
-				ID: poller.CardDelivery("acme", a.ID), Account: "acme", Attack: a, Reason: reason, Revision: 1, Channel: "C1", At: time.Now(), Storm: storm,
+				ID: record.CardDelivery("acme", a.ID), Account: "acme", Kind: reason, Channel: "C1", At: time.Now(),
+				Payload: record.AttackChanged{Attack: a, Revision: 1, Storm: storm},
 			})
 		}
 		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
@@ -83,7 +84,7 @@ func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 		}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		begun := len(l.way.said())
-		l.bot.Wake("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(500 * time.Millisecond)
 		require.Len(t, l.way.said()[begun:], 4, "at once")
 		time.Sleep(4 * time.Second)
@@ -145,10 +146,10 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 		over := apiclient.Attack{ID: "x:0", Type: "sqli", Method: "GET", Path: "/0", First: noon, Last: time.Now()}
 		u := poller.Update{
 			Attacks: map[string]record.AttackState{over.ID: {Attack: over, Revision: 3, Notified: true, Channel: "C1", Quiet: true}},
-			Events:  []record.Event{{ID: "quiet", Account: "acme", Attack: over, Reason: record.WentQuiet, Revision: 3, Channel: "C1", Quiet: true, At: time.Now()}},
+			Events:  []record.Event{{ID: "quiet", Account: "acme", Kind: record.WentQuiet, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: over, Revision: 3, Quiet: true}}},
 		}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(5 * time.Second)
 		require.Len(t, l.way.said(), 2, "the second card, which is refused")
 		require.Len(t, l.way.edited(), edits+1)
@@ -198,16 +199,16 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 			u := poller.Update{
 				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1", Mention: "S0ONCALL1"}},
 				Events: []record.Event{{
-					ID: fmt.Sprint("worse ", revision), Account: "acme", Attack: one, Reason: record.Worsened, Revision: revision, Channel: "C1", Mention: "S0ONCALL1",
-					Hushed: hushed, At: time.Now(),
+					ID: fmt.Sprint("worse ", revision), Account: "acme", Kind: record.Worsened, Channel: "C1", At: time.Now(),
+					Payload: record.AttackChanged{Attack: one, Revision: revision, Mention: "S0ONCALL1", Suppressed: hushed},
 				}},
 			}
 			require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-			l.bot.Wake("acme", u.Events)
+			l.notifier.Notify("acme", u.Events)
 			time.Sleep(time.Second)
 		}
 		require.NoError(t, l.store.Outbox.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
-		l.bot.Untold("acme", 1)
+		l.notifier.Pending("acme", 1)
 		time.Sleep(time.Second)
 		worsened(2, true)
 		worsened(3, false)
@@ -221,12 +222,12 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 func TestWhatCannotBeLookedForIsTold(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
-		n := record.Event{ID: poller.CardDelivery("acme", one.ID), Account: "acme", Attack: one, Reason: record.NewIncident, Revision: 1, Channel: "C0GONE", At: time.Now()}
+		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}
 		_, _, _, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
 		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
-		l.bot.Wake("acme", u.Events)
+		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Minute)
 		require.Len(t, l.slack.Messages("#waf"), 1)
 		channel, _, err := l.store.Cards.Card(t.Context(), "acme", record.AttackID("acme", one.ID))

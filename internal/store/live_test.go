@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
@@ -91,13 +91,13 @@ func (w *slackWay) next(ts string, after time.Time) (at time.Time, ok bool) {
 
 // live is an account with many live cards, in a bubble of its own time.
 type live struct {
-	t     *testing.T
-	store *store.Store
-	bot   *bot.Bot
-	slack *workspace.Workspace
-	way   *slackWay
-	polls int
-	found int // attacks
+	t        *testing.T
+	store    *store.Store
+	notifier *notify.Notifier
+	slack    *workspace.Workspace
+	way      *slackWay
+	polls    int
+	found    int // attacks
 }
 
 // editsPerMinute is the pace of edits, as it is by default.
@@ -149,9 +149,13 @@ func newLive(t *testing.T) *live {
 	require.NoError(t, err)
 	t.Cleanup(l.slack.Close)
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
-	l.bot = bot.New(bot.Config{
-		Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
-		Memory: newBotMemory(l.store), Accounts: []bot.Account{{Account: &call.Account{Name: "acme"}, Channel: "C1"}},
+	l.notifier = notify.New(notify.Config{
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
+		Stores: notify.Stores{
+			Outbox: l.store.Outbox, Cards: l.store.Cards, Attacks: l.store.Attacks, Triage: l.store.Triage, Changes: l.store.Ledger, Redraws: l.store.Cards,
+			Permissions: l.store.Permissions, Approvals: l.store.Approvals, Drills: l.store.Drills, Pace: l.store.Pace,
+		},
+		Accounts:          []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		MessagesPerSecond: 1, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
@@ -159,7 +163,7 @@ func newLive(t *testing.T) *live {
 	var tends sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(func() { stop(); tends.Wait() })
-	tends.Go(func() { l.bot.Tend(hold.held, ctx, "acme") })
+	tends.Go(func() { l.notifier.Own(hold.held, ctx, "acme") })
 	return l
 }
 
@@ -176,17 +180,17 @@ func (l *live) poll(attacks int) {
 			one.VulnID = "812"
 		}
 		n := record.Event{
-			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Attack: one, Reason: record.Grew, Revision: l.polls, Channel: "C1", At: time.Now(),
+			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Kind: record.Grew, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: l.polls},
 		}
 		if i >= l.found {
-			n.ID, n.Reason = poller.CardDelivery("acme", one.ID), record.NewAttack
+			n.ID, n.Kind = record.CardDelivery("acme", one.ID), record.NewAttack
 		}
 		u.Attacks[one.ID] = record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: l.polls, Notified: true, Channel: "C1"}
 		u.Events = append(u.Events, n)
 	}
 	l.found = max(l.found, attacks)
 	require.NoError(l.t, l.store.Attacks.Save(l.t.Context(), "acme", u))
-	l.bot.Wake("acme", u.Events)
+	l.notifier.Notify("acme", u.Events)
 }
 
 // claim is what is written down when somebody clicks.
@@ -194,8 +198,8 @@ func (l *live) claim(attack string) {
 	_, lock, err := l.store.Ledger.Lock(l.t.Context(), "acme", false)
 	require.NoError(l.t, err)
 	defer lock.Unlock()
-	require.NoError(l.t, lock.SaveTriage(l.t.Context(), attack, spoken()))
-	l.bot.Redraw("acme")
+	require.NoError(l.t, lock.SaveTriage(l.t.Context(), map[string]record.Triage{attack: spoken()}))
+	l.notifier.Redraw("acme")
 }
 
 func (l *live) card(attack string) (ts string) {

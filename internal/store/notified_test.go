@@ -12,7 +12,6 @@ import (
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Two replicas post the same thing, because one of them was paused: one message stays, the other is taken back.
@@ -147,18 +146,18 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 		s, ctx, a := w.openTending(t), t.Context(), shown("x:1").Attack
 		attack := record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
-		anew := poller.NewAnew("acme", a, "C1", "1.1", false, noon)
-		again, stands := poller.PostedAnew(anew.ID)
+		anew := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon)
+		again, stands := record.Reposted(anew.ID)
 		require.True(t, again)
 		require.False(t, stands)
-		require.Equal(t, anew.ID, poller.NewAnew("acme", a, "C1", "1.1", false, noon.Add(time.Hour)).ID, "whoever finds out, and when")
+		require.Equal(t, anew.ID, record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon.Add(time.Hour)).ID, "whoever finds out, and when")
 		requireTrying(t, s, anew.ID, noon, noon, "first")
 		tell(t, s, anew, "C1", "2.2")
 		double, err := s.Outbox.Notified(ctx, anew, "C1", "2.2", true)
 		require.NoError(t, err)
 		require.False(t, double)
 
-		late := poller.NewAnew("acme", a, "C1", "0.9", false, noon)
+		late := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "0.9"}, false, noon)
 		requireTrying(t, s, late.ID, noon, noon, "first")
 		double, err = s.Outbox.Notified(ctx, late, "C1", "3.3", true)
 		require.NoError(t, err)
@@ -170,7 +169,7 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, marks, "nothing is left of what is gone")
 
-		stuck := poller.NewAnew("acme", a, "C1", "2.2", true, noon)
+		stuck := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "2.2"}, true, noon)
 		requireTrying(t, s, stuck.ID, noon, noon, "first")
 		tell(t, s, stuck, "C1", "4.4")
 		double, err = s.Outbox.Notified(ctx, stuck, "C1", "4.4", true)

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // announce puts events into the outbox.
@@ -123,20 +122,21 @@ return ARGV[2]`)
 // attack's card from now on. double tells that another place is recorded, or that the card that it replaces isn't the attack's any more: the caller
 // must delete this message.
 func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
-	attack, place := "", channel+" "+ts
+	attackid, attack, place := n.Attack().ID, "", channel+" "+ts
 	at := record.Place{Channel: channel, TS: ts}
 	if card {
-		attack = record.AttackID(n.Account, n.Attack.ID)
+		attack = record.AttackID(n.Account, attackid)
 	}
-	if n.ID != poller.CardDelivery(n.Account, n.Attack.ID) {
+	if n.ID != record.CardDelivery(n.Account, attackid) {
 		at.Delivery = n.ID
 	}
 	keys := []string{keyOutbox(n.Account), keyAttempt(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
+	former, _ := n.Payload.(record.CardReplaced)
 	left := newMark(record.UrgentState)
-	if anew, stands := poller.PostedAnew(n.ID); anew && !stands {
+	if again, stands := record.Reposted(n.ID); again && !stands {
 		left = ""
 	}
-	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), n.After, left).Text()
+	recorded, err := s.write(ctx, notified, keys, n.ID, place, notifiedFor.Milliseconds(), attack, cardAtFor.Milliseconds(), at.String(), former.Former, left).Text()
 	if err != nil {
 		return false, fmt.Errorf("record notification: %w", err)
 	}

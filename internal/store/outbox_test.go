@@ -33,7 +33,7 @@ func shownAll(ids ...string) map[string]record.AttackState {
 }
 
 func news(id, attackid string) record.Event {
-	return record.Event{ID: id, Account: "acme", Attack: shown(attackid).Attack, Reason: record.NewAttack, Revision: 1, Channel: "C1", At: noon}
+	return record.Event{ID: id, Account: "acme", Kind: record.NewAttack, Channel: "C1", At: noon, Payload: record.AttackChanged{Attack: shown(attackid).Attack, Revision: 1}}
 }
 
 func untold(t testing.TB, s *store.Store) []string {
@@ -42,7 +42,7 @@ func untold(t testing.TB, s *store.Store) []string {
 	require.NoError(t, err)
 	ids := []string{}
 	for _, n := range all {
-		require.Equal(t, news(n.ID, n.Attack.ID), n)
+		require.Equal(t, news(n.ID, n.Attack().ID), n)
 		ids = append(ids, n.ID)
 	}
 	slices.Sort(ids)

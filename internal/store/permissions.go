@@ -17,14 +17,14 @@ func (s *Permissions) PermissionLoss(ctx context.Context, account string) (recor
 }
 
 // SavePermissionLoss stores a loss of permission, and its event, in one step.
-func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss) error {
+func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("write refused changes of %s: %w", l.account, err)
 	}
 	var b batch
 	b.do("SET", keyPermission(l.account), text)
-	if err := b.announce(l.store.notice(t)...); err != nil {
+	if err := b.announce(events...); err != nil {
 		return err
 	}
 	_, err = l.write(ctx, &b, "save refused changes of "+l.account)

@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -58,14 +57,11 @@ func refused() record.PermissionLoss {
 
 func TestRefusedChangesAreRememberedWithTheirNews(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr, Notice: func(record.PermissionLoss) []record.Event { return []record.Event{news("tied-1", "")} }})
-		require.NoError(t, err)
-		defer s.Close()
-		other, ctx := w.open(t), t.Context()
+		s, other, ctx := w.open(t), w.open(t), t.Context()
 		none, err := s.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused()) })
+		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused(), news("tied-1", "")) })
 		got, err := other.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, refused(), got)

@@ -185,7 +185,7 @@ func locked(t testing.TB, s *store.Store, do func(commands.Lock) error) {
 
 // saveChange writes one change down.
 func saveChange(ctx context.Context, l commands.Lock, c record.Change) error {
-	_, err := l.SaveChanges(ctx, nil, c)
+	_, err := l.SaveChanges(ctx, nil, nil, c)
 	return err
 }
 

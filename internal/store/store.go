@@ -13,10 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Config says where Redis is and how long audit entries are kept.
@@ -26,16 +22,6 @@ type Config struct {
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	// Away is told when a replica can't reach Redis, once, and with nil when it can again; nil: nobody is.
 	Away func(err error)
-	// Follow gives the news of a change that was written down; nil: there is none.
-	Follow func(c record.Change) []record.Event
-	// Watched gives the news of what came of looking at a change; nil: there is none.
-	Watched func(l change.Look) []record.Event
-	// Judged gives the news of what was seen of a change; nil: there is none.
-	Judged func(j efficacy.Judged) []record.Event
-	// Notice gives the news of a spell of refused changes; nil: there is none.
-	Notice func(t record.PermissionLoss) []record.Event
-	// Asked gives the news of a request for a second person; nil: there is none.
-	Asked func(q record.ApprovalRequest) []record.Event
 }
 
 // Store is what the replicas share in Redis, by concern. Methods fail within two seconds when Redis can't be reached, unless they wait by their
@@ -103,11 +89,6 @@ type client struct {
 	auditKeep time.Duration
 	copies    int
 	away      func(err error)
-	follow    func(c record.Change) []record.Event
-	watched   func(l change.Look) []record.Event
-	judged    func(j efficacy.Judged) []record.Event
-	notice    func(t record.PermissionLoss) []record.Event
-	asked     func(q record.ApprovalRequest) []record.Event
 	replica   string // what this process is called among all replicas
 	peers     peers
 
@@ -136,24 +117,9 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	if cfg.Away == nil {
 		cfg.Away = func(error) {}
 	}
-	if cfg.Follow == nil {
-		cfg.Follow = func(record.Change) []record.Event { return nil }
-	}
-	if cfg.Watched == nil {
-		cfg.Watched = func(change.Look) []record.Event { return nil }
-	}
-	if cfg.Judged == nil {
-		cfg.Judged = func(efficacy.Judged) []record.Event { return nil }
-	}
-	if cfg.Notice == nil {
-		cfg.Notice = func(record.PermissionLoss) []record.Event { return nil }
-	}
-	if cfg.Asked == nil {
-		cfg.Asked = func(record.ApprovalRequest) []record.Event { return nil }
-	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, follow: cfg.Follow, watched: cfg.Watched, judged: cfg.Judged, notice: cfg.Notice, asked: cfg.Asked,
+		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
 	}
 	rdb.AddHook(once{lost: s.moved})

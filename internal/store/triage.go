@@ -76,14 +76,20 @@ func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]reco
 	return values[record.Triage](s.rdb.HGetAll(ctx, keyTriage(account)), account, "triage")
 }
 
-// SaveTriage stores an attack's triage until the attack is deleted, and marks its card stale.
-func (l *Lock) SaveTriage(ctx context.Context, attack string, c record.Triage) error {
+// SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards stale, and announces events,
+// all in one step.
+func (l *Lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	var b batch
-	if err := b.json("HSET", keyTriage(l.account), attack, c); err != nil {
+	for attack, triage := range all {
+		if err := b.json("HSET", keyTriage(l.account), attack, triage); err != nil {
+			return err
+		}
+		b.stale(l.account, attack, record.UrgentActed)
+	}
+	if err := b.announce(events...); err != nil {
 		return err
 	}
-	b.stale(l.account, attack, record.UrgentActed)
-	_, err := l.write(ctx, &b, "save triage of "+attack)
+	_, err := l.write(ctx, &b, "save triage of "+l.account)
 	return err
 }
 

@@ -100,8 +100,8 @@ func (b *Batch) Group(p Poll, channel string, events []record.Event) string {
 	}
 	b.Over[id] = over
 	for _, e := range events {
-		b.Joined[id] = append(b.Joined[id], e.Attack.ID)
-		b.Milestones[e.Attack.ID] = e
+		b.Joined[id] = append(b.Joined[id], e.Attack().ID)
+		b.Milestones[e.Attack().ID] = e
 	}
 	return id
 }

@@ -20,7 +20,7 @@ var (
 // events are those of new attacks.
 func events(n int) (all []record.Event) {
 	for i := range n {
-		all = append(all, record.Event{Attack: apiclient.Attack{ID: fmt.Sprint("x:", i)}})
+		all = append(all, record.Event{Payload: record.AttackChanged{Attack: apiclient.Attack{ID: fmt.Sprint("x:", i)}}})
 	}
 	return all
 }

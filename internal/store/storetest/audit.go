@@ -28,7 +28,7 @@ func testAudit(t *testing.T, s Store) {
 	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, elsewhere)), "each account counts by itself")
 	locked(t, s, func(l commands.Lock) {
 		e := entry(at, "deny 203.0.113.8")
-		n, err := l.SaveChanges(ctx, &e, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at})
+		n, err := l.SaveChanges(ctx, &e, nil, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at})
 		require.NoError(t, err)
 		require.EqualValues(t, 4, n, "with a change it is numbered all the same")
 		e.N = n

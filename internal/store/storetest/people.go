@@ -29,9 +29,9 @@ func testDesk(t *testing.T, s Store) {
 	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.TriageOf(ctx, Account, one)))
 	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)))
 	locked(t, s, func(l commands.Lock) {
-		require.NoError(t, l.SaveTriage(ctx, one, said))
-		require.NoError(t, l.SaveTriage(ctx, two, record.Triage{Notes: said.Notes}))
-		require.NoError(t, l.SaveTriage(ctx, two, said))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{one: said}))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: {Notes: said.Notes}}))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: said}))
 		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m2", at), mute("m1", at)}, one))
 	})
 	require.Equal(t, said, got[record.Triage](t)(s.Desk.TriageOf(ctx, Account, one)))

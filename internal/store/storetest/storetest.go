@@ -103,7 +103,7 @@ func locked(t *testing.T, s Store, do func(l commands.Lock)) {
 func save(t *testing.T, s Store, all ...record.Change) {
 	t.Helper()
 	locked(t, s, func(l commands.Lock) {
-		n, err := l.SaveChanges(t.Context(), nil, all...)
+		n, err := l.SaveChanges(t.Context(), nil, nil, all...)
 		require.NoError(t, err)
 		require.Zero(t, n, "there is no entry")
 	})

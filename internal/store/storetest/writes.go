@@ -44,10 +44,10 @@ func testChanges(t *testing.T, s Store) {
 
 	locked(t, s, func(l commands.Lock) {
 		e := entry(at, "deny 203.0.113.7")
-		n, err := l.SaveChanges(t.Context(), &e, whole)
+		n, err := l.SaveChanges(t.Context(), &e, nil, whole)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		n, err = l.SaveChanges(t.Context(), &e)
+		n, err = l.SaveChanges(t.Context(), &e, nil)
 		require.NoError(t, err)
 		require.Zero(t, n, "without a change nothing is kept")
 	})
@@ -75,12 +75,12 @@ func testLost(t *testing.T, s Store) {
 	_, l, err := s.Ledger.Lock(ctx, Account)
 	require.NoError(t, err)
 	s.LoseLock(t)
-	_, changes := l.SaveChanges(ctx, &e, ch)
+	_, changes := l.SaveChanges(ctx, &e, nil, ch)
 	_, request := l.SaveRequest(ctx, &e, waiting("r1", at))
 	for what, err := range map[string]error{
 		"changes": changes, "request": request,
-		"looks":     l.SaveLooks(ctx, change.Look{Change: ch, Asks: true, Next: at}),
-		"case":      l.SaveTriage(ctx, "a1", record.Triage{Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}),
+		"looks":     l.SaveLooks(ctx, nil, change.Look{Change: ch, Asks: true, Next: at}),
+		"case":      l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}),
 		"mutes":     l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
 		"protected": l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
 		"locked":    l.SaveLocked(ctx, at),
@@ -139,7 +139,7 @@ func testLooks(t *testing.T, s Store) {
 	unsaid := quiet
 	unsaid.Does = "only looked at"
 	locked(t, s, func(l commands.Lock) {
-		require.NoError(t, l.SaveLooks(ctx, change.Look{Change: told, Asks: true, Next: at.Add(time.Minute)}, change.Look{Change: unsaid}))
+		require.NoError(t, l.SaveLooks(ctx, nil, change.Look{Change: told, Asks: true, Next: at.Add(time.Minute)}, change.Look{Change: unsaid}))
 	})
 	require.Equal(t, []record.Change{told, quiet}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are told changes the change")
 	require.Equal(t, []string{"c1"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")

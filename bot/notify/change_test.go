@@ -1,0 +1,97 @@
+package notify
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// outbox holds an event of a change that was notified before.
+type outbox struct {
+	Outbox
+	Cards
+	Attacks
+	Triage
+	Redraws
+	Drills
+	change record.Change
+	news   map[string]record.Event
+}
+
+func (o *outbox) Waiting(context.Context, string) (all []record.Event, err error) {
+	for _, n := range o.news {
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func (o *outbox) Changes(context.Context, string) ([]record.Change, error) {
+	return []record.Change{o.change}, nil
+}
+
+func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (first time.Time, again, told bool, err error) {
+	return now, true, true, nil
+}
+
+func (o *outbox) Notified(_ context.Context, n record.Event, _, _ string, _ bool) (double bool, err error) {
+	delete(o.news, n.ID)
+	return false, nil
+}
+
+func (o *outbox) Drill(context.Context, string) (record.Drill, error) { return record.Drill{}, nil }
+
+func (o *outbox) Stale(context.Context, string) (map[string]record.RedrawMark, error) {
+	return nil, nil
+}
+
+// stores are those that the tests need.
+func stores(box *outbox) Stores {
+	return Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box}
+}
+
+// Else it would wait until nobody remembers that it was told, and then come twice.
+func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ch := record.Change{ID: "c1", Account: "acme", State: record.StateBegun, Fault: "nobody knows"}
+		n := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
+		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
+		b := New(Config{
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Stores: stores(box),
+			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
+		synctest.Wait()
+		require.Empty(t, box.news)
+		stop()
+		<-ended
+	})
+}
+
+// What failed, or perhaps did, calls who asked for it and who approved it, in the room of what calls people; nobody else's work does.
+func TestWhomAFailureCalls(t *testing.T) {
+	t.Parallel()
+	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
+	made := changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+	require.Contains(t, made.message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
+	require.True(t, made.urgent)
+	for _, actor := range []record.Actor{{ID: "cli:root", Via: record.ViaCLI}, {ID: "wafbot", Via: record.ViaClock}} {
+		ch.Actor, ch.Approved, ch.State = actor, nil, record.StateHalf
+		made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+		require.NotContains(t, made.message.Text, "@")
+		require.Contains(t, made.message.Text, "*Only partly done: Deny 203.0.113.7*")
+	}
+	ch.Actor, ch.State, ch.Fault = record.Actor{ID: "U0ANN"}, record.StateDone, ""
+	made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
+	require.NotContains(t, made.message.Text, "@")
+	require.False(t, made.urgent)
+}

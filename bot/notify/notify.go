@@ -1,0 +1,244 @@
+// Package notify brings events to Slack: one handler per event kind, one deliverer that posts, edits, and verifies before a resend.
+package notify
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Account is one tenant, as its cards and messages need it.
+type Account struct {
+	*call.Account
+
+	Summary  Summary                                                      // when it is handed over; nil: never
+	Settings func() poller.Settings                                       // lists and rules as last read; nil: never
+	Health   func() poller.Health                                         // nil: not polled here
+	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
+}
+
+// Summary tells at which hours an account is handed over.
+type Summary interface {
+	// Around are the last hour up to now, and the next one.
+	Around(now time.Time) (last, next time.Time)
+}
+
+// Runner carries out what the clock asks for; *commands.Runner is one.
+type Runner interface {
+	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
+}
+
+// Config is what a Notifier works with. Slack, Stores, Runner and Accounts must be set.
+type Config struct {
+	Slack             *slackconn.Client
+	Stores            Stores
+	Runner            Runner
+	Accounts          []Account
+	Command           string // the slash command, for messages that name it; "": /waf
+	Policy            policy.Policy
+	Roles             policy.Roles
+	Runbooks          map[string]string // by attack type; "*" for the others
+	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
+	Burst             int               // how many at once; 0: 4
+	EditsPerMinute    int               // in the workspace; 0: 40
+	Zone              *time.Location    // of the hours of a summary; nil: UTC
+	Log               *slog.Logger      // nil: discarded
+	Now               func() time.Time  // nil: time.Now
+}
+
+// Notifier posts events and redraws cards, of the accounts that this replica owns.
+type Notifier struct {
+	cfg      Config
+	deliver  *deliverer
+	cards    *cardKeeper
+	handlers map[record.EventKind]handler
+	metrics  *metrics
+
+	mu    sync.Mutex
+	owned map[string]*owned // by account
+}
+
+// New makes a Notifier.
+func New(cfg Config) *Notifier {
+	cfg.Command = cmp.Or(cfg.Command, "/waf")
+	cfg.Burst = cmp.Or(cfg.Burst, 4)
+	cfg.EditsPerMinute = cmp.Or(cfg.EditsPerMinute, 40)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	n := &Notifier{cfg: cfg, metrics: newMetrics(), owned: map[string]*owned{}}
+	n.deliver = &deliverer{cfg: cfg, metrics: n.metrics, queue: n.queue}
+	n.cards = &cardKeeper{cfg: cfg, deliver: n.deliver, notifier: n}
+	n.handlers = n.table()
+	return n
+}
+
+// Collectors are the Notifier's metrics.
+func (n *Notifier) Collectors() []prometheus.Collector {
+	gauge := func(name, help string, value func(backlog) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "wafbot", Name: name, Help: help}, func() float64 { return value(n.backlog()) })
+	}
+	return []prometheus.Collector{
+		n.metrics.posts, n.metrics.edits, n.metrics.refused, n.metrics.failed, n.metrics.notified,
+		gauge("events_waiting", "Events that wait to be notified, of the accounts that this replica owns.", func(b backlog) float64 { return float64(b.events) }),
+		gauge("cards_stale", "Cards that wait to be redrawn, of the accounts that this replica owns.", func(b backlog) float64 { return float64(b.cards) }),
+		gauge("cards_stale_seconds", "Since when the oldest of them waits.", func(b backlog) float64 { return b.oldest.Seconds() }),
+	}
+}
+
+// owned is an account whose events this replica notifies, whose cards it redraws, and whose drills it ends.
+type owned struct {
+	queue   *queue
+	redraws *redrawQueue
+	drills  *drillClock
+}
+
+// Own notifies an account's events, redraws its cards, and has it handed over at its hour, which only one replica may do at a time. It begins nothing more when more ends, and
+// stops in the middle when held does: the next owner verifies what became of it.
+func (n *Notifier) Own(held, more context.Context, account string) {
+	o := &owned{queue: newQueue(n, account), redraws: newRedrawQueue(n, account), drills: &drillClock{notifier: n, account: account, wake: make(chan struct{}, 1)}}
+	n.setOwned(account, o)
+	defer n.setOwned(account, nil)
+	var all sync.WaitGroup
+	all.Go(func() { o.queue.run(held, more) })
+	all.Go(func() { o.redraws.run(held, more) })
+	all.Go(func() { o.drills.run(held, more) })
+	all.Go(func() { n.runSummaries(more, account) })
+	all.Wait()
+}
+
+func (n *Notifier) setOwned(account string, o *owned) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.owned[account] = o; o == nil {
+		delete(n.owned, account)
+	}
+}
+
+// backlog is what waits in the accounts that this replica owns.
+type backlog struct {
+	events, cards int
+	oldest        time.Duration // how long the oldest of the cards has waited
+}
+
+func (n *Notifier) backlog() (all backlog) {
+	n.mu.Lock()
+	owned := slices.Collect(maps.Values(n.owned))
+	n.mu.Unlock()
+	for _, o := range owned {
+		all.events += o.queue.waiting()
+		cards, since := o.redraws.backlog()
+		if all.cards += cards; !since.IsZero() {
+			all.oldest = max(all.oldest, n.cfg.Now().Sub(since))
+		}
+	}
+	return all
+}
+
+// own is what this replica does for an account; nil if another replica owns it.
+func (n *Notifier) own(account string) *owned {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.owned[account]
+}
+
+// queue is the queue of an account; nil if another replica owns it.
+func (n *Notifier) queue(account string) *queue {
+	if o := n.own(account); o != nil {
+		return o.queue
+	}
+	return nil
+}
+
+// Owns reports whether this replica owns an account.
+func (n *Notifier) Owns(account string) bool { return n.own(account) != nil }
+
+// Notify says that events of the account were put into the outbox. They are passed along so that they need not be read back.
+func (n *Notifier) Notify(account string, events []record.Event) {
+	if q := n.queue(account); q != nil {
+		q.add(events)
+	}
+}
+
+// Pending says how many events are in the account's outbox, whichever replica put them there.
+func (n *Notifier) Pending(account string, events int) {
+	if q := n.queue(account); q != nil {
+		q.expect(events)
+	}
+}
+
+// Stale says that some of the account's cards have to be redrawn.
+func (n *Notifier) Stale(account string) {
+	if o := n.own(account); o != nil {
+		signal(o.redraws.wake)
+	}
+}
+
+// Redraw says that one of the account's cards became stale because a person acted: it comes before figures that merely grew.
+func (n *Notifier) Redraw(account string) {
+	if o := n.own(account); o != nil {
+		signal(o.redraws.acted)
+	}
+}
+
+// MarkActed has a card redrawn soon because a person acted.
+func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error {
+	if err := n.cfg.Stores.Redraws.MarkStale(ctx, account, attack, record.UrgentActed); err != nil {
+		return err
+	}
+	n.Redraw(account)
+	return nil
+}
+
+// Post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
+func (n *Notifier) Post(ctx context.Context, p Post) error { return n.deliver.post(ctx, p) }
+
+// account is an account of the configuration.
+func (n *Notifier) account(name string) (Account, bool) {
+	i := slices.IndexFunc(n.cfg.Accounts, func(a Account) bool { return a.Name == name })
+	if i < 0 {
+		return Account{}, false
+	}
+	return n.cfg.Accounts[i], true
+}
+
+// metrics are counted for /metrics.
+type metrics struct {
+	posts    prometheus.Counter
+	edits    prometheus.Counter
+	refused  *prometheus.CounterVec
+	failed   prometheus.Counter
+	notified *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help})
+	}
+	vector := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help}, []string{label})
+	}
+	return &metrics{
+		posts:    counter("slack_posts_total", "Messages posted."),
+		edits:    counter("slack_edits_total", "Messages edited."),
+		refused:  vector("slack_refused_total", "Messages that Slack refused for what is in them and that were sent plainer, by method.", "method"),
+		failed:   counter("slack_failures_total", "Attempts to notify an event that failed and are repeated."),
+		notified: vector("events_notified_total", "Events notified, by kind.", "kind"),
+	}
+}

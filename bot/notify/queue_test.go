@@ -1,0 +1,202 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// choosy is a Slack that refuses some messages. It answers without a network, so that a bubble's time passes.
+type choosy struct {
+	mu      sync.Mutex
+	refuses func(channel, text string) (fault string) // "": it takes the message
+	took    []string                                  // channel and how long after the start
+	tries   int
+	began   time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[],"channel":"C1","ts":"1.1"}`
+	if strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
+		s.tries++
+		if fault := s.refuses(form.Get("channel"), form.Get("text")); fault != "" {
+			answer = fmt.Sprintf(`{"ok":false,"error":%q}`, fault)
+		} else {
+			s.took = append(s.took, fmt.Sprint(form.Get("channel"), " ", form.Get("text"), " ", time.Since(s.began).Truncate(time.Second)))
+		}
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+}
+
+// tries is an outbox that knows what was tried.
+type tries struct {
+	outbox
+	mu    sync.Mutex
+	tried map[string]time.Time
+}
+
+func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (first time.Time, again, told bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if first, again = o.tried[id]; !again {
+		first, o.tried[id] = now, now
+	}
+	return first, again, false, nil
+}
+
+func (o *tries) Waiting(context.Context, string) ([]record.Event, error) { return nil, nil }
+
+func (o *tries) Notified(context.Context, record.Event, string, string, bool) (double bool, err error) {
+	return false, nil
+}
+
+// owning plays with a Notifier that owns acme, whose channel is C1.
+func owning(t *testing.T, refuses func(channel, text string) string, play func(b *Notifier, s *choosy)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &choosy{refuses: refuses, began: time.Now()}
+		box := &tries{tried: map[string]time.Time{}}
+		b := New(Config{
+			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
+			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
+			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
+		synctest.Wait()
+		time.Sleep(slackconn.Timeout) // what another replica sent has arrived
+		s.began = time.Now()
+		play(b, s)
+		stop()
+		<-ended
+	})
+}
+
+// tells gives the bot news that posts a line.
+func tells(b *Notifier, channel, name string) {
+	b.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Payload: record.PagerFault{Why: name, Route: "r"}}})
+}
+
+// all is what Slack took: where, what, and how long after the start.
+func (s *choosy) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, one := range s.took {
+		one = strings.ReplaceAll(one, "The pager of acme can't be called, no page is sent: ", "")
+		all = append(all, strings.ReplaceAll(one, " (route r)", ""))
+	}
+	return all
+}
+
+// Incidents are first, each a second after the one before; a storm's card that waited long enough goes ahead of those that are left.
+func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		waiting := newQueue(nil, "acme")
+		news := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
+		for i := range 4 {
+			news = append(news, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})
+		}
+		waiting.add(news)
+		var told []string
+		for {
+			q, ok := waiting.next("C1")
+			if !ok {
+				break
+			}
+			told = append(told, q.ID)
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, []string{"incident 0", "incident 1", "storm", "incident 2", "incident 3", "attack"}, told)
+	})
+}
+
+// One message that Slack never takes, for a reason that nobody knows, stands in nobody's way.
+func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
+	refuses := func(_, text string) string {
+		if strings.Contains(text, "odd") {
+			return "a_fault_of_next_year"
+		}
+		return ""
+	}
+	owning(t, refuses, func(b *Notifier, s *choosy) {
+		tells(b, "C1", "odd")
+		time.Sleep(10 * time.Minute)
+		tells(b, "C1", "first")
+		time.Sleep(10 * time.Minute)
+		tells(b, "C1", "second")
+		time.Sleep(30 * time.Second)
+		require.Equal(t, []string{"C1 first 10m0s", "C1 second 20m0s"}, s.all())
+		require.Less(t, s.tries, 150, "nor is it tried all the time")
+	})
+}
+
+func TestWhatIsUrgentIsTriedAtOnceThoughSlackWasAway(t *testing.T) {
+	t.Parallel()
+	away := true
+	owning(t, func(string, string) string {
+		if away {
+			return "service_unavailable"
+		}
+		return ""
+	}, func(b *Notifier, s *choosy) {
+		tells(b, "C1", "old")
+		tells(b, "C1", "older")
+		time.Sleep(5*time.Minute + 20*time.Second)
+		s.mu.Lock()
+		away = false
+		s.mu.Unlock()
+		require.Empty(t, s.all(), "it pauses")
+		tells(b, "C1", "new")
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"C1 new 5m20s", "C1 old 5m20s", "C1 older 5m20s"}, s.all())
+	})
+}
+
+// Each is tried once where it can't be posted, and none waits for another.
+func TestNewsForAChannelThatIsGoneMoves(t *testing.T) {
+	t.Parallel()
+	owning(t, func(channel, _ string) string {
+		if channel == "C9" {
+			return "is_archived"
+		}
+		return ""
+	}, func(b *Notifier, s *choosy) {
+		for i := range 8 {
+			tells(b, "C9", fmt.Sprint(i))
+		}
+		time.Sleep(time.Second)
+		require.Len(t, s.all(), 8)
+		for i, took := range s.all() {
+			require.Equal(t, fmt.Sprintf("C1 %d 0s", i), took)
+		}
+		require.Equal(t, 16, s.tries)
+	})
+}

@@ -1,0 +1,250 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// redrawQueue redraws an account's stale cards, the most urgent first, within the workspace's pace of edits.
+type redrawQueue struct {
+	notifier *Notifier
+	account  string
+	wake     chan struct{} // some card is stale
+	acted    chan struct{} // by a person's action: that doesn't wait for its turn among the others
+
+	// The running drawer's alone:
+	drawn map[string]time.Time // storms' cards by when they were drawn
+	stuck map[string]stuckCard // by attack
+	tried map[string]time.Time // cards whose last edit failed, by when that was
+
+	mu     sync.Mutex
+	cards  int       // that were stale at the last look
+	oldest time.Time // since when the one that waits the longest is; zero: none
+}
+
+// stuckCard is a card that can't be edited, and was posted a short while ago.
+type stuckCard struct {
+	mark  string    // the id of the mark that it was tried for: after another one it may have a successor that can
+	again time.Time // when it may be posted again
+}
+
+func newRedrawQueue(n *Notifier, account string) *redrawQueue {
+	r := &redrawQueue{notifier: n, account: account, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}, tried: map[string]time.Time{}}
+	signal(r.wake) // what was stale before
+	return r
+}
+
+// redrawAgain is how long to wait after something failed.
+const redrawAgain = 2 * time.Second
+
+// signal wakes a goroutine that waits, or will.
+func signal(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// urgency is how soon a card shows an event of its attack.
+func urgency(e record.Event) record.Urgency {
+	switch {
+	case e.Storm() != nil:
+		return record.UrgentStorm
+	case e.Attack().Incident() && e.Kind == record.Grew:
+		return record.UrgentGrown
+	case e.Attack().Incident():
+		return record.UrgentIncident
+	case e.Kind == record.Grew:
+		return record.UrgentFigures
+	}
+	return record.UrgentState
+}
+
+func (r *redrawQueue) run(held, more context.Context) {
+	for more.Err() == nil {
+		wait, wake := r.drawOne(held)
+		if wait == 0 {
+			continue
+		}
+		select {
+		case <-more.Done():
+		case <-time.After(wait):
+		case <-wake:
+		case <-r.acted:
+		}
+	}
+}
+
+// stale is a card to be drawn.
+type stale struct {
+	attack string
+	mark   record.RedrawMark
+	rests  bool // its edit failed a short while ago: others come first
+}
+
+// patience is how much longer a card may wait than one that was stale as long, but more urgently. So figures are shown late when there are
+// too few edits, but they are: what is more urgent could take every edit for itself.
+func (o stale) patience() time.Duration {
+	switch o.mark.Urgency {
+	case record.UrgentState:
+		return 20 * time.Second
+	case record.UrgentFigures:
+		return time.Minute
+	}
+	return 0
+}
+
+// compare orders cards: what a person did, then storms, then the others by when their patience ends; those that rest last.
+func (o stale) compare(other stale) int {
+	switch {
+	case o.rests && !other.rests:
+		return 1
+	case other.rests && !o.rests:
+		return -1
+	}
+	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= record.UrgentStorm {
+		return int(x - y)
+	}
+	return o.mark.Since.Add(o.patience()).Compare(other.mark.Since.Add(other.patience()))
+}
+
+// drawOne draws the most urgent stale card. It returns how long to wait before the next, unless another one becomes stale meanwhile: where
+// there is no edit left, that changes nothing.
+func (r *redrawQueue) drawOne(ctx context.Context) (wait time.Duration, unless <-chan struct{}) {
+	o, wait, err := r.next(ctx)
+	if err != nil {
+		r.notifier.cfg.Log.Warn("read stale cards", "account", r.account, "err", err)
+		return redrawAgain, nil
+	}
+	if wait > 0 {
+		return wait, r.wake
+	}
+	wait, err = r.notifier.deliver.editSlot(ctx, o.mark.Urgency != record.UrgentActed)
+	if err != nil {
+		r.notifier.cfg.Log.Warn("redraw card", "err", err)
+		return redrawAgain, nil
+	}
+	if wait > 0 {
+		return wait, nil
+	}
+	return r.draw(ctx, o), nil
+}
+
+const (
+	stormEvery = 3 * time.Second // how long a storm's card shows the same at least: it grows all the time, and must not take every edit
+	whenWoken  = time.Hour       // nothing is to be drawn
+	restsFor   = 5 * redrawAgain // a card that can't be drawn gives way to others: else it could keep them all waiting
+)
+
+// next is the most urgent of the stale cards; with wait > 0 there is none to be drawn now.
+func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, err error) {
+	marks, err := r.notifier.cfg.Stores.Redraws.Stale(ctx, r.account)
+	if err != nil {
+		return stale{}, 0, err
+	}
+	now := r.notifier.cfg.Now()
+	maps.DeleteFunc(r.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
+	maps.DeleteFunc(r.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
+	var oldest time.Time
+	wait = whenWoken
+	for attack, mark := range marks {
+		if oldest.IsZero() || mark.Since.Before(oldest) {
+			oldest = mark.Since
+		}
+		if early := stormEvery - now.Sub(r.drawn[attack]); early > 0 && mark.Urgency == record.UrgentStorm {
+			wait = min(wait, early)
+			continue
+		}
+		if s, ok := r.stuck[attack]; ok {
+			wait = min(wait, s.again.Sub(now))
+			continue
+		}
+		_, rests := r.tried[attack]
+		if one := (stale{attack, mark, rests}); o.attack == "" || one.compare(o) < 0 {
+			o = one
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cards, r.oldest = len(marks), oldest
+	if o.attack != "" {
+		wait = 0
+	}
+	return o, wait, nil
+}
+
+// backlog is how many cards are stale, and since when the first of them is; zero if none is.
+func (r *redrawQueue) backlog() (cards int, since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cards, r.oldest
+}
+
+// draw edits one card (chat.update) and returns how long to wait before the next.
+func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
+	if o.mark.Urgency == record.UrgentStorm {
+		r.drawn[o.attack] = r.notifier.cfg.Now()
+	}
+	at, err := r.notifier.cards.redraw(ctx, r.account, o)
+	if err == nil {
+		delete(r.tried, o.attack)
+		return 0
+	}
+	r.tried[o.attack] = r.notifier.cfg.Now()
+	v, wait := slackconn.Judge(err)
+	r.notifier.cfg.Log.Warn("redraw card", "account", r.account, "attack", o.attack, "err", err)
+	if v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden {
+		return max(wait, redrawAgain) // an edit may be repeated: it says the same
+	}
+	// Slack will never take this edit. The log has it; the card stays as it was, or is posted again.
+	early, err := r.notifier.cards.replace(ctx, r.account, o, at, err)
+	if err != nil {
+		return redrawAgain
+	}
+	if early > 0 {
+		r.stuck[o.attack] = stuckCard{o.mark.ID, r.notifier.cfg.Now().Add(early)}
+		return 0
+	}
+	if err := r.notifier.cfg.Stores.Redraws.Redrawn(ctx, r.account, o.attack, o.mark); err != nil {
+		return redrawAgain
+	}
+	return 0
+}
+
+// redraw draws a card from the newest facts, and returns where it stands.
+func (k *cardKeeper) redraw(ctx context.Context, account string, o stale) (at record.Place, err error) {
+	a, ok := k.notifier.account(account)
+	if !ok {
+		return at, k.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
+	}
+	if attack, at, ok := former(o.attack); ok {
+		return at, k.shrink(ctx, a, attack, at, o)
+	}
+	shown, known, err := k.cfg.Stores.Attacks.AttackState(ctx, account, o.attack)
+	if err != nil {
+		return at, err
+	}
+	file, err := k.cfg.Stores.Cards.Details(ctx, account, o.attack)
+	if err != nil {
+		return at, err
+	}
+	if at = file.Card; at.TS == "" || !known || shown.Rebuilt {
+		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was read back only the attack's id is
+		// known until it is seen again: that must not wipe out what stands there.
+		return at, k.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
+	}
+	msg := card.Render(k.card(ctx, a, cardFacts{file, shown, slackconn.ParseTS(at.TS), o.mark.Since}))
+	delivery := cmp.Or(at.Delivery, record.CardDelivery(account, shown.Attack.ID))
+	msg = msg.WithDelivery(delivery) // what it carries stays true with what it shows
+	if err := k.deliver.edit(ctx, place{channel: at.Channel, ts: at.TS}, msg); err != nil {
+		return at, err
+	}
+	return at, k.cfg.Stores.Redraws.Redrawn(ctx, account, o.attack, o.mark)
+}

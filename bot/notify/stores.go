@@ -1,0 +1,96 @@
+package notify
+
+import (
+	"context"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// Stores are what the Notifier reads and writes.
+type Stores struct {
+	Outbox      Outbox
+	Cards       Cards
+	Attacks     Attacks
+	Triage      Triage
+	Changes     Changes
+	Redraws     Redraws
+	Permissions Permissions
+	Approvals   Approvals
+	Drills      Drills
+	Pace        Pace
+}
+
+// Outbox holds the events that must be notified.
+type Outbox interface {
+	Waiting(ctx context.Context, account string) ([]record.Event, error)
+	// BeginNotify writes down that a delivery is about to be posted; again tells that it may have been posted before, told that it is recorded where.
+	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
+	// Notified takes an event off, and records where its message is, and that it is its attack's card. double tells that another place is recorded.
+	Notified(ctx context.Context, e record.Event, channel, ts string, card bool) (double bool, err error)
+	// Announce puts an event there, or in the place of the one with its id.
+	Announce(ctx context.Context, e record.Event) error
+}
+
+// Cards tells where cards are, and what they are drawn from.
+type Cards interface {
+	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
+	// Details is all that is stored about an attack beside its state.
+	Details(ctx context.Context, account, attack string) (record.AttackDetails, error)
+}
+
+// Attacks reads what polls found about attacks.
+type Attacks interface {
+	AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
+	// Evidence is what is kept of an attack that has a card; ok tells whether anything is.
+	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
+}
+
+// Triage reads what people did about attacks.
+type Triage interface {
+	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
+	// AllTriage is that of all of an account's attacks, by their ids.
+	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
+}
+
+// Changes reads the changes of an account, the newest first.
+type Changes interface {
+	Changes(ctx context.Context, account string) ([]record.Change, error)
+}
+
+// Redraws holds the marks of stale cards.
+type Redraws interface {
+	Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error)
+	MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error
+	Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error
+}
+
+// Permissions holds an account's permission loss, and where its notice is.
+type Permissions interface {
+	// PermissionLoss is the account's last permission loss; zero when there was none.
+	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
+	// NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+	NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
+	Noticed(ctx context.Context, account, id, channel, ts string, revision int) error
+}
+
+// Approvals holds approval requests, and where they are shown.
+type Approvals interface {
+	Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error)
+	// RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+	RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
+	RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error
+}
+
+// Drills holds each account's last drill.
+type Drills interface {
+	// Drill is the last one, with its card; the zero Drill when there was none lately.
+	Drill(ctx context.Context, account string) (record.Drill, error)
+	SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error
+}
+
+// Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent.
+type Pace interface {
+	PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error)
+	EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error)
+}

@@ -1,0 +1,80 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/delay"
+)
+
+// verifyBeforeResend looks for a message that may have been posted before: as long as this replica's own can still be on its way, twice; that of
+// another replica, which sends nothing since this one tends the account, when it must have arrived.
+func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t attempt) (channel, ts string, err error) {
+	switch {
+	case !t.again:
+		return "", "", nil
+	case !t.settled.IsZero():
+		return d.verify(ctx, p, t.first, []time.Duration{time.Until(t.settled)})
+	case d.cfg.Now().Sub(t.first) < inFlight && !t.moved:
+		return d.verify(ctx, p, t.first, []time.Duration{time.Second, verifyAgain})
+	}
+	return d.verify(ctx, p, t.first, []time.Duration{0})
+}
+
+const (
+	inFlight    = 30 * time.Second // how long after it was sent a message can still arrive
+	verifyAgain = 5 * time.Second
+)
+
+// verify searches for a message of unknown outcome, after each of the pauses. Only without the scope for it, or where the channel is closed to wafbot,
+// does it give up, and the message may come twice rather than never: what the channel doesn't take either goes elsewhere.
+func (d *deliverer) verify(ctx context.Context, p Post, first time.Time, pauses []time.Duration) (channel, ts string, err error) {
+	for _, pause := range pauses {
+		if err := delay.Sleep(ctx, pause); err != nil {
+			return "", "", err
+		}
+		ts, err = d.find(ctx, p, first)
+		switch slackconn.ErrorName(err) {
+		case "missing_scope":
+			d.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", p.Channel)
+			return "", "", nil
+		case "channel_not_found", "not_in_channel":
+			d.cfg.Log.Warn("can't look whether a message is there: the channel can't be read", "channel", p.Channel, "err", err)
+			return "", "", nil
+		}
+		if ts != "" || err != nil {
+			return p.Channel, ts, err
+		}
+	}
+	return "", "", nil
+}
+
+// find searches the channel, or the thread, for the message, from a minute before it was first tried.
+func (d *deliverer) find(ctx context.Context, p Post, first time.Time) (ts string, err error) {
+	self, err := d.cfg.Slack.Self(ctx)
+	if err != nil {
+		return "", err
+	}
+	oldest := fmt.Sprintf("%d.000000", first.Add(-time.Minute).Unix())
+	for cursor := ""; ; {
+		msgs, next, err := d.history(ctx, p, oldest, cursor)
+		if err != nil {
+			return "", fmt.Errorf("look for message in %s: %w", p.Channel, slackconn.WithoutURL(err))
+		}
+		for _, m := range msgs {
+			if m.BotID == self.Bot && m.Metadata().EventPayload["delivery"] == p.Delivery {
+				return m.TS, nil
+			}
+		}
+		if next == "" {
+			return "", nil
+		}
+		cursor = next
+	}
+}
+
+func (d *deliverer) history(ctx context.Context, p Post, oldest, cursor string) (msgs []slackconn.HistoryMessage, next string, err error) {
+	return d.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: p.Channel, Thread: p.Thread, Oldest: oldest, Cursor: cursor})
+}

@@ -1,0 +1,164 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
+
+// Payload is what an event says beside its kind, place and time. Each kind has one type.
+type Payload interface{ payload() }
+
+// AttackChanged is what a poll found about an attack or a storm, as it is now.
+type AttackChanged struct {
+	Attack     apiclient.Attack `json:"attack"`
+	Revision   int              `json:"revision"`
+	Mention    string           `json:"mention,omitempty"`    // the user or user group of its route; "": nobody
+	Suppressed bool             `json:"suppressed,omitempty"` // it mentions no one now, also not its owner
+	Quiet      bool             `json:"quiet,omitempty"`      // the attack is over, also when it is new: caught up after an absence
+	Storm      *Storm           `json:"storm,omitempty"`      // nil: it is no storm
+}
+
+// AttackCourse says how an attack went that is quiet now, or goes on again.
+type AttackCourse struct {
+	Attack apiclient.Attack `json:"attack"`
+	Quiet  bool             `json:"quiet,omitempty"` // false: it goes on again
+}
+
+// CardReplaced names a former card of an attack.
+type CardReplaced struct {
+	Attack apiclient.Attack `json:"attack"`
+	Former string           `json:"former"` // CHANNEL TS of the former card
+}
+
+// Assignment says who has an attack now, or all attacks of the account.
+type Assignment struct {
+	Attack apiclient.Attack `json:"attack,omitzero"` // zero of TookOver
+	To     string           `json:"to"`              // user id of the owner
+}
+
+// ChangeFacts names a change. The notifier reads it again: it may have changed meanwhile.
+type ChangeFacts struct {
+	Change string    `json:"change"`         // its id
+	Until  time.Time `json:"until,omitzero"` // the end that MitigationEnding and EndOverdue are about
+}
+
+// PermissionChanged names a revision of a permission loss.
+type PermissionChanged struct {
+	Since    time.Time `json:"since"` // when the permission was lost
+	Revision int       `json:"revision"`
+}
+
+// ApprovalChanged names a revision of an approval request.
+type ApprovalChanged struct {
+	Request  string `json:"request"` // its id
+	Revision int    `json:"revision"`
+}
+
+// DrillFacts names a drill that began or ended.
+type DrillFacts struct {
+	Drill string `json:"drill"` // its id
+}
+
+// PagerFault says why a route's pager can't be called.
+type PagerFault struct {
+	Route string `json:"route"` // its match
+	Why   string `json:"why"`   // for people
+}
+
+// UnreachableFacts says why an account can't be watched. Times are by the clock of the machine that watches.
+type UnreachableFacts struct {
+	Outage
+
+	Mend     string    `json:"mend,omitempty"`     // what can be done, in words for people; "": nothing but to wait
+	LastGood time.Time `json:"last_good,omitzero"` // zero: there never was a good poll
+}
+
+// GapFacts says what happened while an account was not watched. Times are by the service's clock.
+type GapFacts struct {
+	From       time.Time          `json:"from"`          // the last good poll before
+	To         time.Time          `json:"to"`            // the first good one after
+	Why        string             `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
+	Began      []apiclient.Attack `json:"began"`         // that have a card, the oldest first, at most 20
+	BeganCount int                `json:"began_count"`   // all of these
+	Gathered   int                `json:"gathered"`      // that began and that only a storm's card shows
+	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, likewise
+	OverCount  int                `json:"over_count"`
+}
+
+// FirstStartFacts is what the first poll of an account found.
+type FirstStartFacts struct {
+	Ongoing   int `json:"ongoing"`   // attacks and incidents that are notified now, silently
+	Gathered  int `json:"gathered"`  // of them, those that a storm's card shows: the others get one each
+	Incidents int `json:"incidents"` // in the lookback, ongoing or over
+}
+
+// RebuildFacts is what could be read back after the store was emptied.
+type RebuildFacts struct {
+	Cards   int      `json:"cards"`              // in the event's channel
+	InForce int      `json:"in_force"`           // mitigations with a message in the event's channel
+	Listed  int      `json:"listed,omitempty"`   // mitigations in force without a message, found on the service's lists
+	Unknown []string `json:"unknown,omitempty"`  // ids of changes with a message of which it isn't known what they did
+	NoLists bool     `json:"no_lists,omitempty"` // the service's lists could not be read
+	Unread  []string `json:"unread,omitempty"`   // ids of channels that could not be read
+	Blind   bool     `json:"blind,omitempty"`    // no channel could be read: perhaps nothing was ever posted
+}
+
+func (AttackChanged) payload()     {}
+func (AttackCourse) payload()      {}
+func (CardReplaced) payload()      {}
+func (Assignment) payload()        {}
+func (ChangeFacts) payload()       {}
+func (PermissionChanged) payload() {}
+func (ApprovalChanged) payload()   {}
+func (DrillFacts) payload()        {}
+func (PagerFault) payload()        {}
+func (UnreachableFacts) payload()  {}
+func (GapFacts) payload()          {}
+func (FirstStartFacts) payload()   {}
+func (RebuildFacts) payload()      {}
+
+// readPayload reads the payload of a kind.
+func readPayload(kind EventKind, text []byte) (Payload, error) {
+	switch kind {
+	case NewIncident, NewAttack, BecameIncident, Grew, Worsened, WentQuiet, Resumed:
+		return decode[AttackChanged](text)
+	case AttackEnded:
+		return decode[AttackCourse](text)
+	case CardLost, CardLeft:
+		return decode[CardReplaced](text)
+	case FirstStart:
+		return decode[FirstStartFacts](text)
+	case StoreRebuilt:
+		return decode[RebuildFacts](text)
+	case APIUnreachable:
+		return decode[UnreachableFacts](text)
+	case MonitoringGap:
+		return decode[GapFacts](text)
+	case PermissionLost:
+		return decode[PermissionChanged](text)
+	case ApprovalAsked:
+		return decode[ApprovalChanged](text)
+	case ChangeSettled, MitigationEnding, EndOverdue, MitigationNotWorking, DeniedSourceReturned:
+		return decode[ChangeFacts](text)
+	case HandedOver, TookOver:
+		return decode[Assignment](text)
+	case PagerUnreachable:
+		return decode[PagerFault](text)
+	case DrillChanged:
+		return decode[DrillFacts](text)
+	case SummaryDue:
+		return nil, nil //nolint:nilnil // it has none
+	}
+	return nil, fmt.Errorf("unknown event kind %q", kind)
+}
+
+func decode[P Payload](text []byte) (Payload, error) {
+	var p P
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("read payload: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,83 @@
+package record_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 123_456_789, time.UTC)
+
+// payloads has one payload for each kind.
+func payloads() map[record.EventKind]record.Payload {
+	attack := apiclient.Attack{ID: "x:1", Type: "sqli", First: noon, Last: noon.Add(time.Minute), Hits: apiclient.Known(7)}
+	changed := record.AttackChanged{Attack: attack, Revision: 3, Mention: "S0ONCALL", Suppressed: true, Quiet: true, Storm: &record.Storm{Over: 10, Began: noon}}
+	change := record.ChangeFacts{Change: "c1", Until: noon}
+	return map[record.EventKind]record.Payload{
+		record.NewIncident: changed, record.NewAttack: changed, record.BecameIncident: changed, record.Grew: changed, record.Worsened: changed,
+		record.WentQuiet: changed, record.Resumed: changed,
+		record.AttackEnded:          record.AttackCourse{Attack: attack, Quiet: true},
+		record.CardLost:             record.CardReplaced{Attack: attack, Former: "C1 1.1"},
+		record.CardLeft:             record.CardReplaced{Attack: attack, Former: "C1 1.1"},
+		record.FirstStart:           record.FirstStartFacts{Ongoing: 3, Gathered: 2, Incidents: 1},
+		record.StoreRebuilt:         record.RebuildFacts{Cards: 1, Unknown: []string{"c1"}, Blind: true},
+		record.APIUnreachable:       record.UnreachableFacts{Outage: record.Outage{From: noon, Why: "away"}, Mend: "wait", LastGood: noon},
+		record.MonitoringGap:        record.GapFacts{From: noon, To: noon.Add(time.Hour), Began: []apiclient.Attack{attack}, Over: []apiclient.Attack{attack}},
+		record.PermissionLost:       record.PermissionChanged{Since: noon, Revision: 2},
+		record.ApprovalAsked:        record.ApprovalChanged{Request: "r1", Revision: 2},
+		record.ChangeSettled:        change,
+		record.MitigationEnding:     change,
+		record.EndOverdue:           change,
+		record.MitigationNotWorking: change,
+		record.DeniedSourceReturned: change,
+		record.HandedOver:           record.Assignment{Attack: attack, To: "U1"},
+		record.TookOver:             record.Assignment{To: "U1"},
+		record.PagerUnreachable:     record.PagerFault{Route: "kind incident", Why: "away"},
+		record.DrillChanged:         record.DrillFacts{Drill: "d1"},
+		record.SummaryDue:           nil,
+	}
+}
+
+// The outbox reads back what was put into it, whatever the kind.
+func TestEventsReadBackExactly(t *testing.T) {
+	t.Parallel()
+	all := payloads()
+	for kind, payload := range all {
+		event := record.Event{ID: "n1", Account: "acme", Kind: kind, Channel: "C1", At: noon, Payload: payload}
+		text, err := json.Marshal(event)
+		require.NoError(t, err)
+		var back record.Event
+		require.NoError(t, json.Unmarshal(text, &back), string(text))
+		require.Equal(t, event, back)
+	}
+	source, err := os.ReadFile("event.go")
+	require.NoError(t, err)
+	require.Len(t, all, len(regexp.MustCompile(`(?m)^\t\w+ +EventKind = "`).FindAll(source, -1)), "each kind has a payload")
+}
+
+func TestUnknownEventsAreErrors(t *testing.T) {
+	t.Parallel()
+	var event record.Event
+	require.EqualError(t, json.Unmarshal([]byte(`{"id":"n1","kind":"of next year","payload":{}}`), &event), `read event n1: unknown event kind "of next year"`)
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","reason":"new attack"}`), &event), `unknown event kind ""`)
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","kind":"change"}`), &event), "read payload")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"n1","kind":"change","payload":[]}`), &event), "read payload")
+}
+
+func TestDeliveryIDsAreTheSameForAll(t *testing.T) {
+	t.Parallel()
+	a, b := record.Place{Channel: "C1", TS: "1.1"}, record.Place{Channel: "C1", TS: "2.2"}
+	attack := apiclient.Attack{ID: "x:1"}
+	lost := record.NewCardLost("acme", attack, a, false, noon)
+	require.Equal(t, lost.ID, record.NewCardLost("acme", attack, a, false, noon.Add(time.Hour)).ID)
+	require.NotEqual(t, lost.ID, record.NewCardLost("acme", attack, b, false, noon).ID)
+	require.NotEqual(t, record.CardDelivery("acme", "x:1"), record.CardDelivery("acme", "x:2"))
+	require.NotEqual(t, record.DeliveryID("acme", "", record.Grew, 1), record.DeliveryID("acme", "", record.Grew, 2))
+}
