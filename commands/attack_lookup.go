@@ -13,48 +13,31 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// resolveAttack finds the attack that was typed, by its id or any unique beginning of it; named tells that the account was given.
-func (r *Runner) findAttackTyped(ctx context.Context, c *call.Call, typed string, named bool) error {
-	accounts := c.InScope
-	if named && c.Account != nil {
+// foundAttack is an attack of one account.
+type foundAttack struct {
+	account *call.Account
+	attack  record.KnownAttack
+}
+
+// findAttackTyped finds the attack that was typed, by its id or any unique beginning of it, and with it the account.
+func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) error {
+	accounts := r.cfg.Accounts
+	if c.named != "" && c.Account != nil {
 		accounts = []*call.Account{c.Account}
 	}
-	type found struct {
-		account *call.Account
-		attack  record.KnownAttack
-	}
-	var hits []found
-	var lastErr error
-	// The services are asked only when no account remembers it: one that hangs must not keep the others' people waiting.
-	finders := []func(context.Context, *call.Account, string) ([]record.KnownAttack, error){r.storedAttacks, r.listedAttacks}
-	if c.Cmd.Past {
-		finders = append(finders, r.pastAttacks)
-	}
-	for _, find := range finders {
-		for i, known := range sideBySide(ctx, accounts, func(ctx context.Context, a *call.Account) ([]record.KnownAttack, error) { return find(ctx, a, typed) }) {
-			if known.Err != nil {
-				lastErr = known.Err
-			}
-			for _, k := range known.Found {
-				hits = append(hits, found{accounts[i], k})
-			}
-		}
-		if len(hits) > 0 {
-			break
-		}
-	}
+	found, err := r.loader.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
 	switch {
-	case len(hits) == 1:
-		c.Account, c.Attack = hits[0].account, &hits[0].attack
+	case len(found) == 1:
+		c.Account, c.Attack = found[0].account, &found[0].attack
 		return nil
-	case len(hits) > 1:
+	case len(found) > 1:
 		var ids []string
-		for _, h := range hits {
-			ids = append(ids, h.attack.ID)
+		for _, f := range found {
+			ids = append(ids, f.attack.ID)
 		}
 		return refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
-	case lastErr != nil:
-		return refusal.FromService(lastErr)
+	case err != nil:
+		return refusal.FromService(err)
 	}
 	if strings.HasPrefix(typed, "s") {
 		return report.NoStorm(typed)
@@ -62,7 +45,30 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *call.Call, typed string
 	return refusal.Usage(text.New("no attack ", text.Code(text.Sanitize(typed, text.MaxField)), " in the last ", text.HumanDuration(accounts[0].Lookback), ": ", text.Code("attacks"), " lists them; at least ", record.MinPrefix, " characters of an id are needed"))
 }
 
-// idsTyped are the beginnings of ids that what was typed can mean: it may also be the service's own id.
+// searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one of them finds something. The services
+// are asked only when no account's store knows it: one that hangs must not keep people waiting for the others.
+func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, typed string, past bool) (found []foundAttack, err error) {
+	searches := []func(context.Context, *call.Account, string) ([]record.KnownAttack, error){l.storedAttacks, l.listedAttacks}
+	if past {
+		searches = append(searches, l.pastAttacks)
+	}
+	for _, search := range searches {
+		for i, answer := range sideBySide(ctx, accounts, func(ctx context.Context, a *call.Account) ([]record.KnownAttack, error) { return search(ctx, a, typed) }) {
+			if answer.Err != nil {
+				err = answer.Err
+			}
+			for _, k := range answer.Found {
+				found = append(found, foundAttack{accounts[i], k})
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	return found, err
+}
+
+// idsMeant are the ids, or beginnings of ids, that what was typed can mean: it may also be the service's own id.
 func idsMeant(a *call.Account, typed string) []string {
 	ids := []string{record.AttackID(a.Name, typed)}
 	if len(typed) >= record.MinPrefix {
@@ -71,13 +77,13 @@ func idsMeant(a *call.Account, typed string) []string {
 	return ids
 }
 
-// rememberedAttacks looks among the remembered attacks; there are none while Redis is away.
-func (r *Runner) storedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
+// storedAttacks looks among the stored attacks; there are none while Redis can't be reached.
+func (l *loader) storedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
 	for _, id := range idsMeant(a, typed) {
-		known, err := r.cfg.Attacks.FindAttacks(ctx, a.Name, id)
+		known, err := l.knownAttacks(ctx, a.Name, id)
 		if err != nil {
-			r.cfg.Log.Warn("read known attacks", "account", a.Name, "err", err)
+			l.cfg.Log.Warn("read known attacks", "account", a.Name, "err", err)
 			break
 		}
 		for id, attack := range known {
@@ -87,11 +93,23 @@ func (r *Runner) storedAttacks(ctx context.Context, a *call.Account, typed strin
 	return hits, nil
 }
 
+// knownAttacks are the stored attacks whose id begins so. A whole id, which is what buttons hold, is read alone: a prefix has all of them scanned.
+func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[string]apiclient.Attack, error) {
+	if !record.IsAttackID(id) {
+		return l.cfg.Attacks.FindAttacks(ctx, account, id)
+	}
+	attack, ok, err := l.cfg.Attacks.KnownAttack(ctx, account, id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return map[string]apiclient.Attack{id: attack}, nil
+}
+
 // listedAttacks looks among all that the service lists.
-func (r *Runner) listedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
+func (l *loader) listedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
 	ids := idsMeant(a, typed)
-	all, err := r.listAttacks(ctx, a, apiclient.AttackFilter{From: r.cfg.Now().Add(-a.Lookback)})
+	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.cfg.Now().Add(-a.Lookback)})
 	for _, attack := range all {
 		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
 			hits = append(hits, record.KnownAttack{ID: id, Attack: attack})
@@ -100,9 +118,24 @@ func (r *Runner) listedAttacks(ctx context.Context, a *call.Account, typed strin
 	return hits, err
 }
 
+// pastAttacks is the attack with that whole id of which nothing but its evidence is left.
+func (l *loader) pastAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
+	id := record.FoldID(typed)
+	e, ok, err := l.cfg.History.Evidence(ctx, a.Name, id)
+	if err != nil {
+		l.cfg.Log.Warn("read evidence", "account", a.Name, "err", err)
+		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's memory (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
+	}
+	if !ok {
+		return nil, nil
+	}
+	attack, _ := report.EvidenceLast(e)
+	return []record.KnownAttack{{ID: id, Attack: attack}}, nil
+}
+
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.
-func (r *Runner) listAttacks(ctx context.Context, a *call.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
-	pages, err := collect(r.cfg.Services[a.Name].Attacks(ctx, f))
+func (l *loader) listAttacks(ctx context.Context, a *call.Account, f apiclient.AttackFilter) ([]apiclient.Attack, error) {
+	pages, err := collect(l.cfg.Services[a.Name].Attacks(ctx, f))
 	seen := map[string]bool{}
 	var all []apiclient.Attack
 	for _, page := range pages {

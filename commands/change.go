@@ -2,71 +2,115 @@ package commands
 
 import (
 	"context"
-	"iter"
-	"time"
+	"slices"
+	"strconv"
 
-	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Ledger remembers changes. An error of any of its methods means that nothing may be changed now.
-type Ledger interface {
-	// Lock makes changes to one account run one after another, over all processes. It fails with ErrEmptied while what Redis lost is being
-	// read back. The context it returns ends when the lock is lost.
-	Lock(ctx context.Context, account string) (held context.Context, lock Lock, err error)
-	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
-	Changes(ctx context.Context, account string) ([]record.Change, error)
-	// Effects are what was seen of the account's changes, by their ids.
-	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
+// change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
+func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
+	if err := r.loadLocked(held, c); err != nil {
+		return call.Result{}, err
+	}
+	begun, whole := r.begun(c)
+	switch late := approval.Late(c.Call); {
+	case whole || late && len(begun) > 0:
+		return r.executor.resumeAll(held, c, begun, whole)
+	case late:
+		if res, ok := r.askedBefore(held, c); ok {
+			return res, nil
+		}
+		return call.Result{}, approval.TooLate(c.Call)
+	}
+	plans, err := r.plan(held, c, len(begun) > 0)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if needsRequest(c.Call, plans) {
+		return r.askApproval(held, c, plans)
+	}
+	res, err := r.executor.carryOutPlans(held, c, plans)
+	if res.Outcome == "dry_run" && len(c.Needs) > 0 {
+		res.Lines = append(res.Lines, approval.Note(c.Call))
+	}
+	return res, err
 }
 
-// Lock is the right to change one account. Its methods fail with ErrLost when somebody else has it by now.
-type Lock interface {
-	// SaveChanges writes changes down, new or again, with the times at which they are to be looked at, and an audit entry if there is one, whose
-	// number it gives: with events: all in one step, as the others do.
-	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
-	// SaveLooks writes down what came of looking at changes.
-	SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error
-	// SaveTriage writes down what people did about attacks, by their ids, and has their cards be drawn again.
-	SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error
-	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
-	SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error
-	// SaveProtected puts these in the place of all of the account's, and has the cards of attacks be drawn again that come from there.
-	SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error
-	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
-	SaveLocked(ctx context.Context, at time.Time) error
-	// SavePermissionLoss writes a permission loss down.
-	SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error
-	// SaveRequest writes a request for a second person down, new or again, with its audit entry if there is one, whose number it gives, and the time at which it
-	// is to be looked at.
-	SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error)
-	// SaveDrill puts a drill in the place of the account's last one.
-	SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error
-	Unlock()
+// loadLocked loads, under the account's lock, what each change goes by, and adds what this call did before it lost the lock. Everything after
+// works on these facts.
+func (r *Runner) loadLocked(held context.Context, c *job) (err error) {
+	c.Loaded = call.NewFacts()
+	changes := call.Need{Account: c.Account.Name, Fact: call.FactChanges}
+	r.loader.load(held, c.Loaded, []call.Need{changes, {Account: c.Account.Name, Fact: call.FactContext}})
+	if c.Changes, err = c.Given().Changes(); err == nil {
+		err = c.LoadContext()
+	}
+	if err != nil {
+		return refusal.Away(err)
+	}
+	if len(c.lost) > 0 {
+		err = r.executor.reconcile(held, c)
+		c.Loaded.Known[changes] = call.Loaded{Value: c.Changes}
+	}
+	return err
 }
 
-// Due tells which changes have to be looked at.
-type Due interface {
-	// DueChanges are the ids of the account's changes at which it is time to look, what has waited longest first.
-	DueChanges(ctx context.Context, account string, now time.Time) ([]string, error)
+// plan makes the plans of a line and guards them. begun tells that this delivery has begun to carry them out before.
+func (r *Runner) plan(held context.Context, c *job, begun bool) ([]call.Plan, error) {
+	c.Needs = nil // of an attempt before
+	plans, err := withFacts(held, r.loader, c.Call, c.Cmd.Plan)
+	r.executor.noteUnplanned(held, c, err)
+	if err != nil && !begun {
+		err = refusal.NotBegun(err)
+	}
+	if err != nil {
+		return nil, refusal.FromService(err)
+	}
+	for _, p := range plans {
+		if err := approval.RequireRole(c.Call, p.Role); err != nil {
+			return nil, err
+		}
+	}
+	return plans, approval.RequireConfirmation(c.Call, plans)
 }
 
-// Facts are attacks as they were last seen by the poller.
-type KnownAttacks interface {
-	// FindAttacks are the account's remembered attacks whose id, as AttackID makes it, begins so; by that id.
-	FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error)
+// resumeAll answers a request that came before: what it began is finished, what is done is only said.
+func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, whole bool) (call.Result, error) {
+	res := call.Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
+	for _, ch := range mine {
+		if err := x.resume(ctx, c, ch, &res); err != nil {
+			return res, err
+		}
+	}
+	switch {
+	case !whole && c.Cmd.Parts == 0:
+		res.Lines = append(res.Lines, text.New("It was asked over ", text.HumanDuration(approval.MaxAge), " ago: what was not begun by then was not done"))
+	case !whole:
+		res.Lines = append(res.Lines, text.New("The rest was asked over ", text.HumanDuration(approval.MaxAge), " ago and not begun: it was not done"))
+	}
+	return res, nil
 }
 
-// AuditLog keeps the audit entries.
-type AuditLog interface {
-	// Append numbers and keeps an entry.
-	Append(ctx context.Context, e record.AuditEntry) (n int64, err error)
-	// Entries are the account's entries since then, the newest first.
-	Entries(ctx context.Context, account string, since time.Time) ([]record.AuditEntry, error)
-	// Trail are the account's entries since then, the oldest first, read as they are wanted. One that can't be read comes with its number, if
-	// that can be, and ErrBadEntry; after another error there are no more.
-	Trail(ctx context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error]
-	// Audited is the number of the account's last entry, also of one that is no longer kept; 0 if there never was one.
-	Audited(ctx context.Context, account string) (int64, error)
+// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole tells that
+// there are no others; of a line that undoes many only a new plan tells, which finds those that were begun by their ids.
+func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
+	parts := max(c.Cmd.Parts, 1)
+	for part := range parts {
+		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
+		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+			mine = append(mine, c.Changes[i])
+		}
+	}
+	whole = len(mine) == parts
+	for _, ch := range c.Changes {
+		if ch.Undoes != "" && ch.ID == record.ChangeID(c.Account.Name, c.ID, ch.Undoes) {
+			mine = append(mine, ch)
+		}
+	}
+	return mine, whole
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// RunDue looks at what was made for a time on one account, whenever it is told to: it prolongs what knocks, asks about what ends while its attack
+// RunDue checks what was made for a time on one account, whenever look says so: it prolongs denials whose source still tries, asks about what ends while its attack
 // goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
 func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-chan struct{}) {
 	again, warned := time.Time{}, false
@@ -33,7 +33,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 			}
 			warned = true
 		case !now.Before(again):
-			if err := r.checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
+			if err := (dueChecker{r}).checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
 				again = now.Add(change.RetryEvery)
 				r.cfg.Log.Error("look at what ends", "account", account, "err", err, "again", again)
 			}
@@ -41,20 +41,23 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 	}
 }
 
-// lookAround looks at all changes at which it is time to. An error is one of the memory.
-func (r *Runner) checkDue(ctx context.Context, account string, due Due, now time.Time) error {
+// dueChecker decides about changes whose end is near or past, and has the Runner end or prolong them.
+type dueChecker struct{ runner *Runner }
+
+// checkDue checks all changes whose time has come. An error is one of the store.
+func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now time.Time) error {
 	ids, err := due.DueChanges(ctx, account, now)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	var todo []record.Change
-	err = r.saveDue(ctx, account, func(known []record.Change) (all []change.DueDecision) {
+	err = d.saveDue(ctx, account, func(known []record.Change) (all []change.DueDecision) {
 		for _, id := range ids {
-			ch := record.Change{ID: id, Account: account} // forgotten
+			ch := record.Change{ID: id, Account: account} // it is no longer stored
 			if i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == id }); i >= 0 {
-				ch = r.withinPolicy(known[i])
+				ch = d.withinPolicy(known[i])
 			}
-			if l, act := r.decideDue(ch, now); act {
+			if l, act := d.decideDue(ch, now); act {
 				todo = append(todo, ch)
 			} else {
 				all = append(all, l)
@@ -66,21 +69,21 @@ func (r *Runner) checkDue(ctx context.Context, account string, due Due, now time
 		return err
 	}
 	for _, ch := range todo {
-		if err := r.actByClock(ctx, ch, now); err != nil {
+		if err := d.actByClock(ctx, ch, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// looking writes down, under the account's lock, what came of looking at its changes.
-func (r *Runner) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
-	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
+// saveDue writes down, under the account's lock, what came of looking at its changes.
+func (d dueChecker) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
+	held, lock, err := d.runner.cfg.Ledger.Lock(ctx, account)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
-	known, err := r.cfg.Ledger.Changes(held, account)
+	known, err := d.runner.cfg.Ledger.Changes(held, account)
 	if err != nil {
 		return err
 	}
@@ -90,51 +93,51 @@ func (r *Runner) saveDue(ctx context.Context, account string, at func(known []re
 	}
 	var events []record.Event
 	for _, l := range all {
-		events = append(events, lookEvents(l, r.channel(account))...)
+		events = append(events, lookEvents(l, d.runner.channel(account))...)
 	}
 	if err := lock.SaveDue(held, events, all...); err != nil {
 		return err
 	}
-	r.cfg.Notifier.Notify(account, events)
+	d.runner.cfg.Notifier.Notify(account, events)
 	return nil
 }
 
-// look says what is to be written down of a change at which it is time to look, or that something is to be done about it: it is to be ended or prolonged.
-func (r *Runner) decideDue(ch record.Change, now time.Time) (l change.DueDecision, act bool) {
+// decideDue decides about a change whose time has come; act: it is to be ended or prolonged.
+func (d dueChecker) decideDue(ch record.Change, now time.Time) (l change.DueDecision, act bool) {
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
-	case change.CheckAt(ch).IsZero(): // it was taken back, or never made
+	case change.CheckAt(ch).IsZero(): // it was undone, or never made
 	case over && ch.MustBeEnded():
 		return l, true
 	case over:
 		l.Ended = true
-		l.Ask(r.ongoing(ch)) // for where nobody looked between the time to ask and the end
+		l.Ask(d.ongoing(ch)) // where no replica checked between the time to ask and the end
 	case now.Before(change.CheckAt(ch)): // it was prolonged
 		l.Next = change.CheckAt(ch)
-	case change.RenewalLength(ch) > 0 && r.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch)):
+	case change.RenewalLength(ch) > 0 && d.runner.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch)):
 		return l, true
 	default:
 		l.Next = change.CheckAgainAt(ch, now)
-		l.Ask(r.ongoing(ch))
+		l.Ask(d.ongoing(ch))
 	}
 	return l, false
 }
 
-// goesOn reports whether what the change was made for goes on, as far as is known.
-func (r *Runner) ongoing(ch record.Change) bool {
-	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch))
+// ongoing reports whether what the change was made for goes on, as far as is known.
+func (d dueChecker) ongoing(ch record.Change) bool {
+	return ch.AttackID != "" && d.runner.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || d.runner.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch))
 }
 
-// actByClock ends or prolongs a change as anybody would who asks for it. When that fails it says so and looks again; then an error is one of the memory.
-func (r *Runner) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
+// actByClock ends or prolongs a change, as a person would by a line. When that fails it says so and checks again later; then an error is one of the store.
+func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
 	over := !now.Before(ch.Until)
 	line, what := change.RenewLine(ch), "renew"
 	if over {
 		line, what = record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
 	}
 	// Each attempt is a request of its own: a failed one must not be taken for the answer, also not by a replica that takes over within the second.
-	res, err := r.Do(ctx, call.Invocation{ID: fmt.Sprintf("%s %s %s", what, ch.ID, rand.Text()), At: now, Actor: clock, Line: line})
+	res, err := d.runner.Do(ctx, call.Invocation{ID: fmt.Sprintf("%s %s %s", what, ch.ID, rand.Text()), At: now, Actor: clock, Line: line})
 	if err == nil && (over || res.Outcome == "done") {
 		return nil
 	}
@@ -142,16 +145,24 @@ func (r *Runner) actByClock(ctx context.Context, ch record.Change, now time.Time
 		return ctx.Err()
 	}
 	if err != nil {
-		r.cfg.Log.Error("end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
+		d.runner.cfg.Log.Error("end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
-	return r.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
+	return d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
 		i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == ch.ID })
 		if i < 0 {
 			return []change.DueDecision{{Change: ch}}
 		}
 		if over {
-			return []change.DueDecision{change.NotEnded(known[i], err, now, r.inPermissionNotice(ctx, known[i]))}
+			return []change.DueDecision{change.NotEnded(known[i], err, now, d.inPermissionNotice(ctx, known[i]))}
 		}
-		return []change.DueDecision{r.notRenewed(known[i], err, now)}
+		return []change.DueDecision{d.notRenewed(known[i], err, now)}
 	})
+}
+
+// withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
+func (d dueChecker) withinPolicy(ch record.Change) record.Change {
+	if !ch.Renew.IsZero() {
+		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.cfg.Policy.Renew))
+	}
+	return ch
 }

@@ -2,9 +2,7 @@ package commands
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -29,11 +27,10 @@ func (silent) Redraw(string) {}
 
 // channel is where notices of an account go.
 func (r *Runner) channel(account string) string {
-	i := slices.IndexFunc(r.cfg.Accounts, func(a *call.Account) bool { return a.Name == account })
-	if i < 0 {
-		return ""
+	if a, ok := r.accounts[account]; ok {
+		return a.Channel
 	}
-	return r.cfg.Accounts[i].Channel
+	return ""
 }
 
 // changeEvents are the events of a change that was written down: one when it came to an end. Of a change that was undone the undo makes the

@@ -7,14 +7,26 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
+
+// Changes reports whether a line asks for a change, so that it must be stored before it is acknowledged.
+// A line with an unknown verb changes nothing.
+func (r *Runner) Changes(l record.Line) bool {
+	cmd, err := r.command(&l)
+	return err == nil && cmd.DoesChange(l)
+}
+
+// Confirms reports whether a line asks for a change of the service, which a person at a terminal is asked to confirm.
+func (r *Runner) Confirms(l record.Line) bool {
+	cmd, err := r.command(&l)
+	return err == nil && cmd.Plan != nil && cmd.DoesChange(l)
+}
 
 // Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose thread it was typed, "" for
 // none. An unknown verb misses nothing.
 func (r *Runner) Missing(l record.Line, attack string) bool {
-	cmd, err := r.lookUp(&l)
+	cmd, err := r.command(&l)
 	if err != nil {
 		return false
 	}
@@ -36,7 +48,7 @@ func (r *Runner) Missing(l record.Line, attack string) bool {
 
 // InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
 func (r *Runner) InThread(l record.Line, attack string) record.Line {
-	cmd, err := r.lookUp(&l)
+	cmd, err := r.command(&l)
 	if err != nil || attack == "" || !cmd.ImpliesAttack() || call.AttackNamed(cmd, l) != "" {
 		return l
 	}
@@ -45,47 +57,36 @@ func (r *Runner) InThread(l record.Line, attack string) record.Line {
 
 // Fillable reports whether there is something to fill in for a line.
 func (r *Runner) Fillable(l record.Line) bool {
-	cmd, err := r.lookUp(&l)
+	cmd, err := r.command(&l)
 	return err == nil && slices.ContainsFunc(cmd.Args, func(arg call.Arg) bool { return arg.Name != call.ArgPage.Name })
 }
 
-// Form is what a person fills in to make the invocation's line whole, with what it says already filled in. Who may not run the line gets no form.
+// Form is what a person fills in to make the invocation's line whole, with what it says already filled in. A person who may not run the line gets
+// no form.
 func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, error) {
-	cmd, err := r.lookUp(&inv.Line)
+	c, err := r.lookUp(inv)
 	if err != nil {
 		return call.Form{}, err
 	}
-	c := &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.accountOf(inv), InScope: r.cfg.Accounts}
-	err = r.authorise(ctx, c, cmd.Plan != nil || cmd.Write != nil || cmd.Decide != nil)
-	if err == nil && cmd.Plan != nil {
-		err = approval.RequireRole(c, record.Responder) // a form never only shows, as the line may
+	c.changes = c.Cmd.Plan != nil || c.Cmd.Write != nil || c.Cmd.Decide != nil // a form never only shows, as the line may
+	err = r.authorise(ctx, c)
+	if err == nil && c.Cmd.Plan != nil {
+		err = approval.RequireRole(c.Call, record.Responder)
 	}
 	if err != nil {
-		r.recordRefusal(ctx, c, err)
-		return call.Form{}, err
+		return call.Form{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	if cmd.Plan != nil && r.cfg.Policy.Changes == policy.ChangesOff {
-		return call.Form{}, changesAreOff()
+	if c.Cmd.Plan != nil {
+		if err := r.requireNotOff(); err != nil {
+			return call.Form{}, err
+		}
 	}
-	if err := r.findAttack(ctx, c); err != nil {
-		return call.Form{}, err
+	if c.Line = r.InThread(inv.Line, inv.Attack); call.AttackNamed(c.Cmd, c.Line) != "" {
+		if err := r.findAttackTyped(ctx, c, call.AttackNamed(c.Cmd, c.Line)); err != nil {
+			return call.Form{}, err
+		}
+		c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)
 	}
 	c.Loaded.Patience = formPatience
-	return withFacts(ctx, r, c, func(c *call.Call) (call.Form, error) { return form.Form(c), nil })
-}
-
-// findAttack finds the attack that the line names, or in whose thread it is; that it names none is no error.
-func (r *Runner) findAttack(ctx context.Context, c *call.Call) error {
-	typed := call.AttackNamed(c.Cmd, c.Line)
-	if typed == "" && c.Cmd.ImpliesAttack() {
-		typed = c.Invocation.Attack
-	}
-	if typed == "" {
-		return nil
-	}
-	if err := r.findAttackTyped(ctx, c, typed, c.Line.Keys["account"] != ""); err != nil {
-		return err
-	}
-	c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)
-	return nil
+	return withFacts(ctx, r.loader, c.Call, func(c *call.Call) (call.Form, error) { return form.Form(c), nil })
 }

@@ -36,7 +36,7 @@ func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 	_, l, err := w.ledger.Lock(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	defer l.Unlock()
-	held, ok := l.(*lock)
+	held, ok := l.TriageSaver.(*lock)
 	require.True(w.t, ok)
 	require.NoError(w.t, held.write(w.t.Context(), held.kept, map[string]any{"seen acme": counted}))
 }

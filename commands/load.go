@@ -19,15 +19,21 @@ import (
 // loadsAtOnce is how many facts are loaded at the same time.
 const loadsAtOnce = 32
 
+// loader reads all that commands work on: from the service, the store, Slack and this process.
+type loader struct {
+	cfg      *Config
+	accounts map[string]*call.Account // by name
+}
+
 // load loads facts side by side. A fact that can't be read is unknown, which is logged.
-func (r *Runner) load(ctx context.Context, f *call.Facts, needs []call.Need) {
+func (l *loader) load(ctx context.Context, f *call.Facts, needs []call.Need) {
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
 	got := make([]call.Loaded, len(needs))
 	var g errgroup.Group
 	g.SetLimit(loadsAtOnce)
 	for i, n := range needs {
 		g.Go(func() error {
-			got[i] = r.loadOne(ctx, f, n)
+			got[i] = l.loadOne(ctx, f, n)
 			return nil
 		})
 	}
@@ -38,9 +44,9 @@ func (r *Runner) load(ctx context.Context, f *call.Facts, needs []call.Need) {
 }
 
 // loadOne loads one fact.
-func (r *Runner) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {
-	i := slices.IndexFunc(r.cfg.Accounts, func(a *call.Account) bool { return a.Name == n.Account })
-	if i < 0 {
+func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {
+	account := l.accounts[n.Account]
+	if account == nil {
 		return call.Loaded{Err: fmt.Errorf("load %s: no account %q", n.Fact, n.Account)}
 	}
 	if f.Patience > 0 && ofService(n.Fact) {
@@ -48,9 +54,9 @@ func (r *Runner) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 		ctx, cancel = context.WithTimeout(ctx, f.Patience)
 		defer cancel()
 	}
-	got.Value, got.Err = r.readFact(ctx, r.cfg.Accounts[i], f, n)
+	got.Value, got.Err = l.readFact(ctx, account, f, n)
 	if got.Err != nil && ctx.Err() == nil {
-		r.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
+		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
 	}
 	return got
 }
@@ -68,90 +74,87 @@ func ofService(f call.Fact) bool {
 }
 
 // readFact is the one place that reads facts, from the service, the store and this process.
-func (r *Runner) readFact(ctx context.Context, a *call.Account, f *call.Facts, n call.Need) (any, error) {
+func (l *loader) readFact(ctx context.Context, a *call.Account, f *call.Facts, n call.Need) (any, error) {
 	switch arg := n.Arg.(type) {
 	case apiclient.AttackFilter:
-		return r.listAttacks(ctx, a, arg)
+		return l.listAttacks(ctx, a, arg)
 	case apiclient.IPRuleFilter:
-		return collect(r.cfg.Services[a.Name].IPRules(ctx, arg))
+		return collect(l.cfg.Services[a.Name].IPRules(ctx, arg))
 	case apiclient.RuleFilter:
-		return collect(r.cfg.Services[a.Name].Rules(ctx, arg))
+		return collect(l.cfg.Services[a.Name].Rules(ctx, arg))
 	case apiclient.VulnFilter:
-		return collect(r.cfg.Services[a.Name].Vulnerabilities(ctx, arg))
+		return collect(l.cfg.Services[a.Name].Vulnerabilities(ctx, arg))
 	case time.Time:
 		if n.Fact == call.FactAudit {
-			return r.cfg.Audit.Entries(ctx, a.Name, arg)
+			return l.cfg.Audit.Entries(ctx, a.Name, arg)
 		}
-		return r.cfg.History.Outages(ctx, a.Name, arg)
+		return l.cfg.History.Outages(ctx, a.Name, arg)
 	case call.AttackNow:
-		return r.cfg.Explain(ctx, a.Name, f.Attacks[arg])
+		return l.cfg.Router.Routing(ctx, a.Name, f.Attacks[arg])
 	case record.Actor:
-		return r.rights(ctx, arg), nil
+		return l.rights(ctx, arg), nil
 	case string:
-		return r.readNamed(ctx, a, n.Fact, arg)
+		return l.readNamed(ctx, a, n.Fact, arg)
 	}
 	switch n.Fact {
 	case call.FactConditions:
-		return collect(r.cfg.Services[a.Name].ConditionSets(ctx))
+		return collect(l.cfg.Services[a.Name].ConditionSets(ctx))
 	case call.FactChanges:
-		return r.cfg.Ledger.Changes(ctx, a.Name)
+		return l.cfg.Ledger.Changes(ctx, a.Name)
 	case call.FactEfficacy:
-		return r.cfg.Ledger.Efficacy(ctx, a.Name)
+		return l.cfg.Ledger.Efficacy(ctx, a.Name)
 	case call.FactTriages:
-		return r.cfg.Triage.AllTriage(ctx, a.Name)
+		return l.cfg.Triage.AllTriage(ctx, a.Name)
 	case call.FactMutes:
-		return r.cfg.Triage.Mutes(ctx, a.Name)
+		return l.cfg.Triage.Mutes(ctx, a.Name)
 	case call.FactContext:
-		return r.cfg.Contexts.AccountContext(ctx, a.Name)
+		return l.cfg.Contexts.AccountContext(ctx, a.Name)
 	case call.FactApprovals:
-		return r.cfg.Approvals.Requests(ctx, a.Name)
+		return l.cfg.Approvals.Requests(ctx, a.Name)
 	case call.FactStorms:
-		return r.cfg.Storms.Storms(ctx, a.Name)
+		return l.cfg.Storms.Storms(ctx, a.Name)
 	case call.FactPermissionLoss:
-		return r.cfg.Permissions.PermissionLoss(ctx, a.Name)
+		return l.cfg.Permissions.PermissionLoss(ctx, a.Name)
 	case call.FactDrill:
 		asked := time.Now()
-		d, err := r.cfg.Drills.Drill(ctx, a.Name)
+		d, err := l.cfg.Drills.Drill(ctx, a.Name)
 		return call.Timed[record.Drill]{Value: d, Took: time.Since(asked)}, err
 	case call.FactReplicas:
-		return r.cfg.Drills.Serving(ctx)
+		return l.cfg.Drills.Serving(ctx)
 	case call.FactHealth:
-		if r.cfg.Health == nil {
-			return call.Found[call.PollHealth]{}, nil
-		}
-		h, ok := r.cfg.Health(a.Name)
+		h, ok := l.cfg.Polling.Health(a.Name)
 		return call.Found[call.PollHealth]{Value: h, Ok: ok}, nil
 	}
 	return nil, fmt.Errorf("read fact %q: unknown", n.Fact)
 }
 
 // readNamed reads facts about one attack, storm or beginning of ids.
-func (r *Runner) readNamed(ctx context.Context, a *call.Account, name call.Fact, id string) (any, error) {
+func (l *loader) readNamed(ctx context.Context, a *call.Account, name call.Fact, id string) (any, error) {
 	switch name {
 	case call.FactKnownAttacks:
-		return r.cfg.Attacks.FindAttacks(ctx, a.Name, id)
+		return l.knownAttacks(ctx, a.Name, id)
 	case call.FactTriage:
-		return r.cfg.Triage.TriageOf(ctx, a.Name, id)
+		return l.cfg.Triage.TriageOf(ctx, a.Name, id)
 	case call.FactGrouped:
-		return r.cfg.Storms.Grouped(ctx, a.Name, id)
+		return l.cfg.Storms.Grouped(ctx, a.Name, id)
 	case call.FactEvidence:
-		e, ok, err := r.cfg.History.Evidence(ctx, a.Name, id)
+		e, ok, err := l.cfg.History.Evidence(ctx, a.Name, id)
 		return call.Found[record.Evidence]{Value: e, Ok: ok}, err
 	case call.FactObservation:
-		o, ok, err := r.cfg.History.LastObservation(ctx, a.Name, id)
+		o, ok, err := l.cfg.History.LastObservation(ctx, a.Name, id)
 		return call.Found[record.Observation]{Value: o, Ok: ok}, err
 	case call.FactCardLinks:
-		if r.cfg.CardLinks == nil || id == "" {
+		if id == "" {
 			return map[string]string(nil), nil
 		}
-		return r.cfg.CardLinks(ctx, a.Name, strings.Fields(id)), nil
+		return l.cfg.Cards.CardLinks(ctx, a.Name, strings.Fields(id)), nil
 	}
 	return nil, fmt.Errorf("read fact %q: unknown", name)
 }
 
 // withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and runs it again until it
 // lacks none. What the function notes on the call is kept of the last run alone.
-func withFacts[T any](ctx context.Context, r *Runner, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
+func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
 	for round := 0; ; round++ {
 		attempt := *c
 		value, err = run(&attempt)
@@ -168,7 +171,7 @@ func withFacts[T any](ctx context.Context, r *Runner, c *call.Call, run func(c *
 			missing = append(missing, c.Declared()...)
 		}
 		c.Loaded.Missing = nil
-		r.load(ctx, c.Loaded, missing)
+		l.load(ctx, c.Loaded, missing)
 	}
 }
 

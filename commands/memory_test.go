@@ -14,6 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -53,18 +54,19 @@ func newLedger() *ledger {
 
 func (l *ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
 	if l.fails(&l.lockFail) {
-		return nil, nil, errAway
+		return nil, commands.Lock{}, errAway
 	}
 	select {
 	case l.locks <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, commands.Lock{}, ctx.Err()
 	}
 	held, cancel := context.WithCancel(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term++
-	return held, &lock{ledger: l, account: account, term: l.term, cancel: cancel}, nil
+	saver := &lock{ledger: l, account: account, term: l.term, cancel: cancel}
+	return held, commands.Lock{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Unlock: func() { cancel(); <-l.locks }}, nil
 }
 
 // lock is held for one term.
@@ -74,8 +76,6 @@ type lock struct {
 	term    int
 	cancel  context.CancelFunc
 }
-
-func (l *lock) Unlock() { l.cancel(); <-l.locks }
 
 // loseLock has whoever holds the lock find it lost at his n-th save from now on.
 func (l *ledger) loseLock(n int, meanwhile func()) {
@@ -577,6 +577,30 @@ func (f facts) FindAttacks(_ context.Context, account, prefix string) (map[strin
 	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return account != "acme" || !strings.HasPrefix(id, prefix) })
 	return found, nil
 }
+
+func (f facts) KnownAttack(_ context.Context, account, id string) (apiclient.Attack, bool, error) {
+	attack, ok := f[id]
+	return attack, ok && account == "acme", nil
+}
+
+// router routes attacks by calling itself.
+type router func(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
+
+func (r router) Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error) {
+	return r(ctx, account, a)
+}
+
+// links tells where cards are by calling itself.
+type links func(ctx context.Context, account string, attacks []string) map[string]string
+
+func (l links) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
+	return l(ctx, account, attacks)
+}
+
+// polling tells how polling goes by calling itself.
+type polling func(account string) (call.PollHealth, bool)
+
+func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }
 
 // gatherings is what storms have gathered, by the storm's id; asked are the cards that were asked for.
 type gatherings struct {

@@ -11,17 +11,17 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// saidTied reports whether the notice of tied hands names the change among what is due, whatever else goes wrong meanwhile.
-func (r *Runner) inPermissionNotice(ctx context.Context, ch record.Change) bool {
-	t, err := r.cfg.Permissions.PermissionLoss(ctx, ch.Account)
+// inPermissionNotice reports whether the notice of lost permission names the change among what is due.
+func (d dueChecker) inPermissionNotice(ctx context.Context, ch record.Change) bool {
+	t, err := d.runner.cfg.Permissions.PermissionLoss(ctx, ch.Account)
 	return err == nil && t.GoesOn() && slices.ContainsFunc(change.NeededPermissions(ch.Steps), t.LacksPermission)
 }
 
-// notRenewed is what came of trying to prolong a change that knocks. What failed is tried again until its end, and people are
-// asked meanwhile, unless only the memory was away for a moment; what was refused will be again.
-func (r *Runner) notRenewed(ch record.Change, err error, now time.Time) change.DueDecision {
-	ch = r.withinPolicy(ch)
-	l, _ := r.decideDue(ch, now)
+// notRenewed is what came of trying to prolong a denial whose source still tries. What failed is tried again until its end, and people are
+// asked meanwhile, unless only the store was away for a moment; what was refused will be again.
+func (d dueChecker) notRenewed(ch record.Change, err error, now time.Time) change.DueDecision {
+	ch = d.withinPolicy(ch)
+	l, _ := d.decideDue(ch, now)
 	if l.Ended || change.CheckAt(ch).IsZero() || now.Before(change.CheckAt(ch)) {
 		return l
 	}

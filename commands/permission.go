@@ -12,21 +12,15 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Ties remembers each account's last spell.
-type PermissionLosses interface {
-	// Tied is the account's last spell; zero when there was none.
-	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
-}
-
-// tie writes down that the service refuses the change because of wafbot's token, so that the account's people are told what is not done. Further
-// refusals belong to the same spell.
-func (r *Runner) noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
-	if !change.PermissionRefused(fault) || r.cfg.Policy.Changes != policy.ChangesOn {
+// noteRefused stores that the service refuses the change because of wafbot's token, so that people are notified of what is not done. Further
+// refusals belong to the same permission loss.
+func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
+	if !change.PermissionRefused(fault) || x.cfg.Policy.Changes != policy.ChangesOn {
 		return
 	}
-	t, err := r.cfg.Permissions.PermissionLoss(ctx, c.Account.Name)
+	t, err := x.cfg.Permissions.PermissionLoss(ctx, c.Account.Name)
 	if err != nil {
-		r.cfg.Log.Error("write down a refused change", "account", c.Account.Name, "err", err)
+		x.cfg.Log.Error("write down a refused change", "account", c.Account.Name, "err", err)
 		return
 	}
 	if !t.GoesOn() {
@@ -50,17 +44,17 @@ func (r *Runner) noteRefused(ctx context.Context, c *job, fault error, what reco
 		t.More++
 	}
 	t.Lacks, t.Status = append(t.Lacks, lacks...), e.Status
-	r.savePermissionLoss(ctx, c, t)
+	x.savePermissionLoss(ctx, c, t)
 }
 
-// untie ends the spell, or a part of it, when the service has taken a change.
-func (r *Runner) noteGranted(ctx context.Context, c *job, ch record.Change) {
+// noteGranted ends the permission loss, or a part of it, when the service has taken a change.
+func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
-	t, err := r.cfg.Permissions.PermissionLoss(ctx, ch.Account)
+	t, err := x.cfg.Permissions.PermissionLoss(ctx, ch.Account)
 	if err != nil {
-		r.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
+		x.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
 		return
 	}
 	granted := append(change.NeededPermissions(ch.Steps), record.PermissionAll)
@@ -71,37 +65,37 @@ func (r *Runner) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	t.Lacks = left
 	t.Refused = slices.DeleteFunc(t.Refused, func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
 	if len(left) == 0 {
-		t.Until = r.cfg.Now()
+		t.Until = x.cfg.Now()
 	}
-	r.savePermissionLoss(ctx, c, t)
+	x.savePermissionLoss(ctx, c, t)
 }
 
-// saveTied outlives the request, as what was refused or done must be told.
-func (r *Runner) savePermissionLoss(ctx context.Context, c *job, t record.PermissionLoss) {
+// savePermissionLoss outlives the request: people must be notified of what was refused.
+func (x *executor) savePermissionLoss(ctx context.Context, c *job, t record.PermissionLoss) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
 	event := permissionEvent(t, c.Account.Channel)
 	if err := c.lock.SavePermissionLoss(ctx, t, event); err != nil {
-		r.cfg.Log.Error("write down a refused change", "account", t.Account, "err", err)
+		x.cfg.Log.Error("write down a refused change", "account", t.Account, "err", err)
 		return
 	}
-	r.cfg.Notifier.Notify(t.Account, []record.Event{event})
+	x.cfg.Notifier.Notify(t.Account, []record.Event{event})
 }
 
-// tiePlan is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
+// noteUnplanned is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
 // there is to do if nothing stands there yet.
-func (r *Runner) noteUnplanned(ctx context.Context, c *job, fault error) {
+func (x *executor) noteUnplanned(ctx context.Context, c *job, fault error) {
 	if !change.PermissionRefused(fault) {
 		return
 	}
-	for _, what := range r.refusedChanges(c) {
+	for _, what := range x.refusedChanges(c) {
 		what.By, what.At = c.Actor, c.Now
-		r.noteRefused(ctx, c, fault, what)
+		x.noteRefused(ctx, c, fault, what)
 	}
 }
 
-func (r *Runner) refusedChanges(c *job) []record.RefusedChange {
+func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
 		ch, err := change.ByLine(c.Call, c.Changes)
 		if err != nil {
@@ -118,7 +112,7 @@ func (r *Runner) refusedChanges(c *job) []record.RefusedChange {
 	}
 	var all []record.RefusedChange
 	for _, p := range plans {
-		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: r.newChange(c, "", p).Steps})
+		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: x.newChange(c, "", p).Steps})
 	}
 	return all
 }

@@ -18,8 +18,15 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// run carries out the plans one after another, each as a change of its own.
-func (r *Runner) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
+// executor carries out plans: it sends their steps, verifies them, and stores what became of them. It works under the account's lock.
+type executor struct {
+	cfg      *Config
+	loader   *loader
+	recorder *recorder
+}
+
+// carryOutPlans carries out the plans one after another, each as a change of its own.
+func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	res := call.Result{Outcome: "nothing", Account: c.Account.Name}
 	if c.Attack != nil {
 		res.AttackID = c.Attack.ID
@@ -27,7 +34,7 @@ func (r *Runner) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (
 	var failed []error
 	for i, p := range plans {
 		id := approval.ChangeID(c.Call, p, i)
-		if err := r.carryOutNext(ctx, c, id, p, &res); err != nil {
+		if err := x.carryOutNext(ctx, c, id, p, &res); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -37,39 +44,39 @@ func (r *Runner) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (
 	return res, nil
 }
 
-// runOne carries out one plan, unless the same effect is there already: then it says whose it is.
-func (r *Runner) carryOutPlan(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
+// carryOutPlan carries out one plan, unless the same effect is there already: then it says whose it is.
+func (x *executor) carryOutPlan(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
 	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
-		return r.resume(ctx, c, c.Changes[i], res)
+		return x.resume(ctx, c, c.Changes[i], res)
 	}
 	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, p) }); i >= 0 {
 		if c.Changes[i].State == record.StateBegun {
-			return r.resume(ctx, c, c.Changes[i], res)
+			return x.resume(ctx, c, c.Changes[i], res)
 		}
 		p.Nothing = change.DoneAlready(c.Changes[i], p)
 		p.Steps = nil
 	}
 	if len(p.Nothing) > 0 {
 		res.Lines = append(res.Lines, text.New(p.Nothing, ". Nothing was sent"))
-		r.recordPlan(ctx, c.Call, p, "nothing", p.Nothing.String())
-		return r.closeUndone(ctx, c, p.Undoes)
+		x.recorder.recordPlan(ctx, c.Call, p, "nothing", p.Nothing.String())
+		return x.closeUndone(ctx, c, p.Undoes)
 	}
-	ch := r.newChange(c, id, p)
-	ch.Observed = r.observed(ctx, c.Call)
-	if r.cfg.Policy.Changes != policy.ChangesOn {
+	ch := x.newChange(c, id, p)
+	ch.Observed = x.observed(ctx, c.Call)
+	if x.cfg.Policy.Changes != policy.ChangesOn {
 		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
-		r.recordPlan(ctx, c.Call, p, "dry_run", "")
+		x.recorder.recordPlan(ctx, c.Call, p, "dry_run", "")
 		return nil
 	}
-	return r.carryOutSteps(ctx, c, ch, p, res)
+	return x.carryOutSteps(ctx, c, ch, p, res)
 }
 
-// goOn finishes a change that was begun, by this delivery or another with the same effect.
-func (r *Runner) resume(ctx context.Context, c *job, ch record.Change, res *call.Result) error {
+// resume finishes a change that was begun, by this delivery or another with the same effect.
+func (x *executor) resume(ctx context.Context, c *job, ch record.Change, res *call.Result) error {
 	switch ch.State {
 	case record.StateBegun:
-		return r.carryOutSteps(ctx, c, ch, call.Plan{}, res)
+		return x.carryOutSteps(ctx, c, ch, call.Plan{}, res)
 	case record.StateFailed, record.StateHalf:
 		return change.NotDone(ch, nil)
 	case record.StateUndone:
@@ -80,8 +87,8 @@ func (r *Runner) resume(ctx context.Context, c *job, ch record.Change, res *call
 }
 
 // closeUndone ends the change that an undo found nothing left of.
-func (r *Runner) closeUndone(ctx context.Context, c *job, id string) error {
-	if id == "" || r.cfg.Policy.Changes != policy.ChangesOn {
+func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
+	if id == "" || x.cfg.Policy.Changes != policy.ChangesOn {
 		return nil
 	}
 	all := change.Affected(c.Call, record.Change{Undoes: id, Actor: c.Actor, At: c.Now})
@@ -95,11 +102,11 @@ func (r *Runner) closeUndone(ctx context.Context, c *job, id string) error {
 	if _, err := c.save(ctx, nil, events, all...); err != nil {
 		return refusal.Away(err)
 	}
-	r.changed(c.Account.Name, events, all)
+	x.changed(c.Account.Name, events, all)
 	return nil
 }
 
-// add puts a finished change into the result.
+// addChange puts a finished change into the result.
 func addChange(res *call.Result, ch record.Change) {
 	res.Outcome = "done"
 	res.Changes = append(res.Changes, ch)
@@ -113,11 +120,11 @@ func addChange(res *call.Result, ch record.Change) {
 	res.Lines = append(res.Lines, line)
 }
 
-// newChange is the plan as it will be written down.
-func (r *Runner) newChange(c *job, id string, p call.Plan) record.Change {
+// newChange is the plan as it will be stored.
+func (x *executor) newChange(c *job, id string, p call.Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: r.cfg.Now(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
+		At: x.cfg.Now(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
 		Renew: p.Renews,
 	}
 	if c.Attack != nil {
@@ -142,7 +149,24 @@ func (r *Runner) newChange(c *job, id string, p call.Plan) record.Change {
 	return ch
 }
 
-// half is the error for plans of which not all were done: what was done is said beside what was not.
+// observed is what the call's attack looked like when the poller last saw it, to be kept with a change; nil if that isn't known, which keeps no
+// one from changing something.
+func (x *executor) observed(ctx context.Context, c *call.Call) *record.Observation {
+	if c.Attack == nil {
+		return nil
+	}
+	x.loader.load(ctx, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactObservation, Arg: c.Attack.ID}})
+	o, ok, err := c.Given().Observation(c.Attack.ID)
+	switch {
+	case err == nil && ok:
+		return &o
+	case err != nil, c.Attack.Attack.ID == "":
+		return nil
+	}
+	return &record.Observation{At: c.Now, Attack: c.Attack.Brief()} // it isn't stored: the service has just listed it
+}
+
+// partlyDone is the error for plans of which not all were done: what was done is said beside what was not.
 func partlyDone(plans []call.Plan, res call.Result, failed []error) error {
 	if len(plans) == 1 {
 		return failed[0]

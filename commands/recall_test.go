@@ -158,7 +158,7 @@ func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 type emptyLedger struct{ commands.Ledger }
 
 func (emptyLedger) Lock(context.Context, string) (context.Context, commands.Lock, error) {
-	return nil, nil, fmt.Errorf("lock: %w", refusal.ErrEmptied)
+	return nil, commands.Lock{}, fmt.Errorf("lock: %w", refusal.ErrEmptied)
 }
 
 func (emptyLedger) Efficacy(context.Context, string) (map[string]record.Efficacy, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// catchUp brings together what this call did and couldn't write down, because it lost the lock, with what is written down by now: another
-// replica may have taken the request over, and then it looked at the service before it sent anything again.
-func (r *Runner) reconcile(ctx context.Context, c *job) error {
+// reconcile brings together what this call did and couldn't store, because it lost the lock, with what is stored by now: another
+// replica may have taken the request over, and then it verified before it sent anything again.
+func (x *executor) reconcile(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
 		i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == mine.ID })
@@ -21,7 +21,7 @@ func (r *Runner) reconcile(ctx context.Context, c *job) error {
 		}
 		written := &c.Changes[i]
 		for n := range written.Steps {
-			if err := r.reconcileStep(ctx, c, written, n, mine.Steps[n]); err != nil {
+			if err := x.reconcileStep(ctx, c, written, n, mine.Steps[n]); err != nil {
 				return change.Unsaved(mine, err)
 			}
 		}
@@ -36,27 +36,27 @@ func (r *Runner) reconcile(ctx context.Context, c *job) error {
 	return nil
 }
 
-// settleStep takes over what this call knows of a step, and takes back a rule that it made beside the one that is written down.
-func (r *Runner) reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
+// reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is stored.
+func (x *executor) reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it
 	case !written.Done:
 		*written = mine
 	case mine.Kind == record.CreateRule && mine.ID != written.ID:
-		return r.deleteDouble(ctx, c, *ch, mine)
+		return x.deleteDouble(ctx, c, *ch, mine)
 	}
 	return nil
 }
 
-// takeBack deletes a rule that was made a second time.
-func (r *Runner) deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
-	if err := change.IgnoreNotFound(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
+// deleteDouble deletes a rule that was made a second time.
+func (x *executor) deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+	if err := change.IgnoreNotFound(x.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule
 	double.ID = made.ID
-	r.record(ctx, record.AuditEntry{
-		At: r.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
+	x.recorder.record(ctx, record.AuditEntry{
+		At: x.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
 		After: []string{describe.StepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil

@@ -15,20 +15,14 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Requests remembers what waits for a second person.
-type Approvals interface {
-	// Requests are the account's, the newest first, also those decided lately.
-	Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error)
-}
-
-// waits reports whether the plans do anything for which a second person is needed who was not asked yet.
+// needsRequest reports whether the plans do anything that needs approval which was not asked for yet.
 func needsRequest(c *call.Call, plans []call.Plan) bool {
 	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.Changes == policy.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
 		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c, ch, p) })
 	})
 }
 
-// renews reports whether wafbot only prolongs, as far as it was said to, what a second person has approved.
+// onlyRenews reports whether wafbot only prolongs what was approved, as far as that was approved.
 func onlyRenews(c *call.Call, plans []call.Plan) bool {
 	return c.Actor.Via == record.ViaClock && !slices.ContainsFunc(plans, func(p call.Plan) bool {
 		return !slices.ContainsFunc(c.Changes, func(ch record.Change) bool {
@@ -37,13 +31,13 @@ func onlyRenews(c *call.Call, plans []call.Plan) bool {
 	})
 }
 
-// request writes down what waits for a second person. Nothing is sent. The same that waits already is met.
+// askApproval stores an approval request for the plans. Nothing is sent. One for the same effect that waits already stands for it.
 func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
 		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Call), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
 	}
 	q := approval.NewRequest(c.Call, plans)
-	all, err := r.cfg.Approvals.Requests(ctx, c.Account.Name)
+	all, err := r.loader.approvals(ctx, c)
 	if err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
@@ -67,9 +61,15 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 	return waitingResult(c.Call, q), nil
 }
 
-// askedBefore is the answer to a delivery that came before, and was written down as a request.
+// approvals are the account's approval requests as they were when the lock was taken.
+func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalRequest, error) {
+	l.load(ctx, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactApprovals}})
+	return c.Given().Approvals()
+}
+
+// askedBefore is the answer to a delivery that came before, and was stored as a request.
 func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok bool) {
-	all, err := r.cfg.Approvals.Requests(ctx, c.Account.Name)
+	all, err := r.loader.approvals(ctx, c)
 	if err != nil {
 		return call.Result{}, false
 	}
@@ -80,12 +80,12 @@ func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok b
 	return waitingResult(c.Call, all[i]), true
 }
 
-// requested is the answer of a request.
+// waitingResult is the answer of a request.
 func waitingResult(c *call.Call, q record.ApprovalRequest) call.Result {
 	return call.Result{Outcome: string(record.RequestWaiting), Lines: approval.WaitingLines(c, q), AttackID: q.AttackID, Account: q.Account, Data: q}
 }
 
-// saveRequest outlives the caller: what was decided must be written down.
+// saveRequest outlives the caller: what was decided must be stored.
 func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *record.ApprovalRequest) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -98,7 +98,7 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	}
 	if entry != nil {
 		entry.N = n
-		r.print(*entry)
+		r.recorder.print(*entry)
 	}
 	r.cfg.Notifier.Notify(q.Account, []record.Event{event})
 	return nil

@@ -17,7 +17,7 @@ func (r *Runner) decide(held context.Context, c *job) (call.Result, error) {
 	if err := r.loadLocked(held, c); err != nil {
 		return call.Result{}, err
 	}
-	d, err := withFacts(held, r, c.Call, c.Cmd.Decide)
+	d, err := withFacts(held, r.loader, c.Call, c.Cmd.Decide)
 	switch {
 	case err != nil || c.Ask:
 		return call.Result{}, err // when it is carried out it is planned again, and refused if its premise changed
@@ -53,36 +53,42 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 		". The request is closed; ", text.Sanitize(q.Asker.Name, text.MaxField), " can ask again")}
 }
 
-// asAsker is a request's line as its asker's call.
+// asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
 func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
-	cmd, err := r.lookUp(&line)
-	return &job{lock: c.lock, Call: &call.Call{
-		Setup: r.setup, Loaded: call.NewFacts(), Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Changes: c.Changes, Context: c.Context, Granted: &q,
-		Invocation: call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true},
-	}}, err
+	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true})
+	if err != nil {
+		return nil, err
+	}
+	asked.lock, asked.Now, asked.Account, asked.Granted = c.lock, c.Now, c.Account, &q
+	asked.Loaded, asked.Changes, asked.Context = c.Loaded, c.Changes, c.Context
+	return asked, nil
 }
 
-// planAgain plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
+// planRequest plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
 func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
-	s := r.rights(ctx, q.Asker)
+	s := r.loader.rights(ctx, q.Asker)
 	if s.Unsure || s.Role < q.Role && s.Could >= q.Role {
 		return nil, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
 	}
 	if asked.Role = s.Role; s.Role < q.Role {
 		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
 	}
-	if err := r.resolve(ctx, asked.Call); err != nil {
+	err = r.findAttack(ctx, asked)
+	if err == nil {
+		err = r.checkArguments(asked)
+	}
+	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
-	plans, err = withFacts(ctx, r, asked.Call, asked.Cmd.Plan)
-	r.noteUnplanned(ctx, asked, err)
+	plans, err = withFacts(ctx, r.loader, asked.Call, asked.Cmd.Plan)
+	r.executor.noteUnplanned(ctx, asked, err)
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
 	}
 	return plans, nil
 }
 
-// carry has a request done as its asker's: looked at anew, written down as decided, and carried out.
+// carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out.
 func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
 	q := d.Request
 	asked, err := r.asAsker(c, q, d.Line)
@@ -96,7 +102,7 @@ func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision) (
 	var refused *refusal.Refusal
 	switch begun, whole := r.begun(asked); {
 	case errors.Is(err, approval.ErrClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
-		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.resumeAll(ctx, asked, begun, whole) })
+		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.resumeAll(ctx, asked, begun, whole) })
 	case errors.Is(err, approval.ErrClosed) && errors.As(err, &refused):
 		return r.closeRequest(ctx, c, q, refused.Text)
 	case err != nil:
@@ -112,10 +118,10 @@ func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision) (
 		}
 	}
 	asked.Granted = &q
-	return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.carryOutPlans(ctx, asked, plans) })
+	return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.carryOutPlans(ctx, asked, plans) })
 }
 
-// goOnWith goes on with what was decided before, and was cut short.
+// resumeRequest goes on with what was decided before, and was cut short.
 func (r *Runner) resumeRequest(ctx context.Context, c *job, q record.ApprovalRequest, line record.Line) (call.Result, error) {
 	asked, err := r.asAsker(c, q, line)
 	if err != nil {
@@ -126,7 +132,7 @@ func (r *Runner) resumeRequest(ctx context.Context, c *job, q record.ApprovalReq
 	case q.Outcome != "":
 		return call.Result{Outcome: q.Outcome, Lines: []text.Text{describe.RequestLine(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
 	case whole || isLate && len(begun) > 0:
-		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.resumeAll(ctx, asked, begun, whole) })
+		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.resumeAll(ctx, asked, begun, whole) })
 	case isLate:
 		return r.closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
 	}
@@ -146,7 +152,7 @@ func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalReq
 	default:
 		q.Outcome = res.Outcome
 	}
-	if failed := r.saveRequest(ctx, c, nil, &q); failed != nil { // in a while it is looked at again
+	if failed := r.saveRequest(ctx, c, nil, &q); failed != nil { // it is checked again in a while
 		r.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
 	}
 	res.Lines = append([]text.Text{describe.RequestLine(q, c.Now)}, res.Lines...)

@@ -10,11 +10,11 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// tendRequests looks at the account's requests whose time has come: their askers may do it alone, or nobody has answered, or what was decided
+// checkRequests settles the account's requests whose time has come: their askers may override, or no answer came, or what was decided
 // must have been carried out by now.
 func (r *Runner) checkRequests(ctx context.Context, account string) {
-	i := slices.IndexFunc(r.cfg.Accounts, func(a *call.Account) bool { return a.Name == account })
-	if i < 0 {
+	of := r.accounts[account]
+	if of == nil {
 		return
 	}
 	all, err := r.cfg.Approvals.Requests(ctx, account)
@@ -23,14 +23,14 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 		return !approval.DueAt(q).IsZero() && !now.Before(approval.DueAt(q))
 	}
 	if err != nil || !slices.ContainsFunc(all, due) {
-		return // nothing is, or it is looked at again within a second
+		return // nothing is, or it is checked again within a second
 	}
 	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
 	if err != nil {
 		return
 	}
 	defer lock.Unlock()
-	c := &job{lock: lock, Call: &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i]}}
+	c := &job{lock: lock, Call: &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: of}}
 	if all, err = r.cfg.Approvals.Requests(held, account); err == nil {
 		c.Changes, err = r.cfg.Ledger.Changes(held, account)
 	}
@@ -44,7 +44,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 	}
 }
 
-// lookAtRequest does what is due for one request.
+// settleDueRequest does what is due for one request.
 func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
 	var entry *record.AuditEntry
 	outcome := func(as record.RequestState, why string) {
@@ -61,7 +61,7 @@ func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.Approval
 			break
 		}
 		q.Outcome = "done"
-		if cmd, err := r.lookUp(&q.Line); err != nil || len(made) < cmd.Parts {
+		if cmd, err := r.command(&q.Line); err != nil || len(made) < cmd.Parts {
 			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
 		}
 		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {

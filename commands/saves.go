@@ -6,7 +6,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 )
 
-// saveAll writes what a command wants written, one after another. The first error ends it.
+// saveWrites stores what a command writes, one after another. The first error ends it.
 func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
 		if err := c.lock.SaveTriage(ctx, s.Triage, s.Events...); err != nil {

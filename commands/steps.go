@@ -16,10 +16,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// finish carries out what is left of a change. Every step is written down before it is sent, and all of them at the end,
-// so whoever finds it after a crash looks before sending again.
-func (r *Runner) carryOutSteps(ctx context.Context, c *job, ch record.Change, p call.Plan, res *call.Result) error {
-	ch.Fault = "" // of an attempt before: it is no news while it is gone on with
+// carryOutSteps carries out what is left of a change. Every step is stored before it is sent, and all of them at the end,
+// so that after a crash it is verified before it is sent again.
+func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, p call.Plan, res *call.Result) error {
+	ch.Fault = "" // of an attempt before: no event while it is resumed
 	if i := slices.IndexFunc(c.Changes, func(old record.Change) bool { return old.ID == ch.Undoes }); i >= 0 {
 		ch.Late = c.Changes[i].Late // it may have become late since the undo was begun
 	}
@@ -28,7 +28,7 @@ func (r *Runner) carryOutSteps(ctx context.Context, c *job, ch record.Change, p 
 		if ch.Steps[i].Done {
 			continue
 		}
-		if fault = r.doStep(ctx, c, &ch, i); fault != nil {
+		if fault = x.doStep(ctx, c, &ch, i); fault != nil {
 			break
 		}
 		ch.Steps[i].Done = true
@@ -37,42 +37,42 @@ func (r *Runner) carryOutSteps(ctx context.Context, c *job, ch record.Change, p 
 	if errors.Is(fault, refusal.ErrAway) && !sent {
 		return fault
 	}
-	r.settle(&ch, fault)
-	r.noteRefused(ctx, c, fault, ch.Refused())
-	r.noteRulesLocked(ctx, c, ch, fault)
-	r.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
+	x.settle(&ch, fault)
+	x.noteRefused(ctx, c, fault, ch.Refused())
+	x.noteRulesLocked(ctx, c, ch, fault)
+	x.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
 	entry := change.AuditEntry(c.Call, ch)
-	n, err := r.saveOutcome(ctx, c, ch, &entry)
+	n, err := x.saveOutcome(ctx, c, ch, &entry)
 	switch {
 	case errors.Is(err, refusal.ErrLost):
-		if sent { // else it is planned anew: meanwhile somebody else may have done it
+		if sent { // else it is planned again: another may have done it meanwhile
 			c.lost = append(c.lost, ch)
 		}
 		return change.Unsaved(ch, err)
 	case err != nil:
 		fault = change.Unsaved(ch, err)
-		r.record(ctx, entry)
+		x.recorder.record(ctx, entry)
 	default:
 		entry.N = n
-		r.print(entry)
+		x.recorder.print(entry)
 	}
 	if fault != nil {
 		return change.NotDone(ch, fault)
 	}
-	r.noteGranted(ctx, c, ch)
+	x.noteGranted(ctx, c, ch)
 	addChange(res, ch)
 	res.Lines = append(res.Lines, p.Notes...)
 	return nil
 }
 
-// settle writes the outcome into the change. One of unknown outcome stays begun, so that whoever meets it looks.
-func (r *Runner) settle(ch *record.Change, fault error) {
+// settle writes the outcome into the change. One of unknown outcome stays begun, so that it is verified when it is met.
+func (x *executor) settle(ch *record.Change, fault error) {
 	if fault == nil {
 		ch.State, ch.Fault = record.StateDone, ""
 		return
 	}
 	text, ref := call.ForPeople(call.Invocation{ID: ch.ID, At: ch.At}, refusal.FromService(fault))
-	r.cfg.Log.Error("carry out change", "account", ch.Account, "change", ch.ID, "reference", ref, "err", fault)
+	x.cfg.Log.Error("carry out change", "account", ch.Account, "change", ch.ID, "reference", ref, "err", fault)
 	ch.Fault = text.String()
 	switch {
 	case errors.Is(fault, change.ErrOutcomeUnknown):
@@ -84,9 +84,26 @@ func (r *Runner) settle(ch *record.Change, fault error) {
 	}
 }
 
-// keep saves a finished change together with those that it takes back or prolongs and its audit entry, all in one step: nobody must find it
+// acknowledgeByActing makes the person who changed something for an attack its owner, if it has none. That it can't be stored fails no change.
+func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Change) {
+	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	k, err := x.cfg.Triage.TriageOf(ctx, ch.Account, ch.AttackID)
+	if err == nil && k.Owner == nil {
+		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
+		err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
+	}
+	if err != nil {
+		x.cfg.Log.Error("acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
+	}
+}
+
+// saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one step: it must not be found
 // half written. It gives the entry's number.
-func (r *Runner) saveOutcome(ctx context.Context, c *job, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
+func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
 	all := []record.Change{ch}
 	if ch.State == record.StateDone {
 		all = append(all, change.Affected(c.Call, ch)...)
@@ -95,17 +112,17 @@ func (r *Runner) saveOutcome(ctx context.Context, c *job, ch record.Change, entr
 	if n, err = c.save(ctx, entry, events, all...); err != nil {
 		return 0, err
 	}
-	r.changed(c.Account.Name, events, all)
+	x.changed(c.Account.Name, events, all)
 	return n, nil
 }
 
 // changed has this replica, if it owns the account, show at once what came of changes.
-func (r *Runner) changed(account string, events []record.Event, all []record.Change) {
-	r.cfg.Watch.Changed(account)
+func (x *executor) changed(account string, events []record.Event, all []record.Change) {
+	x.cfg.Watch.Changed(account)
 	if slices.ContainsFunc(all, func(ch record.Change) bool { return ch.AttackID != "" }) {
-		r.cfg.Notifier.Redraw(account)
+		x.cfg.Notifier.Redraw(account)
 	}
-	r.cfg.Notifier.Notify(account, events)
+	x.cfg.Notifier.Notify(account, events)
 }
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
@@ -115,14 +132,14 @@ func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []recor
 	return c.lock.SaveChanges(ctx, entry, events, all...)
 }
 
-// carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
-func (r *Runner) doStep(ctx context.Context, c *job, ch *record.Change, i int) error {
+// doStep does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
+func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, i int) error {
 	step := &ch.Steps[i]
 	if step.Sent {
-		return r.verifyOrResend(ctx, c, ch, step)
+		return x.verifyOrResend(ctx, c, ch, step)
 	}
 	if step.Kind == record.CreateRule {
-		equal, err := equalRules(ctx, r.cfg.Services[c.Account.Name], *step.Rule)
+		equal, err := equalRules(ctx, x.cfg.Services[c.Account.Name], *step.Rule)
 		if err != nil {
 			return err
 		}
@@ -133,10 +150,10 @@ func (r *Runner) doStep(ctx context.Context, c *job, ch *record.Change, i int) e
 		step.Sent = false
 		return refusal.Away(err)
 	}
-	err := send(ctx, r.cfg.Services[c.Account.Name], step)
+	err := send(ctx, x.cfg.Services[c.Account.Name], step)
 	if errors.Is(err, change.ErrOutcomeUnknown) {
-		r.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
-		return r.verifyOrResend(ctx, c, ch, step)
+		x.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
+		return x.verifyOrResend(ctx, c, ch, step)
 	}
 	return err
 }
@@ -168,7 +185,7 @@ func perform(ctx context.Context, s Service, step *record.Step) error {
 	return fmt.Errorf("step %q is unknown", step.Kind)
 }
 
-// deleteEntry takes an entry off and looks whether it went: the answer to a delete does not tell.
+// deleteEntry deletes an entry and verifies that it went: the answer to a delete does not tell.
 func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
 	if err := change.IgnoreNotFound(s.DeleteIPRules(ctx, e.ID)); err != nil {
 		return err

@@ -83,12 +83,12 @@ func TestAStormIsListed(t *testing.T) {
 	require.NoError(t, err)
 	var rows []struct {
 		ID, Storm string
-		Own       bool
+		OwnCard   bool `json:"own_card"`
 	}
 	require.NoError(t, json.Unmarshal(data, &rows))
 	require.Len(t, rows, 40, "programs get all of them")
 	require.Equal(t, storm, rows[0].Storm)
-	require.True(t, rows[0].Own)
+	require.True(t, rows[0].OwnCard)
 
 	w.refuses(ann, "deny attack=s0000000", refusal.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
 	w.refuses(eve, "attacks storm=s0000000", refusal.ErrUsage, "no storm s0000000 is remembered: status names those that go on")

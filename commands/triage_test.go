@@ -201,7 +201,7 @@ func TestVerdict(t *testing.T) {
 	for _, line := range []string{"status", "attack " + id} {
 		require.Contains(t, textOf(w.reads(eve, line)), "Verdict: test, by Bob")
 	}
-	require.Equal(t, "test", w.program("attack " + id)["data"].(map[string]any)["case"].(map[string]any)["verdict"].(map[string]any)["is"])
+	require.Equal(t, "test", w.program("attack " + id)["data"].(map[string]any)["triage"].(map[string]any)["verdict"].(map[string]any)["is"])
 	w.refuses(ann, "verdict maybe attack="+id, refusal.ErrUsage, "real, false_positive, test")
 }
 

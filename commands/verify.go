@@ -16,13 +16,13 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (r *Runner) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
-	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
+// verifyOrResend reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
+func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
+	for _, wait := range []time.Duration{0, x.cfg.ReadBack[0], x.cfg.ReadBack[1]} {
 		if err := delay.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 		}
-		found, err := r.verify(ctx, r.cfg.Services[c.Account.Name], *ch, step)
+		found, err := x.verify(ctx, x.cfg.Services[c.Account.Name], *ch, step)
 		if err != nil {
 			return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
 		}
@@ -37,22 +37,22 @@ func (r *Runner) verifyOrResend(ctx context.Context, c *job, ch *record.Change, 
 	if _, err := c.save(ctx, nil, nil, *ch); err != nil {
 		return err
 	}
-	if err := send(ctx, r.cfg.Services[c.Account.Name], step); err != nil {
+	if err := send(ctx, x.cfg.Services[c.Account.Name], step); err != nil {
 		return err
 	}
-	return r.deleteDoubles(ctx, c, *ch, step)
+	return x.deleteDoubles(ctx, c, *ch, step)
 }
 
-// dropDouble takes back a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
-// is taken back with the change.
-func (r *Runner) deleteDoubles(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
+// deleteDoubles deletes a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
+// is deleted when the change is undone.
+func (x *executor) deleteDoubles(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
 	if step.Kind != record.CreateRule {
 		return nil
 	}
-	_ = delay.Sleep(ctx, r.cfg.ReadBack[1]) // after a stop the look fails by itself
-	ids, err := equalRules(ctx, r.cfg.Services[c.Account.Name], *step.Rule)
-	if err != nil { // the undo looks again
-		r.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
+	_ = delay.Sleep(ctx, x.cfg.ReadBack[1]) // after a stop the look fails by itself
+	ids, err := equalRules(ctx, x.cfg.Services[c.Account.Name], *step.Rule)
+	if err != nil { // the undo verifies again
+		x.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
 		ids = nil
 	}
 	for _, id := range ids {
@@ -61,7 +61,7 @@ func (r *Runner) deleteDoubles(ctx context.Context, c *job, ch record.Change, st
 		}
 		double := *step
 		double.ID = id
-		if err := r.deleteDouble(ctx, c, ch, double); err != nil {
+		if err := x.deleteDouble(ctx, c, ch, double); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Runner) deleteDoubles(ctx context.Context, c *job, ch record.Change, st
 }
 
 // verify reads the listings that tell whether a step that was sent took effect.
-func (r *Runner) verify(ctx context.Context, s Service, ch record.Change, step *record.Step) (bool, error) {
+func (x *executor) verify(ctx context.Context, s Service, ch record.Change, step *record.Step) (bool, error) {
 	switch step.Kind {
 	case record.AddEntry, record.DeleteEntry:
 		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))

@@ -121,7 +121,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Notifier: w.notified,
-		Explain:  func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil },
+		Router:   router(func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil }),
 	}
 	for _, f := range change {
 		f(&w.cfg)

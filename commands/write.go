@@ -13,25 +13,24 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// How long, and how often, it is tried to write down what was sent after the lock was lost.
+// How long, and how often, it is tried to store what was sent after the lock was lost.
 const (
 	resaveFor   = 2 * time.Minute
 	resaveEvery = 500 * time.Millisecond
 )
 
-// job is a call that changes something, with the right to.
+// job is a call on its way through the Runner; under the lock, with the right to change its account.
 type job struct {
 	*call.Call
-	lock Lock
-	lost []record.Change // as they were when they couldn't be saved, because the lock was lost
+	named   string // the account as the line names it; "": it doesn't
+	changes bool   // it asks for a change, at the service or in the store
+	lock    Lock
+	lost    []record.Change // as they were when they couldn't be saved, because the lock was lost
 }
 
-// locked does something under the account's lock, one after another over all replicas. Whoever loses the lock meanwhile, because he was paused
-// or Redis was away for too long, takes it again and looks what became of it: somebody else may have gone on with it.
+// locked does something under the account's lock, one after another over all replicas. A process that loses the lock meanwhile, because it was paused
+// or Redis was away for too long, takes it again and verifies what became of its change: another may have resumed it.
 func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Context, c *job) (call.Result, error)) (call.Result, error) {
-	if c.ID == "" {
-		return call.Result{}, errors.New("a request that changes something has no delivery id")
-	}
 	for {
 		held, lock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
 		switch {
@@ -53,13 +52,13 @@ func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Contex
 	}
 }
 
-// write changes wafbot's own memory under the account's lock, and records it.
+// write stores what a command writes, and records it.
 func (r *Runner) write(held context.Context, c *job) (call.Result, error) {
 	if approval.Late(c.Call) {
 		return call.Result{}, approval.TooLate(c.Call)
 	}
 	c.Loaded = call.NewFacts()
-	res, err := withFacts(held, r, c.Call, c.Cmd.Write)
+	res, err := withFacts(held, r.loader, c.Call, c.Cmd.Write)
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
@@ -70,6 +69,6 @@ func (r *Runner) write(held context.Context, c *job) (call.Result, error) {
 	if c.Attack != nil {
 		res.AttackID = c.Attack.ID
 	}
-	r.recordWrite(held, c.Call, res)
+	r.recorder.recordWrite(held, c.Call, res)
 	return res, nil
 }

@@ -59,7 +59,7 @@ func TestAStormAndItsCard(t *testing.T) {
 		var answer struct {
 			Data []struct {
 				Storm string `json:"storm"`
-				Own   bool   `json:"own"`
+				Own   bool   `json:"own_card"`
 			} `json:"data"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(list.out), &answer))

@@ -88,9 +88,9 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
-		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
-		CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas},
+		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Polling: a,
+		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Router: a,
+		Cards: a, Drills: drillStore{a.store.Drills, a.store.Replicas},
 	})
 	a.notifier = notify.New(notify.Config{
 		Slack: a.slack, Runner: a.runner, Accounts: tenants, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,
@@ -144,8 +144,8 @@ func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second
 
-// health is how polling an account goes: in this process, else as its owner has saved it.
-func (a *app) health(account string) (call.PollHealth, bool) {
+// Health implements commands.Polling: how polling goes in this process, else as the account's owner has saved it.
+func (a *app) Health(account string) (call.PollHealth, bool) {
 	if p, ok := a.pollers[account]; ok {
 		if h := p.Health(); h.Known() {
 			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true

@@ -33,8 +33,8 @@ func (a *app) WantedCards(ctx context.Context, account string) (func(attackid st
 	}, err
 }
 
-// explain reads what is stored of an attack's routing. After an error the answer holds what was read before it.
-func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
+// Routing implements commands.Router: it reads what is stored of an attack's routing. After an error the answer holds what was read before it.
+func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
 	cfg := a.configured(account)
 	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
 	rules := routing.Rules{Routes: cfg.PollerRoutes(), Quiet: cfg.Quiet.In(a.cfg.Timezone), Hours: cfg.Quiet.Hours}

@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// cardLinks are where the cards of attacks can be opened, by attack, as far as that can be found out.
-func (a *app) cardLinks(ctx context.Context, account string, attacks []string) map[string]string {
+// CardLinks implements commands.Cards: they are where the cards of attacks can be opened, by attack, as far as that can be found out.
+func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
 	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
 	if err != nil {
 		return nil

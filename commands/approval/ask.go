@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// ask refuses a plan with warnings that the person has not seen, so that he is asked.
+// RequireConfirmation refuses a plan with warnings that the person has not seen, so that he is asked.
 func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	if c.Anyway || c.Actor.Via == record.ViaClock {
 		return nil
@@ -31,7 +31,7 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	if len(c.Needs) > 0 && warned.Does != "" {
 		warned.Notes = append(warned.Notes, Note(c))
 	}
-	// In a rehearsal there is nothing to confirm: the answer is what would be sent.
+	// In a dry run there is nothing to confirm: the answer is what would be sent.
 	confirm := c.Ask && warned.Does != "" && c.Policy.Changes == policy.ChangesOn
 	if len(warned.Warnings) == 0 && !confirm {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// changesOn refuses to have anything done while changes are not on: a request may have waited since before.
+// RequireChangesOn refuses to have anything done while changes are not on: a request may have waited since before.
 func RequireChangesOn(c *call.Call) error {
 	if c.Policy.Changes == policy.ChangesOn {
 		return nil
@@ -19,7 +19,7 @@ func RequireChangesOn(c *call.Call) error {
 	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent. Nothing was done"))
 }
 
-// requestTyped is the request that the line means.
+// ByLine is the request that the line means.
 func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 	all, err := c.Facts(c.Account.Name).Approvals()
 	if err != nil {
@@ -42,7 +42,7 @@ func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 	return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits several requests: type more of its id")), "request", "")
 }
 
-// undecided refuses to decide what is decided, or too late to be.
+// requireUndecided refuses to decide what is decided, or too late to be.
 func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
 		return refusal.Nothing(text.New(describe.RequestLine(q, c.Now), ". Nothing was changed"))
@@ -53,7 +53,7 @@ func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	return nil
 }
 
-// maySecond refuses who can't be the second person of a request.
+// MayApprove refuses a person who can't approve a request.
 func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	if err := requireUndecided(c, q); err != nil {
 		return err
@@ -70,15 +70,15 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	return RequireRole(c, q.Role)
 }
 
-// decided is the request with the actor's decision.
+// Decide is the request with the actor's decision.
 func Decide(c *call.Call, q record.ApprovalRequest, state record.RequestState, why string) record.ApprovalRequest {
 	by := c.Actor
 	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, &by, c.Now, c.ID, why
 	return q
 }
 
-// mine reports whether this very delivery decided the request so before, or somebody else did and was cut short: under the account's lock
-// nobody is at it.
+// DecidedBefore reports whether this very delivery decided the request so before, or another did and was cut short: under the account's lock
+// no other is at it.
 func DecidedBefore(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
 	return q.State == as && (q.Delivery == c.ID || q.InHand())
 }

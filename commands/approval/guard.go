@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// needsSecond notes what the policy wants a second person for. Planning goes on, so that all of it is asked for at once.
+// Need notes what the policy requires approval for. Planning goes on, so that all of it is asked for at once.
 func Need(c *call.Call, what string, why text.Text) {
 	need := record.ApprovalReason{What: what, Why: why.String()}
 	if slices.Contains(c.Policy.RequiredFor, what) && !slices.Contains(c.Needs, need) {
@@ -22,8 +22,8 @@ func Need(c *call.Call, what string, why text.Text) {
 	}
 }
 
-// guardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
-// a range can contain several, and what a second person may deny can lie in what nobody may.
+// GuardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
+// a range can contain several, and what may be denied with approval can lie in what is never denied.
 func GuardSource(c *call.Call, t grammar.Target) error {
 	for _, s := range append(c.PolicyNow().Named(), policy.Builtin()...) {
 		what := s.HitBy(t)
@@ -38,7 +38,7 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 	return nil
 }
 
-// guardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.
+// GuardWidth refuses what is wider than the service takes; what is wider than one person may decide on needs a second one.
 func GuardWidth(c *call.Call, t grammar.Target) error {
 	p := c.Policy
 	if t.Kind != apiclient.KindRange {
@@ -55,7 +55,7 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 	return nil
 }
 
-// guardDuration refuses what lasts longer than allowed.
+// GuardDuration refuses what lasts longer than allowed.
 func GuardDuration(c *call.Call, d time.Duration) error {
 	if d == grammar.Never {
 		Need(c, policy.ApproveForever, text.New("it would never end"))
@@ -67,7 +67,7 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 	return nil
 }
 
-// guardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
+// GuardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
 func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	p := call.Plan{Line: c.Line, Does: "Protect " + describe.SeveralTargets(targets)}
 	for _, t := range targets {

@@ -11,10 +11,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// minAlone is how many characters a reason for acting alone has at least: somebody will read it in the morning.
+// MinOverrideReason is how many characters the reason of an override has at least: it is read in the morning.
 const MinOverrideReason = 10
 
-// mayAlone refuses to do alone what is somebody else's, can't be done alone, or can't yet.
+// MayOverride refuses to override a request of another person, one that can't be overridden, or one that can't be yet.
 func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	if err := requireUndecided(c, q); err != nil {
 		return err
@@ -34,7 +34,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	return nil
 }
 
-// shortened is the line with every duration cut to the longest.
+// Shorten is the line with every duration cut to the longest.
 func Shorten(l record.Line, longest time.Duration) record.Line {
 	for _, key := range []string{"for", "patch"} {
 		if d, err := grammar.ParseDuration(l.Keys[key]); err == nil && d > longest {

@@ -15,12 +15,13 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// errClosed marks what a plan made anew found, after which the request is closed.
+// ErrClosed marks what planning again found, after which the request is closed.
 var ErrClosed = errors.New("premise changed")
 
+// Close is an error that has the request closed.
 func Close(why text.Text) error { return &refusal.Refusal{Kind: ErrClosed, Text: why} }
 
-// unlessAgain is an error of planning anew; one that trying again doesn't mend closes the request.
+// CloseUnlessTransient is an error of planning again; one that trying again doesn't fix closes the request.
 func CloseUnlessTransient(err error) error {
 	var refused *refusal.Refusal
 	for _, kind := range []error{refusal.ErrGuarded, refusal.ErrNothing, refusal.ErrUsage} {
@@ -31,7 +32,7 @@ func CloseUnlessTransient(err error) error {
 	return err
 }
 
-// holds refuses plans that are worse than what the asker saw.
+// PremiseHolds refuses plans that are worse than what the asker saw.
 func PremiseHolds(r record.ApprovalRequest, asked *call.Call, plans []call.Plan) error {
 	switch todo := slices.ContainsFunc(plans, func(p call.Plan) bool { return len(p.Nothing) == 0 }); {
 	case len(plans) == 0:
@@ -75,7 +76,7 @@ func premiseOf(plans []call.Plan) (p record.Premise) {
 	return p
 }
 
-// premise is the step without what moves with the clock.
+// premiseStep is the step without what moves with the clock.
 func premiseStep(s record.Step) string {
 	switch s.Kind {
 	case record.AddEntry:
@@ -98,7 +99,7 @@ var freeFigure = regexp.MustCompile(`(^|\s)\d[\d,]*($|[\s,;)])`)
 
 func withoutFigures(s string) string { return freeFigure.ReplaceAllString(s, "${1}N${2}") }
 
-// worse says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
+// worsened says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
 // but what would be taken away must be there still: an undo would not bring it back.
 func worsened(p record.Premise, now record.Premise) string {
 	if s, ok := absent(now.Steps, p.Steps, exactly); ok {

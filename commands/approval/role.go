@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// needRole refuses who has less than that role, and says who has it.
+// RequireRole refuses who has less than that role, and says who has it.
 func RequireRole(c *call.Call, least record.Role) error {
 	if c.Role >= least {
 		return nil
@@ -29,7 +29,7 @@ func RequireRole(c *call.Call, least record.Role) error {
 	return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
 }
 
-// byGroup says which user group gives a role; nothing where none does.
+// ByGroup says which user group gives a role; nothing where none does.
 func ByGroup(id string) text.Text {
 	if id == "" {
 		return nil

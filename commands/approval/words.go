@@ -10,10 +10,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// joinWords puts "; " between two texts that are there.
+// JoinWords puts "; " between two texts that are there.
 func JoinWords(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
-// doesOf are plans in words, but for those of which there is nothing to do.
+// DoesText are plans in words, but for those of which there is nothing to do.
 func DoesText(plans []call.Plan) (does string) {
 	for _, p := range plans {
 		if len(p.Nothing) == 0 {
@@ -23,7 +23,7 @@ func DoesText(plans []call.Plan) (does string) {
 	return does
 }
 
-// whySecond is why one person alone may not.
+// Reasons is why approval is needed.
 func Reasons(c *call.Call) text.Text {
 	var why string
 	for _, need := range c.Needs {
@@ -32,7 +32,7 @@ func Reasons(c *call.Call) text.Text {
 	return text.New(why)
 }
 
-// secondNote tells before the change that it needs a second person.
+// Note says before the change that it needs approval.
 func Note(c *call.Call) text.Text {
 	if c.Policy.Changes != policy.ChangesOn {
 		return text.New("It would need approval first: ", Reasons(c))
@@ -40,7 +40,7 @@ func Note(c *call.Call) text.Text {
 	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWait()), ", and nothing is sent before")
 }
 
-// waitingLines answer who has asked, or asks again.
+// WaitingLines answer who has asked, or asks again.
 func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
 		return []text.Text{describe.RequestLine(q, c.Now)}

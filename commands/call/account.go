@@ -29,7 +29,7 @@ type Application struct {
 	CannotBlock bool // its nodes only watch: no denial, patch or mode stops anything
 }
 
-// app reads an application as typed: its id, its configured name, or app:default.
+// App reads an application as typed: its id, its configured name, or app:default.
 func (a *Account) App(typed string) (int, error) {
 	if strings.EqualFold(typed, "app:default") {
 		return apiclient.DefaultApp, nil
@@ -64,7 +64,7 @@ func (a *Account) AppName(app apiclient.Figure) string {
 	return fmt.Sprintf("application %d", app.N)
 }
 
-// appsText names the applications of a list entry.
+// AppsText names the applications of a list entry.
 func (a *Account) AppsText(apps []int) string {
 	if Everywhere(apps) {
 		return "everywhere"
@@ -76,10 +76,10 @@ func (a *Account) AppsText(apps []int) string {
 	return "on " + strings.Join(names, ", ")
 }
 
-// everywhere reports whether a list entry holds for all applications.
+// Everywhere reports whether a list entry holds for all applications.
 func Everywhere(apps []int) bool { return len(apps) == 0 || slices.Contains(apps, apiclient.AllApps) }
 
-// holdsFor reports whether an entry of the applications have holds for all of want.
+// HoldsFor reports whether an entry of the applications have holds for all of want.
 func HoldsFor(have, want []int) bool {
 	if Everywhere(have) {
 		return true
@@ -87,11 +87,12 @@ func HoldsFor(have, want []int) bool {
 	return !Everywhere(want) && !slices.ContainsFunc(want, func(id int) bool { return !slices.Contains(have, id) })
 }
 
-// meet reports whether there is an application that both entries hold for.
+// Overlap reports whether there is an application that both entries hold for.
 func Overlap(a, b []int) bool {
 	return Everywhere(a) || Everywhere(b) || slices.ContainsFunc(a, func(id int) bool { return slices.Contains(b, id) })
 }
 
+// AccountNames are the names of accounts, for people.
 func AccountNames(accounts []*Account) string {
 	var names []string
 	for _, a := range accounts {

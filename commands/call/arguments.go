@@ -32,22 +32,25 @@ type Arg struct {
 	Default func(c *Call) string   // what holds when it is left out; nil: nothing does
 }
 
+// ReadDuration takes a duration, as 4h or forever.
 func ReadDuration(value string, _ *Account) (string, error) {
 	d, err := grammar.ParseDuration(value)
 	return grammar.DurationText(d), err
 }
 
+// ReadTarget takes a source: an address, a range, or country:, proxy: or datacenter: and a name.
 func ReadTarget(value string, _ *Account) (string, error) {
 	t, err := grammar.ParseTarget(value)
 	return t.String(), err
 }
 
-// readApp takes an application's id, its configured name, or app:default.
+// ReadApp takes an application's id, its configured name, or app:default.
 func ReadApp(value string, a *Account) (string, error) {
 	id, err := a.App(value)
 	return strconv.Itoa(id), err
 }
 
+// ReadApps takes several applications, with commas between them.
 func ReadApps(value string, a *Account) (string, error) {
 	var ids []string
 	for name := range strings.SplitSeq(value, ",") {
@@ -61,7 +64,7 @@ func ReadApps(value string, a *Account) (string, error) {
 	return strings.Join(slices.Compact(ids), ","), nil
 }
 
-// oneOf makes a reader that takes the given words, in any case.
+// OneOf makes a reader that takes the given words, in any case.
 func OneOf(words ...string) func(string, *Account) (string, error) {
 	return func(value string, _ *Account) (string, error) {
 		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, value) }); i >= 0 {
@@ -71,6 +74,7 @@ func OneOf(words ...string) func(string, *Account) (string, error) {
 	}
 }
 
+// ReadList takes one of the service's lists by any of its names.
 func ReadList(value string, _ *Account) (string, error) {
 	switch strings.ToLower(value) {
 	case "black", "deny", "denylist":
@@ -83,7 +87,7 @@ func ReadList(value string, _ *Account) (string, error) {
 	return "", refusal.Usage(text.New(refusal.Typed(value), " is no list: black, white or gray"))
 }
 
-// check holds a line against the command's arguments and gives it back in canonical form.
+// Check holds a line against the command's arguments and gives it back in canonical form.
 func (c *Command) Check(l record.Line, a *Account) (record.Line, error) {
 	out := record.Line{Name: c.Name, Flags: l.Flags}
 	for _, f := range l.Flags {
@@ -148,6 +152,7 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 	return out, nil
 }
 
+// Parse checks a value of the argument and gives its canonical form.
 func (arg Arg) Parse(value string, a *Account) (string, error) {
 	if value == "" {
 		return "", refusal.Usage(text.New(text.Code(arg.Name), " is empty: ", arg.Help))
@@ -168,7 +173,7 @@ func (c *Command) keys() []string {
 	return keys
 }
 
-// misuse is a usage error that ends with how the command is written.
+// Misuse is a usage error that ends with how the command is written.
 func (c *Command) Misuse(what text.Text) error {
 	return &refusal.Refusal{Kind: refusal.ErrUsage, Text: text.New(what, ". Usage: ", text.Code(c.Usage())), Brief: what}
 }
@@ -196,7 +201,7 @@ func (c *Command) Usage() string {
 	return b.String()
 }
 
-// attackTyped is what a line names as its attack: its attack= key, or its object where the command is about one.
+// AttackNamed is what a line names as its attack: its attack= key, or its object where the command is about one.
 func AttackNamed(cmd *Command, l record.Line) string {
 	if typed := l.Keys["attack"]; typed != "" {
 		return typed
@@ -207,7 +212,7 @@ func AttackNamed(cmd *Command, l record.Line) string {
 	return ""
 }
 
-// attackArg is the argument that names the attack which the command is about; ok tells whether it can be about one.
+// AttackArg is the argument that names the attack which the command is about; ok tells whether it can be about one.
 func (c *Command) AttackArg() (arg Arg, ok bool) {
 	i := slices.IndexFunc(c.Args, func(arg Arg) bool { return c.Name == "attack" || arg.Name == "attack" && !arg.Object })
 	if i < 0 {
@@ -216,13 +221,13 @@ func (c *Command) AttackArg() (arg Arg, ok bool) {
 	return c.Args[i], true
 }
 
-// impliesAttack reports whether the command is about the attack in whose thread its line is, where that names none.
+// ImpliesAttack reports whether the command is about the attack in whose thread its line is, where that names none.
 func (c *Command) ImpliesAttack() bool {
 	arg, ok := c.AttackArg()
 	return ok && !arg.Typed
 }
 
-// withAttack is the line with the attack's whole id.
+// WithAttack is the line with the attack's whole id.
 func WithAttack(cmd *Command, l record.Line, id string) record.Line {
 	if cmd.Name == "attack" {
 		l.Words = append([]string{id}, l.Words[min(1, len(l.Words)):]...)

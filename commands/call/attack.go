@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// topSource is the busiest source that the service lists.
+// TopTarget is the busiest source that the service lists for an attack, as a target.
 func TopTarget(k *record.KnownAttack) (grammar.Target, bool) {
 	top, ok := TopSource(k.Attack)
 	if !ok {
@@ -32,8 +32,8 @@ type AttackRow struct {
 	Account string           `json:"account"`
 	Ongoing bool             `json:"ongoing"`
 	Attack  apiclient.Attack `json:"attack"`
-	Triage  record.Triage    `json:"case,omitzero"`
-	Card    string           `json:"card,omitempty"`  // where its card can be opened; "": not known
-	Storm   string           `json:"storm,omitempty"` // that gathered it; "" where that is not asked
-	OwnCard bool             `json:"own,omitempty"`   // gathered, and it has a card of its own since
+	Triage  record.Triage    `json:"triage,omitzero"`
+	Card    string           `json:"card,omitempty"`     // where its card can be opened; "": not known
+	Storm   string           `json:"storm,omitempty"`    // that gathered it; "" where that is not asked
+	OwnCard bool             `json:"own_card,omitempty"` // grouped, and it has a card of its own since
 }

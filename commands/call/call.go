@@ -1,3 +1,4 @@
+// Package call holds a request with everything a command works on: the command, its line, the account, the facts, and what it gives back.
 package call
 
 import (
@@ -11,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// OnlyAccount is the name of the call's account; "" where it has none.
 func (c *Call) OnlyAccount() string {
 	if c.Account == nil {
 		return ""
@@ -18,7 +20,7 @@ func (c *Call) OnlyAccount() string {
 	return c.Account.Name
 }
 
-// ongoing reports whether the attack's last hit is so young that it counts as going on.
+// Ongoing reports whether the attack's last hit is so young that it counts as going on.
 func (c *Call) Ongoing(a *Account, attack apiclient.Attack) bool {
 	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < a.OngoingFor
 }
@@ -31,7 +33,7 @@ type Invocation struct {
 	At      time.Time    `json:"at"`                // when it was asked
 	Account string       `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string       `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
-	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against its memory; nil: nothing
+	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against what is stored; nil: nothing
 	Clicked time.Time    `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
 	Warned  bool         `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
@@ -85,23 +87,24 @@ type Call struct {
 	Changes []record.Change         // of a change: the account's changes, the newest first
 	Context record.AccountContext   // of a call that changes the service; of others as far as they looked
 	Could   record.Role             // the highest role that a user group may give, when these can't be looked up
-	Needs   []record.ApprovalReason // why one person alone may not, as far as it was planned
+	Needs   []record.ApprovalReason // why it needs approval, as far as it was planned
 	Granted *record.ApprovalRequest // by which it is carried out; nil: by none
 }
 
-// HealthNow is how watching an account goes.
+// PollHealth is how watching an account goes.
 type PollHealth struct {
 	LastGood time.Time `json:"last_good,omitzero"`
 	Failing  string    `json:"failing,omitempty"` // for people; "" when well
 	Since    time.Time `json:"since,omitzero"`    // when it began to fail; zero: it does not, or that is not known
 }
 
+// And is the result with more lines.
 func (res Result) And(lines ...text.Text) Result {
 	res.Lines = append(res.Lines, lines...)
 	return res
 }
 
-// look reads the scene of the call's account.
+// LoadContext takes the account's context from the facts.
 func (c *Call) LoadContext() error {
 	scene, err := c.Given().Context()
 	if err == nil {
@@ -110,5 +113,5 @@ func (c *Call) LoadContext() error {
 	return err
 }
 
-// policy is the configured one, with what is protected on the account.
+// PolicyNow is the configured one, with what is protected on the account.
 func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protected) }

@@ -22,7 +22,7 @@ type AuditTrail interface {
 }
 
 // Command is one verb. It reads, plans or writes: what plans, the Runner carries out, so that nothing else ever changes the service;
-// what writes changes wafbot's own memory only, as who is on an attack.
+// what writes changes the store only, as the owner of an attack.
 type Command struct {
 	Name    string
 	Aliases []string
@@ -49,10 +49,11 @@ type Command struct {
 	Form func(c *Call, f *Form)
 	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
 	Changes func(l record.Line) bool
-	// Decide settles a change that waits for a second person, which it may carry out.
+	// Decide decides an approval request; the Runner carries out what was approved.
 	Decide func(c *Call) (Decision, error)
 }
 
+// DoesChange reports whether a line of the command asks for a change, at the service or in the store.
 func (c *Command) DoesChange(l record.Line) bool {
 	if c.Changes != nil {
 		return c.Changes(l)
@@ -60,7 +61,7 @@ func (c *Command) DoesChange(l record.Line) bool {
 	return c.Plan != nil || c.Write != nil || c.Decide != nil
 }
 
-// lookUp finds a command by its name or an alias.
+// LookUp finds a command by its name or an alias.
 func LookUp(commands []*Command, name string) (*Command, error) {
 	var known []string
 	for _, c := range commands {
@@ -73,7 +74,7 @@ func LookUp(commands []*Command, name string) (*Command, error) {
 	return nil, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
 }
 
-// brief is the usage without what is rarely typed, so that the list is readable on a phone.
+// Brief is the usage without what is rarely typed, so that the list is readable on a phone.
 func (c *Command) Brief() string {
 	rare := func(arg Arg) bool { return !arg.Object && !arg.Required }
 	short := Command{Name: c.Name, Args: slices.DeleteFunc(slices.Clone(c.Args), rare)}

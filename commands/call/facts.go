@@ -51,13 +51,13 @@ type Need struct {
 	Arg     any // comparable; nil where the fact takes none
 }
 
-// errMissing is the error of a fact that was not loaded yet. The Runner loads what is missing and runs the command again.
+// ErrMissing is the error of a fact that was not loaded yet. The Runner loads what is missing and runs the command again.
 var ErrMissing = errors.New("fact is not loaded yet")
 
-// maxRounds is how often facts are loaded for one command: what it declares or asks for at first, and what follows from that.
+// MaxRounds is how often facts are loaded for one command: what it declares or asks for at first, and what follows from that.
 const MaxRounds = 2
 
-// facts are what was loaded for one call.
+// Facts are what was loaded for one call.
 type Facts struct {
 	Known    map[Need]Loaded
 	Missing  []Need
@@ -66,12 +66,13 @@ type Facts struct {
 	Attacks  map[AttackNow]apiclient.Attack // of FactRouting
 }
 
-// loaded is a fact, or why it is unknown.
+// Loaded is a fact, or why it is unknown.
 type Loaded struct {
 	Value any
 	Err   error
 }
 
+// NewFacts are no facts yet.
 func NewFacts() *Facts {
 	return &Facts{Known: map[Need]Loaded{}, Attacks: map[AttackNow]apiclient.Attack{}}
 }
@@ -113,13 +114,13 @@ func tableOf[T any](f AccountFacts, name Fact, arg any) (map[string]T, error) {
 	return maps.Clone(all), err
 }
 
-// timed is a fact whose reading was timed.
+// Timed is a fact whose reading was timed.
 type Timed[T any] struct {
 	Value T
 	Took  time.Duration
 }
 
-// found is a fact that may not be there.
+// Found is a fact that may not be there.
 type Found[T any] struct {
 	Value T
 	Ok    bool
@@ -255,7 +256,7 @@ func (f AccountFacts) CardLinks(attacks []string) map[string]string {
 	return links
 }
 
-// attackNow tells apart what was read of an attack at different times.
+// AttackNow tells apart what was read of an attack at different times.
 type AttackNow struct {
 	id   string
 	hits apiclient.Figure
@@ -269,7 +270,7 @@ func (f AccountFacts) Routing(a apiclient.Attack) (Routing, error) {
 	return fact[Routing](f, FactRouting, asked)
 }
 
-// declared are the facts that the call's command declares, of each account that it is about.
+// Declared are the facts that the call's command declares, of each account that it is about.
 func (c *Call) Declared() (needs []Need) {
 	for _, a := range c.InScope {
 		for _, name := range c.Cmd.Needs {
@@ -279,8 +280,8 @@ func (c *Call) Declared() (needs []Need) {
 	return needs
 }
 
-// facts are the facts of an account.
+// Facts are the facts of an account.
 func (c *Call) Facts(account string) AccountFacts { return AccountFacts{account, c.Loaded} }
 
-// given are the facts of the call's account.
+// Given are the facts of the call's account.
 func (c *Call) Given() AccountFacts { return c.Facts(c.Account.Name) }

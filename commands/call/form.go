@@ -61,7 +61,7 @@ type Option struct {
 	Group string // a heading over several; "": none
 }
 
-// share takes the words that are among the field's options.
+// Share takes the words that are among the field's options.
 func (f Field) Share(words []string) (mine, left []string) {
 	for _, w := range words {
 		value, ok := strings.CutPrefix(w, f.Prefix)
@@ -84,7 +84,7 @@ func (f *Form) find(arg string) *Field {
 	return &f.Fields[i]
 }
 
-// require makes arguments ones that must be filled in.
+// Require makes arguments ones that must be filled in.
 func (f *Form) Require(args ...string) {
 	for _, arg := range args {
 		if field := f.find(arg); field != nil {
@@ -93,18 +93,19 @@ func (f *Form) Require(args ...string) {
 	}
 }
 
-// drop takes an argument's field out.
+// Drop takes an argument's field out.
 func (f *Form) Drop(arg string) {
 	f.Fields = slices.DeleteFunc(f.Fields, func(field Field) bool { return field.Arg == arg })
 }
 
+// Relabel gives an argument's field another label and hint.
 func (f *Form) Relabel(arg, label, hint string) {
 	if field := f.find(arg); field != nil {
 		field.Label, field.Hint = label, hint
 	}
 }
 
-// fill puts a value into an argument's field that is still empty.
+// Fill puts a value into an argument's field that is still empty.
 func (f *Form) Fill(arg, value string) {
 	field := f.find(arg)
 	if field == nil || len(field.Values) > 0 || value == "" {
@@ -116,6 +117,7 @@ func (f *Form) Fill(arg, value string) {
 	field.Values = []string{value}
 }
 
+// Value is what an argument's field holds; "" if it holds nothing.
 func (f *Form) Value(arg string) string {
 	if field := f.find(arg); field != nil && len(field.Values) > 0 {
 		return fmt.Sprint(field.Values[0])

@@ -15,6 +15,7 @@ const (
 	maxListed = 370 // characters of one of these lines, in Slack's markup
 )
 
+// ArgPage is the page of a listing.
 var ArgPage = Arg{Name: "page", Help: "which page, where there are several: 2", Read: readPage}
 
 func readPage(value string, _ *Account) (string, error) {
@@ -25,7 +26,7 @@ func readPage(value string, _ *Account) (string, error) {
 	return strconv.FormatUint(n, 10), nil
 }
 
-// pager cuts a listing into pages. One of several parts, as of several accounts, shows the same page of each.
+// Pager cuts a listing into pages. One of several parts, as of several accounts, shows the same page of each.
 type Pager struct {
 	*Call
 	page int // counts from 1
@@ -33,7 +34,7 @@ type Pager struct {
 	last int // the last page of the longest part so far
 }
 
-// pages begins a listing of so many parts. The terminal holds as much as there is, a message of a chat does not.
+// Pages begins a listing of so many parts. The terminal holds as much as there is, a message of a chat does not.
 func Pages(c *Call, parts int) *Pager {
 	p := &Pager{Call: c, page: 1, size: ShortList, last: 1}
 	if n, err := strconv.Atoi(c.Line.Keys["page"]); err == nil {
@@ -53,7 +54,7 @@ func Pages(c *Call, parts int) *Pager {
 
 func (p *Pager) inChat() bool { return p.Actor.Via != record.ViaCLI }
 
-// part is this page of a part that has n lines.
+// Part is this page of a part that has n lines.
 func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 	size := p.size
 	if size == 0 {
@@ -78,7 +79,7 @@ func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 	return lines
 }
 
-// finish ends the listing with the line that shows its next page.
+// Finish ends the listing with the line that shows its next page.
 func (p *Pager) Finish(res Result) (Result, error) {
 	if p.page > p.last {
 		return Result{}, refusal.Usage(text.New("there is no page ", p.page, ": the last one is ", p.last))

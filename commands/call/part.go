@@ -19,7 +19,7 @@ type Row struct {
 	Do   []Suggestion
 }
 
-// cutTo leaves the part's first rows, and says how many it leaves out; at most 0 of them leaves all.
+// CutTo leaves the part's first rows, and says how many it leaves out; at most 0 of them leaves all.
 func (p Part) CutTo(most int, where record.Line) Part {
 	if left := len(p.Rows) - most; most > 0 && left > 0 {
 		p.Rows, p.More = p.Rows[:most], text.New("… and ", text.Number(left), " more: type ", text.Code(where.String()))

@@ -4,7 +4,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// rights is what somebody may do, as far as that is known.
+// Rights is what a person may do, as far as that is known.
 type Rights struct {
 	Role   record.Role
 	Name   string      // as the workspace knows it

@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Situation is what is known about an attack when its card is drawn: facts of a short while ago, never a look at the service.
+// Situation is what is known about an attack when its card is drawn: facts of a short while ago, never read from the service for it.
 type Situation struct {
 	Account  *Account
 	Policy   policy.Policy

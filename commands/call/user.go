@@ -8,12 +8,13 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// me is the one who asks, as a user that is named.
+// Me is the one who asks, as a user that is named.
 const Me = "me"
 
 // userID is a Slack user as Slack writes a mention, or as a person writes one by hand.
 var userID = regexp.MustCompile(`^<?@?([UW][A-Z0-9]{1,19})(\|[^>]*)?>?$`)
 
+// ReadUser takes @me, a mention, or a Slack user id.
 func ReadUser(value string, _ *Account) (string, error) {
 	if strings.EqualFold(strings.TrimPrefix(value, "@"), Me) {
 		return Me, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// changeEntry is the audit entry of a change that was sent.
+// AuditEntry is the audit entry of a change that was sent.
 func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 	e := record.AuditEntry{
 		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: auditOutcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
@@ -26,7 +26,7 @@ func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 	return e
 }
 
-// outcome is a change's state once it was sent, for the audit log.
+// auditOutcome is a change's state once it was sent, for the audit log.
 func auditOutcome(s record.State) string {
 	if s == record.StateBegun {
 		return "unknown"

@@ -38,7 +38,7 @@ func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Tim
 	return due
 }
 
-// Mend says who can untie wafbot's hands, and where.
+// PermissionFix says who can untie wafbot's hands, and where.
 func PermissionFix(t record.PermissionLoss) text.Text {
 	where := map[record.Permission]string{record.PermissionLists: "/v4/ip_rules", record.PermissionModes: "/v1/objects/hint", record.PermissionRules: "/v1/objects/hint"}
 	if slices.Contains(t.Lacks, record.PermissionAll) {

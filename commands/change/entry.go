@@ -20,7 +20,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// listing is what the three commands that add to a list differ in.
+// Listing is what the three commands that add to a list differ in.
 type Listing struct {
 	list     string
 	Name     string // of the command
@@ -36,12 +36,12 @@ var (
 	Graying  = Listing{apiclient.ListGray, "gray", "Graylist", "graylisted", func(d policy.Durations) time.Duration { return d.Gray }, 24 * time.Hour}
 )
 
-// lasts is how long an entry holds when the line does not say.
+// Lasts is how long an entry holds when the line does not say.
 func (l Listing) Lasts(p policy.Policy) time.Duration {
 	return cmp.Or(l.duration(p.Durations), l.fallback)
 }
 
-// plan looks at the lists and says what has to be added to them.
+// Plan looks at the lists and says what has to be added to them.
 func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {
 	targets, err := Targets(c)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {
 	return []call.Plan{p}, err
 }
 
-// targets are the sources that the line names, or the attack's top source.
+// Targets are the sources that the line names, or the attack's top source.
 func Targets(c *call.Call) ([]grammar.Target, error) {
 	var targets []grammar.Target
 	for _, w := range c.Line.Words {
@@ -74,7 +74,7 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 	return []grammar.Target{top}, nil
 }
 
-// planFor is the plan to put targets on the list for a time; "" is the configured one.
+// PlanFor is the plan to put targets on the list for a time; "" is the configured one.
 func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (call.Plan, error) {
 	length := l.Lasts(c.Policy)
 	if lasts != "" {
@@ -114,7 +114,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 		sent = targets
 	} else if len(p.Nothing) > 0 {
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
-		c.Needs = needed // nobody is asked about what is there already
+		c.Needs = needed // what is there already needs no approval
 		if err := l.guard(c, sent, length); err != nil {
 			return call.Plan{}, err
 		}
@@ -126,7 +126,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	return p, nil
 }
 
-// idle warns of what stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
+// WarnCannotBlock warns of what stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
 func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 	if call.Everywhere(apps) {
 		if c.Attack == nil || !c.Attack.App.Known {
@@ -190,7 +190,7 @@ func apps(c *call.Call) ([]int, error) {
 	return apps, nil
 }
 
-// end is when something that begins now and lasts so long ends, in whole seconds as the service counts; zero for never.
+// End is when something that begins now and lasts so long ends, in whole seconds as the service counts; zero for never.
 func End(now time.Time, length time.Duration) time.Time {
 	if length == grammar.Never {
 		return time.Time{}

@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// PlanExtend plans to move the end of the change that the line names.
 func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	ch, err := ByLine(c, c.Changes)
 	if err != nil {
@@ -64,7 +65,7 @@ func prolongWords(length time.Duration) string {
 	return "Extend by " + text.HumanDuration(length)
 }
 
-// planAgain is the plan of the change's own line if it were to hold until then, for its guards and warnings:
+// planLonger is the plan of the change's own line if it were to hold until then, for its guards and warnings:
 // what may not be asked for so long by now is not prolonged either.
 func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, error) {
 	cmd, err := call.LookUp(c.Commands, ch.Line.Name)
@@ -127,7 +128,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})
 	}
 	longer := len(p.Nothing) > 0
-	if longer && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock) { // an attempt of the clock's that was never written down is now
+	if longer && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock) { // an attempt of the clock's that was never stored is now
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}
 	if longer || len(p.Steps) > 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// A memo is a change as a message in Slack carries it, so that what is in force and how to undo it can be read back after Redis was emptied.
+// Metadata is a change as a message in Slack carries it, so that what is in force and how to undo it can be rebuilt after Redis was emptied.
 // Everybody in the channel can read it. What people would look for stands there in words; what undo needs besides is packed, because Slack
 // takes about a kilobyte in all.
 const (
@@ -28,7 +28,7 @@ const (
 	maxUnpacked     = 1 << 16 // bytes: what a stranger packed must not fill the memory
 )
 
-// packed is what a memo's words don't tell.
+// packed is what a metadata's words don't tell.
 type packed struct {
 	Line     string        `json:"line,omitempty"` // where it is too long to stand in words
 	Does     string        `json:"does"`
@@ -47,7 +47,7 @@ type packed struct {
 	Gone     bool          `json:"gone,omitempty"`
 }
 
-// Memo is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
+// Metadata is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
 // words, then what it did ("steps"). ReadMemo reads it.
 func Metadata(c record.Change) map[string]any {
 	brief := c
@@ -58,59 +58,59 @@ func Metadata(c record.Change) map[string]any {
 		words  record.Change
 		packed *record.Change // nil: left out
 	}{{c, &c}, {brief, &brief}, {bare, &brief}, {brief, nil}} {
-		if memo, ok := metadataOf(try.words, try.packed); ok {
-			return memo
+		if meta, ok := metadataOf(try.words, try.packed); ok {
+			return meta
 		}
 	}
-	memo, _ := metadataOf(bare, nil)
-	return memo
+	meta, _ := metadataOf(bare, nil)
+	return meta
 }
 
-// memo is the change's words with, if given, the packed rest; ok reports whether it fits.
-func metadataOf(c record.Change, rest *record.Change) (memo map[string]any, ok bool) {
-	memo = map[string]any{
+// metadataOf is the change's words with, if given, the packed rest; ok reports whether it fits.
+func metadataOf(c record.Change, rest *record.Change) (meta map[string]any, ok bool) {
+	meta = map[string]any{
 		"version": metadataVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
 		"by": c.Actor.ID, "by_name": text.Sanitize(c.Actor.Name, text.MaxField), "via": string(c.Actor.Via),
 	}
 	for name, value := range map[string]string{"attack": c.AttackID, "undoes": c.Undoes, "extends": c.Extends} {
 		if value != "" {
-			memo[name] = value
+			meta[name] = value
 		}
 	}
 	if c.Line.Name != "" {
-		memo["line"] = c.Line.String()
+		meta["line"] = c.Line.String()
 	}
 	if !c.Until.IsZero() {
-		memo["until"] = c.Until.UTC().Format(time.RFC3339Nano)
+		meta["until"] = c.Until.UTC().Format(time.RFC3339Nano)
 	}
 	var err error
 	if rest != nil {
-		memo["steps"], err = pack(*rest, memo)
+		meta["steps"], err = pack(*rest, meta)
 	}
-	text, marshalErr := json.Marshal(memo)
-	return memo, errors.Join(err, marshalErr) == nil && len(text) <= maxMetadata
+	text, marshalErr := json.Marshal(meta)
+	return meta, errors.Join(err, marshalErr) == nil && len(text) <= maxMetadata
 }
 
-// pack is what the memo's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
-func pack(c record.Change, memo map[string]any) (string, error) {
+// pack is what the metadata's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
+func pack(c record.Change, meta map[string]any) (string, error) {
 	rest := packed{
 		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
 		Approved: c.Approved, Alone: c.Overridden, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
 	}
-	if memo["line"] == nil {
+	if meta["line"] == nil {
 		rest.Line = c.Line.String()
 	}
 	var b bytes.Buffer
-	z, err := zlib.NewWriterLevelDict(&b, zlib.BestCompression, dictionary(memo))
+	z, err := zlib.NewWriterLevelDict(&b, zlib.BestCompression, dictionary(meta))
 	if err == nil {
 		err = errors.Join(json.NewEncoder(z).Encode(rest), z.Close())
 	}
 	return base64.RawStdEncoding.EncodeToString(b.Bytes()), err
 }
 
-// dictionary is what a packed rest may refer to: words that every one holds, and the memo's own. zlib's checksum finds a memo whose words
+// dictionary is what a packed rest may refer to: words that every one holds, and the metadata's own. zlib's checksum finds a meta whose words
 // were altered.
-func dictionary(memo map[string]any) []byte {
+func dictionary(meta map[string]any) []byte {
 	const usual = `{"type":"iequal","value":"","point":["header","HOST"]},{"type":"equal","value":"","point":["path",0]},{"type":"absent","point":["path",1]},` +
 		`{"type":"absent","point":["action_ext"]},{"type":"equal","value":"","point":["action_name"]},{"type":"equal","value":"POST","point":["method"]},` +
 		`{"type":"equal","value":"4","point":["instance"]}],"point":[["post"],["form_urlencoded","get"],["header","USER-AGENT"]],"attack_type":"sqli",` +
@@ -123,32 +123,32 @@ func dictionary(memo map[string]any) []byte {
 		`"reason":"","expires":"2026-00:00:00Z"},"force":true,"sent":true,"done":true,"id":1}]}`
 	words := usual
 	for _, name := range []string{"account", "line", "at", "until", "undoes", "extends"} {
-		words += " " + field(memo, name)
+		words += " " + field(meta, name)
 	}
-	ch := record.Change{ID: field(memo, "change"), AttackID: field(memo, "attack"), Actor: record.Actor{ID: field(memo, "by"), Name: field(memo, "by_name")}}
+	ch := record.Change{ID: field(meta, "change"), AttackID: field(meta, "attack"), Actor: record.Actor{ID: field(meta, "by"), Name: field(meta, "by_name")}}
 	return []byte(words + ` "` + describe.EntryReason(ch))
 }
 
-// field is a memo's text of that name; "" if it has none.
-func field(memo map[string]any, name string) string {
-	text, _ := memo[name].(string)
+// field is a metadata's text of that name; "" if it has none.
+func field(meta map[string]any, name string) string {
+	text, _ := meta[name].(string)
 	return text
 }
 
-// ReadMemo reads what Memo wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
-func ReadMetadata(memo map[string]any) (record.Change, error) {
+// ReadMetadata reads what Memo wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
+func ReadMetadata(meta map[string]any) (record.Change, error) {
 	c := record.Change{
-		Account: field(memo, "account"), ID: field(memo, "change"), AttackID: field(memo, "attack"), State: record.State(field(memo, "state")),
-		Undoes: field(memo, "undoes"), Extends: field(memo, "extends"),
-		Actor: record.Actor{ID: field(memo, "by"), Name: field(memo, "by_name"), Via: record.Via(field(memo, "via"))},
+		Account: field(meta, "account"), ID: field(meta, "change"), AttackID: field(meta, "attack"), State: record.State(field(meta, "state")),
+		Undoes: field(meta, "undoes"), Extends: field(meta, "extends"),
+		Actor: record.Actor{ID: field(meta, "by"), Name: field(meta, "by_name"), Via: record.Via(field(meta, "via"))},
 	}
-	if version := field(memo, "version"); version != metadataVersion {
+	if version := field(meta, "version"); version != metadataVersion {
 		return record.Change{}, fmt.Errorf("read change %s: its form is %q, not %s", text.Sanitize(c.ID, text.MaxField), text.Sanitize(version, text.MaxField), metadataVersion)
 	}
 	var rest packed
-	err := errors.Join(readTimes(&c, memo), rest.unpack(memo))
+	err := errors.Join(readTimes(&c, meta), rest.unpack(meta))
 	if err == nil {
-		err = fill(&c, memo, rest)
+		err = fill(&c, meta, rest)
 	}
 	if err == nil {
 		err = validate(c)
@@ -159,21 +159,21 @@ func ReadMetadata(memo map[string]any) (record.Change, error) {
 	return c, nil
 }
 
-func readTimes(c *record.Change, memo map[string]any) (err error) {
-	if c.At, err = time.Parse(time.RFC3339Nano, field(memo, "at")); err != nil {
+func readTimes(c *record.Change, meta map[string]any) (err error) {
+	if c.At, err = time.Parse(time.RFC3339Nano, field(meta, "at")); err != nil {
 		return err
 	}
-	if until := field(memo, "until"); until != "" {
+	if until := field(meta, "until"); until != "" {
 		c.Until, err = time.Parse(time.RFC3339Nano, until)
 	}
 	return err
 }
 
-func (p *packed) unpack(memo map[string]any) error {
-	if field(memo, "steps") == "" {
+func (p *packed) unpack(meta map[string]any) error {
+	if field(meta, "steps") == "" {
 		return nil
 	}
-	z, err := zlib.NewReaderDict(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(field(memo, "steps"))), dictionary(memo))
+	z, err := zlib.NewReaderDict(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(field(meta, "steps"))), dictionary(meta))
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
@@ -184,9 +184,9 @@ func (p *packed) unpack(memo map[string]any) error {
 	return json.Unmarshal(text, p)
 }
 
-// fill adds the rest to what the memo's words tell.
-func fill(c *record.Change, memo map[string]any, rest packed) (err error) {
-	line := field(memo, "line")
+// fill adds the rest to what the metadata's words tell.
+func fill(c *record.Change, meta map[string]any, rest packed) (err error) {
+	line := field(meta, "line")
 	if line == "" {
 		line = rest.Line
 	}
@@ -211,7 +211,7 @@ func fill(c *record.Change, memo map[string]any, rest packed) (err error) {
 	return nil
 }
 
-// wellFormed refuses what no change of wafbot's own can be.
+// validate refuses what no change of wafbot's own can be.
 func validate(c record.Change) error {
 	states := []record.State{record.StateBegun, record.StateDone, record.StateHalf, record.StateFailed, record.StateUndone}
 	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that only its entries told of

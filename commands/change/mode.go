@@ -15,10 +15,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// modes are the filtration modes from mild to strict.
+// Modes are the filtration modes from mild to strict.
 var Modes = []string{apiclient.ModeOff, apiclient.ModeMonitoring, apiclient.ModeSafeBlocking, apiclient.ModeBlock}
 
-// modeSteps switch a mode: the new rule first, so that there is never none.
+// ModeSteps switch a mode: the new rule first, so that there is never none.
 func ModeSteps(app int, to string, old *apiclient.Rule) []record.Step {
 	rule := apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: []apiclient.Condition{
 		{Type: "equal", Value: strconv.Itoa(app), Point: []any{"instance"}},
@@ -30,6 +30,7 @@ func ModeSteps(app int, to string, old *apiclient.Rule) []record.Step {
 	return steps
 }
 
+// GuardMode refuses a mode where it would stop nothing, and notes that mode off needs approval.
 func GuardMode(c *call.Call, app int, to string) error {
 	if to == apiclient.ModeOff {
 		approval.Need(c, policy.ApproveModeOff, text.New("mode off lets everything through"))
@@ -41,7 +42,7 @@ func GuardMode(c *call.Call, app int, to string) error {
 	return nil
 }
 
-// modeRole is who may switch: a stricter mode needs a responder, a milder one an admin. From an unknown mode only block is surely not milder.
+// ModeRole is who may switch: a stricter mode needs a responder, a milder one an admin. From an unknown mode only block is surely not milder.
 func ModeRole(from, to string) record.Role {
 	f, t := slices.Index(Modes, from), slices.Index(Modes, to)
 	if to == apiclient.ModeBlock || f >= 0 && t >= f {
@@ -50,6 +51,7 @@ func ModeRole(from, to string) record.Role {
 	return record.Admin
 }
 
+// ModeWarnings say what a switch of the mode brings, beside what was asked for.
 func ModeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []refusal.Warning {
 	var ws []refusal.Warning
 	until := "until it returns by itself, in " + text.HumanDuration(length)

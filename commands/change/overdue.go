@@ -12,12 +12,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// notEnded is what came of trying to end a change that is over. That its end is overdue is told once, and not where the notice of tied hands says it,
-// nor of a memory that was away for a moment.
+// NotEnded is what came of trying to end a change that is over. People are notified once that its end is overdue, and not where the notice of lost permission says it,
+// nor when the store was away for a moment.
 func NotEnded(ch record.Change, err error, now time.Time, tied bool) DueDecision {
 	l := DueDecision{Change: ch}
 	switch {
-	case CheckAt(ch).IsZero(): // somebody was faster
+	case CheckAt(ch).IsZero(): // another was faster
 	case now.Before(ch.Until): // it was prolonged
 		l.Next = CheckAt(ch)
 	default:
@@ -29,7 +29,7 @@ func NotEnded(ch record.Change, err error, now time.Time, tied bool) DueDecision
 	return l
 }
 
-// notBecause is why the service didn't do something, for people, without what it was about.
+// FailureReason is why the service didn't do something, for people, without what it was about.
 func FailureReason(err error) string {
 	if e, ok := AsAPIError(err); ok {
 		err = refusal.FromService(e)
@@ -50,12 +50,12 @@ func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text 
 	return lines
 }
 
-// EndedLate says that an end was brought about after all.
+// EndedLateLine says that an end was brought about after all.
 func EndedLateLine(ch record.Change) text.Text {
 	return text.New(text.Bold("Done after all"), ", due at ", ch.Late.Due, ": ", efficacy.ChangeLine(ch, nil))
 }
 
-// EndsLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked
+// EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked
 // before it has ended, they say that it has.
 func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {

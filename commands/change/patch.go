@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// closeOfLine is the patch that closes exactly the path that the line names: every request has a host.
+// BlockPath is the patch that closes exactly the path that the line names: every request has a host.
 func BlockPath(c *call.Call) (Patch, error) {
 	spec := Patch{Kind: describe.AnyAttack, Point: apiclient.Point{{"header", "HOST"}}}
 	if len(c.Line.Words) != 2 {
@@ -35,13 +35,14 @@ func BlockPath(c *call.Call) (Patch, error) {
 	return spec, spec.guard(c)
 }
 
-// patchSpec is what a patch covers.
+// Patch is what a patch covers.
 type Patch struct {
 	Scope apiclient.Scope
 	Point apiclient.Point
 	Kind  string // attack type
 }
 
+// PatchOf is the patch that the line describes, or that fits its attack.
 func PatchOf(c *call.Call) (Patch, error) {
 	if len(c.Line.Words) > 0 {
 		return patchOfLine(c)
@@ -52,7 +53,7 @@ func PatchOf(c *call.Call) (Patch, error) {
 	return PatchOfAttack(c)
 }
 
-// patchOfAttack is the patch of exactly what the attack hits; part=, type= and app= stand in for what its record tells.
+// PatchOfAttack is the patch of exactly what the attack hits; part=, type= and app= stand in for what its record tells.
 func PatchOfAttack(c *call.Call) (Patch, error) {
 	a := c.Attack.Attack
 	spec, why := PatchFor(a)
@@ -75,13 +76,13 @@ func PatchOfAttack(c *call.Call) (Patch, error) {
 	return spec, nil
 }
 
-// whyNot tells what keeps an attack from being patched; all empty: nothing.
+// Obstacles tells what keeps an attack from being patched; all empty: nothing.
 type Obstacles struct{ Scope, Kind, Point string }
 
 // String is the first reason.
 func (w Obstacles) String() string { return cmp.Or(w.Scope, w.Kind, w.Point) }
 
-// attackPatch is the patch that fits an attack, as far as its record tells.
+// PatchFor is the patch that fits an attack, as far as its record tells.
 func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
 	var why Obstacles
 	spec := Patch{Scope: apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method}}
@@ -141,7 +142,7 @@ func (s *Patch) setApp(c *call.Call) error {
 	return err
 }
 
-// plan looks at the rules and says what has to be created.
+// Plan looks at the rules and says what has to be created.
 func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	length, err := Length(c, lasts, c.Policy.PatchFor())
 	if err != nil {
@@ -166,6 +167,7 @@ func (s Patch) guard(c *call.Call) error {
 	return nil
 }
 
+// Rule is the patch as a rule of the service. It fails where no rule can say it.
 func (s Patch) Rule() (apiclient.Rule, error) {
 	conditions, err := apiclient.ScopeConditions(s.Scope)
 	return apiclient.Rule{Type: apiclient.RulePatch, Conditions: conditions, Point: s.Point, AttackType: s.Kind}, err

@@ -9,10 +9,10 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// maxRefused is how many refused changes a spell keeps; the others are counted.
+// MaxRefused is how many refused changes a permission loss keeps; the others are counted.
 const MaxRefused = 5
 
-// powers are what steps need.
+// NeededPermissions are what steps need.
 func NeededPermissions(steps []record.Step) (all []record.Permission) {
 	for _, s := range steps {
 		p := record.PermissionRules
@@ -29,13 +29,13 @@ func NeededPermissions(steps []record.Step) (all []record.Permission) {
 	return all
 }
 
-// tiesHands reports whether the service refused because of wafbot's token. Of what was perhaps done nothing is known yet.
+// PermissionRefused reports whether the service refused because of wafbot's token. Of what was perhaps done nothing is known yet.
 func PermissionRefused(fault error) bool {
 	kind := apiclient.KindOf(fault)
 	return (kind == apiclient.Unauthenticated || kind == apiclient.Forbidden) && !errors.Is(fault, ErrOutcomeUnknown)
 }
 
-// refusedUndo is the undo of a change that could not be planned.
+// RefusedUndo is the undo of a change that could not be planned.
 func RefusedUndo(c *call.Call, id string) record.RefusedChange {
 	what := record.RefusedChange{Line: record.Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
 	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
@@ -44,7 +44,7 @@ func RefusedUndo(c *call.Call, id string) record.RefusedChange {
 	return what
 }
 
-// backwards are the steps that take back what a change did, as far as wafbot knows without a look.
+// inverse are the steps that undo what a change did, as far as is known without reading the service.
 func inverse(ch record.Change) (steps []record.Step) {
 	opposite := map[record.StepKind]record.StepKind{record.AddEntry: record.DeleteEntry, record.DeleteEntry: record.AddEntry, record.CreateRule: record.DeleteRule, record.DeleteRule: record.CreateRule}
 	for _, s := range slices.Backward(ch.Steps) {

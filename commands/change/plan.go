@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// sameNow reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
+// HasEffect reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
 // so lately that the service's listing may not show it yet. The clock asks for nothing twice: when it prolongs by as much again, it is to last longer.
 func HasEffect(c *call.Call, ch record.Change, p call.Plan) bool {
 	age := c.Now.Sub(ch.At)
@@ -32,7 +32,7 @@ func onlyProlongs(p call.Plan, ch record.Change) bool {
 	})
 }
 
-// doneAlready says by whom the change was made, and how it lasts longer where that is what asking again would bring.
+// DoneAlready says by whom the change was made, and how it lasts longer where that is what asking again would bring.
 func DoneAlready(c record.Change, p call.Plan) text.Text {
 	words := text.New(c.Does, ": done already by ", c.Actor.Name, " at ", c.At, " (", text.Code(c.ID), ")")
 	if onlyProlongs(p, c) && !c.Until.IsZero() {
@@ -41,7 +41,7 @@ func DoneAlready(c record.Change, p call.Plan) text.Text {
 	return words
 }
 
-// rehearsal says what would be sent.
+// DryRun says what would be sent.
 func DryRun(ch record.Change, p call.Plan) []text.Text {
 	lines := []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
 	if len(ch.Steps) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read keeps nobody from protecting.
+// DeniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read doesn't keep it from being protected.
 func DeniedNow(c *call.Call, t grammar.Target) []text.Text {
 	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
 	if err != nil {
@@ -26,7 +26,7 @@ func DeniedNow(c *call.Call, t grammar.Target) []text.Text {
 	return []text.Text{text.New("It is denied now", describe.UntilText(e.Expires), describe.ByText(e), ", and stays so: ", text.Code("remove "+describe.Names(e)+" list=black"), " takes it off")}
 }
 
-// neverAgain offers to protect what a change denied, to who may and to who can ask for it.
+// OfferProtect offers to protect what a change denied, to who may and to who can ask for it.
 func OfferProtect(c *call.Call, ch record.Change) []text.Text {
 	if ch.Line.Name != Denying.Name {
 		return nil

@@ -16,14 +16,14 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Recalled is what is known of an account's changes after Redis was emptied.
+// Rebuilt is what is known of an account's changes after Redis was emptied.
 type Rebuilt struct {
 	Changes []record.Change
-	Listed  []string // ids of those that no message told of: their entries stand on the service's lists
-	Unknown []string // ids of those that were told and of which it can't be found out what they did
+	Listed  []string // ids of those that no message named: their entries stand on the service's lists
+	Unknown []string // ids of those that messages named and of which it can't be found out what they did
 }
 
-// Recall puts an account's changes together from what was told of each last and from the entries that stand on the service's lists, whose
+// Rebuild puts an account's changes together from the last message about each and from the entries that stand on the service's lists, whose
 // reasons name the change that made them. What stood there before an entry only the messages tell.
 func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, now time.Time) Rebuilt {
 	var r Rebuilt
@@ -52,7 +52,7 @@ func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, 
 	return r
 }
 
-// madeBy is how an entry's reason begins that wafbot made: the change, who asked, and the attack that it was for.
+// reasonPrefix is how an entry's reason begins that wafbot made: the change, who asked, and the attack that it was for.
 var reasonPrefix = regexp.MustCompile(`^wafbot (c[0-9a-z]{8}) by (.+?) \(((?:cli:)?[^\s()]+)\)(?: for (a[0-9a-z]{8}))?(?:$|:)`)
 
 // ChangeIn is the change that made an entry or a rule, by its reason or comment; false if wafbot didn't make it.
@@ -120,7 +120,7 @@ func listedChange(a *call.Account, id string, entries []apiclient.IPRule, now ti
 	return c
 }
 
-// amend brings a change that c took back or prolonged, and was told before it, into the state that it was in afterwards.
+// applyToParent brings a change that c undid or prolonged, and whose message came before, into the state that it was in afterwards.
 func applyToParent(all []record.Change, c record.Change) {
 	if c.State != record.StateDone || c.Parent() == "" {
 		return

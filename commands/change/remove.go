@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// madeBy is the change that made an entry, if wafbot remembers one. What an undo has put back is whose it was before.
+// Maker is the change that made an entry, if one is stored. What an undo has put back is whose it was before.
 func Maker(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
 	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
 		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && efficacy.Ours(e, ch, s) })
@@ -25,7 +25,7 @@ func Maker(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
 	return c.Changes[i], true
 }
 
-// foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back.
+// Foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back.
 func Foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
 	made, ours := Maker(c, e)
 	if !ours {
@@ -41,7 +41,7 @@ func Foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
 	return apiclient.IPRule{}, false
 }
 
-// entriesTyped are the entries with that number or exactly that source.
+// EntriesNamed are the entries with that number or exactly that source.
 func EntriesNamed(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule, error) {
 	var matches []apiclient.IPRule
 	if id, err := strconv.ParseInt(typed, 10, 64); err == nil {
@@ -64,7 +64,7 @@ func EntriesNamed(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule,
 	return matches, nil
 }
 
-// coverNote names a wider entry that holds for what was typed.
+// CoveredNote names a wider entry that holds for what was typed.
 func CoveredNote(entries []apiclient.IPRule, typed string) text.Text {
 	t, err := grammar.ParseTarget(typed)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	MarkPatch   = "vpatch"
 )
 
-// length is how long a change is to hold: as typed, else as configured.
+// Length is how long a change is to hold: as typed, else as configured.
 func Length(c *call.Call, typed string, configured time.Duration) (time.Duration, error) {
 	if typed == "" {
 		return configured, refusal.About(approval.GuardDuration(c, configured), "for", "")
@@ -43,17 +43,17 @@ func place(c *call.Call, word string) (host, path string, err error) {
 	return strings.ToLower(host), "/" + path, nil
 }
 
-// complete is a canonical line with how long it holds, what for and why.
+// Complete is a canonical line with how long it holds, what for and why.
 func Complete(c *call.Call, l record.Line, length time.Duration) record.Line {
 	return About(c, l.With("for", grammar.DurationText(length)))
 }
 
-// about is a canonical line with what it is for and why.
+// About is a canonical line with what it is for and why.
 func About(c *call.Call, l record.Line) record.Line {
 	return l.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
 }
 
-// planRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:
+// PlanRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:
 // then what is wanted, in words, holds already.
 func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (call.Plan, error) {
 	rules, err := c.Given().Rules(apiclient.RuleFilter{})
@@ -72,7 +72,7 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 	return p, nil
 }
 
-// byRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner than was asked for.
+// ByRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner than was asked for.
 func ByRule(c *call.Call, id int64) text.Text {
 	words := text.New("by rule ", text.Code(fmt.Sprint(id)))
 	made := ChangesByRule(c)[id]
@@ -82,7 +82,7 @@ func ByRule(c *call.Call, id int64) text.Text {
 	return text.New(words, ", until ", made.DueAt(), ": ", text.Code("extend "+made.ID+" for=…"), " extends it")
 }
 
-// makers are the changes of wafbot's by the rules that they made, as these are numbered now.
+// ChangesByRule are the changes of wafbot's by the rules that they made, as these are numbered now.
 func ChangesByRule(c *call.Call) map[int64]record.Change {
 	makers := map[int64]record.Change{}
 	for _, ch := range slices.Backward(c.Changes) {

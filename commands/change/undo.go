@@ -16,7 +16,7 @@ import (
 
 func undoText(ch record.Change) string { return "Undo of: " + ch.Does }
 
-// planUndoOf plans to take a change back.
+// PlanUndo plans to take a change back.
 func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return call.Plan{}, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
@@ -29,7 +29,7 @@ func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
 	if c.Attack == nil && ch.AttackID != "" {
 		c.Attack = &record.KnownAttack{ID: ch.AttackID}
 	}
-	// Backwards: what was done last is taken back first.
+	// Backwards: what was done last is undone first.
 	for _, s := range slices.Backward(ch.Steps) {
 		if !s.Done {
 			continue
@@ -47,7 +47,7 @@ func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
 	return p, nil
 }
 
-// lookedAt is a change in which each step of unknown outcome is marked as done if it took place.
+// verified is a change in which each step of unknown outcome is marked as done if it took place.
 func verified(c *call.Call, ch record.Change) (record.Change, error) {
 	ch.Steps = slices.Clone(ch.Steps)
 	for i := range ch.Steps {
@@ -73,7 +73,7 @@ func verified(c *call.Call, ch record.Change) (record.Change, error) {
 	return ch, nil
 }
 
-// changeTyped is the change that the line means.
+// ByLine is the change that the line means.
 func ByLine(c *call.Call, changes []record.Change) (record.Change, error) {
 	if len(c.Line.Words) == 0 {
 		for _, ch := range changes {
@@ -93,7 +93,7 @@ func ByLine(c *call.Call, changes []record.Change) (record.Change, error) {
 	return ch, nil
 }
 
-// changeNamed is the change with the id that was typed.
+// byID is the change with the id that was typed.
 func byID(c *call.Call, changes []record.Change, typed string) (record.Change, error) {
 	var found []record.Change
 	for _, ch := range changes {
@@ -110,7 +110,7 @@ func byID(c *call.Call, changes []record.Change, typed string) (record.Change, e
 	return found[0], nil
 }
 
-// stands refuses a change of which there is nothing to take back or to prolong.
+// requireStanding refuses a change of which there is nothing to undo or to prolong.
 func requireStanding(ch record.Change) error {
 	switch {
 	case ch.Parent() != "":
@@ -123,7 +123,7 @@ func requireStanding(ch record.Change) error {
 	return nil
 }
 
-// amendment refuses a change that is about another one.
+// requireNoParent refuses a change that is about another one.
 func requireNoParent(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
@@ -134,6 +134,7 @@ func requireNoParent(ch record.Change) error {
 	return nil
 }
 
+// AlreadyUndone is the answer for a change that was undone before.
 func AlreadyUndone(ch record.Change) error {
 	return refusal.Nothing(text.New(ch.Does, ": undone already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
 }
@@ -213,7 +214,7 @@ func gaveEnd(c *call.Call, ch record.Change, e apiclient.IPRule) bool {
 	})
 }
 
-// takenBackSince reports whether an entry was the work of a change that has been undone.
+// undoneSince reports whether an entry was the work of a change that has been undone.
 func undoneSince(c *call.Call, e apiclient.IPRule) bool {
 	return slices.ContainsFunc(c.Changes, func(ch record.Change) bool {
 		return ch.State == record.StateUndone && efficacy.NamedBy(e, ch)
@@ -250,7 +251,7 @@ func putBack(c *call.Call, p *call.Plan, e apiclient.IPRule) error {
 	return nil
 }
 
-// spared reports whether an entry must not come back because what it is about is never denied by now, and says so.
+// neverDenied reports whether an entry must not come back because what it is about is never denied by now, and says so.
 func neverDenied(c *call.Call, p *call.Plan, e apiclient.IPRule) bool {
 	if e.List == apiclient.ListAllow {
 		return false

@@ -15,17 +15,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// maxUndos is how many changes one line takes back: as many as a question can name.
+// maxUndos is how many changes one line undoes: as many as a question can name.
 const maxUndos = 20
 
 // clocksDiffer is by how much Slack's clock may be behind: it counts whole seconds, too.
 const clocksDiffer = 5 * time.Second
 
-// undoesMany reports whether an undo names several changes, or all of an attack or a person.
+// UndoesMany reports whether an undo names several changes, or all of an attack or a person.
 func UndoesMany(c *call.Call) bool { return len(c.Line.Words) > 1 || len(c.Line.Keys) > 0 }
 
-// planUndoes plans to take back several changes, the newest first. Each is planned when its turn comes: what stands there then, and what it had
-// found before, follows from those that were taken back until then.
+// PlanUndoMany plans to undo several changes, the newest first. Each is planned when its turn comes: what stands there then, and what it had
+// found before, follows from those that were undone until then.
 func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	chosen, err := chosen(c)
 	if err != nil {
@@ -111,7 +111,7 @@ func chosen(c *call.Call) ([]record.Change, error) {
 	return chosen, nil
 }
 
-// leftOf reports whether something of a change can be taken back, or this very request has done so.
+// undoable reports whether something of a change can be undone, or this very request has done so.
 func undoable(c *call.Call, ch record.Change) bool {
 	mine := record.ChangeID(c.Account.Name, c.ID, ch.ID)
 	switch {
@@ -125,7 +125,7 @@ func undoable(c *call.Call, ch record.Change) bool {
 	return slices.ContainsFunc(c.Changes, func(k record.Change) bool { return k.ID == mine })
 }
 
-// chosenByID are the changes whose ids the line names. Those that were taken back are said to be when their turn comes.
+// chosenByID are the changes whose ids the line names. Those that were undone already are said to be when their turn comes.
 func chosenByID(c *call.Call) ([]record.Change, error) {
 	var chosen []record.Change
 	for _, typed := range c.Line.Words {
@@ -144,7 +144,7 @@ func chosenByID(c *call.Call) ([]record.Change, error) {
 	return chosen, nil
 }
 
-// theirs are those of the changes that one person made.
+// madeByPerson are those of the changes that one person made.
 func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Change, error) {
 	wanted := func(a record.Actor) bool {
 		return strings.Contains(strings.ToLower(a.Name+" "+a.ID), strings.ToLower(by))

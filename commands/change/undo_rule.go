@@ -38,7 +38,7 @@ func undoCreate(c *call.Call, p *call.Plan, s record.Step) error {
 	return nil
 }
 
-// undoDelete creates the rule again that was deleted, unless an equal one is there, or somebody has set another in place of ours.
+// undoDelete creates the rule again that was deleted, unless an equal one is there, or another was set in place of ours.
 func undoDelete(c *call.Call, p *call.Plan, ch record.Change, s record.Step) error {
 	rules, err := c.Given().Rules(apiclient.RuleFilter{})
 	if err != nil {
@@ -68,7 +68,7 @@ func undoDelete(c *call.Call, p *call.Plan, ch record.Change, s record.Step) err
 	return nil
 }
 
-// stands reports whether the rule that a step made is still there and the same.
+// ruleStands reports whether the rule that a step made is still there and the same.
 func ruleStands(c *call.Call, rules []apiclient.Rule, made record.Step) bool {
 	id := efficacy.RuleNow(c.Changes, made.ID)
 	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })

@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// crowds warns of targets that are somebody's own or likely many people's, and of broad ones, where wafbot can't know it: unless a second person is
-// asked, who is told.
+// warnShared warns of targets that a source of the configuration names or that many people likely share, and of broad ones, where wafbot can't know it: unless approval is
+// needed, whose request says it.
 // Of a narrow range it is only said afterwards.
 func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 	second := c.Policy.RequiredFor
@@ -36,10 +36,10 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 	}
 }
 
-// warnings are what the form of the call's command should say of its attack before anything is chosen.
+// FormWarnings are what the form of the call's command should say of its attack before anything is chosen.
 func FormWarnings(c *call.Call) (all []text.Text) {
 	if err := c.LoadContext(); err != nil {
-		return nil // the guards look again
+		return nil // the guards read it again
 	}
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
 		if at, seen, shared := describe.AccountContextBusiest(c.Context, top); shared {
@@ -52,7 +52,7 @@ func FormWarnings(c *call.Call) (all []text.Text) {
 	return all
 }
 
-// locked warns whoever clicked on a button whose dialog doesn't say so yet that the service may refuse to change rules. Who types isn't asked:
+// LockedWarnings warns a person who clicked on a button, whose dialog doesn't say so yet, that the service may refuse to change rules. A typed line isn't asked about:
 // nothing worse can come of it than that answer.
 func LockedWarnings(c *call.Call) []refusal.Warning {
 	if c.Context.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// isBy reports whether an entry is by somebody whose name or id holds that; "" is in everybody's.
+// IsBy reports whether an entry is by somebody whose name or id holds that; "" is in everybody's.
 func (e AuditEntry) IsBy(who string) bool {
 	return strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), who)
 }

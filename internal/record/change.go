@@ -14,7 +14,7 @@ type State string
 
 // The states of a change.
 const (
-	StateBegun  State = "begun"  // recorded, perhaps sent: whoever finds it looks before sending again
+	StateBegun  State = "begun"  // stored, perhaps sent: it is verified before anything is sent again
 	StateDone   State = "done"   // accepted by the service
 	StateHalf   State = "half"   // some steps were done, then one failed
 	StateFailed State = "failed" // nothing of it was done
@@ -34,14 +34,14 @@ type Change struct {
 	Undoes     string       `json:"undoes,omitempty"`  // the change that this one takes back
 	Extends    string       `json:"extends,omitempty"` // the change whose end this one moves
 	Actor      Actor        `json:"actor"`
-	Approved   *Actor       `json:"approved,omitempty"` // the second person; nil: none was needed, or none answered
-	Overridden bool         `json:"alone,omitempty"`    // it needed a second person, and none answered
-	Request    string       `json:"request,omitempty"`  // by which it was made
+	Approved   *Actor       `json:"approved,omitempty"`   // who approved it; nil: no approval was needed, or it was overridden
+	Overridden bool         `json:"overridden,omitempty"` // it needed approval, and the asker did it without
+	Request    string       `json:"request,omitempty"`    // by which it was made
 	Reason     string       `json:"reason,omitempty"`
 	At         time.Time    `json:"at"`
-	Observed   *Observation `json:"seen,omitempty"` // the attack as wafbot last saw it then; nil: not known
-	Until      time.Time    `json:"until,omitzero"` // zero: no end
-	Renew      time.Time    `json:"renew,omitzero"` // wafbot prolongs it to then at most, while one of its addresses knocks; zero: it doesn't
+	Observed   *Observation `json:"observed,omitempty"` // the attack as the poller last saw it then; nil: not known
+	Until      time.Time    `json:"until,omitzero"`     // zero: no end
+	Renew      time.Time    `json:"renew,omitzero"`     // wafbot prolongs it to then at most, while one of its addresses still tries; zero: it doesn't
 	State      State        `json:"state"`
 	Steps      []Step       `json:"steps"`
 	Fault      string       `json:"fault,omitempty"` // for people: why it failed
@@ -73,7 +73,7 @@ type Step struct {
 	Before []apiclient.IPRule `json:"before,omitempty"` // what the entry takes the place of
 	Equal  []int64            `json:"equal,omitempty"`  // rules that were equal before: none of them is ours
 	Sent   bool               `json:"sent,omitempty"`
-	Again  bool               `json:"again,omitempty"` // sent a second time, because the first could not be seen: both may have taken place
+	Again  bool               `json:"again,omitempty"` // sent a second time, because the first could not be seen: both may have been done
 	Done   bool               `json:"done,omitempty"`
 	ID     int64              `json:"id,omitempty"` // of the entry or rule that was made
 }
@@ -83,10 +83,10 @@ func (c Change) InForce(at time.Time) bool {
 	return (c.State == StateDone || c.State == StateHalf) && (c.Until.IsZero() || at.Before(c.Until))
 }
 
-// Amends is the change that this one takes back or prolongs, whose line tells of both; "" for one of its own.
+// Parent is the change that this one takes back or prolongs, whose line tells of both; "" for one of its own.
 func (c Change) Parent() string { return cmp.Or(c.Undoes, c.Extends) }
 
-// mustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
+// MustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
 func (c Change) MustBeEnded() bool {
 	for _, s := range c.Steps {
 		if s.Sent && s.Rule != nil {
@@ -96,7 +96,7 @@ func (c Change) MustBeEnded() bool {
 	return false
 }
 
-// partly reports whether something of the change was done.
+// Partly reports whether something of the change was done.
 func (c Change) Partly() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Done })
 }
@@ -109,7 +109,7 @@ func (c Change) DueAt() time.Time {
 	return time.Time{}
 }
 
-// unseeable says why nobody can see whether the change works; "" where one can.
+// Unseeable says why nobody can see whether the change works; "" where one can.
 func (c Change) Unseeable() string {
 	for _, s := range c.Steps {
 		switch {
@@ -128,14 +128,15 @@ func (c Change) Unseeable() string {
 	return ""
 }
 
-// expired reports whether the change had ended by itself at a time.
+// Expired reports whether the change had ended by itself at a time.
 func (c Change) Expired(at time.Time) bool { return !c.Until.IsZero() && !at.Before(c.Until) }
 
+// CreatesRules reports whether the change made a rule, of whose end the service knows nothing.
 func (c Change) CreatesRules() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule })
 }
 
-// prolonged moves the change's end, never to an earlier one.
+// Prolong moves the change's end, never to an earlier one.
 func (c *Change) Prolong(until time.Time) {
 	if !c.Until.IsZero() && (until.IsZero() || until.After(c.Until)) {
 		c.Until = until
@@ -148,6 +149,7 @@ type Late struct {
 	Why string    `json:"why"` // for people: why the first try failed
 }
 
+// Overlay is what stands at the service once the step is done, where entries and rules are what stood there before. It may alter them.
 func (s Step) Overlay(entries []apiclient.IPRule, rules []apiclient.Rule) ([]apiclient.IPRule, []apiclient.Rule) {
 	withoutEntry := func(id int64) []apiclient.IPRule {
 		return slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return e.ID == id })
@@ -172,24 +174,24 @@ func (s Step) Overlay(entries []apiclient.IPRule, rules []apiclient.Rule) ([]api
 	return entries, rules
 }
 
-// overdue reports whether wafbot should have ended the change and has not: it still does what it does.
+// Overdue reports whether wafbot should have ended the change and has not: it still does what it does.
 func (c Change) Overdue(now time.Time) bool {
 	return (c.State == StateDone || c.State == StateHalf) && !c.DueAt().IsZero() && !now.Before(c.DueAt())
 }
 
-// switches reports whether the change set a filtration mode.
+// SwitchesMode reports whether the change set a filtration mode.
 func (c Change) SwitchesMode() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode })
 }
 
-// denies reports whether a change put an address on the denylist.
+// Denies reports whether a change put an address on the denylist.
 func (c Change) Denies(ip netip.Addr) bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool {
 		return s.Kind == AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && s.Entry.Kind == apiclient.KindRange && s.Entry.Subnet.Contains(ip)
 	})
 }
 
-// refused is what became of a change whose step the service refused.
+// Refused is what became of a change whose step the service refused.
 func (c Change) Refused() RefusedChange {
 	left := slices.DeleteFunc(slices.Clone(c.Steps), func(s Step) bool { return s.Done })
 	return RefusedChange{Line: c.Line, Does: c.Does, Ends: c.Undoes, Half: c.Partly(), By: c.Actor, At: c.At, Steps: left}

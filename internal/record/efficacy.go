@@ -36,7 +36,7 @@ func (e Efficacy) Calls(f Finding) (n int) {
 	return n
 }
 
-// lastCall is what people were called about last, or that it worked since.
+// LastCall is what people were called about last, or that it worked since.
 func (e Efficacy) LastCall() Finding {
 	if len(e.Called) == 0 {
 		return NotYet
@@ -44,7 +44,7 @@ func (e Efficacy) LastCall() Finding {
 	return e.Called[len(e.Called)-1]
 }
 
-// stopped is how many hits were reported as stopped.
+// Stopped is how many hits were reported as stopped.
 func (e Efficacy) Stopped() (n int64) {
 	for _, t := range e.Parts {
 		n += t.Stopped.N
@@ -80,7 +80,7 @@ const (
 	SourceReturned  Finding = "came back" // it was a denial that expired, and its source knocked to the end, or gets through since
 )
 
-// afterwards is what is found of a denial that expired: a finding stays what it was unless the source goes on.
+// Afterwards is what is found of a denial that expired: a finding stays what it was unless the source goes on.
 func (e Efficacy) Afterwards(c Change, ongoing time.Duration) Finding {
 	for _, t := range e.Parts {
 		if t.After.N > 0 || t.KnockedTo(c.Until, ongoing) {
@@ -90,12 +90,12 @@ func (e Efficacy) Afterwards(c Change, ongoing time.Duration) Finding {
 	return e.Finding
 }
 
-// knockedTo reports whether its source went on when the denial expired, as far as what was stopped tells.
+// KnockedTo reports whether its source went on when the denial expired, as far as what was stopped tells.
 func (t Traffic) KnockedTo(end time.Time, ongoing time.Duration) bool {
 	return t.Stopped.N > 0 && end.Sub(t.Stopped.Last) < ongoing
 }
 
-// figures are all hits that were counted.
+// Figures are all hits that were counted.
 func (e Efficacy) Figures() (n int64) {
 	for _, t := range e.Parts {
 		n += t.Through.N + t.Mixed.N + t.Stopped.N + t.After.N

@@ -11,7 +11,7 @@ import (
 // crockford is base32 without the letters a tired reader mixes up.
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// shortHash is 8 characters of the SHA-256 over the parts.
+// ShortHash is 8 characters of the SHA-256 over the parts.
 func ShortHash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return crockford.EncodeToString(sum[:])[:8]
@@ -26,30 +26,30 @@ func AttackID(account, attackid string) string {
 	return "a" + ShortHash(account, attackid)
 }
 
-// isAttackID reports whether text is an id that AttackID makes.
+// IsAttackID reports whether text is an id that AttackID makes.
 func IsAttackID(text string) bool { return IsID('a', text) || IsID('s', text) }
 
-// changeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
+// ChangeID names a change by the delivery that asks for it, and by which of its changes it is, so that a redelivery finds what was begun.
 func ChangeID(account, delivery, part string) string {
 	return "c" + ShortHash(account, delivery, part)
 }
 
-// noteID names a note by the delivery that asks for it, so that a redelivery finds what was noted.
+// NoteID names a note by the delivery that asks for it, so that a redelivery finds what was noted.
 func NoteID(account, delivery string) string { return "n" + ShortHash(account, delivery) }
 
-// muteID names a mute by what it mutes, so that there is one of each.
+// MuteID names a mute by what it mutes, so that there is one of each.
 func MuteID(account, what string) string { return "m" + ShortHash(account, what) }
 
-// requestID names a request for a second person by the delivery that asks for it, so that a redelivery finds what was written down.
+// RequestID names a request for a second person by the delivery that asks for it, so that a redelivery finds what was written down.
 func RequestID(account, delivery string) string { return "r" + ShortHash(account, delivery) }
 
-// protectedID names what is protected by its range, so that there is one of each.
+// ProtectedID names what is protected by its range, so that there is one of each.
 func ProtectedID(account, what string) string { return "p" + ShortHash(account, what) }
 
-// minPrefix is how many characters of an id must be typed, the leading letter included.
+// MinPrefix is how many characters of an id must be typed, the leading letter included.
 const MinPrefix = 4
 
-// foldID brings an id as typed into the form it was made in: Crockford's alphabet reads i and l as 1, o as 0.
+// FoldID brings an id as typed into the form it was made in: Crockford's alphabet reads i and l as 1, o as 0.
 func FoldID(typed string) string {
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	if typed == "" {
@@ -58,12 +58,12 @@ func FoldID(typed string) string {
 	return typed[:1] + strings.NewReplacer("i", "1", "l", "1", "o", "0").Replace(typed[1:])
 }
 
-// matchID reports whether id is what was typed or begins with it.
+// MatchID reports whether id is what was typed or begins with it.
 func MatchID(id, typed string) bool {
 	return len(typed) >= MinPrefix && strings.HasPrefix(id, FoldID(typed))
 }
 
-// isID reports whether text is an id that begins with that letter.
+// IsID reports whether text is an id that begins with that letter.
 func IsID(letter byte, text string) bool {
 	if len(text) != 9 || text[0] != letter {
 		return false

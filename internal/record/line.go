@@ -72,7 +72,7 @@ func (l Line) With(key, value string) Line {
 	return l
 }
 
-// cutFlag reads "--all", also with the single dash that a phone makes of two.
+// CutFlag reads "--all", also with the single dash that a phone makes of two.
 func CutFlag(word string) (flag string, ok bool) {
 	for _, dash := range []string{"--", "—", "–"} {
 		if rest, ok := strings.CutPrefix(word, dash); ok && isName(rest) {
@@ -82,7 +82,7 @@ func CutFlag(word string) (flag string, ok bool) {
 	return "", false
 }
 
-// cutKey reads "for=4h". What stands before the sign must look like a key, so that a URL with a query stays an object.
+// CutKey reads "for=4h". What stands before the sign must look like a key, so that a URL with a query stays an object.
 func CutKey(word string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(word, "=")
 	if !ok || !isName(key) {
@@ -111,7 +111,7 @@ func ClosingQuotes(r rune) (string, bool) {
 	return "", false
 }
 
-// escapable are the characters before which a backslash is dropped; before others it is one, as regular expressions want.
+// Escapable are the characters before which a backslash is dropped; before others it is one, as regular expressions want.
 func Escapable(r rune) bool {
 	_, quote := ClosingQuotes(r)
 	return quote || r == '\\' || unicode.IsSpace(r)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Power is a kind of change that the service allows or refuses.
+// Permission is a kind of change that the service allows or refuses.
 type Permission string
 
-// The powers. A refused token has none of them.
+// The permissions. A refused token has none of them.
 const (
 	PermissionAll   Permission = "change anything"
 	PermissionLists Permission = "change IP lists"
@@ -18,19 +18,19 @@ const (
 	PermissionRules Permission = "change patches and other rules"
 )
 
-// Tied is a spell in which the service refuses changes to an account: because of wafbot's token, or of what it may do.
+// PermissionLoss is a time in which the service refuses changes to an account, because of wafbot's token or of its role.
 type PermissionLoss struct {
 	Account  string          `json:"account"`
-	Since    time.Time       `json:"since"`          // of the first refusal; zero: there was no spell yet
+	Since    time.Time       `json:"since"`          // of the first refusal; zero: there was none yet
 	Until    time.Time       `json:"until,omitzero"` // when the service took such a change again; zero: it goes on
-	Revision int             `json:"revision"`       // counts what was written down of it
+	Revision int             `json:"revision"`       // counts how often it was stored
 	Status   int             `json:"status"`         // HTTP status of the last refusal
 	Lacks    []Permission    `json:"lacks"`
 	Refused  []RefusedChange `json:"refused"` // what is not done, the oldest first
 	More     int             `json:"more,omitempty"`
 }
 
-// Refused is a change that the service refused.
+// RefusedChange is a change that the service refused.
 type RefusedChange struct {
 	Line  Line      `json:"line"` // canonical, without the account
 	Does  string    `json:"does"`
@@ -47,7 +47,7 @@ func (t PermissionLoss) ID() string { return fmt.Sprintf("tied-%d", t.Since.Unix
 // GoesOn reports whether the service still refuses, as far as is known.
 func (t PermissionLoss) GoesOn() bool { return !t.Since.IsZero() && t.Until.IsZero() }
 
-// lacks reports whether changes of that kind are refused.
+// LacksPermission reports whether changes of that kind are refused.
 func (t PermissionLoss) LacksPermission(p Permission) bool {
 	return slices.Contains(t.Lacks, PermissionAll) || slices.Contains(t.Lacks, p)
 }

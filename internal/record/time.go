@@ -4,6 +4,7 @@ import (
 	"time"
 )
 
+// Earlier is the earlier of two times.
 func Earlier(a, b time.Time) time.Time {
 	if !a.IsZero() && a.Before(b) {
 		return a
@@ -11,6 +12,7 @@ func Earlier(a, b time.Time) time.Time {
 	return b
 }
 
+// Later is the later of two times.
 func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

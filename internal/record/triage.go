@@ -4,21 +4,21 @@ import (
 	"time"
 )
 
-// Case is what people said about an attack, and who of them is on it.
+// Triage is what people decided about an attack: its owner, its verdict and their notes.
 type Triage struct {
-	Owner     *Owner    `json:"owner,omitempty"`   // nil: nobody
-	UnackedAt time.Time `json:"released,omitzero"` // when the last owner left it; zero: none ever did
+	Owner     *Owner    `json:"owner,omitempty"`     // nil: it is unacknowledged
+	UnackedAt time.Time `json:"unacked_at,omitzero"` // when the last owner left it; zero: never
 	Verdict   *Verdict  `json:"verdict,omitempty"`
 	Notes     []Note    `json:"notes,omitempty"` // the oldest first
 }
 
-// Owner is who is on an attack.
+// Owner is the person who acknowledged an attack, or was given it.
 type Owner struct {
 	ID    string    `json:"id"`   // as Actor has it
 	Name  string    `json:"name"` // for people
 	Since time.Time `json:"since"`
-	By    Actor     `json:"by"`             // the owner, or who handed it over
-	From  string    `json:"from,omitempty"` // the id of who had it before it was handed over; "": nobody
+	By    Actor     `json:"by"`             // the owner, or the person who handed it over
+	From  string    `json:"from,omitempty"` // the id of the owner before the handover; "": there was none
 	// FromName is for people; "" where only the id was kept.
 	FromName string `json:"from_name,omitempty"`
 	Note     string `json:"note,omitempty"` // the id of the note that it was handed over with

@@ -158,7 +158,7 @@ func (p *protocol) save(t *rapid.T) {
 		t.Skip("there is none")
 	}
 	one := rapid.SampledFrom(p.all).Draw(t, "replica")
-	if one.lock == nil {
+	if one.lock.Unlock == nil {
 		t.Skip("it never had it")
 	}
 	p.saveAs(t, one)
@@ -176,12 +176,12 @@ func (p *protocol) saveAs(t *rapid.T, one *process) {
 // late has a replica write while it is paused, perhaps for longer than its leases last, so that what it wrote arrives afterwards.
 func (p *protocol) late(t *rapid.T) {
 	one := p.awake(t)
-	if h := p.watch.holds()["acme"]; h == nil || h.replica != one.replica && one.lock == nil {
+	if h := p.watch.holds()["acme"]; h == nil || h.replica != one.replica && one.lock.Unlock == nil {
 		t.Skip("it may write nothing")
 	}
 	one.resume = one.net.Stall()
 	p.rememberAs(t, one)
-	if one.lock != nil {
+	if one.lock.Unlock != nil {
 		p.saveAs(t, one)
 	}
 	time.Sleep(time.Duration(rapid.IntRange(2, 9).Draw(t, "seconds")) * time.Second)

@@ -56,7 +56,7 @@ func (b *batch) due(account, id string, at time.Time) {
 	b.do("ZADD", keyDue(account), at.Unix(), id)
 }
 
-// SaveLooks stores what came of looking at changes: when to look again, that people are asked or an end is overdue, which is an event, and that a
+// SaveDue stores what came of looking at changes: when to look again, that people are asked or an end is overdue, which is an event, and that a
 // card is stale, all in one step.
 func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	var b batch

@@ -156,7 +156,6 @@ type Lock struct {
 	store   *client
 	account string
 	lease   *lease
-	stop    func()
 }
 
 // Lock makes changes to one account run one after another, over all processes. It waits while another changes the account, and fails at once
@@ -167,27 +166,25 @@ func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held co
 	for {
 		until, outcome, err := s.take(ctx, l, keyEpoch(account), unread)
 		if err != nil {
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
+			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, err)
 		}
 		switch outcome {
 		case leaseTaken:
 			held := l.begin(ctx, until)
-			return held, &Lock{store: s.client, account: account, lease: l, stop: s.renewing(held, l)}, nil
+			saver := &Lock{store: s.client, account: account, lease: l}
+			return held, commands.Lock{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Unlock: s.renewing(held, l)}, nil
 		case leaseNoEpoch:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
+			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
 		case leaseNewer:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrNewer)
+			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, refusal.ErrNewer)
 		case leaseOlder:
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, refusal.ErrOlder)
+			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, refusal.ErrOlder)
 		}
 		if err := delay.Sleep(ctx, 20*time.Millisecond); err != nil {
-			return nil, nil, fmt.Errorf("lock account %s: %w", account, err)
+			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, err)
 		}
 	}
 }
-
-// Unlock gives the lock back.
-func (l *Lock) Unlock() { l.stop() }
 
 // renewing keeps a lease until stop is called, which also gives it back, or until it is lost.
 func (s *client) renewing(held context.Context, l *lease) (stop func()) {

@@ -150,6 +150,10 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			_, err := s.Attacks.FindAttacks(ctx, "acme", "a")
 			return err
 		},
+		"KnownAttack": func(ctx context.Context, s *store.Store) error {
+			_, _, err := s.Attacks.KnownAttack(ctx, "acme", "a00000000")
+			return err
+		},
 		"Outdated": func(ctx context.Context, s *store.Store) error {
 			return s.Cards.MarkStale(ctx, "acme", "a", record.UrgentState)
 		},

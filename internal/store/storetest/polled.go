@@ -30,6 +30,15 @@ func testPolled(t *testing.T, s Store) {
 		require.Empty(t, find(Account, none), none)
 	}
 	require.Empty(t, find(other, ""))
+	known, ok, err := s.Facts.KnownAttack(ctx, Account, id)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, one, known)
+	for _, unknown := range [][2]string{{Account, id[:4]}, {Account, "a00000000"}, {other, id}} {
+		_, ok, err = s.Facts.KnownAttack(ctx, unknown[0], unknown[1])
+		require.NoError(t, err)
+		require.False(t, ok, "%v", unknown)
+	}
 
 	seen, ok, err := s.Records.LastObservation(ctx, Account, id)
 	require.NoError(t, err)

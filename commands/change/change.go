@@ -1,3 +1,4 @@
+// Package change plans changes of the service, their undo, extension and end, and says what became of them: pure functions of facts.
 package change
 
 import (
@@ -11,16 +12,16 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// errUnknown marks a failure after which nobody knows whether the step took place.
+// ErrOutcomeUnknown marks a failure after which it isn't known whether the step was done.
 var ErrOutcomeUnknown = errors.New("outcome unknown")
 
-// unsaved is the answer for a change that was sent and could not be written down: the same delivery, or the same line, finds it begun.
+// Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds it begun.
 func Unsaved(ch record.Change, err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.New(text.Bold(ch.Does),
 		": sent to the service, but wafbot's store (Redis) can't be reached, so what came of it isn't written down. Ask the same again: wafbot looks before it sends")}
 }
 
-// notDone is the answer for a change that failed, was done in part only, or of which nobody knows.
+// NotDone is the answer for a change that failed, was done in part only, or whose outcome is unknown.
 func NotDone(ch record.Change, fault error) error {
 	if errors.Is(fault, refusal.ErrRecorded) {
 		return fault
@@ -32,7 +33,7 @@ func NotDone(ch record.Change, fault error) error {
 	return &refusal.Refusal{Kind: refusal.ErrService, Cause: cause, Text: Failure(ch)}
 }
 
-// Failure says that the change failed, was done in part only, or that nobody knows, and why; nothing of one that did not fail, or is gone on with.
+// Failure says that the change failed, was done in part only, or that its outcome is unknown, and why; nothing of one that did not fail, or is resumed.
 func Failure(c record.Change) text.Text {
 	switch {
 	case c.Fault == "":
@@ -47,7 +48,7 @@ func Failure(c record.Change) text.Text {
 	return text.New(text.Bold("NOT done: "+c.Does), ": ", c.Fault)
 }
 
-// amended are the changes that ch takes back or prolongs, as they are afterwards. With one that is taken back go those that prolonged it:
+// Affected are the changes that ch undoes or prolongs, as they are afterwards. With one that is undone go those that prolonged it:
 // one that is found begun later must not bring it back.
 func Affected(c *call.Call, ch record.Change) []record.Change {
 	var all []record.Change
@@ -65,7 +66,7 @@ func Affected(c *call.Call, ch record.Change) []record.Change {
 	return all
 }
 
-// gone takes "not found" as deleted: somebody was faster.
+// IgnoreNotFound takes "not found" as deleted: another was faster.
 func IgnoreNotFound(err error) error {
 	if apiclient.KindOf(err) == apiclient.NotFound {
 		return nil
@@ -73,7 +74,7 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// asAPI is the service's error in err.
+// AsAPIError is the service's error in err.
 func AsAPIError(err error) (*apiclient.Error, bool) {
 	var e *apiclient.Error
 	ok := errors.As(err, &e)

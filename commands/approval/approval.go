@@ -1,3 +1,4 @@
+// Package approval says who may do what: roles, sources that are never denied, what needs approval, requests and their override.
 package approval
 
 import (
@@ -14,12 +15,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// partID is the id of the change that a plan of the call becomes.
+// ChangeID is the id of the change that a plan of the call becomes.
 func ChangeID(c *call.Call, p call.Plan, i int) string {
 	return record.ChangeID(c.Account.Name, c.ID, cmp.Or(p.Part, strconv.Itoa(i)))
 }
 
-// DueAt is when wafbot has to look at the request by itself: when the asker may do it alone, when its time is over, or when it must have been
+// DueAt is when wafbot has to check the request by itself: when the asker may override, when its time is over, or when it must have been
 // carried out; zero for never.
 func DueAt(r record.ApprovalRequest) time.Time {
 	switch {
@@ -33,7 +34,7 @@ func DueAt(r record.ApprovalRequest) time.Time {
 	return r.Until
 }
 
-// newRequest is what is written down of a change that needs a second person.
+// NewRequest is the request for a change that needs approval.
 func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
 	q := record.ApprovalRequest{
@@ -71,7 +72,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	return q
 }
 
-// reaches adds whom it hits, unless that is said already.
+// addReach adds whom it hits, unless that is said already.
 func addReach(r *record.ApprovalRequest, whom string) {
 	said := func(n record.ApprovalReason) bool {
 		return n.What == policy.ApproveBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
@@ -81,12 +82,12 @@ func addReach(r *record.ApprovalRequest, whom string) {
 	}
 }
 
-// requestEntry is the audit entry of what the actor did about a request.
+// AuditEntry is the audit entry of what the actor did about a request.
 func AuditEntry(c *call.Call, q record.ApprovalRequest, outcome string) record.AuditEntry {
 	return record.AuditEntry{At: c.Now, Account: q.Account, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Request: q.ID, Attack: q.AttackID, Why: q.Why}
 }
 
-// unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
+// Unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
 func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Plan) {
 	for i, p := range plans {
 		id := ChangeID(asked, p, i)

@@ -1,0 +1,55 @@
+package commands
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+)
+
+// Polling tells how polling an account goes.
+type Polling interface {
+	// Health is how it goes by what this process, or else the store, knows; ok tells whether that is known.
+	Health(account string) (h call.PollHealth, ok bool)
+}
+
+// Cards tells where cards are in Slack.
+type Cards interface {
+	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
+	CardLinks(ctx context.Context, account string, attacks []string) map[string]string
+}
+
+// Router holds an account's routes against attacks.
+type Router interface {
+	// Routing is where an attack goes. After an error only what the configuration tells is known.
+	Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
+}
+
+// Watch tells what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
+type Watch interface {
+	// StillTrying reports whether one of these denied addresses still tries.
+	StillTrying(account string, addresses []netip.Addr) bool
+	// GoesOn reports whether an attack goes on; its id is as record.AttackID makes it.
+	GoesOn(account, attack string) bool
+	// Changed says that an account was changed, so that what was read of it is read again.
+	Changed(account string)
+}
+
+// unknown is where nothing is known of what goes on.
+type unknown struct{}
+
+// Health implements Polling.
+func (unknown) Health(string) (call.PollHealth, bool) { return call.PollHealth{}, false }
+
+// CardLinks implements Cards.
+func (unknown) CardLinks(context.Context, string, []string) map[string]string { return nil }
+
+// StillTrying implements Watch.
+func (unknown) StillTrying(string, []netip.Addr) bool { return false }
+
+// GoesOn implements Watch.
+func (unknown) GoesOn(string, string) bool { return false }
+
+// Changed implements Watch.
+func (unknown) Changed(string) {}
