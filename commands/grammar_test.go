@@ -69,10 +69,10 @@ func TestParseRefuses(t *testing.T) {
 
 func TestWhatAShellHasSplit(t *testing.T) {
 	t.Parallel()
-	l, err := grammar.ParseArgs([]string{"deny", "203.0.113.7", "reason=two words", "for=4h", "--all"})
+	l, _, err := grammar.ParseArgs([]string{"deny", "203.0.113.7", "reason=two words", "for=4h", "--all"})
 	require.NoError(t, err)
 	require.Equal(t, `deny 203.0.113.7 for=4h reason="two words" --all`, l.String())
-	l, err = grammar.ParseArgs(nil)
+	l, _, err = grammar.ParseArgs(nil)
 	require.NoError(t, err)
 	require.Equal(t, "status", l.Name)
 }
@@ -91,7 +91,7 @@ func TestLinesRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		args := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z]{1,3}=["'“\\ a]{0,4}`), rapid.StringMatching(`(--|—)[a-z]{1,2}`)), 1, 6).Draw(t, "args")
-		l, err := grammar.ParseArgs(args)
+		l, _, err := grammar.ParseArgs(args)
 		if err != nil {
 			require.ErrorIs(t, err, refusal.ErrUsage)
 			return
@@ -207,4 +207,28 @@ func TestChangesTellsReadingFromChanging(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, w.Changes(l), line)
 	}
+}
+
+func TestParseArgsTakesTheFrontEndsOptions(t *testing.T) {
+	t.Parallel()
+	options := []grammar.Option{{Name: "config", Value: "FILE"}, {Name: "json"}, {Name: "yes", Short: "y"}}
+	for typed, want := range map[string]grammar.Given{
+		"deny 192.0.2.1 -y for=1h":                        {"yes": {""}},
+		"--json deny 192.0.2.1 --yes for=1h":              {"json": {""}, "yes": {""}},
+		"deny --config a 192.0.2.1 for=1h":                {"config": {"a"}},
+		"deny --config=a=b --config= -y 192.0.2.1 for=1h": {"config": {"a=b", ""}, "yes": {""}},
+	} {
+		line, given, err := grammar.ParseArgs(strings.Fields(typed), options...)
+		require.NoError(t, err, typed)
+		require.Equal(t, want, given, typed)
+		require.Equal(t, record.Line{Name: "deny", Words: []string{"192.0.2.1"}, Keys: map[string]string{"for": "1h"}}, line, typed)
+	}
+	line, given, err := grammar.ParseArgs([]string{"note", "--json", "--", "-y", "--config"}, options...)
+	require.NoError(t, err)
+	require.Equal(t, grammar.Given{"json": {""}}, given)
+	require.Equal(t, []string{"-y"}, line.Words, "behind a bare -- nothing is the front end's")
+	require.Equal(t, []string{"config"}, line.Flags)
+	_, given, err = grammar.ParseArgs([]string{"status", "--json", "--config"}, options...)
+	require.EqualError(t, err, "--config needs a file")
+	require.True(t, given.Has("json"), "so that the answer is for programs, too")
 }

@@ -17,6 +17,9 @@ type Health struct {
 	Since    time.Time // when it began to fail, on this machine's clock
 }
 
+// Known reports whether a poll of this process has ended, well or not.
+func (h Health) Known() bool { return !h.LastGood.IsZero() || h.Failing != "" }
+
 // healthLog follows how polling goes, and logs each cause of an outage once.
 type healthLog struct {
 	log *slog.Logger

@@ -9,10 +9,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller/compare"
@@ -135,7 +135,10 @@ func pageState(f cardFacts, now time.Time) card.Page {
 		return card.Page{}
 	}
 	_, muted := describe.Muted(f.file.Context.Mutes, f.shown.Attack, now)
-	u := commands.Unclaimed{Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, Told: pager.NotifiedAt, Worse: pager.WorsenedAt, Route: pager.Route, After: pager.After, Case: f.file.Triage}
+	u := paging.Unacknowledged{
+		Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt, WorsenedAt: pager.WorsenedAt, Route: pager.Route,
+		After: pager.After, Triage: f.file.Triage,
+	}
 	_, at, _ := u.PagesAt(last)
 	return card.Page{At: at}
 }

@@ -23,7 +23,7 @@ const (
 
 // BenchmarkStorm is a thousand attacks, some of them incidents, in one go and over a minute, with Slack's limits on and the bot's pace as it is
 // by default: how long after its beginning an incident's card can be clicked, how long after the last beginning the storm's card counts all that
-// it gathered, how many messages there are beside the incidents', and how many attacks were told never or twice.
+// it grouped, how many messages there are beside the incidents', and how many attacks were posted never or twice.
 func BenchmarkStorm(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -69,7 +69,7 @@ func (s *stage) storm(b *testing.B, over time.Duration) {
 	b.ReportMetric(float64(t.twice), "twice")
 }
 
-// watchStorm watches until all is told: when each incident's card came, by path, and when the storm's card counted all that are no incidents.
+// watchStorm watches until all is posted: when each incident's card came, by path, and when the storm's card counted all that are no incidents.
 func (s *stage) watchStorm(b *testing.B, most time.Duration) (shown map[string]time.Time, right time.Time) {
 	b.Helper()
 	shown = map[string]time.Time{}
@@ -95,7 +95,7 @@ func (s *stage) watchStorm(b *testing.B, most time.Duration) (shown map[string]t
 	}
 }
 
-// startStorm starts the attacks, and tells when each incident began, by path. Most come from one source.
+// startStorm starts the attacks, and returns when each incident began, by path. Most come from one source.
 func (s *stage) startStorm(b *testing.B, over time.Duration) map[string]time.Time {
 	begun, began := time.Now(), map[string]time.Time{}
 	for n := range stormAttacks {

@@ -133,7 +133,7 @@ func (s *stage) coldStart(b *testing.B, binary string) (started time.Duration, r
 	return started, resident
 }
 
-// residentMB is the memory that a process holds; 0 where the system doesn't tell in Linux' way.
+// residentMB is the memory that a process holds; 0 where the system doesn't report it in Linux' way.
 func residentMB(b *testing.B, pid int) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -12,7 +12,7 @@ import (
 
 func TestDoctorAtTheTerminal(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "")
+	d := newLineWorld(t, "")
 	got := typed(t, d.environ, "doctor")
 	require.Equal(t, exitDone, got.code, "%+v", got)
 	require.Empty(t, got.err)
@@ -22,7 +22,7 @@ func TestDoctorAtTheTerminal(t *testing.T) {
 	require.True(t, decode[doctor.Report](t, got.out).OK)
 	require.Len(t, d.Slack.Messages("C0WAF0001"), 1)
 
-	got = typed(t, d.with("WAFBOT_REDIS_URL=redis://"+nobody).environ, "doctor", "--json")
+	got = typed(t, d.with("WAFBOT_REDIS_URL=redis://"+closedAddress).environ, "doctor", "--json")
 	require.Equal(t, exitFailed, got.code)
 	require.False(t, decode[doctor.Report](t, got.out).OK)
 	require.Contains(t, got.err, "1 thing is wrong; fix it and run doctor again")
@@ -36,7 +36,7 @@ func TestDoctorThatIsStoppedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, told strings.Builder
-	code := run(ctx, terminal{environ: newDesk(t, "").environ, args: []string{"doctor"}, out: &out, err: &told})
+	code := run(ctx, terminal{environ: newLineWorld(t, "").environ, args: []string{"doctor"}, out: &out, err: &told})
 	require.Equal(t, exitFailed, code)
 	require.Empty(t, out.String(), "half the findings would look like all")
 	require.Contains(t, told.String(), "stopped before everything was checked")

@@ -1,22 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/drill"
 	"github.com/wafbot/wafbot/internal/record"
-)
-
-const (
-	drillEvery  = 200 * time.Millisecond // how often the drill's state is read
-	drillGrace  = 30 * time.Second       // how long its card may take to be posted, or to show how it ended
-	drillCancel = 5 * time.Second        // how long cancelling may take
+	"github.com/wafbot/wafbot/internal/sandbox"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // drillResult is the result of a drill, for programs.
@@ -29,40 +29,34 @@ type drillResult struct {
 	NotTried []string             `json:"not_tried"`
 }
 
-// isDrill reports whether a line begins drills. Those the terminal follows; other drill lines acknowledge one or cancel it.
-func isDrill(l record.Line) bool {
-	return l.Name == "drill" && len(l.Words) == 0 && l.Keys["ack"] == ""
-}
-
-// drill begins a drill in each account, or in the named one, and follows them to the end.
+// drill begins drills and follows them to the end.
 func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
 	var names []string
 	for _, account := range a.cfg.Accounts {
 		names = append(names, account.Name)
 	}
-	if named := inv.Line.Keys["account"]; named != "" || len(names) == 1 {
-		names = slices.DeleteFunc(names, func(name string) bool { return named != "" && name != named })
-	}
-	if len(names) == 0 {
-		names = []string{inv.Line.Keys["account"]} // there is no such account: the answer says so
-	}
+	lines := drill.Lines(inv.Line, names)
 	var results []drillResult
-	for _, name := range names {
-		each := inv
-		each.ID, each.Line = inv.ID+name, inv.Line.With("account", name)
-		if len(names) == 1 && inv.Line.Keys["account"] == "" {
-			each.Line = inv.Line
-		}
+	for _, line := range lines {
+		each, name := inv, cmp.Or(line.Keys["account"], names[0])
+		each.ID, each.Line = inv.ID+name, line
 		res, err := a.runner.Do(ctx, each)
-		if err != nil && len(names) == 1 {
+		if err != nil && len(lines) == 1 {
 			return t.refuse(o, err)
 		}
 		results = append(results, t.drillBegun(o, name, res, err))
 	}
+	follower := drill.Follower{Store: a.store.Drills, Runner: a.runner, Actor: osActor(), Log: a.log}
 	for i := range results {
-		if results[i].Drill != nil {
-			results[i] = t.followDrill(ctx, a, o, *results[i].Drill)
+		if results[i].Drill == nil {
+			continue
 		}
+		d := follower.Follow(ctx, *results[i].Drill, func(d record.Drill) {
+			if !o.Has(optJSON) {
+				fmt.Fprintf(t.out, "%s: the card is in channel %s. Waiting for a click until %s\n", d.Account, d.Card.Channel, d.Until.In(o.zone).Format("15:04:05 MST"))
+			}
+		})
+		results[i] = drillResult{Account: d.Account, OK: describe.DrillPassed(d), Drill: &d, Steps: describe.DrillSteps(d), NotTried: describe.NotDrilled()}
 	}
 	return t.drillsEnded(o, results)
 }
@@ -73,7 +67,7 @@ func (t terminal) drillBegun(o lineOptions, account string, res call.Result, err
 	if err != nil {
 		text, _ := call.ForPeople(call.Invocation{}, err)
 		r.Error = text.In(o.zone)
-		if !o.json {
+		if !o.Has(optJSON) {
 			t.complain(fmt.Errorf("%s: %s", account, r.Error))
 		}
 		return r
@@ -81,80 +75,10 @@ func (t terminal) drillBegun(o lineOptions, account string, res call.Result, err
 	if d, ok := res.Data.(record.Drill); ok {
 		r.Drill = &d
 	}
-	if !o.json {
+	if !o.Has(optJSON) {
 		fmt.Fprintln(t.out, res.Lines[0].In(o.zone))
 	}
 	return r
-}
-
-// followDrill follows a drill until it has ended and its card shows so. When ctx ends, it cancels the drill.
-func (t terminal) followDrill(ctx context.Context, a *app, o lineOptions, d record.Drill) drillResult {
-	printed, cancelled := false, false
-	for {
-		now, err := a.store.Drills.Drill(ctx, d.Account)
-		switch {
-		case err == nil && now.ID == d.ID:
-			d = now
-		case err == nil: // another one has begun
-			return drillReport(d)
-		}
-		if posted := !d.Card.Posted.IsZero(); posted && !printed && !o.json {
-			printed = true
-			fmt.Fprintf(t.out, "%s: the card is in channel %s. Waiting for a click until %s\n", d.Account, d.Card.Channel, d.Until.In(o.zone).Format("15:04:05 MST"))
-		}
-		if drillDone(d, time.Now()) {
-			if d.Waits() {
-				d = a.stopDrill(ctx, d)
-			}
-			return drillReport(d)
-		}
-		select {
-		case <-ctx.Done():
-			if cancelled {
-				return drillReport(d)
-			}
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), drillCancel)
-			defer cancel()
-			d, cancelled = a.stopDrill(ctx, d), true
-		case <-time.After(drillEvery):
-		}
-	}
-}
-
-// drillDone reports whether a drill has ended and its card shows so, or the grace for that is over.
-func drillDone(d record.Drill, now time.Time) bool {
-	switch {
-	case d.Card.Posted.IsZero():
-		return now.Sub(d.At) > drillGrace
-	case d.Waits():
-		return now.Sub(d.Until) > drillGrace
-	}
-	ended := d.Over
-	if d.Claim != nil {
-		ended = d.Claim.InHand
-	}
-	return !d.Card.Shown.IsZero() || now.Sub(ended) > drillGrace
-}
-
-// stopDrill cancels a drill and returns it as it is then.
-func (a *app) stopDrill(ctx context.Context, d record.Drill) record.Drill {
-	ctx, cancel := context.WithTimeout(ctx, drillCancel)
-	defer cancel()
-	_, err := a.runner.Do(ctx, call.Invocation{
-		ID: "stop " + d.ID, At: time.Now(), Actor: osActor(), Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
-	})
-	if err != nil && !errors.Is(err, refusal.ErrNothing) {
-		a.log.Error("cancel drill", "account", d.Account, "err", err)
-	}
-	if now, err := a.store.Drills.Drill(ctx, d.Account); err == nil && now.ID == d.ID {
-		return now
-	}
-	return d
-}
-
-func drillReport(d record.Drill) drillResult {
-	return drillResult{Account: d.Account, OK: describe.DrillPassed(d), Drill: &d, Steps: describe.DrillSteps(d), NotTried: describe.NotDrilled()}
 }
 
 // drillsEnded prints the results of drills.
@@ -169,4 +93,53 @@ func (t terminal) drillsEnded(o lineOptions, results []drillResult) int {
 		}
 	}
 	return t.show(o, res)
+}
+
+// sandboxDrill plays a drill in an emulated world of its own, and prints each step as it ends.
+func (t terminal) sandboxDrill(ctx context.Context, o lineOptions) int {
+	steps, err := t.playDrill(ctx, func(step describe.DrillStep) {
+		if !o.Has(optJSON) {
+			fmt.Fprintln(t.out, step.Line().In(o.zone))
+		}
+	})
+	if err != nil {
+		return t.refuse(o, err)
+	}
+	r := drillResult{OK: !slices.ContainsFunc(steps, func(s describe.DrillStep) bool { return !s.OK }), Steps: steps, NotTried: drill.NotInSandbox()}
+	res := call.Result{Lines: []text.Text{text.New("Not tried: ", strings.Join(r.NotTried, "; "))}, Data: r}
+	if !r.OK {
+		res.Outcome = "failed"
+	}
+	return t.show(o, res)
+}
+
+// playDrill runs a bot in an emulated world, and a drill beside it.
+func (t terminal) playDrill(ctx context.Context, ended func(describe.DrillStep)) (steps []describe.DrillStep, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the bot: %w", err)
+	}
+	world, err := sandbox.New(sandbox.Config{Deliver: "http://" + l.Addr().String(), Speed: drill.Speed, Quiet: true})
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	cfg, err := demoConfig(world)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	err = beside(ctx, world, func(ctx context.Context) error {
+		ctx, stop := context.WithCancel(ctx)
+		served := make(chan error, 1)
+		log := newLog(t.err, slog.LevelError)
+		go func() { served <- serve(ctx, cfg, l, botOptions{log: log, audit: io.Discard}) }()
+		steps = drill.InSandbox(ctx, world, ended)
+		stop()
+		return <-served
+	})
+	if ctx.Err() != nil {
+		return nil, errors.New("stopped before everything was tried")
+	}
+	return steps, err
 }

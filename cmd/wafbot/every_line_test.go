@@ -102,7 +102,7 @@ func everyLine() []lineCase {
 	}
 }
 
-// person is somebody who asks, and his role.
+// person is a user who asks, with a role.
 type person struct {
 	name string
 	role record.Role
@@ -124,7 +124,7 @@ func TestEveryLine(t *testing.T) {
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}
-	tell(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
+	playOver(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
 		l := &liner{world: w}
 		slack := []person{{"eve", record.NoRole}, {"vic", record.Viewer}, {"rob", record.Responder}, {"ann", record.Admin}}
 		ways := []way{
@@ -253,7 +253,7 @@ func fill(text string, words map[string]string) string {
 	return text
 }
 
-// changeIn is the id of the change that an answer tells of.
+// changeIn is the id of the change that an answer names.
 func changeIn(answer string) string {
 	return regexp.MustCompile(`\bc[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
 }
@@ -265,7 +265,7 @@ func (l *liner) asAdmin(line string) string {
 	return answer
 }
 
-// inSlack waits for the answer to what somebody typed. A question is answered with yes.
+// inSlack waits for the answer to a typed line. A question is answered with yes.
 func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
 	l.t.Helper()
 	before := len(l.Slack.Ephemerals(p.name))
@@ -277,7 +277,7 @@ func (l *liner) inSlack(p person, ask func()) (answer, trail string) {
 	return l.heard(p, before), ""
 }
 
-// heard waits for what somebody is answered after so many answers. A question is answered with yes.
+// heard waits for a user's next answer after so many answers. A question is answered with yes.
 func (l *liner) heard(p person, before int) string {
 	l.t.Helper()
 	asks := func(m workspace.Message) bool {
@@ -368,7 +368,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}
-	tell(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
+	playOver(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
 		l, ann := &liner{world: w}, person{"ann", record.Admin}
 		ways := map[string]func(line string) string{
 			"slash": func(line string) string { answer, _ := l.inSlack(ann, func() { w.types("ann", line) }); return answer },
@@ -419,7 +419,7 @@ func plain(m workspace.Message) string { return bare(m.Plain()) }
 // bare is a text without what is bold or code in it.
 func bare(text string) string { return strings.NewReplacer("*", "", "`", "").Replace(text) }
 
-// atTheTerminal runs a line in the shell of somebody with that role.
+// atTheTerminal runs a line in the shell of a user with that role.
 func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	l.t.Helper()
 	path := l.shell("[]", p.role)

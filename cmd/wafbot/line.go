@@ -22,72 +22,48 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/drill"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// lineOptions are the terminal's own options of a line.
+// The terminal's options of a line, by name.
+const (
+	optConfig = "config"
+	optJSON   = "json"
+	optYes    = "yes"
+	optFrom   = "from"
+	optLog    = "log"
+	optHelp   = "help"
+)
+
+// options are the terminal's options of a line, in the order of the usage text. The grammar takes them out of the line.
+func options() []grammar.Option {
+	return []grammar.Option{
+		{Name: optConfig, Value: "FILE", Help: "the configuration; left out: WAFBOT_CONFIG, else the environment alone"},
+		{Name: optJSON, Help: "for programs: {outcome, lines, changes, data}, or {outcome, error}"},
+		{Name: optYes, Short: "y", Help: "don't ask before changing something"},
+		{Name: optFrom, Value: "FILE", Help: "take targets from a file as well, one a line"},
+		{Name: optLog, Value: "FILE", Help: "of audit verify: what wafbot printed, - for standard input; once for each replica"},
+		{Name: optHelp, Short: "h", Help: "explain the verb"},
+	}
+}
+
+// lineOptions are the options of a line, and what was read for them.
 type lineOptions struct {
-	config  string
-	from    string   // a file with targets
-	logs    []string // files with audit entries that wafbot printed
-	json    bool
-	yes     bool
-	help    bool
-	words   []string
+	grammar.Given
 	targets targets        // those of the file
 	zone    *time.Location // for times in answers
 }
 
-// options takes the terminal's own options out of the arguments. They may stand anywhere before a bare --: kong can't parse them, because it takes no
-// words after a flag.
-func options(args []string) (o lineOptions, err error) {
-	o.zone = time.UTC
-	for i := 0; i < len(args); i++ {
-		name, value, hasValue := strings.Cut(args[i], "=")
-		switch {
-		case args[i] == "--":
-			o.words = append(o.words, args[i+1:]...)
-			return o, nil
-		case args[i] == "--json":
-			o.json = true
-		case args[i] == "-y" || args[i] == "--yes":
-			o.yes = true
-		case args[i] == "-h" || args[i] == "--help":
-			o.help = true
-		case name == "--config" || name == "--from" || name == "--log":
-			if !hasValue {
-				if i++; i == len(args) {
-					return o, misused{fmt.Errorf("%s needs a file", name)}
-				}
-				value = args[i]
-			}
-			switch name {
-			case "--config":
-				o.config = value
-			case "--from":
-				o.from = value
-			case "--log":
-				o.logs = append(o.logs, value)
-			}
-		default:
-			o.words = append(o.words, args[i])
-		}
-	}
-	return o, nil
-}
-
 // runLine runs one command of the bot, with the same words, roles, guards and audit as in Slack.
 func runLine(ctx context.Context, t terminal) int {
-	o, err := options(t.args)
+	line, given, err := grammar.ParseArgs(t.args, options()...)
+	o := lineOptions{Given: given, zone: time.UTC}
 	if err != nil {
 		return t.refuse(o, err)
 	}
-	line, err := grammar.ParseArgs(o.words)
-	if err != nil {
-		return t.refuse(o, err)
-	}
-	if o.help || line.Name == "help" {
+	if o.Has(optHelp) || line.Name == "help" {
 		return t.help(o, line)
 	}
 	if _, err := verb.Help(line.Name); err != nil {
@@ -96,8 +72,8 @@ func runLine(ctx context.Context, t terminal) int {
 	if line.Name == "drill" && slices.Contains(line.Flags, "sandbox") {
 		return t.sandboxDrill(ctx, o)
 	}
-	if o.from != "" {
-		if o.targets, err = readTargets(o.from); err != nil {
+	if from := o.Last(optFrom); from != "" {
+		if o.targets, err = readTargets(from); err != nil {
 			return t.refuse(o, err)
 		}
 		line.Words = append(line.Words, o.targets.words...)
@@ -108,25 +84,25 @@ func runLine(ctx context.Context, t terminal) int {
 	}
 	defer a.store.Close()
 	if a.runner.Changes(line) {
-		a.recallFor(ctx, line, t)
+		a.rebuildFor(ctx, line, t)
 	}
-	logs, err := t.open(o.logs)
+	logs, err := t.open(o.Given[optLog])
 	if err != nil {
 		return t.refuse(o, err)
 	}
 	defer func() { _ = logs.Close() }() // they were only read
-	return t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.yes, Log: logs.reader()})
+	return t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.Has(optYes), Log: logs.reader()})
 }
 
 // do runs a line, after asking for confirmation where the line needs it.
 func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
-	if !o.yes && a.runner.Confirms(inv.Line) {
+	if !o.Has(optYes) && a.runner.Confirms(inv.Line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
 		}
 		inv.Anyway = true
 	}
-	if isDrill(inv.Line) {
+	if drill.Begins(inv.Line) {
 		return t.drill(ctx, a, o, inv)
 	}
 	res, err := a.runner.Do(ctx, inv)
@@ -138,7 +114,7 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 
 // connect puts the bot together from the configuration, for one line.
 func (t terminal) connect(o *lineOptions) (*app, error) {
-	cfg, err := config.Load(o.config, t.environ)
+	cfg, err := config.Load(o.Last(optConfig), t.environ)
 	if err != nil {
 		return nil, misused{err}
 	}
@@ -248,7 +224,7 @@ func (t terminal) help(o lineOptions, line record.Line) int {
 	v := line.Name
 	if v == "help" && len(line.Words) > 0 {
 		v = line.Words[0]
-	} else if v == "help" && !o.help {
+	} else if v == "help" && !o.Has(optHelp) {
 		v = ""
 	}
 	lines, err := verb.Help(v)
@@ -267,7 +243,7 @@ func (t terminal) show(o lineOptions, res call.Result) int {
 	switch {
 	case res.Stream != nil:
 		return t.stream(res.Stream)
-	case o.json:
+	case o.Has(optJSON):
 		res.Outcome = cmp.Or(res.Outcome, "done")
 		return t.printJSON(res, code)
 	case res.Document != "":
@@ -305,7 +281,7 @@ func (t terminal) refuse(o lineOptions, err error) int {
 		}
 	}
 	switch {
-	case !o.json:
+	case !o.Has(optJSON):
 		return t.fail(err)
 	case errors.As(err, &misused{}):
 		return t.answer(o, "usage", err.Error(), exitUsage)
@@ -315,7 +291,7 @@ func (t terminal) refuse(o lineOptions, err error) int {
 
 // answer prints an outcome other than done.
 func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
-	if o.json {
+	if o.Has(optJSON) {
 		return t.printJSON(struct {
 			Outcome string `json:"outcome"`
 			Error   string `json:"error"`

@@ -24,7 +24,7 @@ func TestRolesAtTheTerminal(t *testing.T) {
 	} {
 		t.Run(tt.role+" "+tt.line, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, tt.role)
+			d := newLineWorld(t, tt.role)
 			got := typed(t, d.environ, append(strings.Fields(tt.line), "-y")...)
 			require.Equal(t, tt.code, got.code, "%+v", got)
 			require.Contains(t, got.out+got.err, tt.says)
@@ -46,7 +46,7 @@ func TestRolesAtTheTerminal(t *testing.T) {
 
 func TestRefusalsAtTheTerminal(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "admin")
+	d := newLineWorld(t, "admin")
 	for _, tt := range []struct {
 		line    string
 		code    int
@@ -82,7 +82,7 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 // The terminal can request an approval, never give one.
 func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "admin")
+	d := newLineWorld(t, "admin")
 	got := typed(t, d.environ, "deny", "country:FR", "-y", "--json")
 	require.Equal(t, exitFailed, got.code, "%+v", got)
 	var told struct {
@@ -102,7 +102,7 @@ func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 
 func TestWithoutRedisNothingIsChanged(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder").with("WAFBOT_REDIS_URL=redis://" + nobody + "/0")
+	d := newLineWorld(t, "responder").with("WAFBOT_REDIS_URL=redis://" + closedAddress + "/0")
 	got := typed(t, d.environ, "deny", attacker, "-y", "--json")
 	require.Equal(t, exitFailed, got.code)
 	require.Equal(t, "away", decode[printRefusal](t, got.out).Outcome)
@@ -115,7 +115,7 @@ func TestWithoutRedisNothingIsChanged(t *testing.T) {
 
 func TestADryRunShowsWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder").with("WAFBOT_CHANGES=dry_run")
+	d := newLineWorld(t, "responder").with("WAFBOT_CHANGES=dry_run")
 	got := typed(t, d.environ, "deny", attacker)
 	require.Equal(t, exitDone, got.code, "nothing to ask: %+v", got)
 	require.Contains(t, got.out, attacker)

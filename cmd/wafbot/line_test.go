@@ -21,14 +21,14 @@ import (
 
 const attacker, neighbour = "203.0.113.7", "198.51.100.4"
 
-// desk is an emulated world with an attack going on, and an environment that gives the user of the operating system a role.
-type desk struct {
+// lineWorld is an emulated world with an attack going on, and an environment that gives the user of the operating system a role.
+type lineWorld struct {
 	*sandbox.World
 	environ []string
 	attack  string // its id, as people type it
 }
 
-func newDesk(t *testing.T, role string) desk {
+func newLineWorld(t *testing.T, role string) lineWorld {
 	t.Helper()
 	world := openWorld(t)
 	attack, err := world.WAF.StartAttack(waf.AttackSpec{
@@ -40,16 +40,16 @@ func newDesk(t *testing.T, role string) desk {
 		path := writeConfig(t, "policy: {terminal: {"+osActor().Name+": "+role+"}}\n")
 		environ = append(environ, "WAFBOT_CONFIG="+path)
 	}
-	return desk{world, environ, record.AttackID("default", attack.ID)}
+	return lineWorld{world, environ, record.AttackID("default", attack.ID)}
 }
 
-func (d desk) with(environ ...string) desk {
+func (d lineWorld) with(environ ...string) lineWorld {
 	d.environ = append(d.environ[:len(d.environ):len(d.environ)], environ...)
 	return d
 }
 
 // changes are the requests that changed something at the service.
-func (d desk) changes() []string {
+func (d lineWorld) changes() []string {
 	var all []string
 	for _, r := range d.WAF.Requests("acme") {
 		write := strings.HasSuffix(r.Path, "/create") || strings.Contains(r.Path, "ip_rules") && r.Method == http.MethodPost
@@ -61,7 +61,7 @@ func (d desk) changes() []string {
 }
 
 // entries are the denied addresses.
-func (d desk) entries(t *testing.T) []waf.IPRuleState {
+func (d lineWorld) entries(t *testing.T) []waf.IPRuleState {
 	t.Helper()
 	state, err := d.WAF.State("acme")
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ type printRefusal struct {
 
 func TestReadsAtTheTerminal(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "")
+	d := newLineWorld(t, "")
 	for _, tt := range []struct {
 		line string
 		text string // a part of the answer
@@ -145,7 +145,7 @@ func compact(t *testing.T, raw json.RawMessage) string {
 
 func TestDenyAndUndoFromAScript(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder")
+	d := newLineWorld(t, "responder")
 	got := typed(t, d.environ, "deny", attacker, "for=1h", "reason=night shift", "-y", "--json")
 	require.Equal(t, exitDone, got.code, "%+v", got)
 	res := decode[result](t, got.out)
@@ -180,7 +180,7 @@ func TestDenyAndUndoFromAScript(t *testing.T) {
 
 func TestAScriptWithoutYesIsNotObeyed(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder")
+	d := newLineWorld(t, "responder")
 	got := typed(t, d.environ, "deny", attacker, "for=1h")
 	require.Equal(t, exitUsage, got.code)
 	require.Empty(t, got.out)
@@ -196,7 +196,7 @@ func TestAScriptWithoutYesIsNotObeyed(t *testing.T) {
 
 func TestAPersonIsAsked(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder")
+	d := newLineWorld(t, "responder")
 	for _, no := range []string{"", "\n", "n\n", "yess\n"} {
 		got := typedAtTerminal(t, d.environ, no, "deny", attacker)
 		require.Equal(t, exitFailed, got.code)
@@ -219,7 +219,7 @@ func TestAPersonIsAsked(t *testing.T) {
 
 func TestTheQuestionEndsWithTheProgram(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder")
+	d := newLineWorld(t, "responder")
 	ctx, cancel := context.WithCancel(t.Context())
 	never, write, err := os.Pipe()
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func (w askedWriter) Write(p []byte) (int, error) {
 
 func TestDenyFromAFile(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder")
+	d := newLineWorld(t, "responder")
 	file := filepath.Join(t.TempDir(), "targets.txt")
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 
@@ -278,7 +278,7 @@ func TestDenyFromAFile(t *testing.T) {
 }
 
 // watch runs the bot beside the desk until the test ends.
-func (d desk) watch(t *testing.T) *world {
+func (d lineWorld) watch(t *testing.T) *world {
 	t.Helper()
 	cfg, err := config.Load("", d.environ)
 	require.NoError(t, err)
@@ -294,7 +294,7 @@ func (d desk) watch(t *testing.T) *world {
 
 func TestTheChannelSeesWhatTheTerminalDoes(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder")
+	d := newLineWorld(t, "responder")
 	w := d.watch(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -70,55 +70,60 @@ type programs struct {
 	Manifest manifestCmd `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
 }
 
-func isProgram(word string) bool {
-	return slices.Contains([]string{"demo", "sandbox", "serve", "doctor", "manifest"}, word)
-}
-
-// run does what the arguments say and returns the exit code.
+// run does what the arguments say and returns the exit code. The first word tells a program, which kong parses, from a line of the grammar.
 func run(ctx context.Context, t terminal) int {
+	parser, err := newParser(t)
+	if err != nil {
+		return t.fail(misused{err})
+	}
+	programs := parser.Model.Children
+	isProgram := func(word string) bool {
+		return slices.ContainsFunc(programs, func(n *kong.Node) bool { return n.Name == word })
+	}
 	if len(t.args) == 0 {
-		fmt.Fprint(t.err, usageText)
+		fmt.Fprint(t.err, usage(programs))
 		return exitUsage
 	}
 	switch first := t.args[0]; {
 	case first == "-h" || first == "--help":
-		fmt.Fprint(t.out, usageText)
+		fmt.Fprint(t.out, usage(programs))
 		return exitDone
 	case first == "help" && len(t.args) == 2 && isProgram(t.args[1]):
 		t.args = []string{t.args[1], "--help"}
-		return runProgram(ctx, t)
+		return runProgram(ctx, parser, t)
 	case isProgram(first):
-		return runProgram(ctx, t)
+		return runProgram(ctx, parser, t)
 	}
 	return runLine(ctx, t)
 }
 
-const usageText = `wafbot brings attacks to Slack and carries out what people decide there.
+// usage lists the programs, the grammar's lines and their options.
+func usage(programs []*kong.Node) string {
+	var b strings.Builder
+	b.WriteString("wafbot brings attacks to Slack and carries out what people decide there.\n\n")
+	row := func(left, right string) { fmt.Fprintf(&b, "  %-26s %s\n", left, right) }
+	for _, p := range programs {
+		row("wafbot "+p.Name, p.Help)
+	}
+	row("wafbot drill [--sandbox]", "Tests whether people answer; or the whole path in an emulated world.")
+	row("wafbot help [WORD]", "Explains one of these commands, or lists the bot's.")
+	row("wafbot VERB …", "Any command of the bot: status, attacks, deny, undo, audit, …")
+	b.WriteString("\nOptions of the last line, anywhere in it before a bare --:\n")
+	for _, o := range options() {
+		row(o.String(), o.Help)
+	}
+	b.WriteString("\nExit codes: 0 done; 1 failed or refused, or doctor found something wrong; 2 wrong usage,\na bad configuration, or a question without a terminal to ask.\n")
+	return b.String()
+}
 
-  wafbot demo                     the whole thing in an emulated world: open the printed address
-  wafbot sandbox [--deliver URL]  the emulated world alone; prints the environment for a bot
-  wafbot serve [--config FILE]    the bot
-  wafbot doctor [--config FILE]   checks everything that the bot needs, and says how to fix it
-  wafbot manifest [--url URL]     the Slack app as YAML, and the link that creates it
-  wafbot drill [--sandbox]        tests whether people answer; or the whole path in an emulated world
-  wafbot help [VERB]              the commands of the last line, or all about one
-  wafbot VERB …                   any command of the bot: status, attacks, deny, undo, audit, …
-
-Options of the last line:
-  --config FILE  the configuration; left out: WAFBOT_CONFIG, else the environment alone
-  --json         for programs: {outcome, lines, changes, data}, or {outcome, error}
-  -y             don't ask before changing something
-  --from FILE    take targets from a file as well, one a line
-  --log FILE     of audit verify: what wafbot printed, - for standard input; once for each replica
-
-Exit codes: 0 done; 1 failed or refused, or doctor found something wrong; 2 wrong usage,
-a bad configuration, or a question without a terminal to ask.
-`
+func newParser(t terminal) (*kong.Kong, error) {
+	return kong.New(&programs{}, kong.Name("wafbot"), kong.Writers(t.out, t.err), kong.Exit(func(code int) { panic(exit(code)) }))
+}
 
 // exit carries the exit code out of kong's parser.
 type exit int
 
-func runProgram(ctx context.Context, t terminal) (code int) {
+func runProgram(ctx context.Context, parser *kong.Kong, t terminal) (code int) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -128,11 +133,6 @@ func runProgram(ctx context.Context, t terminal) (code int) {
 			panic(p)
 		}
 	}()
-	var cli programs
-	parser, err := kong.New(&cli, kong.Name("wafbot"), kong.Writers(t.out, t.err), kong.Exit(func(code int) { panic(exit(code)) }))
-	if err != nil {
-		return t.fail(misused{err})
-	}
 	cmd, err := parser.Parse(t.args)
 	if err != nil {
 		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help tells more", plainly(err), t.args[0])})

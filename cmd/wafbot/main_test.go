@@ -22,7 +22,7 @@ type answered struct {
 	out, err string
 }
 
-// typed runs the program as from a script: nobody is there to be asked.
+// typed runs the program as from a script: there is no person to ask.
 func typed(t testing.TB, environ []string, args ...string) answered {
 	t.Helper()
 	return runWith(t, terminal{environ: environ, args: args, in: strings.NewReader("")})
@@ -79,10 +79,10 @@ func (r running) line(t testing.TB) string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// nobody is an address at which nothing listens, nor will: the port of a service of old that takes root to open.
-const nobody = "127.0.0.1:1"
+// closedAddress is an address at which nothing listens, nor will: it takes root to open that port.
+const closedAddress = "127.0.0.1:1"
 
-// freeAddress is one to listen at, soon: whoever comes first has it.
+// freeAddress is an address to listen at soon: another process may take it first.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -17,13 +17,13 @@ import (
 	"github.com/wafbot/wafbot/internal/redistest"
 )
 
-// memory is a Redis that can go away and come back with what it held.
-type memory struct {
+// redisServer is a Redis that can go away and come back with its data.
+type redisServer struct {
 	url        string
 	away, back func()
 }
 
-func miniRedis(t testing.TB) memory {
+func miniRedis(t testing.TB) redisServer {
 	t.Helper()
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true) // keys must run out in real time
@@ -33,18 +33,18 @@ func miniRedis(t testing.TB) memory {
 		m.Ctx, m.CtxCancel = context.WithCancel(context.Background()) // a closed one would answer no blocking command
 		require.NoError(t, m.Restart())
 	}
-	return memory{url: "redis://" + m.Addr() + "/0", away: m.Close, back: back}
+	return redisServer{url: "redis://" + m.Addr() + "/0", away: m.Close, back: back}
 }
 
 // realRedis is a server of its own on a free port, which writes everything down at once.
-func realRedis(t testing.TB) memory {
+func realRedis(t testing.TB) redisServer {
 	t.Helper()
 	s := redistest.StartDurable(t)
-	return memory{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
+	return redisServer{url: s.URL(), away: s.Kill, back: func() { require.NoError(t, s.Restart()) }}
 }
 
 // aRedis is a real one, unless the round is a short one.
-func aRedis(t testing.TB) memory {
+func aRedis(t testing.TB) redisServer {
 	t.Helper()
 	if testing.Short() {
 		return miniRedis(t)
@@ -53,10 +53,10 @@ func aRedis(t testing.TB) memory {
 }
 
 // empty has the Redis forget everything.
-func (m memory) empty(t testing.TB) { m.does(t, "FLUSHALL") }
+func (m redisServer) empty(t testing.TB) { m.does(t, "FLUSHALL") }
 
 // does carries out a command behind the bot's back.
-func (m memory) does(t testing.TB, words ...string) {
+func (m redisServer) does(t testing.TB, words ...string) {
 	t.Helper()
 	address, err := url.Parse(m.url)
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func (m memory) does(t testing.TB, words ...string) {
 }
 
 // losing puts a wire before the Redis that breaks instead of bringing the answer to a command, so many times. The command is carried out.
-func (m memory) losing(t testing.TB, command string, times int32) memory {
+func (m redisServer) losing(t testing.TB, command string, times int32) redisServer {
 	t.Helper()
 	upstream, err := url.Parse(m.url)
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func (m memory) losing(t testing.TB, command string, times int32) memory {
 			wires.Go(w.answer)
 		}
 	})
-	return memory{url: "redis://" + l.Addr().String() + "/0", away: m.away, back: m.back}
+	return redisServer{url: "redis://" + l.Addr().String() + "/0", away: m.away, back: m.back}
 }
 
 // wire is one connection to a Redis and its other end.

@@ -120,7 +120,7 @@ func (a *app) share(p *phases) error {
 	}
 	g := errgroup.Group{}
 	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
-	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, names, a.tend)) })
+	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, names, a.own)) })
 	return g.Wait()
 }
 

@@ -65,8 +65,8 @@ func TestTheSameSignedBytesAgain(t *testing.T) {
 		w.types("rob", "help audit")
 		w.told("rob", "since=")
 		require.Len(t, w.entries("acme"), 2)
-		require.Len(t, w.whispers("rob", attacker), 1, "one answer")
-		require.Len(t, w.whispers("rob", "U0ROB0002"), 1)
+		require.Len(t, w.ephemerals("rob", attacker), 1, "one answer")
+		require.Len(t, w.ephemerals("rob", "U0ROB0002"), 1)
 	})
 }
 
@@ -95,7 +95,7 @@ func TestADeliveryThatComesTwice(t *testing.T) {
 		w.types("rob", "deny 198.51.100.200")
 		w.told("rob", "Deny 198.51.100.200", "accepted")
 		require.Len(t, w.entries("acme"), 2)
-		require.Len(t, w.whispers("rob", attacker), 1, "one answer")
+		require.Len(t, w.ephemerals("rob", attacker), 1, "one answer")
 	})
 }
 
@@ -114,13 +114,13 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 			})
 		}
 		clicks.Wait()
-		w.until("both are answered", func() bool { return len(w.whispers("ann", attacker)) == 1 && len(w.whispers("rob", attacker)) == 1 })
+		w.until("both are answered", func() bool { return len(w.ephemerals("ann", attacker)) == 1 && len(w.ephemerals("rob", attacker)) == 1 })
 		first, second := "ann", "rob"
-		if len(w.whispers("rob", "accepted by the service")) == 1 {
+		if len(w.ephemerals("rob", "accepted by the service")) == 1 {
 			first, second = second, first
 		}
-		require.Len(t, w.whispers(first, "accepted by the service"), 1)
-		require.Len(t, w.whispers(second, names[first], "Nothing was sent"), 1)
+		require.Len(t, w.ephemerals(first, "accepted by the service"), 1)
+		require.Len(t, w.ephemerals(second, names[first], "Nothing was sent"), 1)
 		entries := w.entries("acme")
 		require.Len(t, entries, 1)
 		require.Contains(t, entries[0].Reason, names[first])

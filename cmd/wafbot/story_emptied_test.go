@@ -16,13 +16,13 @@ import (
 // begins waits until so many memories have begun since the bot was first started.
 func (w *world) begins(times int) {
 	w.t.Helper()
-	w.until("memory begins", func() bool { return strings.Count(w.journal.String(), "the account's memory begins") >= times })
+	w.until("state begins", func() bool { return strings.Count(w.journal.String(), "the account's state begins") >= times })
 }
 
 // emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' memories have begun anew.
 func (w *world) emptyRedis(running bool) {
 	w.t.Helper()
-	begun := strings.Count(w.journal.String(), "the account's memory begins")
+	begun := strings.Count(w.journal.String(), "the account's state begins")
 	if running {
 		w.redis.empty(w.t)
 	} else {
@@ -123,7 +123,7 @@ func TestRedisEmptied(t *testing.T) {
 	})
 }
 
-func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
+func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")
@@ -150,8 +150,8 @@ func TestWhatIsAskedWhileTheMemoryIsReadBack(t *testing.T) {
 	})
 }
 
-// What nobody was told of before Redis was emptied stands on the service's lists, with its change's name.
-func TestAMeasureThatNoMessageToldOf(t *testing.T) {
+// A change that no message holds when Redis is emptied is on the service's lists, with its id.
+func TestAMitigationThatNoMessageHolds(t *testing.T) {
 	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
 		w.attack(injection())
 		card := w.card("/login")
@@ -236,7 +236,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 	})
 }
 
-func TestALineAtTheTerminalReadsBackFirst(t *testing.T) {
+func TestALineAtTheTerminalRebuildsFirst(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card("/login")

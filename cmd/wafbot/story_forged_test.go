@@ -19,7 +19,7 @@ import (
 
 const form = "application/x-www-form-urlencoded"
 
-// signed sends a request as Slack would at a time: signed by whoever knows the secret.
+// signed sends a request as Slack would at a time: signed with the secret.
 func (w *world) signed(path, kind, body string, at time.Time) (status int, answer string) {
 	w.t.Helper()
 	stamp := strconv.FormatInt(at.Unix(), 10)
@@ -93,7 +93,7 @@ func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
 		w.told("rob", "This message is outdated", "status", "help")
 		sends("actions", []any{})
 		sends("type", "block_suggestion_of_tomorrow")
-		w.until("three answers", func() bool { return len(w.whispers("rob", "This message is outdated")) == 3 })
+		w.until("three answers", func() bool { return len(w.ephemerals("rob", "This message is outdated")) == 3 })
 		sends("actions", action("link:7")) // the client has opened the address
 
 		sends("actions", "no list")
@@ -106,6 +106,6 @@ func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
 		status, _ := w.signed("/slack/commands", form, "%zz", time.Now())
 		require.Equal(t, http.StatusOK, status)
 		require.Len(t, w.entries("acme"), 1)
-		require.Len(t, w.whispers("rob"), 4)
+		require.Len(t, w.ephemerals("rob"), 4)
 	})
 }

@@ -121,7 +121,7 @@ func TestEveryVerbAlone(t *testing.T) {
 	})
 }
 
-// Nobody is left with a view that says for ever that wafbot looks.
+// No view says for ever that wafbot is loading.
 func TestAViewThatSlackDoesntTakeAtOnce(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(_ *testing.T, w *world) {
 		for _, kind := range []string{"ratelimited", "500", "500_posted"} {

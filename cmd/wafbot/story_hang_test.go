@@ -20,7 +20,7 @@ func TestRedisHangs(t *testing.T) {
 			silent, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			t.Cleanup(func() { silent.Close() })
-			w := newWorld(t, memory{url: "redis://" + silent.Addr().String() + "/0"}, way)
+			w := newWorld(t, redisServer{url: "redis://" + silent.Addr().String() + "/0"}, way)
 			w.start()
 			defer func() {
 				w.stop()
@@ -41,7 +41,7 @@ func TestRedisHangs(t *testing.T) {
 			}
 			busy.Wait()
 			require.Empty(t, late)
-			w.until("answers", func() bool { return len(w.whispers("rob", "perhaps not recorded")) == commands })
+			w.until("answers", func() bool { return len(w.ephemerals("rob", "perhaps not recorded")) == commands })
 			status, body := w.get("/healthz")
 			require.Equal(t, 200, status, body)
 			require.Empty(t, w.sent())

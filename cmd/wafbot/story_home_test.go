@@ -11,14 +11,14 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// opensHome has somebody open the Home tab.
+// opensHome has a user open the Home tab.
 func (w *world) opensHome(user string) {
 	w.t.Helper()
 	_, err := w.Slack.OpenHome(user)
 	require.NoError(w.t, err)
 }
 
-// home waits until somebody's Home tab shows all the parts.
+// home waits until a user's Home tab shows all the parts.
 func (w *world) home(user string, parts ...string) string {
 	w.t.Helper()
 	shown := func() string {
@@ -35,7 +35,7 @@ func (w *world) home(user string, parts ...string) string {
 	return shown()
 }
 
-// clicksHome has somebody click a button in the Home tab.
+// clicksHome has a user click a button in the Home tab.
 func (w *world) clicksHome(user, button string) {
 	w.t.Helper()
 	d, err := w.Slack.Click(w.t.Context(), workspace.Click{User: user, View: "home", Button: button})
@@ -89,7 +89,7 @@ func TestTheHomeTab(t *testing.T) {
 	})
 }
 
-// atThisHour has acme handed over at this very minute, so that it is late already when the bot starts; and globex so long ago that nobody waits for it.
+// atThisHour has acme handed over at this very minute, so that it is late already when the bot starts; and globex so long ago that it is skipped.
 func atThisHour(w *world) {
 	cfg, err := demoConfig(w.World)
 	require.NoError(w.t, err)

@@ -76,7 +76,7 @@ func (w *world) requirePrinted(t *testing.T, args ...string) {
 	require.True(t, json.Valid([]byte(programs.out)), "%s --json: %s", args, programs.out)
 }
 
-// What Slack refuses in words of a stranger's is logged, and told on the HTTP pages, without doing anything; and so is what people write into forms,
+// What Slack refuses in an attacker's words is logged, and shown on the HTTP pages, without doing anything; and so is what people write into forms,
 // with what is wrong about it.
 func TestHostileRefusalsAndForms(t *testing.T) {
 	norace.Defer(t)
@@ -128,7 +128,7 @@ func requireHarmlessStrings(t *testing.T, doc any) {
 func TestHostileTextInUsageErrors(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
-	environ := newDesk(t, "").environ
+	environ := newLineWorld(t, "").environ
 	for _, sample := range hostiletext.Samples() {
 		text := strings.ReplaceAll(sample.Text, "\x00", "") // no argument holds it
 		if text == "" {

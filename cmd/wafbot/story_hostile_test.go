@@ -93,7 +93,7 @@ func typedSample(sample hostiletext.Sample) string {
 }
 
 // Attackers write the corpus into every field of a record, other authors into their entries, people into their names, lines and notes, and the service
-// into its refusals: the bot tells, answers, logs and audits it, and nothing of it does anything.
+// into its refusals: the bot posts, answers, logs and audits it, and nothing of it does anything.
 func TestHostileTextEverywhere(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, hostileEverywhere, func(t *testing.T, w *world) {
 		w.hostileService()
@@ -112,7 +112,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 		}
 		w.polls(4)
 		w.until("all is answered", func() bool {
-			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.whispers("vic")) >= 9
+			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.ephemerals("vic")) >= 9
 		})
 		require.NotEmpty(t, w.journal.String())
 	})

@@ -50,7 +50,7 @@ func TestAnIncidentOfAnotherRouteMoves(t *testing.T) {
 	})
 }
 
-// Somebody marks it at the service as none, and changes his mind.
+// A user marks it at the service as a false positive, and takes that back.
 func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
@@ -90,7 +90,7 @@ func TestADeletedCardIsPostedAnew(t *testing.T) {
 	})
 }
 
-// Whoever finds first that the card is gone, the drawer or the reply: there is one new card, and what got worse is heard once.
+// The redraw or the reply may find first that the card is gone: there is one new card, and the worsening is posted once.
 func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) {
 		routed(w)
@@ -216,7 +216,7 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 	})
 }
 
-func TestQuietHoursCallNobody(t *testing.T) {
+func TestQuietHoursMentionNoOne(t *testing.T) {
 	night := func(w *world) {
 		routed(w)
 		at := time.Now().UTC()

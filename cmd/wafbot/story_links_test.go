@@ -30,7 +30,7 @@ func TestClicksWhileLinksAreRenewed(t *testing.T) {
 	if testing.Short() {
 		lasts = 5 * time.Second
 	}
-	tell(t, aRedis(t), workspace.IngressSocket, func(w *world) {
+	playOver(t, aRedis(t), workspace.IngressSocket, func(w *world) {
 		w.Slack.SetRateLimits(false) // of apps.connections.open; the bot's own bound is what counts here
 		w.cfg.Slack.MessagesPerSecond = 0
 	}, func(t *testing.T, w *world) {
@@ -83,8 +83,8 @@ func TestClicksWhileLinksAreRenewed(t *testing.T) {
 		busy.Wait()
 		require.Empty(t, c.lost, "a link that ends with notice loses nothing")
 		require.NotEmpty(t, c.acked)
-		w.until("an answer to every click", func() bool { return len(w.whispers("vic", "deny needs the role responder")) >= c.asked })
-		require.Len(t, w.whispers("vic"), c.asked, "one answer each")
+		w.until("an answer to every click", func() bool { return len(w.ephemerals("vic", "deny needs the role responder")) >= c.asked })
+		require.Len(t, w.ephemerals("vic"), c.asked, "one answer each")
 		w.requireNotes(c.acked, ids)
 
 		opens := w.called("apps.connections.open")
@@ -124,7 +124,7 @@ func (w *world) requireNotes(acked map[string]bool, ids []string) {
 	}, patience, 100*time.Millisecond)
 }
 
-// Somebody switches Socket Mode off in the app's settings, and on again.
+// An admin switches Socket Mode off in the app's settings, and on again.
 func TestSocketModeIsSwitchedOff(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressSocket}, rough, func(t *testing.T, w *world) {
 		w.Slack.SetSocketMode(false)

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// writes has somebody write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
+// writes has a user write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
 func (w *world) writes(user, channel, thread, text string) workspace.Message {
 	w.t.Helper()
 	m, err := w.Slack.Say(workspace.Saying{User: user, Channel: channel, ThreadTS: thread, Text: text})
@@ -74,7 +74,7 @@ func TestLinesInMentions(t *testing.T) {
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.writes("rob", "#waf", card.ts, "@wafbot status")
 		w.until("an answer in the thread", func() bool {
-			for _, m := range w.whispers("rob", "acme: 1 going on") {
+			for _, m := range w.ephemerals("rob", "acme: 1 going on") {
 				if m.ThreadTS == card.ts {
 					return true
 				}
@@ -100,7 +100,7 @@ func TestAMentionAsksOnce(t *testing.T) {
 		w.heard()
 		w.Slack.ClearFaults()
 		w.writes("rob", "#waf", "", "@wafbot attack "+card.id())
-		require.Len(t, w.whispers("rob", "Rob Diaz (U0ROB0002): responder"), 1)
+		require.Len(t, w.ephemerals("rob", "Rob Diaz (U0ROB0002): responder"), 1)
 		answer := w.told("rob", "First hit", "seen")
 		require.Equal(t, 1, strings.Count(answer.Plain(), "Note of Rob Diaz"))
 	})
@@ -123,12 +123,12 @@ func TestWhatAsksForNothing(t *testing.T) {
 		w.writes("vic", "", "", "status")
 		w.told("vic", "acme: 1 going on")
 		require.Empty(t, w.sent())
-		require.Len(t, w.whispers("rob"), 2)
+		require.Len(t, w.ephemerals("rob"), 2)
 		require.Len(t, w.Slack.Messages("#waf"), 6, "two of the bot's, four of Rob's")
 	})
 }
 
-// Slack's methods fail one by one: a mention is acknowledged in time, and who wrote it is told, although wafbot can't know whether it was meant.
+// Slack's methods fail one by one: a mention is acknowledged in time, and its author gets an answer, although wafbot can't know whether it was meant.
 func TestAMentionWhileAuthTestHangs(t *testing.T) {
 	hangs := func(w *world) {
 		w.rough = true

@@ -64,7 +64,7 @@ func TestAQuestionLeft(t *testing.T) {
 		question := w.told("rob", "Before you do")
 		w.click("rob", question, "Cancel")
 		w.told("rob", "Cancelled. Nothing was done")
-		require.Empty(t, w.whispers("rob", "Before you do"), "the question is gone")
+		require.Empty(t, w.ephemerals("rob", "Before you do"), "the question is gone")
 		require.Equal(t, "monitoring", w.mode())
 		require.Empty(t, w.sent())
 		require.Equal(t, []waf.IPRuleState{}, w.entries("acme"))

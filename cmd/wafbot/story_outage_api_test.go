@@ -22,9 +22,9 @@ func (w *world) count(channel string, parts ...string) (n int) {
 	return n
 }
 
-// One account's service is away or answers rubbish: its channel is told once, the other account goes on, and afterwards one message tells
+// One account's service is away or answers rubbish: its channel is notified once, the other account goes on, and afterwards one message says
 // what happened meanwhile.
-func TestOneAccountIsBlindForAWhile(t *testing.T) {
+func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[string]string{
 		"status:500": "the service answers with errors", "html": "the service answers with errors", "reset": "the service can't be reached",
@@ -79,7 +79,7 @@ func TestOneAccountIsBlindForAWhile(t *testing.T) {
 	}
 }
 
-// A service that takes requests and never answers keeps nobody waiting who asks for another account.
+// A service that takes requests and never answers delays no answer about another account.
 func TestOneAccountHangs(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, bothAccounts, func(t *testing.T, w *world) {
 		w.attack(injection())

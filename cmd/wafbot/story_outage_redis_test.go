@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// Whatever people ask while Redis is away, they are told what wafbot doesn't know and what it doesn't do, and everything goes on afterwards.
-func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
+// While Redis is away each answer says what wafbot doesn't know and doesn't do, and everything goes on afterwards.
+func TestAnswersWhileRedisIsAway(t *testing.T) {
 	ways := []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}
 	storyOver(t, ways, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -42,9 +42,9 @@ func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
 			"whoami":                                {"U0ROB0002"},
 			"help":                                  {"status"},
 		} {
-			before := len(w.whispers("rob", words...))
+			before := len(w.ephemerals("rob", words...))
 			w.types("rob", line)
-			w.until("an answer to "+line, func() bool { return len(w.whispers("rob", words...)) > before })
+			w.until("an answer to "+line, func() bool { return len(w.ephemerals("rob", words...)) > before })
 		}
 		require.Empty(t, w.sent())
 
@@ -59,7 +59,7 @@ func TestWhatPeopleAreToldWhileRedisIsAway(t *testing.T) {
 }
 
 // asks sends commands to a real Redis as an administrator does.
-func (m memory) asks(t *testing.T, commands ...string) {
+func (m redisServer) asks(t *testing.T, commands ...string) {
 	t.Helper()
 	where, err := url.Parse(m.url)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func (m memory) asks(t *testing.T, commands ...string) {
 	}
 }
 
-// A Redis that takes no writes is said to be so: it answers, so nobody has to wonder whether something was recorded.
+// A Redis that takes no writes is reported as such: it answers, so that it is clear that nothing was recorded.
 func TestRedisTakesNoWrites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("wants a real redis-server")
@@ -89,7 +89,7 @@ func TestRedisTakesNoWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redis := realRedis(t)
-			tell(t, redis, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
+			playOver(t, redis, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
 				w.attack(injection())
 				card := w.card("/login")
 				redis.asks(t, c.on)

@@ -62,7 +62,7 @@ func (h *hook) next() webhookCall {
 	}
 }
 
-// paging gives acme routes with a pager that is called for whatever nobody is on after a time.
+// paging gives acme routes with a pager that is called for what is unacknowledged after a time.
 func (w *world) paging(address, format string, after time.Duration) {
 	page := &config.Page{URL: apiclient.Secret(address), Format: format, After: after}
 	w.cfg.Accounts[0].Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Page: page}, {Match: config.Match{MinHits: 30}, Page: page}}
@@ -125,7 +125,7 @@ func TestThePagerIsNotCalledForAFalsePositive(t *testing.T) {
 	})
 }
 
-// Nobody heeds the pager of attacks, perhaps because it only files a ticket: an incident's is called, though the other one doesn't even answer.
+// The page of an attack is unanswered, perhaps because its pager only files a ticket: the incident's pager is called, even if the other one is down.
 func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 	t.Parallel()
 	for _, away := range []bool{false, true} {
@@ -157,11 +157,11 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 		w.stop()
 		require.Empty(t, tickets.got)
 		require.Empty(t, phone.got)
-		require.Equal(t, away, w.journal.has("end it there by hand"))
+		require.Equal(t, away, w.journal.has("resolve it there by hand"))
 	}
 }
 
-func TestNobodyIsCalledForWhatSomebodyHas(t *testing.T) {
+func TestNoPageForAnAcknowledgedAttack(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
 	w.paging(h.URL, "json", 2*time.Second)
@@ -216,8 +216,8 @@ func TestAPagerThatIsAway(t *testing.T) {
 	require.Contains(t, metrics, `wafbot_pager_calls_total{account="acme",outcome="failed"}`)
 }
 
-// What is counted from is that an attack was found, and not that Slack took its card: else nobody would hear of it by any way. Another replica
-// ends the call that this one made, for somebody who claimed meanwhile.
+// The time counts from the finding of an attack, not from Slack's taking its card: otherwise an outage of Slack would delay the page. Another replica
+// resolves the page that this one made, because the attack was acknowledged meanwhile.
 func TestThePagerIsCalledThoughSlackIsAway(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
@@ -256,7 +256,7 @@ func TestAPagerThatRefuses(t *testing.T) {
 	require.Equal(t, "trigger", h.next().Event, "a restart tries again")
 }
 
-// alertmanager starts a real one, which tells a hook, and returns its address.
+// alertmanager starts a real one, which notifies a hook, and returns its address.
 func alertmanager(t *testing.T, tells *hook) string {
 	t.Helper()
 	program, err := exec.LookPath("prometheus-alertmanager")

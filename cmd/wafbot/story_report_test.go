@@ -66,7 +66,7 @@ func TestAnAttackAndItsReport(t *testing.T) {
 	})
 }
 
-// auditAgrees holds what the bot printed against its memory, also after somebody altered it.
+// auditAgrees compares what the bot printed with its store, also after an entry was altered.
 func (w *world) auditAgrees(t *testing.T) {
 	got := w.atShell("audit", "export")
 	require.Equal(t, exitDone, got.code, got.err)

@@ -76,7 +76,9 @@ func TestWhatADeadReplicaHadInHand(t *testing.T) {
 		for ; len(o.took) == 0; asked++ { // Redis gives the two of them work in turn
 			address := fmt.Sprintf("198.51.100.%d", asked+1)
 			w.types("rob", "deny "+address)
-			w.until("somebody takes it", func() bool { return len(o.took) > 0 || len(w.whispers("rob", address, "accepted by the service")) > 0 })
+			w.until("somebody takes it", func() bool {
+				return len(o.took) > 0 || len(w.ephemerals("rob", address, "accepted by the service")) > 0
+			})
 		}
 		require.Len(t, w.entries("acme"), asked-1)
 		o.die()

@@ -39,8 +39,8 @@ func TestAStrangerAndAGuest(t *testing.T) {
 			card.click(user, "Deny only")
 			w.told(user, "You have no role here")
 			w.types(user, "status")
-			w.until("two refusals", func() bool { return len(w.whispers(user, "You have no role here")) == 2 })
-			require.Len(t, w.whispers(user), 2, "and nothing else")
+			w.until("two refusals", func() bool { return len(w.ephemerals(user, "You have no role here")) == 2 })
+			require.Len(t, w.ephemerals(user), 2, "and nothing else")
 		}
 		require.Empty(t, w.sent())
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0EVE0005"))

@@ -10,7 +10,7 @@ import (
 
 const addEntry = "POST /v4/ip_rules"
 
-// What the service refuses for good is told to the person who asked, in words, and in the thread with a mention.
+// What the service refuses for good is answered to the person who asked, and posted in the thread with a mention.
 func TestTheServiceRefusesADenial(t *testing.T) {
 	t.Parallel()
 	for kind, words := range map[string]string{
@@ -46,7 +46,7 @@ func TestTheServiceRefusesADenial(t *testing.T) {
 }
 
 // However it was asked, who asked is answered once and called once: under the card of the attack that it was for, else in the channel.
-func TestAFailureCallsItsAuthorOnce(t *testing.T) {
+func TestAFailureMentionsItsAuthorOnce(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
@@ -60,8 +60,8 @@ func TestAFailureCallsItsAuthorOnce(t *testing.T) {
 		w.polls(3)
 		require.Len(t, card.replies(), 1)
 		require.Len(t, w.shown("#waf"), 3, "the start, the card, and what has no card")
-		require.Len(t, w.whispers("rob"), 1)
-		require.Len(t, w.whispers("ann"), 1)
+		require.Len(t, w.ephemerals("rob"), 1)
+		require.Len(t, w.ephemerals("ann"), 1)
 	})
 }
 

@@ -112,7 +112,7 @@ func TestAnAnswerFindsItsWay(t *testing.T) {
 	})
 }
 
-func TestSlackDoesNotTellWhoSomebodyIs(t *testing.T) {
+func TestSlackDoesNotSayWhoAPersonIs(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "users.info", Kind: "500"})
 		w.types("rob", "deny 198.51.100.9")
@@ -143,7 +143,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 	})
 }
 
-// A change is told all the same: in the channel, with its undo.
+// A change is posted all the same: in the channel, with its undo.
 func TestAChangeWhoseCardIsGone(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())

@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// noters write notes without a pause, until they are told to stop.
+// noters write notes without a pause, until they are stopped.
 type noters struct {
 	stop  func()
 	busy  sync.WaitGroup

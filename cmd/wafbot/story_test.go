@@ -102,7 +102,7 @@ func (w *world) called(method string) (n int) {
 	return n
 }
 
-// types has somebody type a command in #waf.
+// types has a user type a command in #waf.
 func (w *world) types(user, text string) workspace.Delivery {
 	w.t.Helper()
 	return w.typesIn("#waf", user, text)
@@ -122,7 +122,7 @@ func (w *world) acknowledged(d workspace.Delivery, err error) workspace.Delivery
 	return d
 }
 
-// click has somebody click a button of a message, given by its label or its value.
+// click has a user click a button of a message, given by its label or its value.
 func (w *world) click(user string, m workspace.Message, button string) workspace.Delivery {
 	w.t.Helper()
 	d, err := w.Slack.Click(w.t.Context(), workspace.Click{User: user, Channel: m.Channel, TS: m.TS, Button: button})
@@ -149,16 +149,16 @@ func (w *world) message(channel string, parts ...string) (found workspace.Messag
 	return found
 }
 
-// whispers are what only that person was shown and can still see, with all the parts.
-func (w *world) whispers(user string, parts ...string) []workspace.Message {
+// ephemerals are the messages that only that person was shown and can still see, with all the parts.
+func (w *world) ephemerals(user string, parts ...string) []workspace.Message {
 	return slices.DeleteFunc(w.Slack.Ephemerals(user), func(m workspace.Message) bool { return m.Gone || !says(m, parts...) })
 }
 
-// told waits for what only that person is shown.
+// told waits for an ephemeral message to a user.
 func (w *world) told(user string, parts ...string) workspace.Message {
 	w.t.Helper()
-	w.until("to "+user+": "+strings.Join(parts, ", "), func() bool { return len(w.whispers(user, parts...)) > 0 })
-	return w.whispers(user, parts...)[0]
+	w.until("to "+user+": "+strings.Join(parts, ", "), func() bool { return len(w.ephemerals(user, parts...)) > 0 })
+	return w.ephemerals(user, parts...)[0]
 }
 
 // card is an attack's message, which changes.
@@ -222,7 +222,7 @@ func (c shownCard) says(parts ...string) {
 	c.w.until("on the card: "+strings.Join(parts, ", "), func() bool { return says(c.now(), parts...) })
 }
 
-// shows waits until a moment stands on the card, to the second: what a client without dates shows is told by the minute.
+// shows waits until a moment stands on the card, to the second: a client without dates shows the minute.
 func (c shownCard) shows(at time.Time) {
 	c.w.t.Helper()
 	c.w.until("on the card: "+at.String(), func() bool {

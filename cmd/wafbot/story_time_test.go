@@ -24,7 +24,7 @@ func (w *world) expires(subnet string) time.Time {
 	return time.Time{}
 }
 
-// A denial is prolonged while it knocks, by whichever replica lives, and taken back with all that it was prolonged by. What can't be prolonged is
+// A denial is extended while its source is still trying, by any live replica, and undone with all its extensions. What can't be extended is
 // asked about, and ends on its card.
 func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 	prepare := func(w *world) { w.cfg.Policy.RenewWhileActive = time.Hour }
@@ -58,8 +58,8 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 	})
 }
 
-// Whoever acted sat at a terminal and can't be called: the channel sees what is asked.
-func TestTheChannelIsAskedWhereNobodyCanBeCalled(t *testing.T) {
+// Who acted at a terminal can't be mentioned: the channel is asked.
+func TestTheChannelIsAskedWhereNoOneCanBeMentioned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, miniRedis(t), workspace.IngressEither)
 	w.start()
@@ -96,7 +96,7 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 	})
 }
 
-// overwrites is what somebody does in the service's console.
+// overwrites is what a person does in the service's console.
 func (w *world) overwrites(subnet, reason string) {
 	w.t.Helper()
 	body := fmt.Sprintf(`{"clientid":%d,"force":true,"ip_rule":{"list":"black","rule_type":"ip_range","subnet":%q,"pools":[0],"expired_at":%d,"reason":%q}}`,

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// sees waits until the modal that somebody sees says all the parts.
+// sees waits until the modal that a user sees says all the parts.
 func (w *world) sees(user string, parts ...string) (seen workspace.View) {
 	w.t.Helper()
 	w.until(user+" sees: "+strings.Join(parts, ", "), func() bool {
@@ -25,7 +25,7 @@ func (w *world) sees(user string, parts ...string) (seen workspace.View) {
 	return seen
 }
 
-// submits fills in the modal that somebody sees and sends it off.
+// submits fills in the modal that a user sees and sends it off.
 func (w *world) submits(user string, values map[string]any) workspace.Submitted {
 	w.t.Helper()
 	s, err := w.Slack.Submit(w.t.Context(), workspace.Submission{User: user, Values: values})
@@ -37,7 +37,7 @@ func (w *world) submits(user string, values map[string]any) workspace.Submitted 
 	return s
 }
 
-// checked submits a form that can't be taken as it is. A machine too busy to look in time takes it all the same, and tells what is wrong afterwards,
+// checked submits a form that can't be taken as it is. A machine too busy to check in time takes it all the same, and says what is wrong afterwards,
 // or has it sent again: then it is opened anew, or sent again.
 func (w *world) checked(user string, open func(), values map[string]any) workspace.Submitted {
 	w.t.Helper()
@@ -64,7 +64,7 @@ func (w *world) confirms(user string, parts ...string) {
 	require.Equal(w.t, workspace.OutcomeCleared, w.submits(user, nil).Outcome)
 }
 
-// presses clicks a button of the modal that somebody sees.
+// presses clicks a button of the modal that a user sees.
 func (w *world) presses(user, button string) {
 	w.t.Helper()
 	d, err := w.Slack.Click(w.t.Context(), workspace.Click{User: user, View: "modal", Button: button})
@@ -82,7 +82,7 @@ func (c shownCard) opens(user, button string, parts ...string) workspace.View {
 	return c.w.sees(user, parts...)
 }
 
-// leaves closes the modal that somebody sees.
+// leaves closes the modal that a user sees.
 func (w *world) leaves(user string) {
 	w.t.Helper()
 	_, err := w.Slack.CloseView(w.t.Context(), workspace.Closing{User: user})

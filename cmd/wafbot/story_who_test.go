@@ -36,7 +36,7 @@ func (w *world) regroup(users ...string) {
 	w.until("news of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
 }
 
-// Two replicas run, and Slack tells one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.
+// Two replicas run, and Slack informs one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.
 func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 	storyOver(t, eitherWay(), byGroup, func(t *testing.T, w *world) {
 		first := w.stop
@@ -48,7 +48,7 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 		for range 4 { // by whichever replica takes it
 			w.types("rob", "note attack="+card.id()+" mine")
 		}
-		w.until("notes", func() bool { return len(w.whispers("rob", "Note of Rob Diaz")) == 4 })
+		w.until("notes", func() bool { return len(w.ephemerals("rob", "Note of Rob Diaz")) == 4 })
 		w.types("rob", "whoami")
 		w.told("rob", "responder by <!subteam^S0DESK001>")
 
@@ -58,7 +58,7 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 			w.types("rob", "deny "+attacker)
 		}
 		w.until("refusals", func() bool {
-			return len(w.whispers("rob", "deny needs the role responder; yours is viewer. Ask <!subteam^S0DESK001>, <@U0ANN0001>")) == 8
+			return len(w.ephemerals("rob", "deny needs the role responder; yours is viewer. Ask <!subteam^S0DESK001>, <@U0ANN0001>")) == 8
 		})
 		require.Empty(t, w.sent())
 		w.types("rob", "handover to=U0VIC0003 attack="+card.id())
@@ -102,7 +102,7 @@ func ownCDN(t *testing.T, w *world) {
 		t.Helper()
 		w.types("ann", line)
 		w.until("refusal of "+line, func() bool {
-			return w.journal.has(`"outcome":"refused"`, `"line":"`+line, why) && len(w.whispers("ann", why)) > 0
+			return w.journal.has(`"outcome":"refused"`, `"line":"`+line, why) && len(w.ephemerals("ann", why)) > 0
 		})
 	}
 	for _, source := range []string{"192.0.2.10", "192.0.2.0/24", "192.0.0.0/16", "::ffff:192.0.2.10", "attack=" + card.id(), "10.0.0.1"} {

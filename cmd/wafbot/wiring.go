@@ -21,6 +21,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
@@ -48,14 +49,14 @@ type app struct {
 	tenants  map[string]*call.Account
 	services map[string]commands.Service
 	effects  map[string]*efficacy.EffectWatch   // by account
-	pagers   map[string]map[string]*pager.Pager // by account
+	pagers   map[string]map[string]*pager.Pager // by account, then by route
 	calls    *prometheus.CounterVec
 }
 
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: pagerCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
@@ -85,7 +86,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.tells},
+		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Facts: a.store.Attacks, Scenes: a.store.Triage, Records: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
 		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
@@ -130,7 +131,7 @@ func (a *app) account(cfg config.Account) (notify.Account, error) {
 		Account: &call.Account{
 			Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
 		},
-		Summary: summary, Settings: p.Settings, Health: p.Health, Vuln: titles(api, a.log),
+		Summary: summary, Settings: p.Settings, Health: p.Health, Vuln: poller.NewTitles(api, a.log).Title,
 	}, nil
 }
 
@@ -140,48 +141,20 @@ func (a *app) Notify(account string, events []record.Event) { a.notifier.Notify(
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 
-// titles looks the titles of vulnerabilities up, each once.
-func titles(api *apiclient.Client, log *slog.Logger) func(context.Context, string) (string, bool) {
-	var mu sync.Mutex
-	known := map[string]string{}
-	return func(ctx context.Context, id string) (string, bool) {
-		mu.Lock()
-		title, ok := known[id]
-		mu.Unlock()
-		if ok {
-			return title, title != ""
-		}
-		for v, err := range api.Vulnerabilities(ctx, apiclient.VulnFilter{}) {
-			if err != nil {
-				log.Warn("look up vulnerability", "err", err)
-				return "", false
-			}
-			if v.ID == id {
-				title = v.Title
-				break
-			}
-		}
-		mu.Lock()
-		known[id] = title
-		mu.Unlock()
-		return title, title != ""
-	}
-}
-
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second
 
-// health is how polling an account goes: in this process, else as the replica that polls it has told Redis.
+// health is how polling an account goes: in this process, else as its owner has saved it.
 func (a *app) health(account string) (call.HealthNow, bool) {
 	if p, ok := a.pollers[account]; ok {
-		if h := p.Health(); !h.LastGood.IsZero() || h.Failing != "" {
+		if h := p.Health(); h.Known() {
 			return call.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	good, blind, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.HealthNow{LastGood: good, Failing: blind.Why, Since: blind.From}, err == nil && !good.IsZero()
+	good, outage, err := a.store.Attacks.LastPoll(ctx, account)
+	return call.HealthNow{LastGood: good, Failing: outage.Why, Since: outage.From}, err == nil && !good.IsZero()
 }
 
 // configured is the configuration of an account.
@@ -189,10 +162,10 @@ func (a *app) configured(account string) config.Account {
 	return a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c config.Account) bool { return c.Name == account })]
 }
 
-// redisAway says once that Redis is away, and once that it is back.
+// redisAway logs once that Redis can't be reached, and once that it can again.
 func (a *app) redisAway(err error) {
 	if err != nil {
-		a.log.Error("redis can't be reached: until it can nothing is told and nothing is changed", "err", err)
+		a.log.Error("redis can't be reached: until it can nothing is posted and nothing is changed", "err", err)
 		return
 	}
 	a.log.Info("redis is back")

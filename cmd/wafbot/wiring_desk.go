@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/routing"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
@@ -34,38 +33,21 @@ func (a *app) WantedCards(ctx context.Context, account string) (func(attackid st
 	}, err
 }
 
-// explain holds an account's routes against an attack and looks where its card is.
+// explain reads what is stored of an attack's routing. After an error the answer holds what was read before it.
 func (a *app) explain(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
 	cfg := a.configured(account)
-	var r call.Routing
-	for _, t := range poller.Explain(cfg.PollerRoutes(), attack) {
-		r.Tried = append(r.Tried, call.TriedRoute{Match: t.Route.Match.String(), Not: t.Mismatch})
-		if t.Mismatch == "" {
-			r.Channel, r.Mention, r.Calls, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.Mention, t.Route.MentionEvery
-		}
+	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
+	rules := routing.Rules{Routes: cfg.PollerRoutes(), Quiet: cfg.Quiet.In(a.cfg.Timezone), Hours: cfg.Quiet.Hours}
+	return routing.Explain(rules, attack, state, time.Now()), err
+}
+
+func (a *app) routed(ctx context.Context, account, id string) (s routing.State, err error) {
+	if s.Attack, _, err = a.store.Attacks.AttackState(ctx, account, id); err != nil {
+		return s, err
 	}
-	r.Quiet, r.Hush = cfg.Quiet.Hours, cfg.Quiet.In(a.cfg.Timezone).Suppresses(attack, time.Now())
-	if r.Quiet != "" {
-		r.Zone = a.cfg.Timezone.String()
+	if s.Page, err = a.store.Pages.Page(ctx, account, id); err != nil {
+		return s, err
 	}
-	id := record.AttackID(account, attack.ID)
-	shown, _, err := a.store.Attacks.AttackState(ctx, account, id)
-	if err != nil {
-		return r, err
-	}
-	r.CalledAt, r.Hushed = shown.MentionedAt, shown.Suppressed
-	if r.Told = shown.Notified && (shown.StormID == "" || shown.OwnCard); r.Told {
-		r.Calls, r.MentionEvery = cmp.Or(shown.Mention, shown.SuppressedMention), shown.MentionEvery
-		r.Kept = r.Channel != shown.Channel || r.Mention != r.Calls
-	}
-	if shown.Pager != nil {
-		r.PageAfter = shown.Pager.After
-	}
-	page, err := a.store.Pages.Page(ctx, account, id)
-	if err != nil {
-		return r, err
-	}
-	r.PagedAt = page.TakenAt
-	r.Card, _, err = a.store.Cards.Card(ctx, account, id)
-	return r, err
+	s.Card, _, err = a.store.Cards.Card(ctx, account, id)
+	return s, err
 }

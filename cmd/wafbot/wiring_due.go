@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// watch asks this process's pollers what goes on. Only that of an account which this replica tends knows.
+// watch asks this process's pollers which attacks go on. Only the poller of an account that this replica owns knows.
 type watch struct {
 	pollers map[string]*poller.Poller
 	effects map[string]*efficacy.EffectWatch

@@ -25,12 +25,12 @@ type drillStore struct {
 type ledger struct {
 	*store.Ledger
 	epochs *store.Epochs
-	tells  func(account string) bool // whether there is a channel to rebuild the state from
+	posts  func(account string) bool // whether there is a channel to rebuild the state from
 }
 
 // Lock implements commands.Ledger.
 func (l ledger) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
-	return l.Ledger.Lock(ctx, account, !l.tells(account))
+	return l.Ledger.Lock(ctx, account, !l.posts(account))
 }
 
 // Changes implements commands.Ledger.
@@ -39,7 +39,7 @@ func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, e
 	if err != nil {
 		return nil, err
 	}
-	if epoch == "" && l.tells(account) {
+	if epoch == "" && l.posts(account) {
 		return nil, refusal.ErrEmptied
 	}
 	return l.Ledger.Changes(ctx, account)

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // patience is how long a story waits for something before it says that it never came.
 const patience = 40 * time.Second
 
-// settled is how long a story waits before an emptied memory is filled again: what was sent arrives sooner here.
+// settled is how long a story waits before an emptied store is rebuilt: what was sent arrives sooner here.
 const settled = 100 * time.Millisecond
 
 // world is the emulated world with the bot in it.
@@ -57,7 +57,7 @@ type world struct {
 	t       *testing.T
 	cfg     *config.Config
 	speed   float64 // see botOptions
-	redis   memory
+	redis   redisServer
 	journal *journal
 	address string     // the bot's
 	stop    func()     // the bot
@@ -86,14 +86,14 @@ func storyOver(t *testing.T, ways []workspace.Ingress, prepare func(w *world), p
 		}
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
-			tell(t, redis(t), way, prepare, play)
+			playOver(t, redis(t), way, prepare, play)
 		})
 	}
 }
 
 func asItIs(*world) {}
 
-func tell(t *testing.T, redis memory, way workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
+func playOver(t *testing.T, redis redisServer, way workspace.Ingress, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
 	w := newWorld(t, redis, way)
 	prepare(w)
@@ -109,7 +109,7 @@ func tell(t *testing.T, redis memory, way workspace.Ingress, prepare func(w *wor
 }
 
 // newWorld is a quiet world for account acme. Nothing polls more often than the bot does here.
-func newWorld(t *testing.T, redis memory, way workspace.Ingress) *world {
+func newWorld(t *testing.T, redis redisServer, way workspace.Ingress) *world {
 	t.Helper()
 	w := &world{World: openWorld(t), t: t, redis: redis, journal: newJournal()}
 	var err error
@@ -208,7 +208,7 @@ func (w *world) requireClean() {
 	}
 	for _, secret := range secrets {
 		if secret != "" {
-			require.NotContains(w.t, said, secret.Reveal(), "a secret was told")
+			require.NotContains(w.t, said, secret.Reveal(), "a secret was shown")
 		}
 	}
 	require.NotContains(w.t, w.journal.String(), "/response/", "a response address is a key to the channel")

@@ -28,13 +28,19 @@ func Parse(line string) (record.Line, error) {
 	return fromTokens(tokens)
 }
 
-// ParseArgs reads a line that a shell has split already.
-func ParseArgs(args []string) (record.Line, error) {
-	tokens := make([]token, len(args))
-	for i, a := range args {
-		tokens[i] = token{text: a}
+// ParseArgs reads a line that a shell has split already, and takes the front end's options out of it, which may stand anywhere before a bare --.
+// After an error the options before it are given all the same.
+func ParseArgs(args []string, options ...Option) (record.Line, Given, error) {
+	words, given, err := take(args, options)
+	if err != nil {
+		return record.Line{}, given, err
 	}
-	return fromTokens(tokens)
+	tokens := make([]token, len(words))
+	for i, w := range words {
+		tokens[i] = token{text: w}
+	}
+	line, err := fromTokens(tokens)
+	return line, given, err
 }
 
 func fromTokens(tokens []token) (record.Line, error) {

@@ -46,6 +46,8 @@ var floors = []floor{
 	{"commands/advice", on("commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar"), "what a card offers follows from records: it runs no command", nil},
 	{"commands/report", on("commands/advice", "commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a report is composed of facts", nil},
 	{"commands/form", on("commands/report", "commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a form follows from a command's description", nil},
+	{"commands/paging", on("commands/describe", "commands/call", "commands/policy", "poller", "internal/pager", "internal/delay"), "whom to page follows from routes and triage; it sends through interfaces", nil},
+	{"commands/routing", on("commands/call", "commands/policy", "poller"), "where an attack goes follows from the routes and from what is stored", nil},
 	{"commands/verb", on("commands"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
 	{"commands", on("commands", "internal/delay"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
 
@@ -70,6 +72,8 @@ var floors = []floor{
 	{"internal/sandbox/workspace", []string{"internal/sandbox/blockkit", "internal/sandbox/delivery"}, "the emulated Slack knows no service", nil},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
 
+	{"internal/drill", on("commands", "internal/sandbox"), "it plays a drill from outside: a bot that others run, or an emulated world", nil},
+
 	{"internal/hostiletext", nil, "samples of hostile text, for tests of any package", nil},
 	{"internal/redistest", nil, "Redis servers for tests of any package", nil},
 	{"internal/norace", nil, "tests of any package defer themselves with it", nil},
@@ -77,7 +81,7 @@ var floors = []floor{
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
-	{"cmd/wafbot", on("commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor"), "main alone puts the parts together", nil},
+	{"cmd/wafbot", on("commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill"), "main alone puts the parts together", nil},
 }
 
 type listed struct {

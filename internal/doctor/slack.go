@@ -47,7 +47,7 @@ func (c checkup) slack(ctx context.Context) []Finding {
 		func() []Finding { return c.channels(ctx, e, in) },
 		func() []Finding { return c.people(ctx, e) },
 		func() []Finding { return c.groups(ctx, e) },
-	}, func(look func() []Finding) []Finding { return look() })...)
+	}, func(check func() []Finding) []Finding { return check() })...)
 	if c.post {
 		found = append(found, c.testCards(ctx, e)...)
 	}

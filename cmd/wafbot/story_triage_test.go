@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
+func TestTwoPeopleAcknowledge(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker, "Unacknowledged")
@@ -30,14 +30,14 @@ func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 		}
 		clicks.Wait()
 		w.until("both are answered", func() bool {
-			return len(w.whispers("ann", "is on it since")) == 1 && len(w.whispers("rob", "is on it since")) == 1
+			return len(w.ephemerals("ann", "is on it since")) == 1 && len(w.ephemerals("rob", "is on it since")) == 1
 		})
 		first, second := "ann", "rob"
-		if len(w.whispers("ann", "Nothing was changed")) == 1 {
+		if len(w.ephemerals("ann", "Nothing was changed")) == 1 {
 			first, second = second, first
 		}
-		require.Len(t, w.whispers(first, names[first]+" is on it since"), 1)
-		require.Len(t, w.whispers(second, names[first]+" is on it since", "Nothing was changed", "handover attack="+card.id()+" to=@me"), 1)
+		require.Len(t, w.ephemerals(first, names[first]+" is on it since"), 1)
+		require.Len(t, w.ephemerals(second, names[first]+" is on it since", "Nothing was changed", "handover attack="+card.id()+" to=@me"), 1)
 		card.says(map[string]string{"ann": "<@U0ANN0001>", "rob": "<@U0ROB0002>"}[first] + " is on it since")
 		require.NotContains(t, card.labels(), "Acknowledge")
 		require.Contains(t, card.now().Text, names[first]+" is on it.")
@@ -50,7 +50,7 @@ func TestTwoPeopleSayThatTheyAreOnIt(t *testing.T) {
 	})
 }
 
-func TestWhoActsIsOnItUntilHeLeaves(t *testing.T) {
+func TestWhoActsAcknowledges(t *testing.T) {
 	story(t, asItIs, func(_ *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
@@ -137,9 +137,9 @@ func TestAHandover(t *testing.T) {
 	})
 }
 
-func TestADeskAtTheTerminal(t *testing.T) {
+func TestTriageAtTheTerminal(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, "responder")
+	d := newLineWorld(t, "responder")
 	name := osActor().Name
 	for _, tt := range []struct{ line, want string }{
 		{"ack", name + " is on it since"}, {"note same botnet", "same botnet"}, {"verdict test", "Verdict: test"}, {"mute", "Muted: attack=" + d.attack},

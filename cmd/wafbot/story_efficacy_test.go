@@ -9,10 +9,10 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// sooner has measures be judged sooner than those of the real service, in the story's world, which is faster still.
+// sooner has mitigations judged sooner than those of the real service, in the story's world, which is faster still.
 func sooner(w *world) { w.speed = 60 }
 
-// allows is what somebody does in the service's console: the source is allowed for an hour.
+// allows is what a person does in the service's console: the source is allowed for an hour.
 func (w *world) allows(subnet string) {
 	w.t.Helper()
 	_, err := w.WAF.SeedIPRule("acme", waf.IPRule{RuleType: "ip_range", List: "white", Subnet: subnet, Pools: []int{0}, ExpiredAt: time.Now().Add(time.Hour).Unix()})
@@ -34,8 +34,8 @@ func (w *world) pausing(spec waf.AttackSpec) (goesOn func()) {
 	}
 }
 
-// A card says of each measure what is seen of it, also when the replica that made it is gone.
-func TestMeasuresAreSeenToWork(t *testing.T) {
+// A card shows of each mitigation whether it works, also when the replica that made it is gone.
+func TestMitigationsAreSeenToWork(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
@@ -53,8 +53,8 @@ func TestMeasuresAreSeenToWork(t *testing.T) {
 	})
 }
 
-// A measure that does nothing calls who made it, once, with the reason; who comes after the replica that told it doesn't tell it again.
-func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
+// A mitigation that doesn't work mentions its author once, with the reason; the next owner doesn't repeat it.
+func TestAMitigationThatDoesNotWorkMentionsItsAuthor(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
 		card := w.card(attacker)
@@ -80,8 +80,8 @@ func TestAMeasureWithoutEffectCallsItsAuthor(t *testing.T) {
 	})
 }
 
-// What concerns no card is told in the account's channel.
-func TestAMeasureWithoutACardIsToldInTheChannel(t *testing.T) {
+// What concerns no card is posted in the account's channel.
+func TestAMitigationWithoutACardIsPostedInTheChannel(t *testing.T) {
 	storyOver(t, eitherWay(), sooner, func(t *testing.T, w *world) {
 		goesOn := w.pausing(injection())
 		w.card(attacker)
@@ -95,8 +95,8 @@ func TestAMeasureWithoutACardIsToldInTheChannel(t *testing.T) {
 	})
 }
 
-// Who was denied and knocked to the end comes back: that calls, too.
-func TestADenialEndsWhileItsSourceKnocks(t *testing.T) {
+// A denied source that was still trying at the end comes back: that mentions people, too.
+func TestADenialEndsWhileItsSourceIsStillTrying(t *testing.T) {
 	prepare := func(w *world) { sooner(w); w.cfg.Policy.RenewWhileActive = 0 }
 	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
 		w.attack(injection())

@@ -34,7 +34,7 @@ func (s *awayService) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[api
 	return func(yield func(apiclient.Rule, error) bool) { yield(apiclient.Rule{}, errors.New("away")) }
 }
 
-// nothing is a memory that holds nothing.
+// nothing is an empty store.
 type nothing struct{}
 
 func (nothing) Load(context.Context, string) (poller.State, error) {

@@ -21,13 +21,13 @@ func (w *world) asked(parts ...string) shownCard {
 	return w.follow(w.message("#waf", append(parts, "APPROVAL NEEDED")...))
 }
 
-// requestIn is the id of the request that a text tells of.
+// requestIn is the id of the request that a text names.
 func requestIn(text string) string {
 	return regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(text)
 }
 
 // What one person may not waits under the attack's card. Who asked can't approve, another one can, once, and only what the card shows.
-func TestASecondPerson(t *testing.T) {
+func TestApproval(t *testing.T) {
 	storyOver(t, eitherWay(), withApprovers, func(t *testing.T, w *world) {
 		w.attack(injection())
 		attack := w.card(attacker)
@@ -83,8 +83,8 @@ func TestASecondPerson(t *testing.T) {
 	})
 }
 
-// Nobody answers: who asked may do it alone after a while, which everybody is told; or the time is over, whichever replica sees that.
-func TestNobodyAnswers(t *testing.T) {
+// Without an answer the requester may override after a while, which is posted; or the request expires, on whichever replica sees that.
+func TestOverrideWithoutAnAnswer(t *testing.T) {
 	short := func(w *world) {
 		withApprovers(w)
 		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 8*time.Second, 2*time.Second

@@ -1,4 +1,4 @@
-package main
+package paging
 
 import (
 	"net/netip"
@@ -9,17 +9,16 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/hostiletext"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// What an attacker wrote stands in a page for whoever is called, and does nothing where pagers show it.
+// What an attacker wrote stands in a page for the people it calls, and does nothing where pagers show it.
 func TestHostileTextInAPage(t *testing.T) {
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
 		text := sample.Text
-		a := &app{cfg: &config.Config{}, tenants: map[string]*call.Account{"acme": {Name: "acme", Applications: map[int]call.Application{4: {Name: text}}}}}
+		c := Config{Account: &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: text}}}}
 		attack := apiclient.Attack{
 			ID: "a", App: apiclient.Known(4), Domain: text, Path: text, Method: text, Type: text, BlockStatus: text, Last: time.Unix(1795000000, 0),
 			Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: text}},
@@ -27,8 +26,8 @@ func TestHostileTextInAPage(t *testing.T) {
 		storm := &record.Storm{Grouped: 4, SharedBy: 3, Place: text, Types: map[string]int{text: 4}}
 		for _, shown := range []record.AttackState{{Attack: attack}, {Attack: attack, Storm: storm}} {
 			for _, state := range []record.PageState{"", record.PageEnding} {
-				said := record.Triage{Owner: &record.Owner{Name: text}}
-				e := a.pageEvent(config.Account{Name: "acme"}, record.Page{ID: "p", Attack: "a7k2m9xw4", State: state}, shown, said)
+				triage := record.Triage{Owner: &record.Owner{Name: text}}
+				e := c.message(record.Page{ID: "p", Attack: "a7k2m9xw4", State: state}, shown, triage)
 				texts := []string{e.Summary, e.Source, e.App, e.Type}
 				for _, detail := range e.Details {
 					texts = append(texts, detail)

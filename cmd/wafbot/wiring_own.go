@@ -9,20 +9,20 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// tend does what one replica does for an account: poll, notify, call pagers, look at what ends.
-func (a *app) tend(held, more context.Context, account string, duties <-chan store.Pending) {
-	if err := a.recall(more, account); err != nil {
+// own does what the account's owner does: poll, notify, redraw, page, end what is due.
+func (a *app) own(held, more context.Context, account string, duties <-chan store.Pending) {
+	if err := a.rebuild(more, account); err != nil {
 		if more.Err() == nil {
-			a.log.Error("read back what redis lost", "account", account, "err", err)
+			a.log.Error("rebuild the account's state", "account", account, "err", err)
 		}
-		_ = delay.Sleep(more, time.Second) // then it is tried again, by whoever takes the account
+		_ = delay.Sleep(more, time.Second) // then the replica that takes the lease tries again
 		return
 	}
 	var g sync.WaitGroup
 	due := make(chan struct{}, 1)
 	g.Go(func() { a.notifier.Own(held, more, account) })
 	g.Go(func() { _ = a.pollers[account].Run(more) })
-	g.Go(func() { a.page(held, more, account) })
+	g.Go(func() { a.paging(account).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { a.passOn(more, account, duties, due) })
 	g.Wait()
@@ -58,7 +58,7 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
 		select {
 		case due <- struct{}{}:
-		default: // it is looking already
+		default: // a check is requested already
 		}
 	}
 }

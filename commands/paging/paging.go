@@ -1,0 +1,273 @@
+// Package paging decides when an attack's pager is called, what it is sent, and when a page is resolved.
+package paging
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
+)
+
+const (
+	pageEvery   = time.Second // how often due and finished pages are looked for
+	pagesAtOnce = 8           // how many calls are under way at a time
+)
+
+// Pages are the account's pages in the store.
+type Pages interface {
+	Pages(ctx context.Context, account string) (map[string]record.Page, error)
+	// SavePage saves a page together with events.
+	SavePage(ctx context.Context, account string, page record.Page, events ...record.Event) error
+	DropPage(ctx context.Context, account, attack string) error
+}
+
+// Triage is what people did with attacks.
+type Triage interface {
+	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
+	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
+	Mutes(ctx context.Context, account string) ([]record.Mute, error)
+}
+
+// Attacks are the attacks that have a pager. ok is false as long as they aren't known.
+type Attacks interface {
+	WithPager() (all []record.AttackState, ok bool)
+}
+
+// Notifier learns of stored events and of stale cards.
+type Notifier interface {
+	Notify(account string, events []record.Event)
+	Redraw(account string)
+}
+
+// Sender sends to one pager.
+type Sender interface {
+	Send(ctx context.Context, e pager.Event) error
+	// Lasts is how long the pager keeps an event: until then it has to be sent again. 0: for good.
+	Lasts() time.Duration
+}
+
+// Config is what an account's Paging works with.
+type Config struct {
+	Account  *call.Account
+	Channel  string // for the event that a pager can't be called
+	Routes   []poller.Route
+	Pagers   map[string]Sender // by the route's match
+	SlackURL string            // of the Web API: the links' workspace is beside it
+	Runbooks map[string]string // by attack type; "*": any
+	Pages    Pages
+	Triage   Triage
+	Attacks  Attacks
+	Notifier Notifier
+	Calls    *prometheus.CounterVec // see NewCalls
+	Log      *slog.Logger
+}
+
+// NewCalls counts what became of calls of pagers, by account.
+func NewCalls() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "wafbot", Name: "pager_calls_total", Help: "Calls of pagers, and resolved calls, by outcome: taken, failed (and tried again), refused.",
+	}, []string{"account", "outcome"})
+}
+
+// Paging calls an account's pagers. The replica that owns the account has the only one.
+type Paging struct {
+	cfg Config
+
+	mu      sync.Mutex
+	pages   map[string]record.Page // by attack, as the store has them
+	tries   map[string]tries       // by page
+	failing map[string]bool        // routes whose pager can't be called, which is logged once
+}
+
+// New makes a Paging. Nothing is sent yet.
+func New(cfg Config) *Paging {
+	return &Paging{cfg: cfg, tries: map[string]tries{}, failing: map[string]bool{}}
+}
+
+// tries are this replica's of one page.
+type tries struct {
+	next     time.Time // not before
+	failures int
+	refused  bool // for good. A restart tries again: the configuration may have been fixed
+}
+
+// candidate is an attack that may need a page, with its last page.
+type candidate struct {
+	id    string
+	shown record.AttackState // zero of one that is forgotten
+	page  record.Page
+	state Unacknowledged
+}
+
+// Run calls the account's pagers until more ends. Calls under way by then are finished, unless held ends.
+func (p *Paging) Run(held, more context.Context) {
+	every := time.NewTicker(pageEvery)
+	defer every.Stop()
+	for logged := false; ; {
+		if err := p.round(held); err != nil && held.Err() == nil && !logged {
+			p.cfg.Log.Error("look for due pages", "account", p.cfg.Account.Name, "err", err)
+			logged = true
+		} else if err == nil {
+			logged = false
+			if len(p.cfg.Pagers)+len(p.pages) == 0 {
+				return // the account has no pager, and no page to resolve
+			}
+		}
+		select {
+		case <-more.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// round calls the pagers of due pages, and resolves pages that are over.
+func (p *Paging) round(ctx context.Context) (err error) {
+	if p.pages == nil {
+		if p.pages, err = p.cfg.Pages.Pages(ctx, p.cfg.Account.Name); err != nil {
+			return err
+		}
+	}
+	attacks, known := p.cfg.Attacks.WithPager()
+	if !known {
+		return nil
+	}
+	todo := p.todo(attacks, time.Now())
+	if len(todo) == 0 {
+		return nil
+	}
+	triages, err := p.cfg.Triage.AllTriage(ctx, p.cfg.Account.Name)
+	if err != nil {
+		return err
+	}
+	mutes, err := p.cfg.Triage.Mutes(ctx, p.cfg.Account.Name)
+	if err != nil {
+		return err
+	}
+	var g errgroup.Group
+	g.SetLimit(pagesAtOnce)
+	for _, c := range todo {
+		_, muted := describe.Muted(mutes, c.shown.Attack, time.Now())
+		c.state = p.unacknowledged(c.shown, triages[c.id], muted)
+		g.Go(func() error { return p.step(ctx, c) })
+	}
+	return g.Wait()
+}
+
+func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, muted bool) Unacknowledged {
+	u := Unacknowledged{Attack: s.Attack, Quiet: s.Quiet, Muted: muted, Triage: triage}
+	if s.Pager != nil {
+		u.NotifiedAt, u.WorsenedAt, u.After = s.Pager.NotifiedAt, s.Pager.WorsenedAt, s.Pager.After
+		u.Route, _ = p.route(s)
+	}
+	return u
+}
+
+// todo are the attacks whose page may be due, whatever their triage, and those whose page is open. Pages of forgotten attacks are dropped when
+// they have ended.
+func (p *Paging) todo(attacks []record.AttackState, now time.Time) (todo []candidate) {
+	open := maps.Clone(p.pages)
+	for _, s := range attacks {
+		id := record.AttackID(p.cfg.Account.Name, s.Attack.ID)
+		page := p.pages[id]
+		delete(open, id)
+		if page.Open() || !now.Before(s.Pager.NotifiedAt.Add(s.Pager.After)) {
+			todo = append(todo, candidate{id: id, shown: s, page: page})
+		}
+	}
+	for id, page := range open {
+		todo = append(todo, candidate{id: id, page: page})
+	}
+	return todo
+}
+
+// step takes an attack one step on.
+func (p *Paging) step(ctx context.Context, c candidate) error {
+	forgotten := c.shown.Pager == nil
+	switch {
+	case forgotten && !c.page.Open():
+		return p.drop(ctx, c.id)
+	case c.page.Open() && !forgotten && c.state.Escalates(c.page):
+		c.page.State, c.page.EndedAt = record.PageEnding, time.Time{} // it is resolved by one try: the incident's own pager waits
+		if err := p.save(ctx, c.page); err != nil {
+			return err
+		}
+		p.setTries(c.page, tries{})
+		return p.end(ctx, c)
+	case c.page.State == record.PageCalling && (forgotten || c.state.Over(c.page)):
+		c.page.State, c.page.EndedAt = record.PageEnding, time.Now().UTC()
+		if err := p.save(ctx, c.page); err != nil {
+			return err
+		}
+		return p.end(ctx, c)
+	case c.page.State == record.PageEnding:
+		return p.end(ctx, c)
+	case c.page.State == record.PageCalling:
+		return p.call(ctx, c)
+	}
+	return p.begin(ctx, c)
+}
+
+// begin calls the pager of an attack that has been unacknowledged for long enough. It saves the page first: another replica that goes on with it
+// uses the same id, by which the pager recognises repetitions.
+func (p *Paging) begin(ctx context.Context, c candidate) error {
+	since, at, ok := c.state.PagesAt(c.page)
+	now := time.Now().UTC()
+	if !ok || now.Before(at) {
+		return nil
+	}
+	route, ok := p.route(c.shown)
+	if !ok {
+		return nil
+	}
+	c.page = record.Page{
+		ID: poller.PageDelivery(p.cfg.Account.Name, c.shown.Attack.ID, since), Attack: c.id, Route: route, Since: since, Severity: severity(c.shown),
+		Incident: c.shown.Attack.Incident(), State: record.PageCalling,
+	}
+	if err := p.save(ctx, c.page); err != nil {
+		return err
+	}
+	triage, err := p.cfg.Triage.TriageOf(ctx, p.cfg.Account.Name, c.id) // it may have been acknowledged just now
+	if err != nil {
+		return err
+	}
+	if c.state.Triage = triage; c.state.Over(c.page) {
+		c.page.State, c.page.EndedAt = record.PageEnded, now
+		return p.save(ctx, c.page)
+	}
+	return p.call(ctx, c)
+}
+
+// route is the route whose pager is called for an attack: the one that was chosen at its first card; if the configuration has no pager for it any
+// more, the one that takes the attack now.
+func (p *Paging) route(s record.AttackState) (string, bool) {
+	if p.cfg.Pagers[s.Pager.Route] != nil {
+		return s.Pager.Route, true
+	}
+	for _, t := range poller.Explain(p.cfg.Routes, s.Attack) {
+		if route := t.Route.Match.String(); t.Mismatch == "" && p.cfg.Pagers[route] != nil {
+			return route, true
+		}
+	}
+	return "", false
+}
+
+func (p *Paging) drop(ctx context.Context, attack string) error {
+	if err := p.cfg.Pages.DropPage(ctx, p.cfg.Account.Name, attack); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.pages, attack)
+	return nil
+}
