@@ -27,7 +27,7 @@ func (q *queue) add(ctx context.Context, req request) error {
 // notAdded says that a request was not stored, or perhaps not.
 func (q *queue) notAdded(req request, err error) text.Text {
 	q.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
-	if slackconn.DialFailed(err) || refusal.RefusedByMemory(err) {
+	if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
 		return refusal.Away(err).Text
 	}
 	return perhapsRecorded()

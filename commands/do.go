@@ -74,7 +74,7 @@ func (r *Runner) authorise(ctx context.Context, c *call.Call, changes bool) erro
 		c.Role = max(s.Role, s.Was)
 	}
 	if s.Unsure && changes {
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot who you are just now, and without that nothing is changed. Try again in a moment")}
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't say who you are just now, and without that nothing is changed. Try again in a moment")}
 	}
 	if c.Role == record.NoRole && c.Could == record.NoRole {
 		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}

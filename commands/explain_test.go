@@ -29,19 +29,19 @@ func TestExplain(t *testing.T) {
 	}
 	w.routing = call.Routing{Tried: append(tried, call.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Calls: "S0ONCALL", Told: true}
 	said = textOf(w.reads(eve, "explain attack="+id))
-	for _, part := range []string{"It goes to channel C1 by route 7 and calls @S0ONCALL", "route 7 takes everything: this one", "its card is on its way"} {
+	for _, part := range []string{"It goes to channel C1 by route 7 and mentions @S0ONCALL", "route 7 takes everything: this one", "its card is on its way"} {
 		require.Contains(t, said, part)
 	}
 	require.NotContains(t, said, "pager")
 	require.NotContains(t, said, "Quiet hours")
 	w.routing.MentionEvery, w.routing.Quiet, w.routing.Zone, w.routing.Hush = 10*time.Minute, "22:00-07:00", "Europe/Berlin", true
 	said = textOf(w.reads(eve, "explain attack="+id))
-	require.Contains(t, said, "Whoever claims it is mentioned in place of @S0ONCALL when it gets worse, at most once in 10 min but for its becoming an incident")
-	require.Contains(t, said, "Quiet hours are 22:00-07:00 (Europe/Berlin): now, and it mentions nobody in them")
+	require.Contains(t, said, "Who acknowledges it is mentioned in place of @S0ONCALL when it gets worse, at most once in 10 min but for its becoming an incident")
+	require.Contains(t, said, "Quiet hours are 22:00-07:00 (Europe/Berlin): now, and it mentions no user in them")
 	w.routing.Hush, w.routing.Hushed, w.routing.CalledAt = false, true, w.clock()
 	said = textOf(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "becoming an incident; last 2026-11-20 03:00 UTC")
-	require.Contains(t, said, "not now, or it mentions people in them all the same. Nobody has been mentioned about it because of them since it got worse")
+	require.Contains(t, said, "not now, or it mentions people in them all the same. No user has been mentioned about it because of them since it got worse")
 	w.routing.Card, w.routing.PageAfter = "C2", 5*time.Minute
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Its pager is called when unacknowledged for 5 min; it was not called so far")
 	w.routing.PagedAt = w.clock()
@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "It is quiet: no hit in the last 15 min")
 	w.routing.Kept, w.routing.Mention = true, ""
 	said = textOf(w.reads(eve, "explain attack="+id))
-	require.Contains(t, said, "As it is now it would go to channel C1 by route 7 and call nobody. What was chosen")
+	require.Contains(t, said, "As it is now it would go to channel C1 by route 7 and mention no user. What was chosen")
 	require.Contains(t, said, "is mentioned in place of @S0ONCALL when it gets worse")
 	w.routing.Channel, w.routing.Tried = "", tried
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "No route takes it as it is now. What was chosen")
@@ -66,7 +66,7 @@ func TestExplainWithoutMemory(t *testing.T) {
 		}
 	})
 	said := textOf(w.reads(eve, "explain attack="+w.attackOn("/login")))
-	require.Contains(t, said, "It goes to channel C1 by route 1 and calls nobody")
+	require.Contains(t, said, "It goes to channel C1 by route 1 and mentions no user")
 	require.Contains(t, said, "is unknown: wafbot's store (Redis) can't be reached")
 }
 

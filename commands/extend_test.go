@@ -173,7 +173,7 @@ func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	w := newWorld(t, noSecond(policy.ApproveForever, policy.ApproveBlockPath))
 	denied := w.does(ann, "deny 203.0.113.7")
 	closed := w.anyway(root, "block-path POST shop.example.com/login for=30m")
-	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Extend by 30 min: Close POST shop.example.com/login", "your users neither")
+	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Extend by 30 min: Block POST shop.example.com/login", "those of your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
 	sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
 	w.cfg.Policy.RequiredFor = []string{policy.ApproveBlockPath}
@@ -203,7 +203,7 @@ func TestOnlyWhatIsOursIsExtended(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s", "203.0.113.8/32 [0] 8h0m0s"}, w.entries("black"))
 }
 
-func TestExtendInRehearsal(t *testing.T) {
+func TestExtendInDryRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	denied := w.does(ann, "deny 203.0.113.7")

@@ -262,7 +262,7 @@ func TestAFormDoesntWaitForAServiceThatHangs(t *testing.T) {
 		f, err := w.formOf(ann, "mode Shop")
 		require.NoError(t, err)
 		require.Less(t, time.Since(begun), 5*time.Second)
-		require.Contains(t, f.Intro[0].String(), "doesn't tell the present mode")
+		require.Contains(t, f.Intro[0].String(), "doesn't say the present mode")
 	})
 }
 

@@ -70,7 +70,7 @@ func TestGroupsThatCantBeLookedUp(t *testing.T) {
 	require.Equal(t, "refused", w.lastAudit().Outcome)
 	w.refuses(eve, "deny 203.0.113.7", refusal.ErrDenied, "doesn't tell wafbot just now")
 	require.Contains(t, textOf(w.reads(ann, "whoami")), "responder, you may")
-	require.Contains(t, textOf(w.reads(ann, "whoami")), "Whether a user group gives you more Slack doesn't tell wafbot just now")
+	require.Contains(t, textOf(w.reads(ann, "whoami")), "Slack doesn't say just now whether a user group gives you more")
 	w.does(bob, "deny 203.0.113.7")
 	w.refuses(bob, "mode 4 default", refusal.ErrDenied, "needs the role admin, and whether you have it by a user group")
 	id := w.attackOn("/login")

@@ -133,7 +133,7 @@ func TestChangesOff(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestRehearsalSaysWhatWouldBeSent(t *testing.T) {
+func TestDryRunSaysWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
 	for _, changes := range []string{policy.ChangesDryRun, ""} {
 		w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = changes })

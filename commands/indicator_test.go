@@ -152,13 +152,13 @@ func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-func TestClose(t *testing.T) {
+func TestBlockPath(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, noSecond(policy.ApproveBlockPath))
 	id := w.attackOn("/login")
 	line := "block-path post https://Shop.example.com/login for=30m attack=" + id
 	w.refuses(ann, line, refusal.ErrDenied, "needs the role admin")
-	w.refuses(root, line, refusal.ErrAsk, "Close POST shop.example.com/login for 30 min: every request is blocked?", "nobody gets through to POST shop.example.com/login", "your users neither")
+	w.refuses(root, line, refusal.ErrAsk, "Block POST shop.example.com/login for 30 min: every request is blocked?", "no request gets through to POST shop.example.com/login", "those of your users neither")
 	ch := w.anyway(root, line)
 	require.Equal(t, "block-path POST shop.example.com/login attack="+id+" for=30m", ch.Line.String())
 	require.Equal(t, w.clock().Add(30*time.Minute), ch.DueAt())
@@ -170,18 +170,18 @@ func TestClose(t *testing.T) {
 	require.Equal(t, apiclient.Scope{Method: "POST", Host: "shop.example.com", Path: "/login"}, scope)
 	require.Equal(t, []string{"create vpatch blocks every request that has header.HOST, for POST shop.example.com/login"}, w.lastAudit().After)
 	w.pass(time.Minute)
-	w.nothing(root, line, "POST shop.example.com/login is closed already, by rule "+itoa(rule.ID))
+	w.nothing(root, line, "POST shop.example.com/login is blocked already, by rule "+itoa(rule.ID))
 	w.does(ann, "undo "+ch.ID)
 	require.Empty(t, w.rules("vpatch"))
 
 	ch = w.anyway(root, "block-path GET shop.example.com/a/b.php app=Shop for=1h")
-	require.Equal(t, "Close GET shop.example.com/a/b.php on Shop for 1 h: every request is blocked", ch.Does)
+	require.Equal(t, "Block GET shop.example.com/a/b.php on Shop for 1 h: every request is blocked", ch.Does)
 	require.Equal(t, "block-path GET shop.example.com/a/b.php app=4 for=1h", ch.Line.String())
 	scope, _ = apiclient.ConditionsScope(w.theRule("vpatch").Conditions)
 	require.Equal(t, apiclient.Known(4), scope.App)
 }
 
-func TestWhatCannotBeClosed(t *testing.T) {
+func TestPathsThatCannotBeBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.waits(root, "block-path POST shop.example.com/login for=30m")
@@ -190,14 +190,14 @@ func TestWhatCannotBeClosed(t *testing.T) {
 	w.refuses(root, "block-path shop.example.com/login for=30m", refusal.ErrUsage, "which place?")
 	w.refuses(root, "block-path POST shop.example.com for=30m", refusal.ErrUsage, "is no HOST/PATH")
 	w.refuses(root, "block-path POST shop.example.com/* for=30m", refusal.ErrGuarded, "is more than one path")
-	w.refuses(root, "block-path POST shop.example.com/a*b for=30m", refusal.ErrGuarded, "can't be closed")
+	w.refuses(root, "block-path POST shop.example.com/a*b for=30m", refusal.ErrGuarded, "can't be blocked")
 	w.refuses(root, "block-path PO,ST shop.example.com/a for=30m", refusal.ErrGuarded, "must be one method")
 	w.refuses(root, "block-path POST old.example.com/a app=Legacy for=30m", refusal.ErrGuarded, "Legacy can't block")
 	w.waits(root, "block-path POST shop.example.com/a for=forever")
 	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", refusal.ErrUsage, "blocks every request that has the part")
 }
 
-func TestWhatIsClosedOpensByItself(t *testing.T) {
+func TestABlockedPathOpensByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t, noSecond(policy.ApproveBlockPath))

@@ -27,7 +27,7 @@ func TestMute(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.writes(ann, "mute attack="+id, "Muted: attack="+id+" until 2026-11-20 04:00 UTC, by Ann", "Incidents are told as ever")
+	w.writes(ann, "mute attack="+id, "Muted: attack="+id+" until 2026-11-20 04:00 UTC, by Ann", "Incidents are posted all the same")
 	w.writes(ann, "mute source=203.0.113.0/24 app=Shop for=2h", "source=203.0.113.0/24 app=4 until 2026-11-20 05:00 UTC")
 	w.writes(bob, "mute type=SQLI", "type=sqli until")
 	require.Empty(t, w.lastAudit().Attack)
@@ -61,7 +61,7 @@ func TestAnIncidentIsNotMuted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{}})
-	w.nothing(ann, "mute attack="+id, "is an incident", "always told")
+	w.nothing(ann, "mute attack="+id, "is an incident", "always posted")
 	require.Empty(t, w.mutes())
 }
 

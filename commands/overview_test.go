@@ -265,7 +265,7 @@ func TestTakeOver(t *testing.T) {
 	res, err := w.do(inv)
 	require.NoError(t, err)
 	require.Contains(t, textOf(res), "Ann is on 3 attacks of acme now: ")
-	require.Contains(t, textOf(res), "Until now: Bob on 2, nobody on 1")
+	require.Contains(t, textOf(res), "Until now: Bob on 2, unacknowledged: 1")
 	require.Equal(t, "handover to=me --all", w.lastAudit().Line)
 	require.Contains(t, w.lastAudit().After[0], "Bob on 2")
 	for _, id := range []string{one, two, three} {
@@ -280,11 +280,11 @@ func TestTakeOver(t *testing.T) {
 
 	res, err = w.do(inv)
 	require.NoError(t, err)
-	require.Contains(t, textOf(res), "Bob on 2, nobody on 1", "the same request again has the same answer")
+	require.Contains(t, textOf(res), "Bob on 2, unacknowledged: 1", "the same request again has the same answer")
 	require.Equal(t, []record.Event{told, told}, w.notified.events, "and is told by the same event")
 	w.pass(time.Minute)
 	w.nothing(ann, "handover --all to=@me", "Ann is on all 3 attacks of acme already")
-	w.writes(ann, `handover --all "legal knows" to=U2BOB`, "Bob is on 3 attacks", "Ann on 3, nobody on 0")
+	w.writes(ann, `handover --all "legal knows" to=U2BOB`, "Bob is on 3 attacks", "Ann on 3, unacknowledged: 0")
 	require.Equal(t, "legal knows", w.said(three).Notes[0].Text)
 	require.Equal(t, record.Assignment{To: bob.ID}, w.notified.events[2].Payload)
 	require.Equal(t, w.notified.events, w.ledger.outbox)
@@ -341,7 +341,7 @@ func TestTakeOverThatWasCutShort(t *testing.T) {
 	res, err := w.do(inv)
 	require.NoError(t, err)
 	require.Contains(t, textOf(res), "Ann is on 3 attacks", "all at once")
-	require.Contains(t, textOf(res), "Bob on 3, nobody on 0")
+	require.Contains(t, textOf(res), "Bob on 3, unacknowledged: 0")
 	require.Len(t, w.notified.of(record.TookOver), 1)
 	require.Equal(t, apiclient.StatusNotBlocked, w.overview(ann).Ongoing[0].Attack.Status())
 }

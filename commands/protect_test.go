@@ -104,7 +104,7 @@ func TestSources(t *testing.T) {
 	w.reads(root, "protect 198.51.100.200 name=door")
 	res := w.reads(eve, "sources")
 	for _, line := range []string{
-		"Sources that are spared on acme: 9", "our CDN 192.0.2.0/24, 2001:db8:c::/48, never denied, with /etc/wafbot/cdn.txt as of 2026-11-20 03:00 UTC. It can't be read now: line 3: no range",
+		"Sources that are never denied, or only with approval, on acme: 9", "our CDN 192.0.2.0/24, 2001:db8:c::/48, never denied, with /etc/wafbot/cdn.txt as of 2026-11-20 03:00 UTC. It can't be read now: line 3: no range",
 		"lab 198.51.100.0/25, denied only with approval, no cards", "198.51.100.200 door, never denied, by Root", "private addresses 10.0.0.0/8", "by nature",
 	} {
 		require.Contains(t, textOf(res), line)

@@ -149,7 +149,7 @@ func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Ledger = emptyLedger{c.Ledger} })
-	w.refuses(ann, "deny 192.0.2.1", refusal.ErrAway, "is empty", "being read back from Slack")
+	w.refuses(ann, "deny 192.0.2.1", refusal.ErrAway, "is empty", "being rebuilt from the channels")
 	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown: wafbot's store (Redis) is empty")
 	require.Zero(t, w.changesSent())
 }

@@ -127,7 +127,7 @@ func TestReportOfAnIncident(t *testing.T) {
 	golden(t, "report-incident.md", w.document(id))
 }
 
-func TestReportOfAFalseAlarm(t *testing.T) {
+func TestReportOfAFalsePositive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: -1, Path: "/search", Type: "xss", Parameter: "GET_q_value"})

@@ -24,7 +24,7 @@ import (
 // wayOut is a policy with the way out.
 func wayOut(c *commands.Config) {
 	c.Policy.Approvers = "S0LEADS"
-	c.Policy.Override = policy.Override{After: 5 * time.Minute, Longest: time.Hour, Tell: "S0LEADS"}
+	c.Policy.Override = policy.Override{After: 5 * time.Minute, Longest: time.Hour, Notify: "S0LEADS"}
 }
 
 func via(who record.Actor, v record.Via) record.Actor {
@@ -89,7 +89,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 	w.refuses(bob, "approve r0000000", refusal.ErrUsage, "no request r0000000")
 	w.requireAsAtFirst()
 	w.members.setFail()
-	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "Slack doesn't tell wafbot who you are")
+	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "Slack doesn't say who you are")
 }
 
 // The terminal asks, and somebody in Slack decides.
@@ -305,7 +305,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	require.Contains(t, describe.RequestLine(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: NOT done")
 }
 
-func TestRehearsalAsksNobody(t *testing.T) {
+func TestDryRunAsksForNoApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	res, err := w.try(ann, "deny country:FR")
@@ -319,7 +319,7 @@ func TestRehearsalAsksNobody(t *testing.T) {
 }
 
 // What waits from before can be rejected when changes are not on any more, and nothing else.
-func TestRequestsFromBeforeARehearsal(t *testing.T) {
+func TestRequestsFromBeforeADryRun(t *testing.T) {
 	t.Parallel()
 	for _, changes := range []string{policy.ChangesDryRun, policy.ChangesOff} {
 		w := newWorld(t, wayOut)
@@ -468,7 +468,7 @@ func TestAnApprovalThatCanNotLook(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAloneAtNight(t *testing.T) {
+func TestOverride(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
@@ -499,7 +499,7 @@ func TestAloneAtNight(t *testing.T) {
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "override, without approval")
 }
 
-func TestWhatIsNeverDoneAlone(t *testing.T) {
+func TestWhatCannotBeOverridden(t *testing.T) {
 	t.Parallel()
 	const why = ` reason="nobody answers, shop is down"`
 	for line, says := range map[string]string{

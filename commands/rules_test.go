@@ -73,7 +73,7 @@ func TestConditions(t *testing.T) {
 	require.Equal(t, 4.0, rows[0].(map[string]any)["rules"])
 }
 
-func TestUnrule(t *testing.T) {
+func TestDeleteRule(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.ruleByHand(`"type":"regex","attack_type":"scanner","regex":"evil","comment":"by hand","point":[["header","USER-AGENT"]],"action":[` + loginConditions + `]`)
@@ -92,7 +92,7 @@ func TestUnrule(t *testing.T) {
 	require.Len(t, w.reads(eve, "rules condition="+itoa(back[0].ActionID)).Data, 1, "the same conditions")
 }
 
-func TestWhatCannotBeUnruled(t *testing.T) {
+func TestRulesThatCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, r := range w.state().Rules {
@@ -119,7 +119,7 @@ func (oddRule) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.
 }
 
 // What wafbot made and a person deletes is over; put back, it still ends when it should.
-func TestUnruleOfWafbotsOwn(t *testing.T) {
+func TestDeleteRuleOfWafbotsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	patched := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q for=2h")
@@ -142,7 +142,7 @@ func TestUnruleOfWafbotsOwn(t *testing.T) {
 	w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q") // nothing stands in its way
 }
 
-func TestUnruleOfAMode(t *testing.T) {
+func TestDeleteRuleOfAMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := itoa(w.rules("service_mode")[0].ID)
@@ -158,7 +158,7 @@ func TestUnruleOfAMode(t *testing.T) {
 	w.refuses(root, "delete-rule "+itoa(switched.Steps[0].ID), refusal.ErrAsk, "then the mode of Shop by rules is off")
 }
 
-func TestUnruleInRehearsal(t *testing.T) {
+func TestDeleteRuleInDryRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	inv := w.asks(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
@@ -170,7 +170,7 @@ func TestUnruleInRehearsal(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
-func TestUnruleWhoseAnswerIsLost(t *testing.T) {
+func TestDeleteRuleWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"500_applied", "reset_applied", "cut", "status:500"} {
 		w := newWorld(t)

@@ -40,7 +40,7 @@ func (r *Runner) actingClaims(ctx context.Context, c *job, ch record.Change) {
 		err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
 	}
 	if err != nil {
-		r.cfg.Log.Error("claim by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
+		r.cfg.Log.Error("acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
 	}
 }
 

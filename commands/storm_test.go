@@ -142,7 +142,7 @@ func TestCardOfOneGatheredAttack(t *testing.T) {
 	w.own(storm, func(apiclient.Attack) bool { return true })
 	w.nothing(ann, "cards attack="+one, one+" has a card of its own already")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "has a card of its own since")
-	w.nothing(ann, "cards attack="+alone, "was grouped in no storm that is remembered", "explain attack="+alone)
+	w.nothing(ann, "cards attack="+alone, "was grouped in no storm that is still stored", "explain attack="+alone)
 	require.NotContains(t, textOf(w.reads(eve, "explain attack="+alone)), "Gathered")
 }
 

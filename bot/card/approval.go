@@ -110,7 +110,7 @@ func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) 
 	line, calls := describe.RequestLine(q, now), q.Asker.ID
 	lines := []text.Text{line}
 	if q.State == record.RequestOverridden {
-		calls = p.Override.Tell
+		calls = p.Override.Notify
 		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"

@@ -74,7 +74,7 @@ func everyLine() []lineCase {
 		{line: "contain attack={attack}", least: responder, sends: []string{addEntry, createRule}, body: []string{`"list":"black"`, `"type":"vpatch"`}, says: []string{"Deny ", "Patch exactly POST shop.example.com/login{n}"}, record: "done"},
 		{line: "patch attack={attack}", least: responder, sends: []string{createRule}, body: []string{`"type":"vpatch"`, `"attack_type":"sqli"`}, says: []string{"Patch exactly POST shop.example.com/login{n}", "SQL injection only for 7 days"}, record: "done"},
 		{line: "patch GET shop.example.com/p{n} type=xss part=get.q", least: responder, sends: []string{createRule}, body: []string{`"attack_type":"xss"`, `["get","q"]`, "p{n}"}, says: []string{"Patch exactly GET shop.example.com/p{n}"}, record: "done", form: true},
-		{line: "block-path POST shop.example.com/c{n} for=30m", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, `["header","HOST"]`, "c{n}"}, says: []string{"Close POST shop.example.com/c{n}", "for 30 min"}, record: "done", form: true, two: true},
+		{line: "block-path POST shop.example.com/c{n} for=30m", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, `["header","HOST"]`, "c{n}"}, says: []string{"Block POST shop.example.com/c{n}", "for 30 min"}, record: "done", form: true, two: true},
 		{line: "indicator User-Agent scan{n} host=shop.example.com", least: responder, sends: []string{createRule}, body: []string{`"type":"regex"`, `"regex":"scan{n}"`, `"attack_type":"scanner"`}, says: []string{"scan{n}", "for 4 h"}, record: "done", form: true},
 		{line: "mode Shop block for=1h", least: responder, sends: []string{createRule, deleteRule}, body: []string{`"type":"service_mode"`, `"mode":"block"`}, says: []string{"Switch Shop to block for 1 h: accepted"}, record: "done", after: "undo {change}", form: true},
 		{line: "mode Shop off", least: admin, sends: []string{createRule, deleteRule}, body: []string{`"mode":"off"`}, says: []string{"Switch Shop to off for 30 min: accepted"}, record: "done", after: "undo {change}", form: true, two: true},
@@ -98,7 +98,7 @@ func everyLine() []lineCase {
 
 		{line: "protect {ip} name=office", least: admin, says: []string{"Protected: {ip} office, never denied"}, record: "done", form: true},
 		{line: "unprotect {ip}", least: admin, before: "protect {ip}", says: []string{"No longer protected: {ip}"}, record: "done", form: true},
-		read("sources", "Sources that are spared on acme", "private addresses"),
+		read("sources", "Sources that are never denied, or only with approval, on acme", "private addresses"),
 	}
 }
 

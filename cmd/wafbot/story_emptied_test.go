@@ -134,7 +134,7 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 
 		w.attack(on("/meanwhile", "198.51.100.201"))
 		card.click("rob", "Deny only")
-		w.told("rob", "not done: wafbot's store (Redis) is empty", "being read back from Slack")
+		w.told("rob", "not done: wafbot's store (Redis) is empty", "being rebuilt from the channels")
 		w.types("rob", "note attack="+card.id()+" seen")
 		w.told("rob", "not done: wafbot's store (Redis) is empty")
 		w.types("vic", "status")

@@ -53,7 +53,7 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 		card := w.card(attacker)
 		mute := func() {
 			w.types("rob", "mute for=30m")
-			w.sees("rob", "Incidents are told as ever", "30 min")
+			w.sees("rob", "Incidents are posted all the same", "30 min")
 		}
 		mute()
 		require.Equal(t, workspace.OutcomeErrors, w.checked("rob", mute, nil).Outcome)
@@ -94,7 +94,7 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 }
 
 // Whatever is typed without what it needs opens a form that Slack takes.
-func TestEveryVerbAlone(t *testing.T) {
+func TestEveryVerbWithoutArguments(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)

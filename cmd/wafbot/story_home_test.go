@@ -129,7 +129,7 @@ func TestTheHandOver(t *testing.T) {
 		require.NotContains(t, answer.Plain(), "[I take over]", "a viewer can't")
 		w.writes("ann", "#waf", card.ts, "@wafbot summary")
 		w.click("ann", w.told("ann", "Hand-over of acme"), "I take over")
-		w.told("ann", "Anna Weber is on 1 attack of acme now: "+card.id(), "Until now: Rob Diaz on 1, nobody on 0")
+		w.told("ann", "Anna Weber is on 1 attack of acme now: "+card.id(), "Until now: Rob Diaz on 1, unacknowledged: 0")
 		card.says("<@U0ANN0001> is on it since")
 		told := w.message("#waf", "Anna Weber takes over 1 attack of acme", "<@U0ROB0002>: no longer yours: "+card.id())
 		require.Empty(t, told.ThreadTS)

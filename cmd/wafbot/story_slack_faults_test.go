@@ -116,7 +116,7 @@ func TestSlackDoesNotSayWhoAPersonIs(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "users.info", Kind: "500"})
 		w.types("rob", "deny 198.51.100.9")
-		w.told("rob", "Slack doesn't tell wafbot who you are just now")
+		w.told("rob", "Slack doesn't say who you are just now")
 		require.Empty(t, w.sent())
 		w.types("rob", "lists")
 		w.told("rob", "acme: 0 entr")

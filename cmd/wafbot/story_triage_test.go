@@ -81,7 +81,7 @@ func TestANoteThatComesTwice(t *testing.T) {
 func TestAMutedSource(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.types("rob", "mute source="+attacker+" for=1h")
-		w.told("rob", "Muted: source="+attacker, "Incidents are told as ever")
+		w.told("rob", "Muted: source="+attacker, "Incidents are posted all the same")
 		from := []waf.SourceSpec{{IP: attacker, Country: "FR", PerSecond: 4}}
 		w.attack(waf.AttackSpec{Path: "/muted", Sources: from, Started: waf.Duration(time.Minute), Hits: 100})
 		w.attack(waf.AttackSpec{Path: "/worked", Sources: from, Started: waf.Duration(time.Minute), Hits: 100, Vulnerability: sqlHole()})
@@ -161,7 +161,7 @@ func TestExplain(t *testing.T) {
 		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it") // so it is known where it is
 		w.types("vic", "explain attack="+card.id())
-		w.told("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and calls nobody", "route 1 takes kind incident: no, kind is attack",
+		w.told("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and mentions no user", "route 1 takes kind incident: no, kind is attack",
 			"route 2 takes kind attack, status not_blocked or partly or unknown, min_hits 30: this one", "Its card is in channel", "It isn't muted")
 		w.types("rob", "mute attack="+card.id())
 		card.says("Muted: attack="+card.id()+" until", "by Rob Diaz")

@@ -51,7 +51,7 @@ func moreMeasures(s call.Situation, add func(label, about string, l record.Line)
 		add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
 	if _, why := change.AttackPatch(a); why.Scope == "" && a.Method != "" && !cannotBlock {
-		add("Close "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "Nobody gets through, clean requests neither", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
+		add("Block "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "No request gets through, clean ones neither", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
 	}
 	moreProlong(s, add)
 }

@@ -81,13 +81,13 @@ func moreStorm(s call.Situation, add func(label, about string, l record.Line)) {
 		if !efficacy.WatchedOnly(s) {
 			add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", lineFor(s, "indicator"))
 			if method, place, ok := stormPlace(s); ok {
-				add("Close "+text.Sanitize(method+" "+place, text.MaxField), "Nobody gets through, clean requests neither", lineFor(s, "block-path", method, place))
+				add("Block "+text.Sanitize(method+" "+place, text.MaxField), "No request gets through, clean ones neither", lineFor(s, "block-path", method, place))
 			}
 		}
 		moreProlong(s, add)
 	}
 	add("Cards", "Own cards for what gets through, or for all of it, 20 at a time", lineFor(s, "cards"))
 	if s.Storm.Source.IsValid() {
-		add("Mute "+s.Storm.Source.String(), "Hear nothing of this source for a while; incidents are told as ever", lineFor(s, "mute").With("attack", "").With("source", s.Storm.Source.String()))
+		add("Mute "+s.Storm.Source.String(), "No notifications of this source for a while; incidents are posted all the same", lineFor(s, "mute").With("attack", "").With("source", s.Storm.Source.String()))
 	}
 }

@@ -16,7 +16,7 @@ var (
 	argApps   = call.Arg{Name: "app", Label: "Applications; none chosen: all", Help: "applications by id or name, with commas; left out: all", Read: call.ReadApps, Kind: call.FieldMany, Options: ConfiguredApps}
 )
 
-// argFor is how long a measure lasts, and what it lasts when the line doesn't say; nil: that hangs on more than the verb.
+// ArgFor is how long a mitigation lasts, and its default; nil: that depends on more than the verb.
 func ArgFor(lasts func(policy.Policy) time.Duration) call.Arg {
 	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Options: LengthsOrEver}
 	if lasts != nil {
@@ -25,7 +25,7 @@ func ArgFor(lasts func(policy.Policy) time.Duration) call.Arg {
 	return arg
 }
 
-// listArguments are the arguments of a command that adds to a list.
+// ListArguments are the arguments of a command that adds to a list.
 func ListArguments(l change.Listing) []call.Arg {
 	return []call.Arg{
 		{Name: "target", Object: true, Many: true, Read: call.ReadTarget, Help: "an address, a range as 203.0.113.0/24, country:FR, proxy:TOR or datacenter:aws; left out with attack=: its top source"},

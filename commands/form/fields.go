@@ -27,7 +27,7 @@ const (
 	fieldDatacenters = "datacenters"
 )
 
-// listForm gives the targets of an entry a field each kind, with their real values.
+// ListForm gives the targets of an entry a field each kind, with their real values.
 func ListForm(c *call.Call, f *call.Form) {
 	fields := []call.Field{
 		{Name: fieldAddresses, Label: "Addresses and ranges", Hint: "as many as you like, with spaces or in lines of their own: 203.0.113.7 198.51.100.0/24", Kind: call.FieldLines},
@@ -46,7 +46,7 @@ func ListForm(c *call.Call, f *call.Form) {
 		fields[i].Arg, fields[i].Object, fields[i].List = "target", true, true
 		fields[i].Values, has = fields[i].Share(has)
 	}
-	// What the other fields don't offer was typed; it stands where it can be mended.
+	// What the other fields don't offer was typed; it stands where it can be edited.
 	i := slices.IndexFunc(fields, func(field call.Field) bool { return field.Name == fieldAddresses })
 	fields[i].Values = []string{strings.Join(has, "\n")}
 	at := slices.IndexFunc(f.Fields, func(field call.Field) bool { return field.Arg == "target" })
@@ -88,7 +88,7 @@ func listedSources(c *call.Call) []call.Option {
 	return options
 }
 
-// patchMisses reports whether a patch has neither an attack nor all of what it covers.
+// PatchMisses reports whether a patch has neither an attack nor all of what it covers.
 func PatchMisses(l record.Line) bool {
 	if l.Keys["attack"] != "" {
 		return false
@@ -104,7 +104,7 @@ func PatchTypes(*call.Call) []call.Option {
 	return options
 }
 
-// patchForm says what an attack's patch covers, and asks for what its record doesn't tell.
+// PatchForm says what an attack's patch covers, and asks for what its record doesn't hold.
 func PatchForm(c *call.Call, f *call.Form) {
 	f.Require("type", "part")
 	if c.Attack == nil {
@@ -139,7 +139,7 @@ func MarkOptions(*call.Call) []call.Option {
 	return []call.Option{{Value: change.MarkScanner, Label: "taken for a scanner: blocked where the mode blocks"}, {Value: change.MarkPatch, Label: "blocked in every mode but off"}}
 }
 
-// markChosen is what the form begins with: where the attack gets through, what is only taken for a scanner would, too.
+// MarkChosen is what the form begins with: where the attack gets through, what is only taken for a scanner would, too.
 func MarkChosen(c *call.Call) string {
 	if c.Attack != nil && c.Attack.Status() != apiclient.StatusBlocked {
 		return change.MarkPatch
@@ -147,7 +147,7 @@ func MarkChosen(c *call.Call) string {
 	return change.MarkScanner
 }
 
-// indicatorForm begins with what most attackers' requests share.
+// IndicatorForm begins with what most attackers' requests share.
 func IndicatorForm(c *call.Call, f *call.Form) {
 	f.Title, f.Submit = "Block by header", "Block"
 	f.Fill("header", "User-Agent")
@@ -158,7 +158,7 @@ func IndicatorForm(c *call.Call, f *call.Form) {
 	}
 }
 
-// handoverForm asks for whom first.
+// HandoverForm asks for the user first.
 func HandoverForm(_ *call.Call, f *call.Form) {
 	f.Title, f.Submit = "Hand over", "Hand over"
 	f.Relabel("to", "To", "a responder or an admin")
@@ -179,7 +179,7 @@ func ModeOptions(*call.Call) []call.Option {
 	}
 }
 
-// modeForm says which mode the application is in.
+// ModeForm says which mode the application is in.
 func ModeForm(c *call.Call, f *call.Form) {
 	f.Require("mode")
 	p := c.Policy
@@ -196,7 +196,7 @@ func ModeForm(c *call.Call, f *call.Form) {
 	shown.Line.Words = []string{app}
 	res, err := report.ShowMode(&shown)
 	if err != nil {
-		res.Lines = []text.Text{text.New("The service doesn't tell the present mode just now")}
+		res.Lines = []text.Text{text.New("The service doesn't say the present mode just now")}
 	}
 	f.Intro = append(f.Intro, res.Lines...)
 }
@@ -207,15 +207,15 @@ func ListOptions(*call.Call) []call.Option {
 	}
 }
 
-// The ways to mute, of which a form's first field chooses one.
+// MuteForm asks for an attack, a source or a type.
 func MuteForm(c *call.Call, f *call.Form) {
-	f.Intro = append(f.Intro, text.New("Incidents are told as ever. What still goes on at the end is told then. Fill in one of the first: an attack, a source or a type"))
+	f.Intro = append(f.Intro, text.New("Incidents are posted all the same. What still goes on at the end is posted then. Fill in one of the first: an attack, a source or a type"))
 	if c.Attack == nil {
 		f.OneOf = []string{"attack", "source", "type"}
 		return
 	}
 	f.Base = f.Base.With("attack", "") // it is implied: a source or a type goes before it
-	f.Intro[len(f.Intro)-1] = text.New("Incidents are told as ever. What still goes on at the end is told then. Leave the first two empty to mute this attack alone")
+	f.Intro[len(f.Intro)-1] = text.New("Incidents are posted all the same. What still goes on at the end is posted then. Leave the first two empty to mute this attack alone")
 	f.Drop("app")
 	f.Relabel("source", "Everything from this address or range instead", "")
 	f.Relabel("type", "Everything of this type instead", "")
@@ -225,7 +225,7 @@ func MuteForm(c *call.Call, f *call.Form) {
 	f.Relabel("type", "Everything of this type instead", "as "+text.Sanitize(c.Attack.Type, text.MaxField))
 }
 
-// listMisses reports whether a line names no source, and no attack whose top source it could be.
+// ListMisses reports whether a line names no source, and no attack whose top source it could be.
 func ListMisses(line record.Line) bool {
 	return len(line.Words) == 0 && line.Keys["attack"] == ""
 }

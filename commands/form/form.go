@@ -1,3 +1,4 @@
+// Package form draws the form of a command from the description of its arguments, and makes a line of what was filled in.
 package form
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// form draws the form of the call's command from the description of its arguments.
+// Form is the form of the call's command from the description of its arguments.
 func Form(c *call.Call) call.Form {
 	name := strings.ReplaceAll(strings.ToUpper(c.Cmd.Name[:1])+c.Cmd.Name[1:], "-", " ")
 	f := call.Form{Title: name, Submit: name, Base: record.Line{Name: c.Cmd.Name, Flags: c.Line.Flags}}
@@ -92,7 +93,7 @@ func field(c *call.Call, arg call.Arg, has []string) call.Field {
 	return f
 }
 
-// keepValues makes what the field holds already one of its options: somebody wrote a duration that isn't among the usual ones.
+// keepValues makes what the field holds already one of its options: as a typed duration that isn't among the usual ones.
 func keepValues(f *call.Field, arg call.Arg, a *call.Account) {
 	var kept []string
 	for _, written := range f.Values {
@@ -139,7 +140,7 @@ func missing(arg string) error {
 	return refusal.About(refusal.Usage(text.New("this is needed")), arg, "")
 }
 
-// words are what was filled into a field, as the line holds it.
+// fieldWords are what was filled into a field, as the line holds it.
 func fieldWords(f call.Field, values []string) []string {
 	var words []string
 	for _, value := range values {

@@ -23,13 +23,13 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How many choices a form offers in one field, and how many applications: whoever has more types one.
+// How many choices a form offers in one field, and how many applications: with more than these one is typed.
 const (
 	maxOptions = 100
 	maxApps    = 1000
 )
 
-// optionsOf are words to choose from.
+// OptionsOf are words to choose from.
 func OptionsOf(words ...string) func(*call.Call) []call.Option {
 	var options []call.Option
 	for _, w := range words {
@@ -38,7 +38,7 @@ func OptionsOf(words ...string) func(*call.Call) []call.Option {
 	return func(*call.Call) []call.Option { return options }
 }
 
-// lengths are how long a measure can last: usual durations, none longer than allowed.
+// Lengths are how long a mitigation can last: usual durations, none longer than allowed.
 func Lengths(c *call.Call) []call.Option {
 	var options []call.Option
 	for _, d := range []time.Duration{
@@ -52,7 +52,7 @@ func Lengths(c *call.Call) []call.Option {
 	return options
 }
 
-// lengthsOrEver are lengths, and forever.
+// LengthsOrEver are Lengths, and forever.
 func LengthsOrEver(c *call.Call) []call.Option {
 	label := "forever"
 	if slices.Contains(c.Policy.RequiredFor, policy.ApproveForever) {
@@ -61,7 +61,7 @@ func LengthsOrEver(c *call.Call) []call.Option {
 	return append(Lengths(c), call.Option{Value: grammar.DurationText(grammar.Never), Label: label})
 }
 
-// configuredApps are the applications that the configuration names; none without an account, or if they are too many.
+// ConfiguredApps are the applications that the configuration names; none without an account, or if they are too many.
 func ConfiguredApps(c *call.Call) []call.Option {
 	if c.Account == nil || len(c.Account.Applications) > maxApps {
 		return nil
@@ -73,7 +73,7 @@ func ConfiguredApps(c *call.Call) []call.Option {
 	return options
 }
 
-// ongoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.
+// OngoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.
 func OngoingAttacks(c *call.Call) []call.Option {
 	if c.Account == nil {
 		return nil
@@ -95,7 +95,7 @@ func OngoingAttacks(c *call.Call) []call.Option {
 	return options
 }
 
-// changesInForce are wafbot's changes that can be prolonged or taken back; none without an account.
+// ChangesInForce are wafbot's changes that can be extended or undone; none without an account.
 func ChangesInForce(c *call.Call) []call.Option {
 	if c.Account == nil {
 		return nil
@@ -113,7 +113,7 @@ func ChangesInForce(c *call.Call) []call.Option {
 	return options
 }
 
-// waitingRequests are the requests that a second person can decide; none without an account.
+// WaitingRequests are the approval requests that can be decided; none without an account.
 func WaitingRequests(c *call.Call) []call.Option {
 	if c.Account == nil {
 		return nil
@@ -181,7 +181,7 @@ func named(values []string, labels map[string]string) []call.Option {
 	return options
 }
 
-// stormsGathered are the storms that are remembered, for the field that asks for one.
+// StormsGathered are the storms that are stored, for the field that asks for one.
 func StormsGathered(c *call.Call) []call.Option {
 	if c.Account == nil {
 		return nil

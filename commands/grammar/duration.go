@@ -10,10 +10,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// never is the duration "forever".
+// Never is the duration "forever".
 const Never = time.Duration(-1)
 
-// parseDuration reads 30m, 12h, 7d, 2w or forever.
+// ParseDuration reads 30m, 12h, 7d, 2w or forever.
 func ParseDuration(words string) (time.Duration, error) {
 	if strings.EqualFold(words, "forever") {
 		return Never, nil
@@ -26,7 +26,7 @@ func ParseDuration(words string) (time.Duration, error) {
 	return time.Duration(d), nil
 }
 
-// durationText is the canonical form of a duration.
+// DurationText is the canonical form of a duration.
 func DurationText(d time.Duration) string {
 	if d == Never {
 		return "forever"

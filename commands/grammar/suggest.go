@@ -5,7 +5,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// hint is " (did you mean …?)" when one of the known words is near enough to what was typed.
+// Hint is " (did you mean …?)" when one of the known words is near enough to what was typed.
 func Hint(typed string, known []string) text.Text {
 	best := nearest.Word(typed, known, min(2, len(typed)-1))
 	if best == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// holds reports whether an entry for t is for a source.
+// Holds reports whether an entry for t is for a source.
 func (t Target) Holds(source apiclient.Source) bool {
 	if t.Kind == apiclient.KindCountry {
 		return strings.EqualFold(t.Value, source.Country)
@@ -30,10 +30,10 @@ type Target struct {
 var (
 	Proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
 	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
-	withdrawn   = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still look canonical
+	withdrawn   = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still seem canonical
 )
 
-// isCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU, UK, AC) or free to use
+// IsCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU, UK, AC) or free to use
 // (XK, ZZ) have no M.49 number below 900, or are replaced by another code.
 func IsCountry(code string) bool {
 	region, err := language.ParseRegion(code)
@@ -44,7 +44,7 @@ func IsCountry(code string) bool {
 	return m49 > 0 && m49 < 900 && !slices.Contains(withdrawn, code)
 }
 
-// parseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
+// ParseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
 func ParseTarget(word string) (Target, error) {
 	kind, value, ok := strings.Cut(word, ":")
 	switch kind = strings.ToLower(kind); {
@@ -70,6 +70,7 @@ func ParseTarget(word string) (Target, error) {
 	return ParseRange(word)
 }
 
+// ParseRange reads an address or a CIDR.
 func ParseRange(word string) (Target, error) {
 	prefix, err := netip.ParsePrefix(word)
 	if err != nil {
@@ -94,7 +95,7 @@ func ParseRange(word string) (Target, error) {
 	return RangeOf(prefix), nil
 }
 
-// unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
+// Unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
 func Unmap(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -102,6 +103,7 @@ func Unmap(p netip.Prefix) netip.Prefix {
 	return p
 }
 
+// RangeOf is the target of a range.
 func RangeOf(p netip.Prefix) Target { return Target{Kind: apiclient.KindRange, Prefix: p} }
 
 // String is the target as the grammar writes it; a range of one address is that address.
@@ -120,7 +122,7 @@ func (t Target) String() string {
 	return t.Prefix.String()
 }
 
-// targetsOf is what an entry is about; an entry of several values is about several targets.
+// TargetsOf is what an entry is about; an entry of several values is about several targets.
 func TargetsOf(e apiclient.IPRule) []Target {
 	if e.Kind == apiclient.KindRange {
 		return []Target{RangeOf(e.Subnet)}
@@ -132,7 +134,7 @@ func TargetsOf(e apiclient.IPRule) []Target {
 	return ts
 }
 
-// covers reports whether an entry for t also holds for other.
+// Covers reports whether an entry for t also holds for other.
 func (t Target) Covers(other Target) bool {
 	if t.Kind != other.Kind {
 		return false
@@ -143,7 +145,7 @@ func (t Target) Covers(other Target) bool {
 	return t.Prefix.Bits() <= other.Prefix.Bits() && t.Prefix.Contains(other.Prefix.Addr())
 }
 
-// overlaps reports whether some address is in both.
+// Overlaps reports whether some address is in both.
 func (t Target) Overlaps(p netip.Prefix) bool {
 	return t.Kind == apiclient.KindRange && t.Prefix.Overlaps(Unmap(p))
 }

@@ -1,3 +1,4 @@
+// Package policy is what the configuration allows: roles, sources that are never denied, what needs approval, and how long a mitigation lasts.
 package policy
 
 import (
@@ -20,7 +21,7 @@ const (
 	ChangesOn     = "on"
 )
 
-// What can need a second person.
+// What can need approval: the values of policy.approval.required_for.
 const (
 	ApproveForever         = "forever"
 	ApproveBroad           = "broad" // country, data center, proxy, wider than the widest prefix
@@ -48,57 +49,59 @@ type Source struct {
 	Broken  string // why the file can't be read just now, so that what it held before counts; "": it can
 }
 
-// Durations are how long a measure lasts when the line does not say.
+// Durations are how long a mitigation lasts when the line does not say.
 type Durations struct {
 	Deny, Gray, Allow, Mode, ModeOff, Patch, Indicator, Mute time.Duration
 }
 
 // Where the configuration says nothing.
 const (
-	DefaultMode        = 2 * time.Hour
-	DefaultModeOff     = 30 * time.Minute
-	DefaultPatch       = 7 * 24 * time.Hour
-	DefaultIndicator   = 4 * time.Hour
-	DefaultMute        = time.Hour
-	DefaultLongest     = 30 * 24 * time.Hour
-	DefaultApprovalFor = 15 * time.Minute
-	DefaultOverrideFor = time.Hour
-	DefaultWidestIPv4  = 24
-	DefaultWidestIPv6  = 48
+	DefaultMode            = 2 * time.Hour
+	DefaultModeOff         = 30 * time.Minute
+	DefaultPatch           = 7 * 24 * time.Hour
+	DefaultIndicator       = 4 * time.Hour
+	DefaultMute            = time.Hour
+	DefaultLongest         = 30 * 24 * time.Hour
+	DefaultApprovalTimeout = 15 * time.Minute
+	DefaultOverrideLongest = time.Hour
+	DefaultWidestIPv4      = 24
+	DefaultWidestIPv6      = 48
 )
 
 // Policy is what the guards go by.
 type Policy struct {
 	Changes         string          // ChangesOff, ChangesDryRun (also for ""), ChangesOn
 	Sources         func() []Source // the named ones, as they are now; nil: none
-	WidestIPv4      int             // bits of the widest range that one person may put on a list; 0: DefaultWidestIPv4
+	WidestIPv4      int             // bits of the widest range that goes on a list without approval; 0: DefaultWidestIPv4
 	WidestIPv6      int             // 0: DefaultWidestIPv6
 	Durations       Durations
-	Longest         time.Duration // of any measure; 0: DefaultLongest
-	Renew           time.Duration // how long a denial of single addresses lasts at most while one of them knocks; 0: it isn't prolonged
-	RequiredFor     []string
-	Approvers       string        // the user or user group whom a request for a second person mentions; "": nobody
-	ApprovalTimeout time.Duration // how long such a request waits; 0: DefaultApprovalFor
+	Longest         time.Duration // of any mitigation; 0: DefaultLongest
+	Renew           time.Duration // how long a denial of single addresses lasts at most while one of them is still trying; 0: it isn't extended
+	RequiredFor     []string      // what needs approval: ApproveForever …
+	Approvers       string        // the user or user group whom an approval request mentions; "": none
+	ApprovalTimeout time.Duration // how long an approval request waits; 0: DefaultApprovalFor
 	Override        Override
 }
 
-// Alone is the way out for one person when no second one answers.
+// Override lets the one who asked act without approval when no answer comes.
 type Override struct {
-	After   time.Duration // how long a request must have waited; 0: there is no such way
-	Longest time.Duration // that what is done alone may last; 0: DefaultOverrideFor
-	Tell    string        // the user or user group who is told; "": nobody is mentioned
+	After   time.Duration // how long a request must have waited; 0: never
+	Longest time.Duration // how long what is done so may last; 0: DefaultOverrideFor
+	Notify  string        // the user or user group that is mentioned; "": none
 }
 
-// approvalFor is how long a request waits.
-func (p Policy) ApprovalWait() time.Duration { return cmp.Or(p.ApprovalTimeout, DefaultApprovalFor) }
+// ApprovalWait is how long an approval request waits.
+func (p Policy) ApprovalWait() time.Duration {
+	return cmp.Or(p.ApprovalTimeout, DefaultApprovalTimeout)
+}
 
-// longest is how long what is done alone may last.
-func (a Override) AtMost() time.Duration { return cmp.Or(a.Longest, DefaultOverrideFor) }
+// AtMost is how long what is done by an override may last.
+func (a Override) AtMost() time.Duration { return cmp.Or(a.Longest, DefaultOverrideLongest) }
 
-// patchFor is how long a patch lasts when the line does not say.
+// PatchFor is how long a patch lasts when the line does not say.
 func (p Policy) PatchFor() time.Duration { return cmp.Or(p.Durations.Patch, DefaultPatch) }
 
-// modeFor is how long a mode lasts when the line does not say.
+// ModeFor is how long a mode lasts when the line does not say.
 func (p Policy) ModeFor(mode string) time.Duration {
 	if mode == apiclient.ModeOff {
 		return cmp.Or(p.Durations.ModeOff, DefaultModeOff)
@@ -106,13 +109,13 @@ func (p Policy) ModeFor(mode string) time.Duration {
 	return cmp.Or(p.Durations.Mode, DefaultMode)
 }
 
-// indicatorFor is how long an indicator lasts when the line does not say.
+// IndicatorFor is how long an indicator lasts when the line does not say.
 func (p Policy) IndicatorFor() time.Duration { return cmp.Or(p.Durations.Indicator, DefaultIndicator) }
 
-// muteFor is how long a mute lasts when the line does not say.
+// MuteFor is how long a mute lasts when the line does not say.
 func (p Policy) MuteFor() time.Duration { return cmp.Or(p.Durations.Mute, DefaultMute) }
 
-// builtin are the ranges that are never denied: behind a balancer they are everybody.
+// Builtin are the ranges that are never denied: behind a load balancer they are all users.
 func Builtin() []Source {
 	named := func(name string, ranges ...string) Source {
 		s := Source{Name: name, Deny: DenyNever}
@@ -147,7 +150,7 @@ func (p Policy) With(protected []record.Protected) Policy {
 	return p
 }
 
-// named are the sources that people named.
+// Named are the sources of the configuration and those that are protected.
 func (p Policy) Named() []Source {
 	if p.Sources == nil {
 		return nil
@@ -169,7 +172,7 @@ func (s Source) has(addr netip.Addr) bool {
 	return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.Unmap(r).Contains(addr.Unmap()) })
 }
 
-// never is the source in a target that is never denied, if there is one.
+// Never is the source in a target that is never denied, if there is one.
 func (p Policy) Never(t grammar.Target) (Source, bool) {
 	for _, s := range append(p.Named(), Builtin()...) {
 		if s.Deny != DenyApproval && slices.ContainsFunc(s.Ranges, t.Overlaps) {
@@ -179,7 +182,7 @@ func (p Policy) Never(t grammar.Target) (Source, bool) {
 	return Source{}, false
 }
 
-// hitBy says how a target lies in the source, or contains some of it; nil if it does neither.
+// HitBy says how a target lies in the source, or contains some of it; nil if it does neither.
 func (s Source) HitBy(t grammar.Target) text.Text {
 	i := slices.IndexFunc(s.Ranges, t.Overlaps)
 	if i < 0 {
@@ -192,7 +195,7 @@ func (s Source) HitBy(t grammar.Target) text.Text {
 	return text.New(text.Code(t.String()), " is in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
 }
 
-// widest are the bits of the widest range that one person may decide on, and of the widest that the service takes.
+// Widest are the bits of the widest range that needs no approval, and of the widest that the service takes.
 func (p Policy) Widest(t grammar.Target) (widest, hardest int) {
 	if t.Prefix.Addr().Is6() {
 		return cmp.Or(p.WidestIPv6, DefaultWidestIPv6), 32
@@ -200,19 +203,19 @@ func (p Policy) Widest(t grammar.Target) (widest, hardest int) {
 	return cmp.Or(p.WidestIPv4, DefaultWidestIPv4), 12
 }
 
-// wide reports whether a range is wider than one person may put on a list.
+// Wide reports whether a range is so wide that a list entry for it needs approval.
 func (p Policy) Wide(t grammar.Target) bool {
 	widest, _ := p.Widest(t)
 	return t.Prefix.Bits() < widest
 }
 
-// protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one entry.
+// Protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one entry.
 func (p Policy) Protectable(t grammar.Target) bool {
 	_, hardest := p.Widest(t)
 	return t.Prefix.Bits() >= hardest
 }
 
-// guardEnd refuses an end that is farther off than anything may last. A zero one is never.
+// GuardEnd refuses an end that is farther off than anything may last. A zero one is never.
 func (p Policy) GuardEnd(until, now time.Time) error {
 	if longest := p.LongestDuration(); until.After(now.Add(longest)) {
 		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(longest)), " from now. Nothing was done"))
@@ -220,6 +223,7 @@ func (p Policy) GuardEnd(until, now time.Time) error {
 	return nil
 }
 
+// LongestDuration is how long a mitigation lasts at most.
 func (p Policy) LongestDuration() time.Duration { return cmp.Or(p.Longest, DefaultLongest) }
 
 // Describe says in a few words what the policy allows, for start messages.
@@ -233,7 +237,7 @@ func (p Policy) Describe() string {
 	return "in dry run: it shows what it would send and changes nothing"
 }
 
-// lasting is how long a measure holds, for the end of a sentence.
+// Lasting is how long a mitigation holds, for the end of a sentence.
 func Lasting(d time.Duration) string {
 	if d == grammar.Never {
 		return "forever"
@@ -241,12 +245,12 @@ func Lasting(d time.Duration) string {
 	return "for " + text.HumanDuration(d)
 }
 
-// renews reports whether a denial is prolonged while it knocks: of single addresses, and not yet for as long as that may last. Those of one denial
-// are prolonged together while one of them knocks: they have one line, one end and one undo, and one who waited is no friend.
+// Renews reports whether a denial is extended while a source is still trying: of single addresses, and not yet for as long as that may last. Those of
+// one denial are extended together while one of them is still trying: they have one line, one end and one undo.
 func (p Policy) Renews(targets []grammar.Target, length time.Duration) bool {
 	ranges := slices.ContainsFunc(targets, func(t grammar.Target) bool { return t.Kind != apiclient.KindRange || !t.Prefix.IsSingleIP() })
 	return !ranges && length != grammar.Never && length < p.Renew
 }
 
-// neverVisitors is what nobody should forget who denies many at once.
+// NeverVisitors is what a user should know who denies many sources at once.
 const NeverVisitors = "wafbot sees attacks, never visitors"

@@ -13,7 +13,7 @@ type Roles struct {
 	Terminal                    map[string]record.Role // by user of the operating system; not listed: Viewer
 }
 
-// of is the highest role that lists one of the ids or everybody, and by which of them.
+// Of is the highest role that lists one of the ids or "*", and by which id.
 func (r Roles) Of(ids ...string) (record.Role, string) {
 	lists := map[record.Role][]string{record.Viewer: r.Viewers, record.Responder: r.Responders, record.Admin: r.Admins}
 	for _, role := range []record.Role{record.Admin, record.Responder, record.Viewer} {
@@ -31,7 +31,7 @@ func (r Roles) Groups() []string {
 	return slices.DeleteFunc(slices.Concat(r.Admins, r.Responders, r.Viewers), func(id string) bool { return !strings.HasPrefix(id, "S") })
 }
 
-// list is who has at least that role, each once and "*" left out.
+// List is who has at least that role, each once and "*" left out.
 func (r Roles) List(least record.Role) []string {
 	all := r.Admins
 	if least <= record.Responder {

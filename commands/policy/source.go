@@ -23,8 +23,8 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 	})
 }
 
-// comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
-// also be half of the attack, or it could be anybody's.
+// ComesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
+// also be half of the attack, or the attack could come from any other source.
 func ComesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 	var hits int64
 	for _, s := range a.Sources {
@@ -37,11 +37,12 @@ func ComesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 	return len(a.Sources) > 0 && (all || a.Hits.Known && hits >= a.Hits.N-hits)
 }
 
-// source is it as guards and cards take it.
+// ProtectedSource is what an admin protected, as guards and cards take it.
 func ProtectedSource(p record.Protected) Source {
 	return Source{Name: text.Sanitize(cmp.Or(p.Name, "protected by "+p.By.Name), text.MaxField), Ranges: []netip.Prefix{p.Range}, Deny: p.Deny}
 }
 
+// HowDenied says whether a source is denied, for the end of a sentence.
 func HowDenied(deny string) string {
 	if deny == DenyApproval {
 		return "denied only with approval"
@@ -49,13 +50,13 @@ func HowDenied(deny string) string {
 	return "never denied"
 }
 
-// onlyAddr is the range of one address.
+// OnlyAddr is the range of one address.
 func OnlyAddr(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
 	return netip.PrefixFrom(addr, addr.BitLen())
 }
 
-// matches reports whether a source is what was asked for.
+// Matches reports whether a source is what was asked for.
 func (s Source) Matches(words []string) bool {
 	if len(words) == 0 {
 		return true
@@ -83,7 +84,7 @@ const maxRanges = 5
 // maxFile is how many characters of a file's path are shown.
 const maxFile = 120
 
-// line is a source in one line.
+// Line is a source in one line.
 func (s Source) Line() text.Text {
 	line := text.New(text.Bold(text.Sanitize(s.Name, text.MaxField)))
 	for i, r := range s.Ranges[:min(maxRanges, len(s.Ranges))] {
@@ -108,7 +109,7 @@ func (s Source) Line() text.Text {
 	return line
 }
 
-// brokenSources warns of files that can't be read, or can't be read any more.
+// BrokenSources warns of files that can't be read, or can't be read any more.
 func (p Policy) BrokenSources() []text.Text {
 	var lines []text.Text
 	for _, s := range p.Named() {

@@ -19,11 +19,11 @@ var (
 	ErrAway          = errors.New("store away") // Redis can't be reached: no changes
 	ErrService       = errors.New("service refused")
 	ErrAsk           = errors.New("asks first")
-	ErrEmptied       = errors.New("store emptied") // a Ledger's error: what was done before is yet to be read back
+	ErrEmptied       = errors.New("store emptied") // a Ledger's error: the state is not rebuilt from the channels yet
 )
 
-// ErrTold marks the failure of a change that was written down, of which its attack's thread or its channel tells.
-var ErrTold = errors.New("told")
+// ErrTold marks the failure of a stored change, which the attack's thread or the channel reports.
+var ErrTold = errors.New("reported elsewhere")
 
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
 type Refusal struct {
@@ -48,7 +48,7 @@ func (r *Refusal) Unwrap() []error {
 	return []error{r.Kind, r.Cause}
 }
 
-// about makes a refusal one that is about an argument, unless it is about one already; value is the word of it, "" for all.
+// About makes a refusal one that is about an argument, unless it is about one already; value is the word of it, "" for all.
 func About(err error, arg, value string) error {
 	var refusal *Refusal
 	if !errors.As(err, &refusal) || refusal.Arg != "" {
@@ -59,14 +59,19 @@ func About(err error, arg, value string) error {
 	return &said
 }
 
-func Usage(t text.Text) error   { return &Refusal{Kind: ErrUsage, Text: t} }
+// Usage refuses a line that is written wrong.
+func Usage(t text.Text) error { return &Refusal{Kind: ErrUsage, Text: t} }
+
+// Guarded refuses what a guard doesn't let through.
 func Guarded(t text.Text) error { return &Refusal{Kind: ErrGuarded, Text: t} }
+
+// Nothing refuses what holds already, or what there is nothing to do about.
 func Nothing(t text.Text) error { return &Refusal{Kind: ErrNothing, Text: t} }
 
-// typed is what somebody typed, short enough to be said back.
+// Typed is what a user typed, short enough to be quoted.
 func Typed(s string) text.Code { return text.Code(text.Sanitize(s, text.MaxPath)) }
 
-// Warning is what a person should know before.
+// Warning is what a user should know before a change.
 type Warning struct {
 	Text     text.Text
 	InDialog bool // follows from the line alone, so a button's dialog says it already

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// forPeople turns an error of the service into words; a refusal stays as it is.
+// FromService makes a refusal of an error of the service; a refusal stays as it is.
 func FromService(err error) error {
 	var refused *Refusal
 	if errors.As(err, &refused) {
@@ -27,9 +27,9 @@ func FromService(err error) error {
 	case apiclient.Invalid:
 		words = text.New("the service refused it as invalid: ", serviceWords(err))
 	case apiclient.Exists:
-		words = text.New("the service has an entry like that already, made meanwhile or in another form: look with ", text.Code("lists"))
+		words = text.New("the service has an entry like that already, made meanwhile or in another form: see ", text.Code("lists"))
 	case apiclient.NotFound:
-		words = text.New("the service doesn't find it: somebody else may have removed it")
+		words = text.New("the service doesn't find it: another user may have removed it")
 	case apiclient.Locked:
 		words = text.New("the service has locked its rules just now: try again in some minutes")
 	case apiclient.RateLimited:
@@ -44,7 +44,7 @@ func FromService(err error) error {
 	return &Refusal{Kind: ErrService, Text: words, Cause: err}
 }
 
-// notBegun is forPeople of what failed before anything was sent, which it says: whoever reads of an error alone wonders.
+// NotBegun is FromService of what failed before anything was sent, and says that.
 func NotBegun(err error) error {
 	err = FromService(err)
 	if refused := (*Refusal)(nil); errors.Is(err, ErrService) && errors.As(err, &refused) {

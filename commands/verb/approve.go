@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// argRequest is the request that somebody decides.
+// argRequest is the approval request that is decided.
 var argRequest = call.Arg{Name: "request", Object: true, Required: true, Help: "the request's id, as r7k2m9xw4", Options: form.WaitingRequests}
 
 func approve() *call.Command {

@@ -47,7 +47,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 	effects, noEffects := c.Facts(a.Name).Efficacy()
 	row.Case = said
 	res.Data = row
-	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without memory
+	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, describe.CaseLines(row.Case)...)

@@ -20,7 +20,7 @@ func blockPath() *call.Command {
 		Name: "block-path", Aliases: []string{"close"}, Role: record.Admin,
 		Summary: "block every request to one path, clean ones too",
 		Args: []call.Arg{
-			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is closed"},
+			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is blocked"},
 			{Name: "place", Object: true, Required: true, Help: "HOST/PATH, exactly"},
 			{Name: "for", Label: "How long", Required: true, Help: "how long: 30m, 12h", Read: call.ReadDuration, Options: form.Lengths},
 			{Name: "app", Help: "one application by id or name; left out: all that have this path", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
@@ -36,14 +36,14 @@ func planBlockPath(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	approval.NeedsSecond(c, policy.ApproveBlockPath, text.New("closing a path blocks everybody there"))
+	approval.NeedsSecond(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
 	length, err := change.Length(c, c.Line.Keys["for"], 0)
 	if err != nil {
 		return nil, err
 	}
 	rule, err := spec.Rule()
 	if err != nil {
-		return nil, refusal.Guarded(text.New("that can't be closed: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
+		return nil, refusal.Guarded(text.New("that can't be blocked: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
 	}
 	where := describe.Where(apiclient.Attack{Method: spec.Scope.Method, Domain: spec.Scope.Host, Path: spec.Scope.Path})
 	line := record.Line{Name: "block-path", Words: []string{spec.Scope.Method, spec.Scope.Host + spec.Scope.Path}}
@@ -54,9 +54,9 @@ func planBlockPath(c *call.Call) ([]call.Plan, error) {
 	}
 	p, err := change.PlanRule(c, call.Plan{
 		Line: change.Complete(c, line, length), When: describe.RuleWorks, Until: change.End(c.Now, length),
-		Does: fmt.Sprintf("Close %s%s %s: every request is blocked", where, on, policy.Lasting(length)),
-		Warnings: []refusal.Warning{{Text: text.New("nobody gets through to ", text.Code(where), " any more, whatever the request holds: your users neither. It works in every mode but off; ",
+		Does: fmt.Sprintf("Block %s%s %s: every request is blocked", where, on, policy.Lasting(length)),
+		Warnings: []refusal.Warning{{Text: text.New("no request gets through to ", text.Code(where), " any more, whatever it holds: those of your users neither. It works in every mode but off; ",
 			"only allowlisted sources pass")}},
-	}, rule, where+" is closed")
+	}, rule, where+" is blocked")
 	return []call.Plan{p}, err
 }

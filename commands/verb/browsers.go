@@ -10,7 +10,7 @@ import (
 // userAgent is the header of which wafbot knows usual values.
 const userAgent = "USER-AGENT"
 
-// browser is somebody whom an indicator should rarely hit, by the User-Agent.
+// browser is a usual client, which an indicator should rarely hit.
 type browser struct{ name, agent string }
 
 // usualBrowsers are the ones that most people and the search engines come with.
@@ -59,7 +59,7 @@ func tryRegex(regex *regexp.Regexp) trial {
 // broad reports whether it matches what comes every day.
 func (t trial) broad() bool { return t.empty || len(t.hits) > 0 }
 
-// words say what the trial found. Of a header other than User-Agent wafbot knows no usual values: there it only tells how broad the expression is.
+// words say what the trial found. Of a header other than User-Agent wafbot knows no usual values: there it only says how broad the expression is.
 func (t trial) words(header string) text.Text {
 	who := fmt.Sprintf("%d usual browsers and search engines", t.tried)
 	subject := text.New("it would hit ")

@@ -15,7 +15,7 @@ import (
 func cards() *call.Command {
 	return &call.Command{
 		Name: "cards", Role: record.Responder,
-		Summary: "give what a storm groups cards of its own: of a storm what gets through beside its source, or all, 20 at a time; or one attack",
+		Summary: "give what a storm groups cards of its own: the outliers of a storm, or all, 20 at a time; or one attack",
 		Args: []call.Arg{
 			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: call.OneOf("all"), Options: form.OptionsOf("all")},
 			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it groups; in its thread it need not be written", Options: form.StormsGathered},
@@ -53,7 +53,7 @@ func writeCards(c *call.Call) (call.Result, error) {
 	return wantCards(c, wanted, of, storm.ID)
 }
 
-// oddIDs are the ids of the odd ones out that the storm's card offers cards for.
+// outlierIDs are the ids of the outliers that the storm's card offers cards for.
 func outlierIDs(s record.StormSeen, account string) (ids []string) {
 	for _, a := range s.Storm.Outliers {
 		ids = append(ids, record.AttackID(account, a.ID))
@@ -61,21 +61,21 @@ func outlierIDs(s record.StormSeen, account string) (ids []string) {
 	return ids
 }
 
-// writeCard gives one attack that a storm gathered a card.
+// writeCard gives one attack that a storm groups a card.
 func writeCard(c *call.Call) (call.Result, error) {
 	storm, attack, ok, err := report.GatheredIn(c)
 	switch {
 	case err != nil:
 		return call.Result{}, err
 	case !ok:
-		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is remembered. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
+		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is still stored. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
 	case attack.Own:
 		return unchanged([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
 	}
 	return wantCards(c, []record.GatheredAttack{attack}, 1, storm.ID)
 }
 
-// wantCards asks for the cards of the worst of some attacks that a storm gathered; of is how many such there are.
+// wantCards asks for the cards of the worst of some attacks that a storm groups; of is how many such there are.
 func wantCards(c *call.Call, wanted []record.GatheredAttack, of int, storm string) (call.Result, error) {
 	slices.SortStableFunc(wanted, func(x, y record.GatheredAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
 	now := wanted[:min(describe.MostCards, len(wanted))]

@@ -19,7 +19,7 @@ const (
 func drill() *call.Command {
 	return &call.Command{
 		Name: "drill", Role: record.Responder,
-		Summary: "try whether somebody answers: a card marked DRILL, and how long each step takes; the service isn't touched",
+		Summary: "test the real path: a card marked DRILL, who answers it, and how long each step takes; the service isn't touched",
 		Example: "drill for=10m",
 		Args: []call.Arg{
 			{Name: "stop", Object: true, Help: "stop: call off the one that waits", Read: call.OneOf("stop")},
@@ -57,7 +57,7 @@ func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
 		return call.Result{}, refusal.Away(err)
 	}
 	if replicas == 0 {
-		return call.Result{}, refusal.Nothing(text.New("No ", text.Code("wafbot serve"), " is running on this Redis: nobody would post the card or take the click. Nothing was begun"))
+		return call.Result{}, refusal.Nothing(text.New("No ", text.Code("wafbot serve"), " is running on this Redis: no replica would post the card or take the click. Nothing was begun"))
 	}
 	lasts := drillFor
 	if typed := c.Line.Keys["for"]; typed != "" {
@@ -70,7 +70,7 @@ func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	}
 	d.Account, d.By, d.At, d.Until = c.Account.Name, c.Actor, c.Now, c.Now.Add(lasts)
 	return keepDrill(c, d, text.New(text.Bold("DRILL "), text.Code(d.ID), ": a card is on its way to the channel of ", c.Account.Name, ". It waits until ", d.Until, " for a click on ",
-		text.Bold("Acknowledge"), ", and tells then how long each step took. Nothing is attacked, and the service isn't touched"))
+		text.Bold("Acknowledge"), ", and then says how long each step took. Nothing is attacked, and the service isn't touched"))
 }
 
 func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
@@ -89,7 +89,7 @@ func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	return keepDrill(c, d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
 }
 
-// stopDrill ends a drill that nobody answered. The clock does so in time.
+// stopDrill ends a drill without an answer. The clock does so when its time is over.
 func stopDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	if !d.Waits() || c.Actor.Via == record.ViaClock && c.Now.Before(d.Until) {
 		return call.Result{}, refusal.Nothing(text.New("No drill of ", c.Account.Name, " waits. Nothing was changed"))

@@ -51,9 +51,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
-	gathered, err := report.GatheredLine(c)
-	if err != nil { // what else is known of the memory tells that it is away
-	}
+	gathered, _ := report.GatheredLine(c) // after an error the lines above say that Redis is away
 	if gathered != nil {
 		res.Lines = append(res.Lines, gathered)
 	}
@@ -100,7 +98,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 func destination(a apiclient.Attack, r call.Routing) text.Text {
 	switch {
 	case a.FalsePositive() && r.Told:
-		return text.New("It is marked at the service as a false positive: its card says so, and calls nobody")
+		return text.New("It is marked at the service as a false positive: its card says so, and mentions no user")
 	case a.FalsePositive():
 		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
 	case a.Result():
@@ -110,18 +108,18 @@ func destination(a apiclient.Attack, r call.Routing) text.Text {
 	case r.Channel == "":
 		return text.New(text.Bold("No route takes it"), ": it gets no card. ", text.Code("status"), " and ", text.Code("attacks"), " list it")
 	}
-	whom := text.New("nobody")
+	whom := text.New("no user")
 	if r.Mention != "" {
 		whom = text.New(text.User(r.Mention))
 	}
 	if r.Kept {
-		return text.New("As it is now it would go to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and call ", whom, ". ", kept)
+		return text.New("As it is now it would go to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and mention ", whom, ". ", kept)
 	}
-	return text.New("It goes to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and calls ", whom)
+	return text.New("It goes to channel ", text.Channel(r.Channel), " by route ", len(r.Tried), " and mentions ", whom)
 }
 
 // kept says why what the routes say now isn't what happens.
-const kept = "What was chosen when it was first told is kept"
+const kept = "What was chosen when it was first posted is kept"
 
 func cardLine(a apiclient.Attack, r call.Routing) text.Text {
 	switch {
@@ -130,15 +128,15 @@ func cardLine(a apiclient.Attack, r call.Routing) text.Text {
 	case r.Card != "":
 		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays unless it becomes an incident that a route wants elsewhere")
 	case r.Told:
-		return text.New("It was told; its card is on its way")
+		return text.New("It was announced; its card is on its way")
 	}
 	return text.New("It has no card yet")
 }
 
-// mentionLines say whom news about the attack mentions, and when nobody.
+// mentionLines say whom a notification of the attack mentions, and when no user is.
 func mentionLines(r call.Routing) (lines []text.Text) {
 	if r.Calls != "" {
-		line := text.New("Whoever claims it is mentioned in place of ", text.User(r.Calls), " when it gets worse")
+		line := text.New("Who acknowledges it is mentioned in place of ", text.User(r.Calls), " when it gets worse")
 		if r.MentionEvery > 0 {
 			line = text.New(line, ", at most once in ", text.HumanDuration(r.MentionEvery), " but for its becoming an incident")
 		}
@@ -150,12 +148,12 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 	if r.Quiet != "" {
 		line := text.New("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
 		if r.Hush {
-			line = text.New(line, text.Bold("now, and it mentions nobody in them"))
+			line = text.New(line, text.Bold("now, and it mentions no user in them"))
 		} else {
 			line = text.New(line, "not now, or it mentions people in them all the same")
 		}
 		if r.Hushed {
-			line = text.New(line, ". Nobody has been mentioned about it because of them")
+			line = text.New(line, ". No user has been mentioned about it because of them")
 			if !r.CalledAt.IsZero() {
 				line = text.New(line, " since it got worse")
 			}
@@ -173,7 +171,7 @@ func pagerLine(r call.Routing) text.Text {
 	return text.New(line, "was last called at ", r.PagedAt)
 }
 
-// muteOf is the mute that keeps an attack back, nil if none is known of, and what there is to say about it.
+// muteOf is the mute that suppresses an attack, nil if none is known, and a line about it.
 func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 	all, err := c.Facts(c.Account.Name).Mutes()
 	if err != nil {

@@ -50,7 +50,7 @@ func helpOverview(commands []*call.Command) []text.Text {
 		}
 	}
 	lines := slices.Concat(looks, acts)
-	return append(lines, text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". Ids may be cut to any ", record.MinPrefix, " characters that are unique. ", text.Code("help deny"), " tells all about deny"))
+	return append(lines, text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". Ids may be cut to any ", record.MinPrefix, " characters that are unique. ", text.Code("help deny"), " says all about deny"))
 }
 
 func commandHelp(c *call.Command) []text.Text {

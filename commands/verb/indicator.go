@@ -116,7 +116,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 }
 
 // indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where
-// nobody can tell: every browser sends Accept or Cookie, too.
+// wafbot can't know: every browser sends Accept or Cookie, too.
 func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []refusal.Warning, notes []text.Text) {
 	if mark == change.MarkPatch {
 		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})

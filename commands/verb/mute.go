@@ -41,7 +41,7 @@ func muteLength() call.Arg {
 func mute() *call.Command {
 	return &call.Command{
 		Name: "mute", Role: record.Responder,
-		Summary: "hear nothing of an attack, a source or a type for a while; incidents are told as ever, and what still goes on at its end is told then",
+		Summary: "suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what still goes on at its end is posted then",
 		Args:    append(mutable(), muteLength()),
 		Missing: func(l record.Line) bool {
 			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
@@ -57,7 +57,7 @@ func writeMute(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	if m.Attack != "" && c.Attack.Incident() {
-		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always told. Nothing was changed"))
+		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always posted. Nothing was changed"))
 	}
 	all, err := report.MutesNow(c, c.Account)
 	if err != nil {
@@ -73,30 +73,14 @@ func writeMute(c *call.Call) (call.Result, error) {
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
 	}
-	return keepMutes(c, append(all, m), m, text.New("Muted: ", describe.MuteLine(m)), text.New("Incidents are told as ever. What still goes on then is told then. ", text.Code("unmute "+m.ID), " ends it")), nil
+	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.MuteLine(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
-// maxCards is how many cards are drawn again because of one mute, or of what was protected.
-const maxCards = 50
-
-// cardsOf are some of the account's attacks that go on, for their cards to be drawn again.
-func cardsOf(c *call.Call, some func(a apiclient.Attack) bool) (cards []string) {
-	known, err := report.KnownAttacks(c)
-	if err != nil {
-	}
-	for id, a := range known {
-		if len(cards) < maxCards && some(a) && c.Ongoing(c.Account, a) {
-			cards = append(cards, id)
-		}
-	}
-	return cards
-}
-
-// keepMutes writes the account's mutes down, and has the cards that one of them is or was about say so.
-func keepMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.Text) call.Result {
+// saveMutes is the answer of a command that changed the account's mutes; the cards that the mute is or was about are stale.
+func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.Text) call.Result {
 	cards := []string{one.Attack}
 	if one.Attack == "" {
-		cards = cardsOf(c, func(a apiclient.Attack) bool { return !a.Incident() && describe.MuteCovers(one, a) })
+		cards = staleCards(c, func(a apiclient.Attack) bool { return !a.Incident() && describe.MuteCovers(one, a) })
 	}
 	res := saved(one, answer...)
 	res.Saves.Mutes = &call.MutesSave{All: all, Stale: cards}
@@ -148,49 +132,9 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 	return m, nil
 }
 
-// forgetAttack makes a line about something else than the attack in whose thread it was typed.
+// dropAttack makes a line about something else than the attack in whose thread it was typed.
 func dropAttack(c *call.Call) {
 	c.Line, c.Attack = c.Line.With("attack", ""), nil
-}
-
-func unmute() *call.Command {
-	return &call.Command{
-		Name: "unmute", Role: record.Responder,
-		Summary: "end a mute",
-		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
-		Write:   writeUnmute,
-	}
-}
-
-func writeUnmute(c *call.Call) (call.Result, error) {
-	all, err := report.MutesNow(c, c.Account)
-	if err != nil {
-		return call.Result{}, err
-	}
-	var found []int
-	if len(c.Line.Words) > 0 {
-		if c.Implied {
-			dropAttack(c)
-		}
-		for i, m := range all {
-			if record.MatchID(m.ID, c.Line.Words[0]) {
-				found = append(found, i)
-			}
-		}
-	} else {
-		typed, err := muteTyped(c)
-		if err != nil {
-			return call.Result{}, err
-		}
-		if i := slices.IndexFunc(all, func(m record.Mute) bool { return m.ID == typed.ID }); i >= 0 {
-			found = append(found, i)
-		}
-	}
-	if len(found) != 1 {
-		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
-	}
-	ended := all[found[0]]
-	return keepMutes(c, slices.Delete(all, found[0], found[0]+1), ended, text.New("No longer muted: ", text.Code(describe.MuteWhat(ended)))), nil
 }
 
 func readRange(value string, _ *call.Account) (string, error) {

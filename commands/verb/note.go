@@ -36,10 +36,10 @@ func writeNote(c *call.Call) (call.Result, error) {
 	return saveTriage(c, k, "", describe.NoteLine(k.Notes[i]))
 }
 
-// noteAgain is for how long the same words of the same person are the same note: typed twice because the answer was slow, or come over two ways.
+// noteAgain is for how long the same words of the same user are the same note: typed twice because the answer was slow, or delivered over two ways.
 const noteAgain = time.Minute
 
-// addNote puts a note into a case, unless it is there already.
+// addNote adds a note to the triage, unless it is there already.
 func addNote(c *call.Call, k *record.Triage, words string) (id string, err error) {
 	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "")), " ")
 	id = record.NoteID(c.Account.Name, c.ID)

@@ -16,7 +16,7 @@ import (
 func override() *call.Command {
 	return &call.Command{
 		Name: "override", Aliases: []string{"alone", "break-glass"}, Role: record.Responder,
-		Summary: "no answer: override, for a short time, what you asked approval for; the leads are told",
+		Summary: "no answer: do what you asked approval for, for a short time; the leads are notified",
 		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
 		Form:    overrideForm,
 		Decide:  decideOverride,
@@ -40,7 +40,7 @@ func decideOverride(c *call.Call) (call.Decision, error) {
 		return call.Decision{}, err
 	}
 	if utf8.RuneCountInString(reason) < approval.MinAlone {
-		return call.Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinAlone, " characters: it is told and kept. Nothing was done")), "reason", "")
+		return call.Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinAlone, " characters: it is posted and kept. Nothing was done")), "reason", "")
 	}
 	return call.Decision{Request: q, As: record.RequestOverridden, Why: reason, Line: line}, nil
 }
@@ -48,7 +48,7 @@ func decideOverride(c *call.Call) (call.Decision, error) {
 // overrideForm says what would be done, and for how long.
 func overrideForm(c *call.Call, f *call.Form) {
 	f.Title, f.Submit = "Override", "Override"
-	f.Relabel("reason", "Why it can't wait", "at least 10 characters: it is told and kept")
+	f.Relabel("reason", "Why it can't wait", "at least 10 characters: it is posted and kept")
 	if c.Account == nil || len(c.Line.Words) == 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func overrideForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, describe.RequestLine(q, c.Now), text.New("Without approval it holds for ", text.HumanDuration(c.Policy.Override.AtMost()), " at most. It is recorded as an override, and the channel is told"))
+	f.Intro = append(f.Intro, describe.RequestLine(q, c.Now), text.New("Without approval it holds for ", text.HumanDuration(c.Policy.Override.AtMost()), " at most. It is recorded as an override, and posted to the channel"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayAlone(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}

@@ -62,12 +62,12 @@ func writeProtect(c *call.Call) (call.Result, error) {
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil
 	}
-	return keepProtected(c, saved(all, lines...), all, targets...), nil
+	return saveProtected(c, saved(all, lines...), all, targets...), nil
 }
 
-// keepProtected writes down what is protected, and has the cards of what comes from where that changed offer what may be done now.
-func keepProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
-	cards := cardsOf(c, func(a apiclient.Attack) bool {
+// saveProtected is the answer of a command that changed what is protected; the cards of attacks from what changed are stale.
+func saveProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
+	cards := staleCards(c, func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
 			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(policy.OnlyAddr(s.IP)) })
 		})
@@ -79,46 +79,10 @@ func keepProtected(c *call.Call, res call.Result, all []record.Protected, change
 	return res
 }
 
-// protected is the range as the line has it protected.
+// protected is the range as the line protects it.
 func protected(c *call.Call, t grammar.Target) record.Protected {
 	keys := c.Line.Keys
 	return record.Protected{
 		ID: record.ProtectedID(c.Account.Name, t.String()), Range: t.Prefix, Name: keys["name"], Deny: cmp.Or(keys["deny"], policy.DenyNever), Reason: keys["reason"], By: c.Actor, At: c.Now,
 	}
-}
-
-func unprotect() *call.Command {
-	return &call.Command{
-		Name: "unprotect", Role: record.Admin,
-		Summary: "let a source be denied again that was protected; what the configuration names stays",
-		Args: []call.Arg{
-			{Name: "source", Object: true, Required: true, Help: "the id as sources shows it, or the address or range"},
-			form.ArgAttack, form.ArgReason,
-		},
-		Write: writeUnprotect,
-	}
-}
-
-func writeUnprotect(c *call.Call) (call.Result, error) {
-	if err := c.Look(); err != nil {
-		return call.Result{}, refusal.Away(err)
-	}
-	word := c.Line.Words[0]
-	t, err := grammar.ParseRange(word)
-	var found []record.Protected
-	for _, p := range c.Scene.Protected {
-		if err == nil && p.Range == t.Prefix || err != nil && record.MatchID(p.ID, word) {
-			found = append(found, p)
-		}
-	}
-	if len(found) != 1 {
-		words := text.New(refusal.Typed(word), " is none of what was protected on ", c.Account.Name, ": ", text.Code("sources"), " lists it. Nothing was changed")
-		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
-			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Sanitize(own.Name, text.MaxField)), " by the configuration, or by nature: only who runs wafbot can change that. Nothing was changed")
-		}
-		return call.Result{}, refusal.Nothing(words)
-	}
-	left := slices.DeleteFunc(slices.Clone(c.Scene.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
-	res := saved(found[0], text.New("No longer protected: ", describe.ProtectedLine(found[0])))
-	return keepProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

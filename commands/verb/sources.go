@@ -57,7 +57,7 @@ func readSources(c *call.Call) (call.Result, error) {
 	}
 	pages := call.Pages(c, 1)
 	shown := pages.Part(len(lines), func(i int) text.Text { return lines[i] })
-	head := text.New("Sources that are spared on ", c.Account.Name, ": ", len(lines))
+	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(lines))
 	if away != nil {
 		head = text.New(head, ". What an admin protected is unknown: wafbot's store (Redis) can't be reached")
 	}

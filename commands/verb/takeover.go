@@ -15,22 +15,22 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// writeTakeOver puts somebody on every attack that goes on. It is one write: the account's lock is held, and there is one answer.
+// writeTakeOver hands every attack that goes on to one user. It is one write: the account's lock is held, and there is one answer.
 func writeTakeOver(c *call.Call) (call.Result, error) {
 	to, toErr := assignee(c)
-	burning, burningErr := burningNow(c)
-	cases, err := c.Given().Triages()
+	ongoing, ongoingErr := ongoingNow(c)
+	triages, err := c.Given().Triages()
 	if err != nil {
 		err = refusal.Away(err)
 	}
-	if err := cmp.Or(toErr, burningErr, err); err != nil {
+	if err := cmp.Or(toErr, ongoingErr, err); err != nil {
 		return call.Result{}, err
 	}
 	t := taken{to: to, names: map[string]string{}, since: record.Earlier(c.At, c.Now)}
-	changed := map[string]record.Triage{} // all are looked at before one is written: what is refused changes none of them
-	for _, attack := range burning {
+	changed := map[string]record.Triage{} // all are checked before one is saved: a refusal changes none of them
+	for _, attack := range ongoing {
 		id := record.AttackID(c.Account.Name, attack.ID)
-		k := cases[id]
+		k := triages[id]
 		if k.Owner != nil && k.Owner.ID == to.ID {
 			if !k.Owner.Since.Before(t.since) { // by this request, when it came before
 				t.add(id, k)
@@ -43,11 +43,11 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 		changed[id] = k
 		t.add(id, k)
 	}
-	if len(t.ids) == 0 && len(burning) == 0 {
+	if len(t.ids) == 0 && len(ongoing) == 0 {
 		return unchanged(t.ids, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
 	}
 	if len(t.ids) == 0 {
-		return unchanged(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", text.Count(len(burning), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
+		return unchanged(t.ids, text.New(text.Bold(text.Sanitize(to.Name, text.MaxField)), " is on all ", text.Count(len(ongoing), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
 	}
 	res := saved(t.ids, t.answer(c.Account.Name))
 	res.Saves.Triage = changed
@@ -57,9 +57,8 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 	return res, nil
 }
 
-// burningNow are the attacks that go on, as the service lists them: what wafbot remembers may be over. For those that a storm gathered the storm
-// stands.
-func burningNow(c *call.Call) ([]apiclient.Attack, error) {
+// ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for those that it groups.
+func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.BurningFrom(c, c.Account)})
 	storms, stormsErr := report.StormsGoingOn(c, c.Account)
 	if err != nil {
@@ -68,7 +67,7 @@ func burningNow(c *call.Call) ([]apiclient.Attack, error) {
 	if stormsErr != nil {
 		return nil, stormsErr
 	}
-	burning := report.Burning(c, c.Account, listed)
+	ongoing := report.Burning(c, c.Account, listed)
 	for _, storm := range storms {
 		gathered, err := report.Gathered(c, c.Account, storm.ID)
 		if err != nil {
@@ -78,13 +77,13 @@ func burningNow(c *call.Call) ([]apiclient.Attack, error) {
 		for _, g := range gathered {
 			standsFor[g.ID] = !g.Own
 		}
-		burning = slices.DeleteFunc(burning, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })
-		burning = append(burning, storm.Attack)
+		ongoing = slices.DeleteFunc(ongoing, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })
+		ongoing = append(ongoing, storm.Attack)
 	}
-	return burning, nil
+	return ongoing, nil
 }
 
-// takeOne puts somebody on one attack.
+// takeOne hands one attack to a user.
 func takeOne(c *call.Call, k *record.Triage, to record.Actor) error {
 	before := k.Owner
 	k.Owner = owner(c, to)
@@ -100,12 +99,12 @@ func takeOne(c *call.Call, k *record.Triage, to record.Actor) error {
 	return nil
 }
 
-// taken is what a take-over put somebody on.
+// taken is what one user took over.
 type taken struct {
 	to    record.Actor
 	since time.Time
 	ids   []string
-	from  []string          // ids of who was on them before, one for each attack that somebody was on
+	from  []string          // ids of the owners before, one for each attack that had one
 	names map[string]string // of those
 }
 
@@ -117,7 +116,7 @@ func (t *taken) add(id string, k record.Triage) {
 	}
 }
 
-// answer says on how many attacks somebody is now, and from whom they are.
+// answer says on how many attacks the user is now, and who was on them before.
 func (t *taken) answer(account string) text.Text {
 	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", text.Count(len(t.ids), "attack"), " of ", account, " now: ", describe.Enumerate(t.ids, call.ShortList, describe.CodeText), ". Until now: ")
 	slices.Sort(t.from)
@@ -130,5 +129,5 @@ func (t *taken) answer(account string) text.Text {
 		}
 		words = text.New(words, text.Sanitize(t.names[who], text.MaxField), " on ", n, ", ")
 	}
-	return text.New(words, "nobody on ", len(t.ids)-len(t.from))
+	return text.New(words, "unacknowledged: ", len(t.ids)-len(t.from))
 }

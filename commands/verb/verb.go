@@ -1,3 +1,4 @@
+// Package verb has one file per command: its description, the facts that it needs, and its pure plan or answer.
 package verb
 
 import (

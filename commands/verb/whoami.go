@@ -12,7 +12,7 @@ func whoami() *call.Command {
 		Name: "whoami", Role: record.Viewer, AnyAccount: true,
 		Summary: "who wafbot takes you for, and what you may do",
 		Read: func(c *call.Call) (call.Result, error) {
-			may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, claim and mute", record.Admin: "you may do everything"}[c.Role]
+			may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "you may do everything"}[c.Role]
 			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.Policy.Changes}
 			if c.Group != "" {
 				data["group"] = c.Group
@@ -22,7 +22,7 @@ func whoami() *call.Command {
 				Data:  data,
 			}
 			if c.Could > c.Role {
-				res.Lines = append(res.Lines, text.New("Whether a user group gives you more Slack doesn't tell wafbot just now"))
+				res.Lines = append(res.Lines, text.New("Slack doesn't say just now whether a user group gives you more"))
 			}
 			return res, nil
 		},

@@ -32,8 +32,8 @@ func defaults() *Config {
 			RenewWhileActive: 24 * time.Hour,
 			Approval: Approval{
 				RequiredFor: needsApproval(),
-				Timeout:     policy.DefaultApprovalFor,
-				Override:    Override{After: 5 * time.Minute, Longest: policy.DefaultOverrideFor},
+				Timeout:     policy.DefaultApprovalTimeout,
+				Override:    Override{After: 5 * time.Minute, Longest: policy.DefaultOverrideLongest},
 			},
 		},
 		Audit: Audit{Keep: 400 * 24 * time.Hour},

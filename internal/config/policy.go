@@ -13,7 +13,7 @@ func (p Policy) Guards() policy.Policy {
 		Changes: p.Changes, WidestIPv4: p.WidestPrefix.IPv4, WidestIPv6: p.WidestPrefix.IPv6, Longest: p.LongestDuration, Renew: p.RenewWhileActive,
 		Durations:   policy.Durations(p.Durations),
 		RequiredFor: p.Approval.RequiredFor, Approvers: p.Approval.Approvers, ApprovalTimeout: p.Approval.Timeout,
-		Override: policy.Override{After: p.Approval.Override.After, Longest: p.Approval.Override.Longest, Tell: p.Approval.Override.Notify},
+		Override: policy.Override{After: p.Approval.Override.After, Longest: p.Approval.Override.Longest, Notify: p.Approval.Override.Notify},
 	}
 }
 

@@ -41,7 +41,7 @@ func (w *world) writes(who record.Actor, line string, words ...string) string {
 	return textOf(res)
 }
 
-func TestClaim(t *testing.T) {
+func TestAck(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
 	id := w.attackOn("/login")
@@ -75,7 +75,7 @@ func TestClaim(t *testing.T) {
 	require.ErrorContains(t, err, "no attack a0000000 in the last 24 h", "its thread is older than what is known")
 }
 
-func TestManyClaimAtOnce(t *testing.T) {
+func TestManyAckAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -152,7 +152,7 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, root.ID, w.said(id).Owner.ID)
 	w.writes(record.Actor{ID: "cli:ann", Via: record.ViaCLI, Name: "ann"}, "handover to=me attack="+id, "ann is on it since")
 	w.members.setFail()
-	w.refuses(record.Actor{ID: "cli:root", Via: record.ViaCLI}, "handover to=U2BOB attack="+id, refusal.ErrGuarded, "Slack doesn't tell")
+	w.refuses(record.Actor{ID: "cli:root", Via: record.ViaCLI}, "handover to=U2BOB attack="+id, refusal.ErrGuarded, "Slack doesn't say")
 }
 
 func TestNotes(t *testing.T) {
@@ -205,7 +205,7 @@ func TestVerdict(t *testing.T) {
 	w.refuses(ann, "verdict maybe attack="+id, refusal.ErrUsage, "real, false_positive, test")
 }
 
-func TestActingClaims(t *testing.T) {
+func TestActingAcknowledges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -225,7 +225,7 @@ func TestActingClaims(t *testing.T) {
 	require.Nil(t, w.said(id).Owner, "to take back is not to be on it")
 }
 
-func TestActingThatDoesNotClaim(t *testing.T) {
+func TestActingThatDoesNotAcknowledge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	id := w.attackOn("/login")
@@ -242,7 +242,7 @@ func TestActingThatDoesNotClaim(t *testing.T) {
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n == 2 } })
 	w.does(ann, "deny attack="+id+" reason=again")
 	require.Len(t, w.listed("black"), 1, "a claim that can't be written down fails no change")
-	require.Contains(t, w.log.String(), "claim by acting")
+	require.Contains(t, w.log.String(), "acknowledge by acting")
 }
 
 func TestADeskWithoutMemory(t *testing.T) {
