@@ -169,7 +169,7 @@ func TestAMitigationThatNoMessageHolds(t *testing.T) {
 		}
 		w.begins(2)
 		w.Slack.ClearFaults()
-		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 0 mitigations", "no message told of them: 1 mitigation")
+		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 0 mitigations", "no message names them: 1 mitigation")
 		card.says("Deny " + attacker + " everywhere · Rob Diaz")
 		card.undo("ann", "Deny "+attacker)
 		card.says("undone by Anna Weber")

@@ -90,10 +90,10 @@ func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
 			return []any{map[string]any{"type": "button", "action_id": id, "value": "deny 198.51.100.77"}}
 		}
 		sends("actions", action("retired_in_v2"))
-		w.told("rob", "This message is outdated", "status", "help")
+		w.told("rob", "This message is out of date", "status", "help")
 		sends("actions", []any{})
 		sends("type", "block_suggestion_of_tomorrow")
-		w.until("three answers", func() bool { return len(w.ephemerals("rob", "This message is outdated")) == 3 })
+		w.until("three answers", func() bool { return len(w.ephemerals("rob", "This message is out of date")) == 3 })
 		sends("actions", action("link:7")) // the client has opened the address
 
 		sends("actions", "no list")

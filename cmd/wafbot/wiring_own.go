@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// own does what the account's owner does: poll, notify, redraw, page, end what is due.
+// own does what the account's owner does: poll, notify, page, end what is due.
 func (a *app) own(held, more context.Context, account string, duties <-chan store.Pending) {
 	if err := a.rebuild(more, account); err != nil {
 		if more.Err() == nil {

@@ -11,6 +11,6 @@ func (a *app) paging(account string) *paging.Paging {
 	}
 	return paging.New(paging.Config{
 		Account: a.tenants[account], Channel: cfg.Channel, Routes: cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
-		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: a.pollers[account], Notifier: a, Calls: a.calls, Log: a.log,
+		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: a.pollers[account], Notifier: a.notifier, Calls: a.calls, Log: a.log,
 	})
 }

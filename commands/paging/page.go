@@ -150,7 +150,7 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 		delete(p.tries, page.ID)
 	}
 	p.cfg.Notifier.Notify(p.cfg.Account.Name, events)
-	p.cfg.Notifier.Redraw(p.cfg.Account.Name)
+	p.cfg.Notifier.Stale(p.cfg.Account.Name)
 	return nil
 }
 

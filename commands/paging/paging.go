@@ -46,7 +46,7 @@ type Attacks interface {
 // Notifier learns of stored events and of stale cards.
 type Notifier interface {
 	Notify(account string, events []record.Event)
-	Redraw(account string)
+	Stale(account string)
 }
 
 // Sender sends to one pager.
