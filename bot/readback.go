@@ -218,7 +218,7 @@ func (r *reader) takeAttack(p post) {
 }
 
 func (r *reader) takeChange(p post) {
-	ch, err := change.ReadMemo(p.meta.EventPayload)
+	ch, err := change.ReadMetadata(p.meta.EventPayload)
 	if err != nil {
 		r.bot.cfg.Log.Warn("a change can't be read back", "account", r.Account, "channel", p.channel, "ts", p.TS, "err", err)
 		return

@@ -179,12 +179,12 @@ func TestReadBack(t *testing.T) {
 			},
 		},
 		"C1 1700000500.000001": {{
-			said("1700000500.000002", card.MetaChange, change.ChangeMemo(done)),
+			said("1700000500.000002", card.MetaChange, change.Metadata(done)),
 			said("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
 			said("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
-			said("1700000500.000001", card.MetaChange, change.ChangeMemo(begun)),
+			said("1700000500.000001", card.MetaChange, change.Metadata(begun)),
 		}},
-		"C1 1600000000.000001": {{said("1700000300.000001", card.MetaChange, change.ChangeMemo(other))}},
+		"C1 1600000000.000001": {{said("1700000300.000001", card.MetaChange, change.Metadata(other))}},
 	}}
 	found, log := a.readBack(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -202,11 +202,11 @@ func TestNothingIsReadBackFromOthers(t *testing.T) {
 	t.Parallel()
 	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
 	ch := denied()
-	forged := change.ChangeMemo(ch)
+	forged := change.Metadata(ch)
 	forged["line"] = "allow 0.0.0.0/0"
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
 		evil(said("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
-		evil(said("1700000500.000002", card.MetaChange, change.ChangeMemo(ch)), "B0EVIL"),
+		evil(said("1700000500.000002", card.MetaChange, change.Metadata(ch)), "B0EVIL"),
 		evil(said("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
 		said("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
 		said("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),

@@ -14,8 +14,8 @@ import (
 )
 
 // resolveAttack finds the attack that was typed, by its id or any unique beginning of it; named tells that the account was given.
-func (r *Runner) resolveAttack(ctx context.Context, c *call.Call, typed string, named bool) error {
-	accounts := c.All
+func (r *Runner) findAttackTyped(ctx context.Context, c *call.Call, typed string, named bool) error {
+	accounts := c.InScope
 	if named && c.Account != nil {
 		accounts = []*call.Account{c.Account}
 	}
@@ -26,7 +26,7 @@ func (r *Runner) resolveAttack(ctx context.Context, c *call.Call, typed string, 
 	var hits []found
 	var lastErr error
 	// The services are asked only when no account remembers it: one that hangs must not keep the others' people waiting.
-	finders := []func(context.Context, *call.Account, string) ([]record.KnownAttack, error){r.rememberedAttacks, r.listedAttacks}
+	finders := []func(context.Context, *call.Account, string) ([]record.KnownAttack, error){r.storedAttacks, r.listedAttacks}
 	if c.Cmd.Past {
 		finders = append(finders, r.pastAttacks)
 	}
@@ -63,7 +63,7 @@ func (r *Runner) resolveAttack(ctx context.Context, c *call.Call, typed string, 
 }
 
 // idsTyped are the beginnings of ids that what was typed can mean: it may also be the service's own id.
-func idsTyped(a *call.Account, typed string) []string {
+func idsMeant(a *call.Account, typed string) []string {
 	ids := []string{record.AttackID(a.Name, typed)}
 	if len(typed) >= record.MinPrefix {
 		ids = append(ids, record.FoldID(typed))
@@ -72,10 +72,10 @@ func idsTyped(a *call.Account, typed string) []string {
 }
 
 // rememberedAttacks looks among the remembered attacks; there are none while Redis is away.
-func (r *Runner) rememberedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
+func (r *Runner) storedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
-	for _, id := range idsTyped(a, typed) {
-		known, err := r.cfg.Facts.FindAttacks(ctx, a.Name, id)
+	for _, id := range idsMeant(a, typed) {
+		known, err := r.cfg.Attacks.FindAttacks(ctx, a.Name, id)
 		if err != nil {
 			r.cfg.Log.Warn("read known attacks", "account", a.Name, "err", err)
 			break
@@ -90,7 +90,7 @@ func (r *Runner) rememberedAttacks(ctx context.Context, a *call.Account, typed s
 // listedAttacks looks among all that the service lists.
 func (r *Runner) listedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
-	ids := idsTyped(a, typed)
+	ids := idsMeant(a, typed)
 	all, err := r.listAttacks(ctx, a, apiclient.AttackFilter{From: r.cfg.Now().Add(-a.Lookback)})
 	for _, attack := range all {
 		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {

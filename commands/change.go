@@ -27,7 +27,7 @@ type Lock interface {
 	// number it gives: with events: all in one step, as the others do.
 	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
 	// SaveLooks writes down what came of looking at changes.
-	SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error
+	SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error
 	// SaveTriage writes down what people did about attacks, by their ids, and has their cards be drawn again.
 	SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error
 	// SaveMutes puts these in the place of all of the account's, and has the cards of attacks be drawn again that they are or were about.
@@ -53,7 +53,7 @@ type Due interface {
 }
 
 // Facts are attacks as they were last seen by the poller.
-type Facts interface {
+type KnownAttacks interface {
 	// FindAttacks are the account's remembered attacks whose id, as AttackID makes it, begins so; by that id.
 	FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error)
 }

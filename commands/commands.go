@@ -19,31 +19,31 @@ import (
 
 // Config is what a Runner works with. Accounts, Members, Ledger, Facts, Scenes, Records, Desk, Storms, Ties, Requests, Audit, Drills and Explain must be set.
 type Config struct {
-	Accounts []*call.Account
-	Services map[string]Service // of the accounts, by name
-	Policy   policy.Policy
-	Roles    policy.Roles
-	Members  Members
-	Ledger   Ledger
-	Facts    Facts
-	Scenes   Scenes
-	Records  Records
-	Desk     Desk
-	Storms   Storms
-	Ties     Ties
-	Requests Requests
-	Watch    Watch // nil: nothing is known of what goes on
-	Audit    AuditLog
-	Drills   Drills
+	Accounts    []*call.Account
+	Services    map[string]Service // of the accounts, by name
+	Policy      policy.Policy
+	Roles       policy.Roles
+	Members     Members
+	Ledger      Ledger
+	Attacks     KnownAttacks
+	Contexts    AccountContexts
+	History     AttackHistory
+	Triage      TriageStore
+	Storms      Storms
+	Permissions PermissionLosses
+	Approvals   Approvals
+	Watch       Watch // nil: nothing is known of what goes on
+	Audit       AuditLog
+	Drills      Drills
 	// AuditKeep is how long audit entries are kept, for their check; 0: not known.
 	AuditKeep time.Duration
-	AuditOut  io.Writer                                   // each audit entry as a JSON line; nil: nowhere
-	Log       *slog.Logger                                // nil: discarded
-	Now       func() time.Time                            // nil: time.Now
-	Zone      *time.Location                              // of the times in a report; nil: UTC
-	ReadBack  [2]time.Duration                            // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
-	Notifier  Notifier                                    // nil: no one is notified
-	Health    func(account string) (call.HealthNow, bool) // how polling goes, where it goes on in this process; nil: not known
+	AuditOut  io.Writer                                    // each audit entry as a JSON line; nil: nowhere
+	Log       *slog.Logger                                 // nil: discarded
+	Now       func() time.Time                             // nil: time.Now
+	Zone      *time.Location                               // of the times in a report; nil: UTC
+	ReadBack  [2]time.Duration                             // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
+	Notifier  Notifier                                     // nil: no one is notified
+	Health    func(account string) (call.PollHealth, bool) // how polling goes, where it goes on in this process; nil: not known
 	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
 	CardLinks func(ctx context.Context, account string, attacks []string) map[string]string
 	// Explain tells where an attack goes. After an error only what the configuration tells is known.
@@ -87,7 +87,7 @@ func New(cfg Config) *Runner {
 // pastAttacks is the attack with that whole id, of which nothing but its evidence is left.
 func (r *Runner) pastAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
 	id := record.FoldID(typed)
-	e, ok, err := r.cfg.Records.Evidence(ctx, a.Name, id)
+	e, ok, err := r.cfg.History.Evidence(ctx, a.Name, id)
 	if err != nil {
 		r.cfg.Log.Warn("read evidence", "account", a.Name, "err", err)
 		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}

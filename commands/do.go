@@ -34,7 +34,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err != nil {
 		return call.Result{}, err
 	}
-	invoked := &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Now: r.cfg.Now(), Account: r.place(inv)}
+	invoked := &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Now: r.cfg.Now(), Account: r.accountOf(inv)}
 	changes := cmd.DoesChange(inv.Line)
 	if err := r.authorise(ctx, invoked, changes); err != nil {
 		r.recordRefusal(ctx, invoked, err)
@@ -79,11 +79,11 @@ func (r *Runner) authorise(ctx context.Context, c *call.Call, changes bool) erro
 	if c.Role == record.NoRole && c.Could == record.NoRole {
 		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}
 	}
-	return approval.NeedRole(c, c.Cmd.Role)
+	return approval.RequireRole(c, c.Cmd.Role)
 }
 
 // place is the account that a request names, else the one of the place where it was made, else the only one; nil if none of these.
-func (r *Runner) place(inv call.Invocation) *call.Account {
+func (r *Runner) accountOf(inv call.Invocation) *call.Account {
 	name := inv.Account
 	if named := inv.Line.Keys["account"]; named != "" {
 		name = named
@@ -101,17 +101,17 @@ func (r *Runner) resolve(ctx context.Context, c *call.Call) error {
 	line := c.Invocation.Line
 	named := line.Keys["account"]
 	line = line.With("account", "")
-	c.All = r.cfg.Accounts
+	c.InScope = r.cfg.Accounts
 	if named != "" && c.Account == nil {
 		return refusal.Usage(text.New(refusal.Typed(named), " is no account: ", call.AccountNames(r.cfg.Accounts)))
 	}
-	typed := call.AttackTyped(c.Cmd, line)
+	typed := call.AttackNamed(c.Cmd, line)
 	arg, _ := c.Cmd.AttackArg()
 	if c.Implied = typed == "" && c.Cmd.ImpliesAttack(); c.Implied {
 		typed = c.Invocation.Attack
 	}
 	if typed != "" {
-		err := r.resolveAttack(ctx, c, typed, named != "")
+		err := r.findAttackTyped(ctx, c, typed, named != "")
 		switch {
 		case err == nil:
 			line = call.WithAttack(c.Cmd, line, c.Attack.ID)
@@ -125,7 +125,7 @@ func (r *Runner) resolve(ctx context.Context, c *call.Call) error {
 		return c.Cmd.Misuse(text.New("which account? Add ", text.Code("account="), " with one of: ", call.AccountNames(r.cfg.Accounts)))
 	}
 	if c.Account != nil {
-		c.All = []*call.Account{c.Account}
+		c.InScope = []*call.Account{c.Account}
 	}
 	checked, err := c.Cmd.Check(line, c.Account)
 	if err != nil {
@@ -155,27 +155,27 @@ func changesAreOff() error {
 }
 
 // ready reads, under the account's lock, what a change goes by, and what this call did before it lost the lock.
-func (r *Runner) ready(held context.Context, c *job) (err error) {
-	if c.Known, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
+func (r *Runner) loadLocked(held context.Context, c *job) (err error) {
+	if c.Changes, err = r.cfg.Ledger.Changes(held, c.Account.Name); err != nil {
 		return refusal.Away(err)
 	}
 	c.Loaded = call.NewFacts()
 	r.load(held, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactContext}})
-	if err := c.Look(); err != nil {
+	if err := c.LoadContext(); err != nil {
 		return refusal.Away(err)
 	}
-	return r.catchUp(held, c)
+	return r.reconcile(held, c)
 }
 
 // change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
 func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
-	if err := r.ready(held, c); err != nil {
+	if err := r.loadLocked(held, c); err != nil {
 		return call.Result{}, err
 	}
 	mine, whole := r.begun(c)
 	late := approval.Late(c.Call)
 	if whole || late && len(mine) > 0 {
-		return r.again(held, c, mine, whole)
+		return r.resumeAll(held, c, mine, whole)
 	}
 	if late {
 		if res, ok := r.askedBefore(held, c); ok {
@@ -185,7 +185,7 @@ func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
 	}
 	c.Needs = nil // of an attempt before
 	plans, err := withFacts(held, r, c.Call, c.Cmd.Plan)
-	r.tiePlan(held, c, err)
+	r.noteUnplanned(held, c, err)
 	if err != nil && len(mine) == 0 {
 		err = refusal.NotBegun(err)
 	}
@@ -193,36 +193,36 @@ func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
 		return call.Result{}, refusal.FromService(err)
 	}
 	for _, p := range plans {
-		if err := approval.NeedRole(c.Call, p.Role); err != nil {
+		if err := approval.RequireRole(c.Call, p.Role); err != nil {
 			return call.Result{}, err
 		}
 	}
-	if err := approval.Ask(c.Call, plans); err != nil {
+	if err := approval.RequireConfirmation(c.Call, plans); err != nil {
 		return call.Result{}, err
 	}
-	if waits(c.Call, plans) {
-		return r.request(held, c, plans)
+	if needsRequest(c.Call, plans) {
+		return r.askApproval(held, c, plans)
 	}
-	res, err := r.run(held, c, plans)
+	res, err := r.carryOutPlans(held, c, plans)
 	if res.Outcome == "dry_run" && len(c.Needs) > 0 {
-		res.Lines = append(res.Lines, approval.SecondNote(c.Call))
+		res.Lines = append(res.Lines, approval.Note(c.Call))
 	}
 	return res, err
 }
 
 // again answers a request that came before: what it began is finished, what is done is only told.
-func (r *Runner) again(ctx context.Context, c *job, mine []record.Change, whole bool) (call.Result, error) {
+func (r *Runner) resumeAll(ctx context.Context, c *job, mine []record.Change, whole bool) (call.Result, error) {
 	res := call.Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
 	for _, ch := range mine {
-		if err := r.goOn(ctx, c, ch, &res); err != nil {
+		if err := r.resume(ctx, c, ch, &res); err != nil {
 			return res, err
 		}
 	}
 	switch {
 	case !whole && c.Cmd.Parts == 0:
-		res.Lines = append(res.Lines, text.New("It was asked over ", text.HumanDuration(approval.Stale), " ago: what was not begun by then was not done"))
+		res.Lines = append(res.Lines, text.New("It was asked over ", text.HumanDuration(approval.MaxAge), " ago: what was not begun by then was not done"))
 	case !whole:
-		res.Lines = append(res.Lines, text.New("The rest was asked over ", text.HumanDuration(approval.Stale), " ago and not begun: it was not done"))
+		res.Lines = append(res.Lines, text.New("The rest was asked over ", text.HumanDuration(approval.MaxAge), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }
@@ -233,12 +233,12 @@ func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
 	parts := max(c.Cmd.Parts, 1)
 	for part := range parts {
 		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
-		if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
-			mine = append(mine, c.Known[i])
+		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+			mine = append(mine, c.Changes[i])
 		}
 	}
 	whole = len(mine) == parts
-	for _, ch := range c.Known {
+	for _, ch := range c.Changes {
 		if ch.Undoes != "" && ch.ID == record.ChangeID(c.Account.Name, c.ID, ch.Undoes) {
 			mine = append(mine, ch)
 		}

@@ -24,7 +24,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 			return
 		case <-look:
 		}
-		r.tendRequests(ctx, account)
+		r.checkRequests(ctx, account)
 		now := r.cfg.Now()
 		switch {
 		case r.cfg.Policy.Changes != policy.ChangesOn:
@@ -33,8 +33,8 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 			}
 			warned = true
 		case !now.Before(again):
-			if err := r.lookAround(ctx, account, due, now); err != nil && ctx.Err() == nil {
-				again = now.Add(change.DueAgain)
+			if err := r.checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
+				again = now.Add(change.RetryEvery)
 				r.cfg.Log.Error("look at what ends", "account", account, "err", err, "again", again)
 			}
 		}
@@ -42,19 +42,19 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 }
 
 // lookAround looks at all changes at which it is time to. An error is one of the memory.
-func (r *Runner) lookAround(ctx context.Context, account string, due Due, now time.Time) error {
+func (r *Runner) checkDue(ctx context.Context, account string, due Due, now time.Time) error {
 	ids, err := due.DueChanges(ctx, account, now)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	var todo []record.Change
-	err = r.looking(ctx, account, func(known []record.Change) (all []change.Look) {
+	err = r.saveDue(ctx, account, func(known []record.Change) (all []change.DueDecision) {
 		for _, id := range ids {
 			ch := record.Change{ID: id, Account: account} // forgotten
 			if i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == id }); i >= 0 {
-				ch = r.limited(known[i])
+				ch = r.withinPolicy(known[i])
 			}
-			if l, act := r.look(ch, now); act {
+			if l, act := r.decideDue(ch, now); act {
 				todo = append(todo, ch)
 			} else {
 				all = append(all, l)
@@ -74,7 +74,7 @@ func (r *Runner) lookAround(ctx context.Context, account string, due Due, now ti
 }
 
 // looking writes down, under the account's lock, what came of looking at its changes.
-func (r *Runner) looking(ctx context.Context, account string, at func(known []record.Change) []change.Look) error {
+func (r *Runner) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
 	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (r *Runner) looking(ctx context.Context, account string, at func(known []re
 	for _, l := range all {
 		events = append(events, lookEvents(l, r.channel(account))...)
 	}
-	if err := lock.SaveLooks(held, events, all...); err != nil {
+	if err := lock.SaveDue(held, events, all...); err != nil {
 		return err
 	}
 	r.cfg.Notifier.Notify(account, events)
@@ -100,36 +100,36 @@ func (r *Runner) looking(ctx context.Context, account string, at func(known []re
 }
 
 // look says what is to be written down of a change at which it is time to look, or that something is to be done about it: it is to be ended or prolonged.
-func (r *Runner) look(ch record.Change, now time.Time) (l change.Look, act bool) {
+func (r *Runner) decideDue(ch record.Change, now time.Time) (l change.DueDecision, act bool) {
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
-	case change.ChangeLookAt(ch).IsZero(): // it was taken back, or never made
+	case change.CheckAt(ch).IsZero(): // it was taken back, or never made
 	case over && ch.MustBeEnded():
 		return l, true
 	case over:
 		l.Ended = true
-		l.Ask(r.goesOn(ch)) // for where nobody looked between the time to ask and the end
-	case now.Before(change.ChangeLookAt(ch)): // it was prolonged
-		l.Next = change.ChangeLookAt(ch)
-	case change.ChangeLonger(ch) > 0 && r.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch)):
+		l.Ask(r.ongoing(ch)) // for where nobody looked between the time to ask and the end
+	case now.Before(change.CheckAt(ch)): // it was prolonged
+		l.Next = change.CheckAt(ch)
+	case change.RenewalLength(ch) > 0 && r.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch)):
 		return l, true
 	default:
-		l.Next = change.ChangeAgain(ch, now)
-		l.Ask(r.goesOn(ch))
+		l.Next = change.CheckAgainAt(ch, now)
+		l.Ask(r.ongoing(ch))
 	}
 	return l, false
 }
 
 // goesOn reports whether what the change was made for goes on, as far as is known.
-func (r *Runner) goesOn(ch record.Change) bool {
+func (r *Runner) ongoing(ch record.Change) bool {
 	return ch.AttackID != "" && r.cfg.Watch.GoesOn(ch.Account, ch.AttackID) || r.cfg.Watch.StillTrying(ch.Account, efficacy.ChangeDenied(ch))
 }
 
 // actByClock ends or prolongs a change as anybody would who asks for it. When that fails it says so and looks again; then an error is one of the memory.
 func (r *Runner) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
 	over := !now.Before(ch.Until)
-	line, what := change.ChangeRenewLine(ch), "renew"
+	line, what := change.RenewLine(ch), "renew"
 	if over {
 		line, what = record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
 	}
@@ -144,14 +144,14 @@ func (r *Runner) actByClock(ctx context.Context, ch record.Change, now time.Time
 	if err != nil {
 		r.cfg.Log.Error("end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
-	return r.looking(ctx, ch.Account, func(known []record.Change) []change.Look {
+	return r.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
 		i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == ch.ID })
 		if i < 0 {
-			return []change.Look{{Change: ch}}
+			return []change.DueDecision{{Change: ch}}
 		}
 		if over {
-			return []change.Look{change.NotEnded(known[i], err, now, r.saidTied(ctx, known[i]))}
+			return []change.DueDecision{change.NotEnded(known[i], err, now, r.inPermissionNotice(ctx, known[i]))}
 		}
-		return []change.Look{r.notRenewed(known[i], err, now)}
+		return []change.DueDecision{r.notRenewed(known[i], err, now)}
 	})
 }

@@ -46,7 +46,7 @@ func (w *world) watcher() *watcher {
 func (x *watcher) restart() {
 	x.watch = efficacy.NewEffectWatch(x.cfg.Accounts[0], struct {
 		*ledger
-		commands.Scenes
+		commands.AccountContexts
 	}{x.ledger, x.desk}, x.notified, 0)
 	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
 }

@@ -51,7 +51,7 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 }
 
 // lookEvents are the events of a change whose end is near or past: people are asked about it, or it is overdue; each end once.
-func lookEvents(l change.Look, channel string) (events []record.Event) {
+func lookEvents(l change.DueDecision, channel string) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {

@@ -9,7 +9,7 @@ import (
 )
 
 // Records are what was kept of attacks, and of the times in which nobody watched them.
-type Records interface {
+type AttackHistory interface {
 	// Seen is an attack as the poller last decided about it; ok tells whether that is known.
 	LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error)
 	// Evidence is what is kept of an attack that was told, for 30 days after it changed last; ok tells whether anything is.
@@ -20,11 +20,11 @@ type Records interface {
 
 // seen is what the call's attack looked like when wafbot last saw it, to be kept with a change; nil if that isn't known, which keeps nobody
 // from changing something.
-func (r *Runner) seen(ctx context.Context, c *call.Call) *record.Observation {
+func (r *Runner) observed(ctx context.Context, c *call.Call) *record.Observation {
 	if c.Attack == nil {
 		return nil
 	}
-	s, ok, err := r.cfg.Records.LastObservation(ctx, c.Account.Name, c.Attack.ID)
+	s, ok, err := r.cfg.History.LastObservation(ctx, c.Account.Name, c.Attack.ID)
 	switch {
 	case err != nil:
 		r.cfg.Log.Warn("read attack for a change", "account", c.Account.Name, "attack", c.Attack.ID, "err", err)

@@ -27,18 +27,18 @@ func TestExplain(t *testing.T) {
 		"no, status is not_blocked", "no, min_hits is 10", "It has no card yet", "It isn't muted"} {
 		require.Contains(t, said, part)
 	}
-	w.routing = call.Routing{Tried: append(tried, call.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Calls: "S0ONCALL", Told: true}
+	w.routing = call.Routing{Tried: append(tried, call.TriedRoute{Match: "everything"}), Channel: "C1", Mention: "S0ONCALL", Calls: "S0ONCALL", Notified: true}
 	said = textOf(w.reads(eve, "explain attack="+id))
 	for _, part := range []string{"It goes to channel C1 by route 7 and mentions @S0ONCALL", "route 7 takes everything: this one", "its card is on its way"} {
 		require.Contains(t, said, part)
 	}
 	require.NotContains(t, said, "pager")
 	require.NotContains(t, said, "Quiet hours")
-	w.routing.MentionEvery, w.routing.Quiet, w.routing.Zone, w.routing.Hush = 10*time.Minute, "22:00-07:00", "Europe/Berlin", true
+	w.routing.MentionEvery, w.routing.Quiet, w.routing.Zone, w.routing.QuietNow = 10*time.Minute, "22:00-07:00", "Europe/Berlin", true
 	said = textOf(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "Who acknowledges it is mentioned in place of @S0ONCALL when it gets worse, at most once in 10 min but for its becoming an incident")
 	require.Contains(t, said, "Quiet hours are 22:00-07:00 (Europe/Berlin): now, and it mentions no user in them")
-	w.routing.Hush, w.routing.Hushed, w.routing.CalledAt = false, true, w.clock()
+	w.routing.QuietNow, w.routing.Suppressed, w.routing.MentionedAt = false, true, w.clock()
 	said = textOf(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "becoming an incident; last 2026-11-20 03:00 UTC")
 	require.Contains(t, said, "not now, or it mentions people in them all the same. No user has been mentioned about it because of them since it got worse")
@@ -79,7 +79,7 @@ func TestExplainLooksAtTheServiceFirst(t *testing.T) {
 	all, err := w.service.State("acme")
 	require.NoError(t, err)
 	old := apiclient.Attack{ID: all.Attacks[0].ID, Type: "sqli", Hits: apiclient.Known(5), Last: w.clock().Add(-50 * time.Minute)}
-	w.cfg.Facts = facts{id: old}
+	w.cfg.Attacks = facts{id: old}
 	var asked apiclient.Attack
 	w.cfg.Explain = func(_ context.Context, _ string, a apiclient.Attack) (call.Routing, error) {
 		asked = a

@@ -37,7 +37,7 @@ func (r *Runner) Missing(l record.Line, attack string) bool {
 // InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
 func (r *Runner) InThread(l record.Line, attack string) record.Line {
 	cmd, err := r.lookUp(&l)
-	if err != nil || attack == "" || !cmd.ImpliesAttack() || call.AttackTyped(cmd, l) != "" {
+	if err != nil || attack == "" || !cmd.ImpliesAttack() || call.AttackNamed(cmd, l) != "" {
 		return l
 	}
 	return call.WithAttack(cmd, l, attack)
@@ -55,10 +55,10 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 	if err != nil {
 		return call.Form{}, err
 	}
-	c := &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.place(inv), All: r.cfg.Accounts}
+	c := &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line, Now: r.cfg.Now(), Account: r.accountOf(inv), InScope: r.cfg.Accounts}
 	err = r.authorise(ctx, c, cmd.Plan != nil || cmd.Write != nil || cmd.Decide != nil)
 	if err == nil && cmd.Plan != nil {
-		err = approval.NeedRole(c, record.Responder) // a form never only shows, as the line may
+		err = approval.RequireRole(c, record.Responder) // a form never only shows, as the line may
 	}
 	if err != nil {
 		r.recordRefusal(ctx, c, err)
@@ -76,14 +76,14 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 
 // findAttack finds the attack that the line names, or in whose thread it is; that it names none is no error.
 func (r *Runner) findAttack(ctx context.Context, c *call.Call) error {
-	typed := call.AttackTyped(c.Cmd, c.Line)
+	typed := call.AttackNamed(c.Cmd, c.Line)
 	if typed == "" && c.Cmd.ImpliesAttack() {
 		typed = c.Invocation.Attack
 	}
 	if typed == "" {
 		return nil
 	}
-	if err := r.resolveAttack(ctx, c, typed, c.Line.Keys["account"] != ""); err != nil {
+	if err := r.findAttackTyped(ctx, c, typed, c.Line.Keys["account"] != ""); err != nil {
 		return err
 	}
 	c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)

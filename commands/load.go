@@ -82,7 +82,7 @@ func (r *Runner) readFact(ctx context.Context, a *call.Account, f *call.Facts, n
 		if n.Fact == call.FactAudit {
 			return r.cfg.Audit.Entries(ctx, a.Name, arg)
 		}
-		return r.cfg.Records.Outages(ctx, a.Name, arg)
+		return r.cfg.History.Outages(ctx, a.Name, arg)
 	case call.AttackNow:
 		return r.cfg.Explain(ctx, a.Name, f.Attacks[arg])
 	case record.Actor:
@@ -98,17 +98,17 @@ func (r *Runner) readFact(ctx context.Context, a *call.Account, f *call.Facts, n
 	case call.FactEfficacy:
 		return r.cfg.Ledger.Efficacy(ctx, a.Name)
 	case call.FactTriages:
-		return r.cfg.Desk.AllTriage(ctx, a.Name)
+		return r.cfg.Triage.AllTriage(ctx, a.Name)
 	case call.FactMutes:
-		return r.cfg.Desk.Mutes(ctx, a.Name)
+		return r.cfg.Triage.Mutes(ctx, a.Name)
 	case call.FactContext:
-		return r.cfg.Scenes.AccountContext(ctx, a.Name)
+		return r.cfg.Contexts.AccountContext(ctx, a.Name)
 	case call.FactApprovals:
-		return r.cfg.Requests.Requests(ctx, a.Name)
+		return r.cfg.Approvals.Requests(ctx, a.Name)
 	case call.FactStorms:
 		return r.cfg.Storms.Storms(ctx, a.Name)
 	case call.FactPermissionLoss:
-		return r.cfg.Ties.PermissionLoss(ctx, a.Name)
+		return r.cfg.Permissions.PermissionLoss(ctx, a.Name)
 	case call.FactDrill:
 		asked := time.Now()
 		d, err := r.cfg.Drills.Drill(ctx, a.Name)
@@ -117,10 +117,10 @@ func (r *Runner) readFact(ctx context.Context, a *call.Account, f *call.Facts, n
 		return r.cfg.Drills.Serving(ctx)
 	case call.FactHealth:
 		if r.cfg.Health == nil {
-			return call.Found[call.HealthNow]{}, nil
+			return call.Found[call.PollHealth]{}, nil
 		}
 		h, ok := r.cfg.Health(a.Name)
-		return call.Found[call.HealthNow]{Value: h, Ok: ok}, nil
+		return call.Found[call.PollHealth]{Value: h, Ok: ok}, nil
 	}
 	return nil, fmt.Errorf("read fact %q: unknown", n.Fact)
 }
@@ -129,16 +129,16 @@ func (r *Runner) readFact(ctx context.Context, a *call.Account, f *call.Facts, n
 func (r *Runner) readNamed(ctx context.Context, a *call.Account, name call.Fact, id string) (any, error) {
 	switch name {
 	case call.FactKnownAttacks:
-		return r.cfg.Facts.FindAttacks(ctx, a.Name, id)
+		return r.cfg.Attacks.FindAttacks(ctx, a.Name, id)
 	case call.FactTriage:
-		return r.cfg.Desk.TriageOf(ctx, a.Name, id)
+		return r.cfg.Triage.TriageOf(ctx, a.Name, id)
 	case call.FactGrouped:
 		return r.cfg.Storms.Grouped(ctx, a.Name, id)
 	case call.FactEvidence:
-		e, ok, err := r.cfg.Records.Evidence(ctx, a.Name, id)
+		e, ok, err := r.cfg.History.Evidence(ctx, a.Name, id)
 		return call.Found[record.Evidence]{Value: e, Ok: ok}, err
 	case call.FactObservation:
-		o, ok, err := r.cfg.Records.LastObservation(ctx, a.Name, id)
+		o, ok, err := r.cfg.History.LastObservation(ctx, a.Name, id)
 		return call.Found[record.Observation]{Value: o, Ok: ok}, err
 	case call.FactCardLinks:
 		if r.cfg.CardLinks == nil || id == "" {

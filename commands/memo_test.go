@@ -76,9 +76,9 @@ func TestAMemoTellsAllOfAChange(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, c := range all {
 		kinds[c.Line.Name+" "+string(c.State)] = true
-		back, err := change.ReadMemo(throughSlack(t, change.ChangeMemo(c)))
+		back, err := change.ReadMetadata(throughSlack(t, change.Metadata(c)))
 		require.NoError(t, err)
-		c.Seen = nil // evidence is wafbot's own, and too large
+		c.Observed = nil // evidence is wafbot's own, and too large
 		require.JSONEq(t, inJSON(t, c), inJSON(t, back))
 	}
 	require.Len(t, kinds, 12, "%v", kinds)
@@ -88,7 +88,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	long := w.does(ann, "deny 192.0.2.1 reason="+strings.Repeat("because%20", 100))
-	back, err := change.ReadMemo(throughSlack(t, change.ChangeMemo(long)))
+	back, err := change.ReadMetadata(throughSlack(t, change.Metadata(long)))
 	require.NoError(t, err)
 	require.Empty(t, back.Reason)
 	long.Reason, long.Line = "", long.Line.With("reason", "")
@@ -99,12 +99,12 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
 	}
 	many := w.does(ann, "deny "+strings.Join(targets, " "))
-	back, err = change.ReadMemo(throughSlack(t, change.ChangeMemo(many)))
+	back, err = change.ReadMetadata(throughSlack(t, change.Metadata(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, many.Line, back.Line)
 	many = w.does(ann, "deny "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.52.")+" "+strings.ReplaceAll(strings.Join(targets, " "), "198.51.", "198.53."))
-	back, err = change.ReadMemo(throughSlack(t, change.ChangeMemo(many)))
+	back, err = change.ReadMetadata(throughSlack(t, change.Metadata(many)))
 	require.NoError(t, err)
 	require.Empty(t, back.Steps)
 	require.Equal(t, []any{many.ID, many.State, many.Until}, []any{back.ID, back.State, back.Until})
@@ -113,7 +113,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 func TestAMemoThatIsNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	memo := throughSlack(t, change.ChangeMemo(w.does(ann, "deny 192.0.2.1")))
+	memo := throughSlack(t, change.Metadata(w.does(ann, "deny 192.0.2.1")))
 	for name, ch := range map[string]func(m map[string]any){
 		"of a later version": func(m map[string]any) { m["version"] = "2" },
 		"no number":          func(m map[string]any) { m["version"] = 1 },
@@ -136,7 +136,7 @@ func TestAMemoThatIsNone(t *testing.T) {
 			altered[k] = v
 		}
 		ch(altered)
-		_, err := change.ReadMemo(altered)
+		_, err := change.ReadMetadata(altered)
 		require.Error(t, err, name)
 	}
 }
@@ -147,7 +147,7 @@ func FuzzReadMemo(f *testing.F) {
 		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"192.0.2.1"}}, Does: "Deny", Actor: ann, State: record.StateUndone,
 		At: time.Unix(1795230000, 0).UTC(), EndedBy: &bob, Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode}, Sent: true, Done: true}},
 	}
-	seed, err := json.Marshal(change.ChangeMemo(c))
+	seed, err := json.Marshal(change.Metadata(c))
 	require.NoError(f, err)
 	f.Add(seed)
 	f.Add([]byte(`{"version":"1","steps":"eNo"}`))
@@ -156,17 +156,17 @@ func FuzzReadMemo(f *testing.F) {
 		if json.Unmarshal(text, &memo) != nil {
 			return
 		}
-		c, err := change.ReadMemo(memo)
+		c, err := change.ReadMetadata(memo)
 		if err != nil {
 			return
 		}
 		_ = efficacy.ChangeLine(c, nil)
 		_, _ = advice.UndoButton(c, time.Now())
 		_ = c.DueAt()
-		again, err := change.ReadMemo(throughSlack(t, change.ChangeMemo(c)))
+		again, err := change.ReadMetadata(throughSlack(t, change.Metadata(c)))
 		require.NoError(t, err)
 		require.Equal(t, c.ID, again.ID)
-		r := change.Recall(&call.Account{Name: "acme"}, []record.Change{c}, nil, time.Now())
+		r := change.Rebuild(&call.Account{Name: "acme"}, []record.Change{c}, nil, time.Now())
 		require.Equal(t, 1, len(r.Changes)+len(r.Unknown))
 	})
 }

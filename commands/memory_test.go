@@ -41,7 +41,7 @@ type ledger struct {
 	outbox    []record.Event // events that were saved
 	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
-	looks     []change.Look // of which people are told
+	looks     []change.DueDecision // of which people are told
 	term      int
 	loseAt    int    // the save at which the lock is found lost; 0: none
 	meanwhile func() // what happens before
@@ -198,7 +198,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 		return 0, err
 	}
 	for _, c := range all {
-		l.lookAt(c.ID, change.ChangeLookAt(c))
+		l.lookAt(c.ID, change.CheckAt(c))
 	}
 	return n, nil
 }
@@ -214,7 +214,7 @@ func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where
 	return l.audit.Append(ctx, *entry)
 }
 
-func (l *lock) SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error {
+func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	kept := map[string]any{}
 	for _, look := range all {
 		if look.Asks || look.Late {
@@ -245,7 +245,7 @@ func (l *lock) lookAt(id string, at time.Time) {
 }
 
 // looked are the looks of a kind of which people were told, emptied.
-func (l *ledger) looked(of func(change.Look) bool) (found []change.Look) {
+func (l *ledger) looked(of func(change.DueDecision) bool) (found []change.DueDecision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, look := range l.looks {

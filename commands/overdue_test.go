@@ -41,7 +41,7 @@ func TestAnEndThatIsOverdue(t *testing.T) {
 			require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State)
 			over := w.ledger.all()[0]
 			require.Equal(t, ch.ID, over.Undoes)
-			require.Contains(t, change.EndedLate(over).String(), "Done after all, due at "+ch.Until.Format("2006-01-02 15:04")+" UTC: Undo of: Switch Shop to block for 10 min · wafbot")
+			require.Contains(t, change.EndedLateLine(over).String(), "Done after all, due at "+ch.Until.Format("2006-01-02 15:04")+" UTC: Undo of: Switch Shop to block for 10 min · wafbot")
 		})
 	}
 }

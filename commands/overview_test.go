@@ -57,7 +57,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	t.Parallel()
 	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) {
-		c.Requests = kept
+		c.Approvals = kept
 		c.CardLinks = func(_ context.Context, account string, attacks []string) map[string]string {
 			return map[string]string{attacks[0]: "https://slack.example/" + account + "/" + attacks[0]}
 		}
@@ -102,7 +102,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 func TestHomeShowsWhatStatusTells(t *testing.T) {
 	t.Parallel()
 	kept := &askedFor{}
-	w := newWorld(t, func(c *commands.Config) { c.Requests = kept })
+	w := newWorld(t, func(c *commands.Config) { c.Approvals = kept })
 	id := w.attackOn("/login")
 	kept.all = []record.ApprovalRequest{w.waiting("r1111111", "Deny country:FR", time.Hour)}
 	w.does(ann, "deny 203.0.113.7 for=4h")
@@ -140,7 +140,7 @@ func TestSummary(t *testing.T) {
 	t.Parallel()
 	kept := &askedFor{}
 	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
-	w := newWorld(t, func(c *commands.Config) { c.Requests = kept })
+	w := newWorld(t, func(c *commands.Config) { c.Approvals = kept })
 	w.records.blinds = []record.Outage{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
 	quiet := textOf(w.reads(eve, "summary"))
 	require.Contains(t, quiet, "Hand-over of acme: the last 10 h, since 2026-11-19 17:00 UTC. wafbot is live")

@@ -90,13 +90,13 @@ func TestAHostilePath(t *testing.T) {
 	path := "/" + strings.Repeat("a", 3000)
 	id := record.AttackID("acme", "x:1")
 	attack := apiclient.Attack{ID: "x:1", Type: "sqli", Domain: "shop.example.com", Path: path, Method: "POST", Parameter: "GET_q_value", App: apiclient.Known(4)}
-	w := newWorld(t, func(c *commands.Config) { c.Facts = facts{id: attack} })
+	w := newWorld(t, func(c *commands.Config) { c.Attacks = facts{id: attack} })
 	ch := w.does(ann, "patch attack="+id)
 	require.Less(t, len(ch.Does), 400)
 	require.Contains(t, ch.Line.String(), path, "the line is exact")
 
 	attack.Path = "/\u202e\u0000"
-	w = newWorld(t, func(c *commands.Config) { c.Facts = facts{id: attack} })
+	w = newWorld(t, func(c *commands.Config) { c.Attacks = facts{id: attack} })
 	w.refuses(ann, "patch attack="+id, refusal.ErrGuarded)
 
 	cut := w.attack(waf.AttackSpec{App: 4, Path: "/" + strings.Repeat("a", 100_000)})

@@ -19,11 +19,11 @@ import (
 )
 
 // emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
-func (w *world) emptied(unread bool, told ...record.Change) change.Recalled {
+func (w *world) emptied(unread bool, told ...record.Change) change.Rebuilt {
 	w.t.Helper()
 	var back []record.Change
 	for _, c := range told {
-		c, err := change.ReadMemo(throughSlack(w.t, change.ChangeMemo(c)))
+		c, err := change.ReadMetadata(throughSlack(w.t, change.Metadata(c)))
 		require.NoError(w.t, err)
 		back = append(back, c)
 	}
@@ -35,7 +35,7 @@ func (w *world) emptied(unread bool, told ...record.Change) change.Recalled {
 			entries = append(entries, e)
 		}
 	}
-	r := change.Recall(w.cfg.Accounts[0], back, entries, w.clock())
+	r := change.Rebuild(w.cfg.Accounts[0], back, entries, w.clock())
 	w.ledger.set(func(l *ledger) {
 		for _, c := range r.Changes {
 			l.put(c)

@@ -29,7 +29,7 @@ func (unwatched) Changed(string) {}
 func (unwatched) GoesOn(string, string) bool { return false }
 
 // limited is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
-func (r *Runner) limited(ch record.Change) record.Change {
+func (r *Runner) withinPolicy(ch record.Change) record.Change {
 	if !ch.Renew.IsZero() {
 		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, r.cfg.Policy.Renew))
 	}

@@ -54,9 +54,9 @@ func renewing(g *going, most time.Duration) func(*commands.Config) {
 	return func(c *commands.Config) { c.Watch, c.Policy.Renew = g, most }
 }
 
-func isAsked(l change.Look) bool { return l.Asks }
-func isLate(l change.Look) bool  { return l.Late }
-func isEnded(l change.Look) bool { return l.Ended }
+func isAsked(l change.DueDecision) bool { return l.Asks }
+func isLate(l change.DueDecision) bool  { return l.Late }
+func isEnded(l change.DueDecision) bool { return l.Ended }
 
 func TestADenialIsProlongedWhileItKnocks(t *testing.T) {
 	t.Parallel()
@@ -209,7 +209,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 			asked := w.ledger.looked(isAsked)
 			require.Equal(t, longer == 0, len(asked) == 1, most)
 			if len(asked) == 1 {
-				require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may extend it by itself")
+				require.Contains(t, change.EndingLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may extend it by itself")
 				require.NotContains(t, efficacy.ChangeLine(w.ledger.change(ch.ID), nil).String(), "longer while it keeps trying")
 			}
 		})
@@ -265,7 +265,7 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 			asked := w.ledger.looked(isAsked)
 			require.Len(t, asked, 1, c.line)
 			require.Equal(t, res.Changes[0].ID, asked[0].Change.ID)
-			require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[0].String(), " ends at "+res.Changes[0].Until.Format("2006-01-02 15:04")+" UTC and the attack goes on")
+			require.Contains(t, change.EndingLines(asked[0].Change, w.clock())[0].String(), " ends at "+res.Changes[0].Until.Format("2006-01-02 15:04")+" UTC and the attack goes on")
 			button := advice.ExtendButton(asked[0].Change)
 			runDue(t, w, time.Minute)
 			require.Empty(t, w.ledger.looked(isAsked), "once for each end")
@@ -295,7 +295,7 @@ func TestWhatEndedUnaskedIsTold(t *testing.T) {
 		asked := w.ledger.looked(isAsked)
 		require.Len(t, asked, 1, "not of what was made for no attack")
 		require.Equal(t, []any{ch.ID, true}, []any{asked[0].Change.ID, asked[0].Ended})
-		require.Contains(t, change.EndsLines(asked[0].Change, w.clock())[0].String(), " ended at "+ch.Until.Format("2006-01-02 15:04")+" UTC while the attack went on")
+		require.Contains(t, change.EndingLines(asked[0].Change, w.clock())[0].String(), " ended at "+ch.Until.Format("2006-01-02 15:04")+" UTC while the attack went on")
 		runDue(t, w, time.Hour)
 		require.Empty(t, w.ledger.looked(isAsked))
 	})
@@ -317,7 +317,7 @@ func TestWhatIsOverEndsUnasked(t *testing.T) {
 		runDue(t, w, time.Hour+time.Minute)
 		require.Empty(t, w.rules("vpatch"))
 		require.Empty(t, w.listed("black"))
-		looked := w.ledger.looked(func(change.Look) bool { return true })
+		looked := w.ledger.looked(func(change.DueDecision) bool { return true })
 		require.Len(t, looked, 1)
 		require.True(t, looked[0].Ended, "the entry went by itself")
 	})

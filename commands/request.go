@@ -16,43 +16,43 @@ import (
 )
 
 // Requests remembers what waits for a second person.
-type Requests interface {
+type Approvals interface {
 	// Requests are the account's, the newest first, also those decided lately.
 	Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error)
 }
 
 // waits reports whether the plans do anything for which a second person is needed who was not asked yet.
-func waits(c *call.Call, plans []call.Plan) bool {
-	return len(c.Needs) > 0 && c.Granted == nil && !renews(c, plans) && c.Policy.Changes == policy.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
-		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Known, func(ch record.Change) bool { return change.SameNow(c, ch, p) })
+func needsRequest(c *call.Call, plans []call.Plan) bool {
+	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.Changes == policy.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
+		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c, ch, p) })
 	})
 }
 
 // renews reports whether wafbot only prolongs, as far as it was said to, what a second person has approved.
-func renews(c *call.Call, plans []call.Plan) bool {
+func onlyRenews(c *call.Call, plans []call.Plan) bool {
 	return c.Actor.Via == record.ViaClock && !slices.ContainsFunc(plans, func(p call.Plan) bool {
-		return !slices.ContainsFunc(c.Known, func(ch record.Change) bool {
+		return !slices.ContainsFunc(c.Changes, func(ch record.Change) bool {
 			return ch.ID == p.Extends && ch.Approved != nil && !p.Until.IsZero() && !p.Until.After(ch.Renew)
 		})
 	})
 }
 
 // request writes down what waits for a second person. Nothing is sent. The same that waits already is met.
-func (r *Runner) request(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
+func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.WhySecond(c.Call), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Call), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
 	}
 	q := approval.NewRequest(c.Call, plans)
-	all, err := r.cfg.Requests.Requests(ctx, c.Account.Name)
+	all, err := r.cfg.Approvals.Requests(ctx, c.Account.Name)
 	if err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
 	if i := slices.IndexFunc(all, func(have record.ApprovalRequest) bool {
 		return have.ID == q.ID || have.Waits(c.Now) && call.Effect(have.Line) == call.Effect(q.Line) && have.Does == q.Does
 	}); i >= 0 {
-		return requested(c.Call, all[i]), nil
+		return waitingResult(c.Call, all[i]), nil
 	}
-	entry := approval.RequestEntry(c.Call, q, string(record.RequestWaiting))
+	entry := approval.AuditEntry(c.Call, q, string(record.RequestWaiting))
 	for _, need := range q.Needs {
 		entry.Why = approval.JoinWords(entry.Why, need.Why)
 	}
@@ -64,12 +64,12 @@ func (r *Runner) request(ctx context.Context, c *job, plans []call.Plan) (call.R
 	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	return requested(c.Call, q), nil
+	return waitingResult(c.Call, q), nil
 }
 
 // askedBefore is the answer to a delivery that came before, and was written down as a request.
 func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok bool) {
-	all, err := r.cfg.Requests.Requests(ctx, c.Account.Name)
+	all, err := r.cfg.Approvals.Requests(ctx, c.Account.Name)
 	if err != nil {
 		return call.Result{}, false
 	}
@@ -77,11 +77,11 @@ func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok b
 	if i < 0 {
 		return call.Result{}, false
 	}
-	return requested(c.Call, all[i]), true
+	return waitingResult(c.Call, all[i]), true
 }
 
 // requested is the answer of a request.
-func requested(c *call.Call, q record.ApprovalRequest) call.Result {
+func waitingResult(c *call.Call, q record.ApprovalRequest) call.Result {
 	return call.Result{Outcome: string(record.RequestWaiting), Lines: approval.WaitingLines(c, q), AttackID: q.AttackID, Account: q.Account, Data: q}
 }
 

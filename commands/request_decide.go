@@ -14,7 +14,7 @@ import (
 
 // decide settles a request under the account's lock.
 func (r *Runner) decide(held context.Context, c *job) (call.Result, error) {
-	if err := r.ready(held, c); err != nil {
+	if err := r.loadLocked(held, c); err != nil {
 		return call.Result{}, err
 	}
 	d, err := withFacts(held, r, c.Call, c.Cmd.Decide)
@@ -24,17 +24,17 @@ func (r *Runner) decide(held context.Context, c *job) (call.Result, error) {
 	case d.As == record.RequestRejected:
 		return r.reject(held, c, d)
 	case d.Begun:
-		return r.goOnWith(held, c, d.Request, d.Line)
+		return r.resumeRequest(held, c, d.Request, d.Line)
 	}
-	return r.carry(held, c, d)
+	return r.carryOutRequest(held, c, d)
 }
 
 // reject writes down that a request is rejected.
 func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
 	q := d.Request
 	if !d.Begun {
-		q = approval.Decided(c.Call, q, d.As, d.Why)
-		entry := approval.RequestEntry(c.Call, q, string(d.As))
+		q = approval.Decide(c.Call, q, d.As, d.Why)
+		entry := approval.AuditEntry(c.Call, q, string(d.As))
 		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 			return call.Result{}, refusal.Away(err)
 		}
@@ -44,8 +44,8 @@ func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Resu
 
 // closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
 func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (call.Result, error) {
-	q = approval.Decided(c.Call, q, record.RequestClosed, why.String())
-	entry := approval.RequestEntry(c.Call, q, string(record.RequestClosed))
+	q = approval.Decide(c.Call, q, record.RequestClosed, why.String())
+	entry := approval.AuditEntry(c.Call, q, string(record.RequestClosed))
 	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
@@ -57,66 +57,66 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
 	cmd, err := r.lookUp(&line)
 	return &job{lock: c.lock, Call: &call.Call{
-		Setup: r.setup, Loaded: call.NewFacts(), Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Known: c.Known, Scene: c.Scene, Granted: &q,
+		Setup: r.setup, Loaded: call.NewFacts(), Cmd: cmd, Line: line, Now: c.Now, Account: c.Account, Changes: c.Changes, Context: c.Context, Granted: &q,
 		Invocation: call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true},
 	}}, err
 }
 
 // planAgain plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
-func (r *Runner) planAgain(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
+func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
 	s := r.rights(ctx, q.Asker)
 	if s.Unsure || s.Role < q.Role && s.Could >= q.Role {
 		return nil, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
 	}
 	if asked.Role = s.Role; s.Role < q.Role {
-		return nil, approval.Closes(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
+		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
 	}
 	if err := r.resolve(ctx, asked.Call); err != nil {
-		return nil, approval.UnlessAgain(refusal.FromService(err))
+		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
 	}
 	plans, err = withFacts(ctx, r, asked.Call, asked.Cmd.Plan)
-	r.tiePlan(ctx, asked, err)
+	r.noteUnplanned(ctx, asked, err)
 	if err != nil {
-		return nil, approval.UnlessAgain(refusal.NotBegun(err))
+		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
 	}
 	return plans, nil
 }
 
 // carry has a request done as its asker's: looked at anew, written down as decided, and carried out.
-func (r *Runner) carry(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
+func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
 	q := d.Request
 	asked, err := r.asAsker(c, q, d.Line)
 	if err != nil {
 		return call.Result{}, err
 	}
-	plans, err := r.planAgain(ctx, c, q, asked)
+	plans, err := r.planRequest(ctx, c, q, asked)
 	if err == nil {
-		err = approval.ApprovalRequestHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
+		err = approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
 	}
 	var refused *refusal.Refusal
 	switch begun, whole := r.begun(asked); {
 	case errors.Is(err, approval.ErrClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
-		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.again(ctx, asked, begun, whole) })
+		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.resumeAll(ctx, asked, begun, whole) })
 	case errors.Is(err, approval.ErrClosed) && errors.As(err, &refused):
 		return r.closeRequest(ctx, c, q, refused.Text)
 	case err != nil:
 		return call.Result{}, err
 	}
 	if q.State != d.As {
-		if q = approval.Decided(c.Call, q, d.As, d.Why); d.As == record.RequestOverridden {
-			q.Does = approval.DoesOf(plans) // for a shorter time than what was asked for
+		if q = approval.Decide(c.Call, q, d.As, d.Why); d.As == record.RequestOverridden {
+			q.Does = approval.DoesText(plans) // for a shorter time than what was asked for
 		}
-		entry := approval.RequestEntry(c.Call, q, string(d.As))
+		entry := approval.AuditEntry(c.Call, q, string(d.As))
 		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 			return call.Result{}, refusal.Away(err)
 		}
 	}
 	asked.Granted = &q
-	return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.run(ctx, asked, plans) })
+	return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.carryOutPlans(ctx, asked, plans) })
 }
 
 // goOnWith goes on with what was decided before, and was cut short.
-func (r *Runner) goOnWith(ctx context.Context, c *job, q record.ApprovalRequest, line record.Line) (call.Result, error) {
+func (r *Runner) resumeRequest(ctx context.Context, c *job, q record.ApprovalRequest, line record.Line) (call.Result, error) {
 	asked, err := r.asAsker(c, q, line)
 	if err != nil {
 		return call.Result{}, err
@@ -126,11 +126,11 @@ func (r *Runner) goOnWith(ctx context.Context, c *job, q record.ApprovalRequest,
 	case q.Outcome != "":
 		return call.Result{Outcome: q.Outcome, Lines: []text.Text{describe.RequestLine(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
 	case whole || isLate && len(begun) > 0:
-		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.again(ctx, asked, begun, whole) })
+		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.resumeAll(ctx, asked, begun, whole) })
 	case isLate:
 		return r.closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
 	}
-	return r.carry(ctx, c, call.Decision{Request: q, As: q.State, Why: q.Why, Line: line})
+	return r.carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State, Why: q.Why, Line: line})
 }
 
 // settleRequest carries a decided request out and writes down what came of it.

@@ -12,15 +12,15 @@ import (
 
 // tendRequests looks at the account's requests whose time has come: their askers may do it alone, or nobody has answered, or what was decided
 // must have been carried out by now.
-func (r *Runner) tendRequests(ctx context.Context, account string) {
+func (r *Runner) checkRequests(ctx context.Context, account string) {
 	i := slices.IndexFunc(r.cfg.Accounts, func(a *call.Account) bool { return a.Name == account })
 	if i < 0 {
 		return
 	}
-	all, err := r.cfg.Requests.Requests(ctx, account)
+	all, err := r.cfg.Approvals.Requests(ctx, account)
 	now := r.cfg.Now()
 	due := func(q record.ApprovalRequest) bool {
-		return !approval.ApprovalRequestDueAt(q).IsZero() && !now.Before(approval.ApprovalRequestDueAt(q))
+		return !approval.DueAt(q).IsZero() && !now.Before(approval.DueAt(q))
 	}
 	if err != nil || !slices.ContainsFunc(all, due) {
 		return // nothing is, or it is looked at again within a second
@@ -31,12 +31,12 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 	}
 	defer lock.Unlock()
 	c := &job{lock: lock, Call: &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: r.cfg.Accounts[i]}}
-	if all, err = r.cfg.Requests.Requests(held, account); err == nil {
-		c.Known, err = r.cfg.Ledger.Changes(held, account)
+	if all, err = r.cfg.Approvals.Requests(held, account); err == nil {
+		c.Changes, err = r.cfg.Ledger.Changes(held, account)
 	}
 	for _, q := range all {
 		if err == nil && due(q) {
-			err = r.lookAtRequest(held, c, q)
+			err = r.settleDueRequest(held, c, q)
 		}
 	}
 	if err != nil && held.Err() == nil {
@@ -45,17 +45,17 @@ func (r *Runner) tendRequests(ctx context.Context, account string) {
 }
 
 // lookAtRequest does what is due for one request.
-func (r *Runner) lookAtRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
+func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
 	var entry *record.AuditEntry
 	outcome := func(as record.RequestState, why string) {
 		q.State, q.DecidedAt, q.Why = as, c.Now, why
-		e := approval.RequestEntry(c.Call, q, string(as))
+		e := approval.AuditEntry(c.Call, q, string(as))
 		e.Line = q.Line.String()
 		entry = &e
 	}
 	switch {
 	case q.InHand():
-		made := slices.DeleteFunc(slices.Clone(c.Known), func(ch record.Change) bool { return ch.Request != q.ID })
+		made := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool { return ch.Request != q.ID })
 		if len(made) == 0 {
 			outcome(record.RequestClosed, "it could not be carried out in time")
 			break
@@ -68,7 +68,7 @@ func (r *Runner) lookAtRequest(ctx context.Context, c *job, q record.ApprovalReq
 			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "nobody knows what came of it, look with status")
 		}
 	case q.Waits(c.Now):
-		q.Opened = true
+		q.OverrideOpen = true
 	default:
 		outcome(record.RequestExpired, "no answer")
 	}

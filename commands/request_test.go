@@ -158,7 +158,7 @@ func TestARequestExpires(t *testing.T) {
 	w.tend()
 	require.Equal(t, record.RequestExpired, w.request().State)
 	require.Equal(t, []string{"expired", "wafbot"}, []string{w.lastAudit().Outcome, w.lastAudit().Actor.Name})
-	require.Zero(t, approval.ApprovalRequestDueAt(w.request()))
+	require.Zero(t, approval.DueAt(w.request()))
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "no answer")
 	require.NotEqual(t, q.ID, w.waits(ann, "deny country:FR").ID, "it can be asked again")
 	w.requireAsAtFirst()
@@ -265,7 +265,7 @@ func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
 		w.tend()
 		require.Equal(t, want.state, w.request().State)
 		require.Equal(t, want.outcome, w.request().Outcome)
-		require.Zero(t, approval.ApprovalRequestDueAt(w.request()))
+		require.Zero(t, approval.DueAt(w.request()))
 	}
 }
 
@@ -477,11 +477,11 @@ func TestOverride(t *testing.T) {
 	w.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
 	w.tend()
-	require.False(t, w.request().Opened)
+	require.False(t, w.request().OverrideOpen)
 	w.pass(time.Second)
 	w.tend()
-	require.True(t, w.request().Opened, "the card offers it")
-	require.Equal(t, q.Until, approval.ApprovalRequestDueAt(w.request()))
+	require.True(t, w.request().OverrideOpen, "the card offers it")
+	require.Equal(t, q.Until, approval.DueAt(w.request()))
 	w.refuses(ann, "override "+q.ID, refusal.ErrUsage, "reason= is missing")
 	w.refuses(ann, "override "+q.ID+` reason="too  short"`, refusal.ErrUsage, "at least 10 characters")
 	res, err := w.try(via(ann, record.ViaButton), "override "+q.ID+why)
@@ -489,7 +489,7 @@ func TestOverride(t *testing.T) {
 	require.Equal(t, []string{"FR [0] 1h0m0s"}, w.entries("black"), "an hour at most, whatever was asked for")
 	require.Contains(t, textOf(res), "by Ann, alone, until 2026-11-20 04:05 UTC")
 	ch := res.Changes[0]
-	require.True(t, ch.Alone)
+	require.True(t, ch.Overridden)
 	require.Nil(t, ch.Approved)
 	require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
@@ -514,7 +514,7 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 			line += w.attackOn("/login")
 		}
 		q := w.waits(root, line)
-		require.Zero(t, q.AloneAt, line)
+		require.Zero(t, q.OverrideAt, line)
 		w.pass(6 * time.Minute)
 		w.refuses(root, "override "+q.ID+why, refusal.ErrGuarded, says, ", not Root, decides")
 		w.requireAsAtFirst()

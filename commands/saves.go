@@ -7,7 +7,7 @@ import (
 )
 
 // saveAll writes what a command wants written, one after another. The first error ends it.
-func (r *Runner) saveAll(ctx context.Context, c *job, s call.Saves) error {
+func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
 		if err := c.lock.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
 			return err

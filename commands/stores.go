@@ -22,19 +22,19 @@ type Mutes interface {
 }
 
 // Desk is what people leave for one another beside the service: who does what, and what nobody wants to hear of for a while.
-type Desk interface {
+type TriageStore interface {
 	Cases
 	Mutes
 }
 
 // actingClaims makes whoever changed something for an attack its owner, if nobody is. That it can't be written down fails no change.
-func (r *Runner) actingClaims(ctx context.Context, c *job, ch record.Change) {
+func (r *Runner) acknowledgeByActing(ctx context.Context, c *job, ch record.Change) {
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	k, err := r.cfg.Desk.TriageOf(ctx, ch.Account, ch.AttackID)
+	k, err := r.cfg.Triage.TriageOf(ctx, ch.Account, ch.AttackID)
 	if err == nil && k.Owner == nil {
 		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
 		err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})

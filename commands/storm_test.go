@@ -53,7 +53,7 @@ func (w *world) gather(n, odd int) (storm string) {
 		w.storms.gathered[storm] = append(w.storms.gathered[storm], record.GatheredAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
 	}
 	w.storms.storms = append(w.storms.storms, record.StormSeen{KnownAttack: record.KnownAttack{ID: storm, Attack: a}, Storm: s, SeenAt: w.clock()})
-	w.cfg.Facts = known
+	w.cfg.Attacks = known
 	w.Runner = commands.New(w.cfg)
 	return storm
 }
@@ -105,7 +105,7 @@ func TestCardsOfAStorm(t *testing.T) {
 	w.writes(ann, "cards attack="+storm, "4 attacks of storm "+storm+" get cards of their own")
 	require.Len(t, w.storms.asked, 4)
 	for _, id := range w.storms.asked {
-		require.Equal(t, "sqli", w.cfg.Facts.(facts)[id].Type)
+		require.Equal(t, "sqli", w.cfg.Attacks.(facts)[id].Type)
 	}
 
 	w.own(storm, func(a apiclient.Attack) bool { return a.Type == "sqli" })

@@ -13,12 +13,12 @@ import (
 )
 
 // turn carries out one plan when its turn has come.
-func (r *Runner) turn(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
-	if p.Later == nil || slices.ContainsFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }) {
-		return r.runOne(ctx, c, id, p, res)
+func (r *Runner) carryOutNext(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
+	if p.Later == nil || slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }) {
+		return r.carryOutPlan(ctx, c, id, p, res)
 	}
 	var err error
-	if c.Known, err = r.cfg.Ledger.Changes(ctx, c.Account.Name); err != nil {
+	if c.Changes, err = r.cfg.Ledger.Changes(ctx, c.Account.Name); err != nil {
 		return refusal.Away(err)
 	}
 	c.Loaded = call.NewFacts()
@@ -30,10 +30,10 @@ func (r *Runner) turn(ctx context.Context, c *job, id string, p call.Plan, res *
 		r.recordPlan(ctx, c.Call, p, "nothing", text.String())
 		return nil
 	case err != nil:
-		r.tie(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
+		r.noteRefused(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
 		err = refusal.NotBegun(err)
 		r.recordPlan(ctx, c.Call, p, "failed", err.Error())
 		return fmt.Errorf("%w: %w", refusal.ErrRecorded, err)
 	}
-	return r.runOne(ctx, c, id, full, res)
+	return r.carryOutPlan(ctx, c, id, full, res)
 }

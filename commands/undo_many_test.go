@@ -288,7 +288,7 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
 	require.Contains(t, efficacy.ChangeLine(closed, nil).String(), "undone by Bob 2026-11-20 03:00 UTC, nothing of it was left")
-	read, err := change.ReadMemo(change.ChangeMemo(closed))
+	read, err := change.ReadMetadata(change.Metadata(closed))
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")
 }
@@ -298,7 +298,7 @@ func TestUndoNamesWhatStillCovers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.cfg.Facts = facts{id: {ID: "x:1", Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: "FR"}}}}
+	w.cfg.Attacks = facts{id: {ID: "x:1", Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Country: "FR"}}}}
 	w.Runner = commands.New(w.cfg)
 	day := w.clock().Add(24 * time.Hour).Unix()
 	w.seed(waf.IPRule{Subnet: "203.0.113.0/24", Author: "Olga", Pools: []int{4}, ExpiredAt: day})

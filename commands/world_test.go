@@ -117,7 +117,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		}},
 		Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 			Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
-		Members: w.members, Ledger: w.ledger, Facts: facts{}, Scenes: w.desk, Records: w.records, Desk: w.desk, Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
+		Members: w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.desk, History: w.records, Triage: w.desk, Storms: w.storms, Permissions: w.ties, Approvals: w.asked, Drills: w.desk, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Notifier: w.notified,

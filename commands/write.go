@@ -15,8 +15,8 @@ import (
 
 // How long, and how often, it is tried to write down what was sent after the lock was lost.
 const (
-	lostFor   = 2 * time.Minute
-	lostEvery = 500 * time.Millisecond
+	resaveFor   = 2 * time.Minute
+	resaveEvery = 500 * time.Millisecond
 )
 
 // job is a call that changes something, with the right to.
@@ -38,7 +38,7 @@ func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Contex
 		case err == nil:
 		case len(c.lost) == 0:
 			return call.Result{}, refusal.Away(err)
-		case delay.Sleep(ctx, lostEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > lostFor:
+		case delay.Sleep(ctx, resaveEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > resaveFor:
 			return call.Result{}, change.Unsaved(c.lost[0], err)
 		default:
 			continue
@@ -63,7 +63,7 @@ func (r *Runner) write(held context.Context, c *job) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
-	if err := r.saveAll(held, c, res.Saves); err != nil {
+	if err := r.saveWrites(held, c, res.Saves); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
 	res.Account = c.Account.Name

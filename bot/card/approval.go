@@ -38,7 +38,7 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	buttons := advice.DecideButtons(q)
 	if override := describe.ApprovalRequestAloneLine(q, p, now); override != nil {
 		lines = append(lines, override)
-		if !now.Before(q.AloneAt) {
+		if !now.Before(q.OverrideAt) {
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}

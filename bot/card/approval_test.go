@@ -31,7 +31,7 @@ func waiting() record.ApprovalRequest {
 			{What: policy.ApproveBroad, Why: "203.0.0.0/20 is wider than /24"},
 			{What: policy.ApproveBroad, Why: "country:FR is broad: it hits everybody there, and wafbot sees attacks, never visitors"},
 		},
-		At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute), State: record.RequestWaiting, Revision: 1,
+		At: at, Until: at.Add(15 * time.Minute), OverrideAt: at.Add(5 * time.Minute), State: record.RequestWaiting, Revision: 1,
 		Reach:    []string{"203.0.0.0/20 is 4,096 addresses, everywhere"},
 		Warnings: []string{"203.0.1.0/24 is on the allowlist everywhere until 2026-11-21 04:00 UTC, which wins: there it has no effect"},
 	}
@@ -53,7 +53,7 @@ func requestMessages() map[string]Message {
 	alone.Decided = &alone.Asker
 	failed := alone
 	failed.Outcome, failed.Fault = "failed", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 1 h: the service doesn't allow this to wafbot's token"
-	never := with(func(q *record.ApprovalRequest) { q.AloneAt = time.Time{} })
+	never := with(func(q *record.ApprovalRequest) { q.OverrideAt = time.Time{} })
 	terminal := with(func(q *record.ApprovalRequest) {
 		q.Asker = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 		q.Warnings, q.Reason = nil, ""

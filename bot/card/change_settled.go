@@ -17,10 +17,10 @@ import (
 func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggestion) (msg Message, calls bool) {
 	line := efficacy.ChangeLine(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
-		line = change.EndedLate(ch)
+		line = change.EndedLateLine(ch)
 	}
 	called := authors(ch)
-	if failure := change.ChangeFailure(ch); len(failure) > 0 {
+	if failure := change.Failure(ch); len(failure) > 0 {
 		line = failure
 		for _, user := range slices.Backward(called) {
 			line = text.New(text.User(user), " ", line)
@@ -32,7 +32,7 @@ func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggest
 	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
 		ch = all[i]
 	}
-	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.ChangeMemo(ch)}
+	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.Metadata(ch)}
 	return msg, len(called) > 0
 }
 

@@ -12,7 +12,7 @@ import (
 
 // MitigationEnding asks whether to extend a change, or says that it has ended. attack is "" where the message is a reply under its card.
 func MitigationEnding(ch record.Change, who, attack string, now time.Time) Message {
-	lines := change.EndsLines(ch, now)
+	lines := change.EndingLines(ch, now)
 	if attack != "" {
 		lines[0] = text.New(lines[0], " ", text.Code(attack))
 	}

@@ -52,7 +52,7 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) call.AttackR
 	a := injection()
 	change(&a)
 	return call.AttackRow{
-		ID: record.AttackID("acme", a.ID), Account: "acme", Ongoing: true, Attack: a, Case: record.Triage{Owner: owner}, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000100",
+		ID: record.AttackID("acme", a.ID), Account: "acme", Ongoing: true, Attack: a, Triage: record.Triage{Owner: owner}, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000100",
 	}
 }
 
@@ -60,7 +60,7 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) call.AttackR
 func quietly() report.Overview {
 	of := acme()
 	of.OngoingFor = 15 * time.Minute
-	return report.Overview{Account: "acme", Of: of, Health: &call.HealthNow{LastGood: now.Add(-5 * time.Second)}}
+	return report.Overview{Account: "acme", Of: of, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() report.Overview {
@@ -87,8 +87,8 @@ func waits() record.ApprovalRequest {
 func blindly() report.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
-	o.Health = &call.HealthNow{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
-	o.Tied = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PowerLists}}
+	o.Health = &call.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
+	o.Tied = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PermissionLists}}
 	return o
 }
 

@@ -304,7 +304,7 @@ func hostileRequests(text string, draw func(q record.ApprovalRequest) Message) (
 func hostileTied(text string) record.PermissionLoss {
 	steps := []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: record.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
 	refused := record.RefusedChange{Does: text, Line: record.Line{Name: "deny", Words: []string{text}}, By: record.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
-	return record.PermissionLoss{Account: "acme", Since: now, Lacks: []record.Permission{record.PowerLists, record.PowerModes, record.PowerRules}, Refused: slices.Repeat([]record.RefusedChange{refused}, 5)}
+	return record.PermissionLoss{Account: "acme", Since: now, Lacks: []record.Permission{record.PermissionLists, record.PermissionModes, record.PermissionRules}, Refused: slices.Repeat([]record.RefusedChange{refused}, 5)}
 }
 
 func hostileDrills(text string) (all []any) {

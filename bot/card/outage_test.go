@@ -37,15 +37,15 @@ func outageMessages() map[string]Message {
 		}}},
 	}
 	mode := switched()
-	tied := record.PermissionLoss{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerAll}, Refused: []record.RefusedChange{deny}}
+	tied := record.PermissionLoss{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionAll}, Refused: []record.RefusedChange{deny}}
 	part := tied
-	part.Lacks, part.More = []record.Permission{record.PowerModes}, 2
+	part.Lacks, part.More = []record.Permission{record.PermissionModes}, 2
 	part.Refused = []record.RefusedChange{{
 		Line: record.Line{Name: "undo", Words: []string{mode.ID}}, Does: "Undo of: " + mode.Does, Ends: mode.ID, By: record.Actor{Name: "wafbot", Via: record.ViaClock}, At: now,
 		Steps: []record.Step{{Kind: record.CreateRule, Rule: mode.Steps[1].Rule}, {Kind: record.DeleteRule, Rule: mode.Steps[0].Rule}},
 	}}
 	both, patch := tied, patched()
-	both.Lacks = []record.Permission{record.PowerLists, record.PowerRules}
+	both.Lacks = []record.Permission{record.PermissionLists, record.PermissionRules}
 	both.Refused = []record.RefusedChange{deny, {Line: patch.Line, Does: patch.Does, By: anna(), At: since.Add(time.Second), Steps: patch.Steps}}
 	ended := tied
 	ended.Until, ended.Lacks = now, nil

@@ -35,7 +35,7 @@ func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.C
 		rest = append(rest, text.New("… and ", t.More, " more: ", text.Code("audit"), " lists them"))
 	}
 	if t.GoesOn() {
-		rest = append(rest, change.PermissionLossMend(t))
+		rest = append(rest, change.PermissionFix(t))
 		rest = append(rest, dueLines(a, t, changes, now)...)
 		rest = append(rest, text.New("What is due is tried each minute, and the next such change that the service takes ends this"))
 	}
@@ -101,7 +101,7 @@ func refusedLines(a *call.Account, r record.RefusedChange, changes []record.Chan
 
 // dueLines list what wafbot would have to end meanwhile.
 func dueLines(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) (lines []text.Text) {
-	due := change.PermissionLossDueMeanwhile(t, changes, now)
+	due := change.DueMeanwhile(t, changes, now)
 	for _, ch := range due[:min(maxDue, len(due))] {
 		lines = append(lines, change.DueLine(a, ch, now))
 	}

@@ -84,7 +84,7 @@ func situation(a Account, policy policy.Policy, shown record.AttackState, detail
 		Account: a.Account, Policy: policy.With(details.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Efficacy, Scene: details.Context, Now: now,
 	}
 	for _, ch := range slices.Backward(details.Changes) { // the newest first; a card reads downwards
-		if ch.AttackID == id && ch.Amends() == "" {
+		if ch.AttackID == id && ch.Parent() == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}

@@ -87,9 +87,9 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
-		Facts: a.store.Attacks, Scenes: a.store.Triage, Records: a.store.Attacks, Audit: a.store.Audit,
+		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Health: a.health,
-		Desk: a.store.Triage, Storms: a.store.Attacks, Ties: a.store.Permissions, Requests: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
+		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Explain: a.explain,
 		CardLinks: a.cardLinks, Drills: drillStore{a.store.Drills, a.store.Replicas},
 	})
 	a.notifier = notify.New(notify.Config{
@@ -145,16 +145,16 @@ func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
 const healthTimeout = time.Second
 
 // health is how polling an account goes: in this process, else as its owner has saved it.
-func (a *app) health(account string) (call.HealthNow, bool) {
+func (a *app) health(account string) (call.PollHealth, bool) {
 	if p, ok := a.pollers[account]; ok {
 		if h := p.Health(); h.Known() {
-			return call.HealthNow{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
+			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	good, outage, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.HealthNow{LastGood: good, Failing: outage.Why, Since: outage.From}, err == nil && !good.IsZero()
+	return call.PollHealth{LastGood: good, Failing: outage.Why, Since: outage.From}, err == nil && !good.IsZero()
 }
 
 // configured is the configuration of an account.

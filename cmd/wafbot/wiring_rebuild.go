@@ -103,7 +103,7 @@ func (a *app) rebuilt(ctx context.Context, cfg config.Account, found bot.Found) 
 	if err != nil {
 		a.log.Error("read the service's lists: entries that no message holds stay unknown", "account", cfg.Name, "err", err)
 	}
-	known := change.Recall(a.tenants[cfg.Name], posted, entries, now)
+	known := change.Rebuild(a.tenants[cfg.Name], posted, entries, now)
 	r.Changes = known.Changes
 	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
 	r.Events = rebuiltEvents(cfg, found, r, facts)
@@ -130,7 +130,7 @@ func rebuiltEvents(cfg config.Account, found bot.Found, r store.Rebuilt, facts r
 		cards[c.Channel]++
 	}
 	for _, ch := range r.Changes {
-		if posted, ok := found.Changes[ch.ID]; ok && ch.InForce(r.At) && ch.Amends() == "" {
+		if posted, ok := found.Changes[ch.ID]; ok && ch.InForce(r.At) && ch.Parent() == "" {
 			inForce[posted.Channel]++
 		}
 	}

@@ -118,8 +118,8 @@ func deniable(s call.Situation) (*apiclient.Source, text.Text) {
 }
 
 // patchable is the patch that fits the attack, if one does; otherwise why not, unless the card's own line of it says so.
-func patchable(s call.Situation) (spec change.PatchSpec, fits bool, why string) {
-	spec, not := change.AttackPatch(s.Attack)
+func patchable(s call.Situation) (spec change.Patch, fits bool, why string) {
+	spec, not := change.PatchFor(s.Attack)
 	if not.String() != "" {
 		return spec, false, not.String()
 	}
@@ -198,7 +198,7 @@ func appWord(app apiclient.Figure) string {
 
 // UndoButton takes back a change.
 func UndoButton(ch record.Change, now time.Time) (call.Suggestion, bool) {
-	if !ch.InForce(now) || ch.Amends() != "" {
+	if !ch.InForce(now) || ch.Parent() != "" {
 		return call.Suggestion{}, false
 	}
 	return call.Suggestion{

@@ -65,7 +65,7 @@ func denyButton(s call.Situation, top apiclient.Source) call.Suggestion {
 	return knowing(s, b, top)
 }
 
-func containButton(s call.Situation, top apiclient.Source, spec change.PatchSpec) call.Suggestion {
+func containButton(s call.Situation, top apiclient.Source, spec change.Patch) call.Suggestion {
 	b := call.Suggestion{
 		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
 		Line:    lineFor(s, "contain", top.IP.String()).With("for", grammar.DurationText(denyFor(s))).With("patch", grammar.DurationText(patchFor(s))),
@@ -75,7 +75,7 @@ func containButton(s call.Situation, top apiclient.Source, spec change.PatchSpec
 	return knowing(s, b, top)
 }
 
-func patchButton(s call.Situation, spec change.PatchSpec) call.Suggestion {
+func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 	b := call.Suggestion{
 		Label: "Patch, " + text.HumanDuration(patchFor(s)), Title: "Patch the hole?", OK: "Patch",
 		Line:    lineFor(s, "patch").With("for", grammar.DurationText(patchFor(s))),
@@ -133,7 +133,7 @@ func denyWords(s call.Situation, top apiclient.Source) sentence {
 	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.HumanDuration(denyFor(s)), longer, share(s, top))}
 }
 
-func patchWords(s call.Situation, spec change.PatchSpec, limit int) sentence {
+func patchWords(s call.Situation, spec change.Patch, limit int) sentence {
 	scope := text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path+", part "+spec.Point.String(), limit)
 	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.HumanDuration(patchFor(s)))}
 }

@@ -50,7 +50,7 @@ func moreMeasures(s call.Situation, add func(label, about string, l record.Line)
 		name := s.Account.AppName(a.App)
 		add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
-	if _, why := change.AttackPatch(a); why.Scope == "" && a.Method != "" && !cannotBlock {
+	if _, why := change.PatchFor(a); why.Scope == "" && a.Method != "" && !cannotBlock {
 		add("Block "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "No request gets through, clean ones neither", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
 	}
 	moreProlong(s, add)
@@ -58,7 +58,7 @@ func moreMeasures(s call.Situation, add func(label, about string, l record.Line)
 
 // moreProlong are the changes that end.
 func moreProlong(s call.Situation, add func(label, about string, l record.Line)) {
-	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Amends() != "" })
+	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Parent() != "" })
 	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
 	for i, ch := range ending {
 		if i == maxProlong {

@@ -19,7 +19,7 @@ const maxSoFar = 4
 func Standing(s call.Situation) text.Text {
 	var all []text.Text
 	for _, ch := range s.Changes {
-		if !ch.InForce(s.Now) || ch.Amends() != "" {
+		if !ch.InForce(s.Now) || ch.Parent() != "" {
 			continue
 		}
 		state := efficacy.Head(s, ch)

@@ -11,7 +11,7 @@ import (
 )
 
 // ask refuses a plan with warnings that the person has not seen, so that he is asked.
-func Ask(c *call.Call, plans []call.Plan) error {
+func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 	if c.Anyway || c.Actor.Via == record.ViaClock {
 		return nil
 	}
@@ -29,7 +29,7 @@ func Ask(c *call.Call, plans []call.Plan) error {
 		warned.Does = strings.Trim(warned.Does+"; "+p.Does, "; ")
 	}
 	if len(c.Needs) > 0 && warned.Does != "" {
-		warned.Notes = append(warned.Notes, SecondNote(c))
+		warned.Notes = append(warned.Notes, Note(c))
 	}
 	// In a rehearsal there is nothing to confirm: the answer is what would be sent.
 	confirm := c.Ask && warned.Does != "" && c.Policy.Changes == policy.ChangesOn

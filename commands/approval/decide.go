@@ -12,7 +12,7 @@ import (
 )
 
 // changesOn refuses to have anything done while changes are not on: a request may have waited since before.
-func ChangesOn(c *call.Call) error {
+func RequireChangesOn(c *call.Call) error {
 	if c.Policy.Changes == policy.ChangesOn {
 		return nil
 	}
@@ -20,7 +20,7 @@ func ChangesOn(c *call.Call) error {
 }
 
 // requestTyped is the request that the line means.
-func RequestTyped(c *call.Call) (record.ApprovalRequest, error) {
+func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 	all, err := c.Facts(c.Account.Name).Approvals()
 	if err != nil {
 		return record.ApprovalRequest{}, refusal.Away(err)
@@ -43,7 +43,7 @@ func RequestTyped(c *call.Call) (record.ApprovalRequest, error) {
 }
 
 // undecided refuses to decide what is decided, or too late to be.
-func undecided(c *call.Call, q record.ApprovalRequest) error {
+func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
 		return refusal.Nothing(text.New(describe.RequestLine(q, c.Now), ". Nothing was changed"))
 	}
@@ -54,8 +54,8 @@ func undecided(c *call.Call, q record.ApprovalRequest) error {
 }
 
 // maySecond refuses who can't be the second person of a request.
-func MaySecond(c *call.Call, q record.ApprovalRequest) error {
-	if err := undecided(c, q); err != nil {
+func MayApprove(c *call.Call, q record.ApprovalRequest) error {
+	if err := requireUndecided(c, q); err != nil {
 		return err
 	}
 	deny := func(t text.Text) error {
@@ -67,11 +67,11 @@ func MaySecond(c *call.Call, q record.ApprovalRequest) error {
 	case c.Actor.ID == q.Asker.ID:
 		return deny(text.New("you asked for this yourself: somebody else has to decide. ", describe.ApprovalRequestWhoDecides(q, "")))
 	}
-	return NeedRole(c, q.Role)
+	return RequireRole(c, q.Role)
 }
 
 // decided is the request with the actor's decision.
-func Decided(c *call.Call, q record.ApprovalRequest, state record.RequestState, why string) record.ApprovalRequest {
+func Decide(c *call.Call, q record.ApprovalRequest, state record.RequestState, why string) record.ApprovalRequest {
 	by := c.Actor
 	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, &by, c.Now, c.ID, why
 	return q
@@ -79,6 +79,6 @@ func Decided(c *call.Call, q record.ApprovalRequest, state record.RequestState, 
 
 // mine reports whether this very delivery decided the request so before, or somebody else did and was cut short: under the account's lock
 // nobody is at it.
-func Mine(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
+func DecidedBefore(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
 	return q.State == as && (q.Delivery == c.ID || q.InHand())
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // needsSecond notes what the policy wants a second person for. Planning goes on, so that all of it is asked for at once.
-func NeedsSecond(c *call.Call, what string, why text.Text) {
+func Need(c *call.Call, what string, why text.Text) {
 	need := record.ApprovalReason{What: what, Why: why.String()}
 	if slices.Contains(c.Policy.RequiredFor, what) && !slices.Contains(c.Needs, need) {
 		c.Needs = append(c.Needs, need)
@@ -33,7 +33,7 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 		if s.Deny != policy.DenyApproval {
 			return refusal.Guarded(text.New(what, ", which is never denied. Nothing was done"))
 		}
-		NeedsSecond(c, policy.ApproveSource, what)
+		Need(c, policy.ApproveSource, what)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 func GuardWidth(c *call.Call, t grammar.Target) error {
 	p := c.Policy
 	if t.Kind != apiclient.KindRange {
-		NeedsSecond(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
+		Need(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
 		return nil
 	}
 	widest, hardest := p.Widest(t)
@@ -50,7 +50,7 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 		return refusal.Guarded(text.New(text.Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
 	}
 	if t.Prefix.Bits() < widest {
-		NeedsSecond(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is wider than /", widest))
+		Need(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is wider than /", widest))
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 // guardDuration refuses what lasts longer than allowed.
 func GuardDuration(c *call.Call, d time.Duration) error {
 	if d == grammar.Never {
-		NeedsSecond(c, policy.ApproveForever, text.New("it would never end"))
+		Need(c, policy.ApproveForever, text.New("it would never end"))
 		return nil
 	}
 	if longest := c.Policy.LongestDuration(); d > longest {
@@ -78,5 +78,5 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whoever attacks from there")})
 		}
 	}
-	return Ask(c, []call.Plan{p})
+	return RequireConfirmation(c, []call.Plan{p})
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // stale is how long after it was asked a change may still be begun: later the world is another one.
-const Stale = 10 * time.Minute
+const MaxAge = 10 * time.Minute
 
-func Late(c *call.Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > Stale }
+func Late(c *call.Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > MaxAge }
 
 func TooLate(c *call.Call) error {
-	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(Stale), " ago: nothing was done. Ask again if it is still wanted"))
+	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(MaxAge), " ago: nothing was done. Ask again if it is still wanted"))
 }

@@ -12,15 +12,15 @@ import (
 )
 
 // minAlone is how many characters a reason for acting alone has at least: somebody will read it in the morning.
-const MinAlone = 10
+const MinOverrideReason = 10
 
 // mayAlone refuses to do alone what is somebody else's, can't be done alone, or can't yet.
-func MayAlone(c *call.Call, q record.ApprovalRequest) error {
-	if err := undecided(c, q); err != nil {
+func MayOverride(c *call.Call, q record.ApprovalRequest) error {
+	if err := requireUndecided(c, q); err != nil {
 		return err
 	}
 	never := describe.ApprovalRequestNeverAlone(q)
-	if never == "" && (q.AloneAt.IsZero() || c.Policy.Override.After == 0) {
+	if never == "" && (q.OverrideAt.IsZero() || c.Policy.Override.After == 0) {
 		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
 	}
 	switch {
@@ -28,14 +28,14 @@ func MayAlone(c *call.Call, q record.ApprovalRequest) error {
 		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done")}
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
-	case c.Now.Before(q.AloneAt):
-		return refusal.Guarded(text.New("not before ", q.AloneAt, ": somebody may answer yet. ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
+	case c.Now.Before(q.OverrideAt):
+		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": somebody may answer yet. ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
 	}
 	return nil
 }
 
 // shortened is the line with every duration cut to the longest.
-func LineShortened(l record.Line, longest time.Duration) record.Line {
+func Shorten(l record.Line, longest time.Duration) record.Line {
 	for _, key := range []string{"for", "patch"} {
 		if d, err := grammar.ParseDuration(l.Keys[key]); err == nil && d > longest {
 			l = l.With(key, grammar.DurationText(longest))

@@ -18,33 +18,33 @@ import (
 // errClosed marks what a plan made anew found, after which the request is closed.
 var ErrClosed = errors.New("premise changed")
 
-func Closes(why text.Text) error { return &refusal.Refusal{Kind: ErrClosed, Text: why} }
+func Close(why text.Text) error { return &refusal.Refusal{Kind: ErrClosed, Text: why} }
 
 // unlessAgain is an error of planning anew; one that trying again doesn't mend closes the request.
-func UnlessAgain(err error) error {
+func CloseUnlessTransient(err error) error {
 	var refused *refusal.Refusal
 	for _, kind := range []error{refusal.ErrGuarded, refusal.ErrNothing, refusal.ErrUsage} {
 		if errors.Is(err, kind) && errors.As(err, &refused) {
-			return Closes(refused.Text)
+			return Close(refused.Text)
 		}
 	}
 	return err
 }
 
 // holds refuses plans that are worse than what the asker saw.
-func ApprovalRequestHolds(r record.ApprovalRequest, asked *call.Call, plans []call.Plan) error {
+func PremiseHolds(r record.ApprovalRequest, asked *call.Call, plans []call.Plan) error {
 	switch todo := slices.ContainsFunc(plans, func(p call.Plan) bool { return len(p.Nothing) == 0 }); {
 	case len(plans) == 0:
-		return Closes(text.New("nothing is left to do"))
+		return Close(text.New("nothing is left to do"))
 	case !todo:
-		return Closes(plans[0].Nothing)
+		return Close(plans[0].Nothing)
 	}
-	if worse := premiseWorse(r.Premise, premiseOf(plans)); worse != "" {
-		return Closes(text.New(worse))
+	if worse := worsened(r.Premise, premiseOf(plans)); worse != "" {
+		return Close(text.New(worse))
 	}
 	for _, need := range asked.Needs {
 		if !slices.Contains(r.Needs, need) {
-			return Closes(text.New("one more thing needs approval by now: ", need.Why))
+			return Close(text.New("one more thing needs approval by now: ", need.Why))
 		}
 	}
 	return nil
@@ -60,7 +60,7 @@ func premiseOf(plans []call.Plan) (p record.Premise) {
 			p.Ends = plan.Until
 		}
 		for _, s := range plan.Steps {
-			p.Steps = append(p.Steps, stepPremise(s))
+			p.Steps = append(p.Steps, premiseStep(s))
 			for _, e := range s.Before {
 				p.Before = append(p.Before, standing(e))
 			}
@@ -76,7 +76,7 @@ func premiseOf(plans []call.Plan) (p record.Premise) {
 }
 
 // premise is the step without what moves with the clock.
-func stepPremise(s record.Step) string {
+func premiseStep(s record.Step) string {
 	switch s.Kind {
 	case record.AddEntry:
 		return fmt.Sprintf("add %s to the %s, applications %v", describe.Names(*s.Entry), describe.ListName(s.Entry.List), s.Entry.Apps)
@@ -100,7 +100,7 @@ func withoutFigures(s string) string { return freeFigure.ReplaceAllString(s, "${
 
 // worse says what changed for the worse since, for people; "" if what was asked for still holds. What is done already is no change for the worse,
 // but what would be taken away must be there still: an undo would not bring it back.
-func premiseWorse(p record.Premise, now record.Premise) string {
+func worsened(p record.Premise, now record.Premise) string {
 	if s, ok := absent(now.Steps, p.Steps, exactly); ok {
 		return "now it would also " + s
 	}

@@ -15,20 +15,20 @@ import (
 )
 
 // partID is the id of the change that a plan of the call becomes.
-func PartID(c *call.Call, p call.Plan, i int) string {
+func ChangeID(c *call.Call, p call.Plan, i int) string {
 	return record.ChangeID(c.Account.Name, c.ID, cmp.Or(p.Part, strconv.Itoa(i)))
 }
 
 // DueAt is when wafbot has to look at the request by itself: when the asker may do it alone, when its time is over, or when it must have been
 // carried out; zero for never.
-func ApprovalRequestDueAt(r record.ApprovalRequest) time.Time {
+func DueAt(r record.ApprovalRequest) time.Time {
 	switch {
 	case r.InHand():
-		return r.DecidedAt.Add(Stale)
+		return r.DecidedAt.Add(MaxAge)
 	case r.State != record.RequestWaiting:
 		return time.Time{}
-	case !r.AloneAt.IsZero() && !r.Opened:
-		return r.AloneAt
+	case !r.OverrideAt.IsZero() && !r.OverrideOpen:
+		return r.OverrideAt
 	}
 	return r.Until
 }
@@ -39,7 +39,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	q := record.ApprovalRequest{
 		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
 		At: now, Until: now.Add(c.Policy.ApprovalWait()), Premise: premiseOf(plans), State: record.RequestWaiting,
-		Does: DoesOf(plans),
+		Does: DoesText(plans),
 	}
 	if len(plans) == 1 {
 		q.Line = plans[0].Line
@@ -53,7 +53,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 		}
 		q.Role = max(q.Role, p.Role)
 		for _, s := range p.Steps {
-			approvalRequestReaches(&q, describe.Reach(c.Account, s))
+			addReach(&q, describe.Reach(c.Account, s))
 		}
 		if p.Until.Before(p.Renews) {
 			q.Reach = append(q.Reach, "it is extended while it keeps trying, for "+text.HumanDuration(p.Renews.Sub(now))+" at most")
@@ -66,13 +66,13 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 		}
 	}
 	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalWait() && describe.ApprovalRequestNeverAlone(q) == "" {
-		q.AloneAt = now.Add(after)
+		q.OverrideAt = now.Add(after)
 	}
 	return q
 }
 
 // reaches adds whom it hits, unless that is said already.
-func approvalRequestReaches(r *record.ApprovalRequest, whom string) {
+func addReach(r *record.ApprovalRequest, whom string) {
 	said := func(n record.ApprovalReason) bool {
 		return n.What == policy.ApproveBroad && strings.Contains(n.Why, policy.NeverVisitors) && strings.Contains(whom, policy.NeverVisitors)
 	}
@@ -82,15 +82,15 @@ func approvalRequestReaches(r *record.ApprovalRequest, whom string) {
 }
 
 // requestEntry is the audit entry of what the actor did about a request.
-func RequestEntry(c *call.Call, q record.ApprovalRequest, outcome string) record.AuditEntry {
+func AuditEntry(c *call.Call, q record.ApprovalRequest, outcome string) record.AuditEntry {
 	return record.AuditEntry{At: c.Now, Account: q.Account, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Request: q.ID, Attack: q.AttackID, Why: q.Why}
 }
 
 // unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
 func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Plan) {
 	for i, p := range plans {
-		id := PartID(asked, p, i)
-		if !slices.ContainsFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }) {
+		id := ChangeID(asked, p, i)
+		if !slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }) {
 			left = append(left, p)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // needRole refuses who has less than that role, and says who has it.
-func NeedRole(c *call.Call, least record.Role) error {
+func RequireRole(c *call.Call, least record.Role) error {
 	if c.Role >= least {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 func JoinWords(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
 // doesOf are plans in words, but for those of which there is nothing to do.
-func DoesOf(plans []call.Plan) (does string) {
+func DoesText(plans []call.Plan) (does string) {
 	for _, p := range plans {
 		if len(p.Nothing) == 0 {
 			does = JoinWords(does, p.Does)
@@ -24,7 +24,7 @@ func DoesOf(plans []call.Plan) (does string) {
 }
 
 // whySecond is why one person alone may not.
-func WhySecond(c *call.Call) text.Text {
+func Reasons(c *call.Call) text.Text {
 	var why string
 	for _, need := range c.Needs {
 		why = JoinWords(why, need.Why)
@@ -33,11 +33,11 @@ func WhySecond(c *call.Call) text.Text {
 }
 
 // secondNote tells before the change that it needs a second person.
-func SecondNote(c *call.Call) text.Text {
+func Note(c *call.Call) text.Text {
 	if c.Policy.Changes != policy.ChangesOn {
-		return text.New("It would need approval first: ", WhySecond(c))
+		return text.New("It would need approval first: ", Reasons(c))
 	}
-	return text.New(text.Bold("It needs approval first"), ": ", WhySecond(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWait()), ", and nothing is sent before")
+	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWait()), ", and nothing is sent before")
 }
 
 // waitingLines answer who has asked, or asks again.

@@ -88,7 +88,7 @@ func HoldsFor(have, want []int) bool {
 }
 
 // meet reports whether there is an application that both entries hold for.
-func Meet(a, b []int) bool {
+func Overlap(a, b []int) bool {
 	return Everywhere(a) || Everywhere(b) || slices.ContainsFunc(a, func(id int) bool { return slices.Contains(b, id) })
 }
 

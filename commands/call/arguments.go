@@ -197,7 +197,7 @@ func (c *Command) Usage() string {
 }
 
 // attackTyped is what a line names as its attack: its attack= key, or its object where the command is about one.
-func AttackTyped(cmd *Command, l record.Line) string {
+func AttackNamed(cmd *Command, l record.Line) string {
 	if typed := l.Keys["attack"]; typed != "" {
 		return typed
 	}

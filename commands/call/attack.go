@@ -32,8 +32,8 @@ type AttackRow struct {
 	Account string           `json:"account"`
 	Ongoing bool             `json:"ongoing"`
 	Attack  apiclient.Attack `json:"attack"`
-	Case    record.Triage    `json:"case,omitzero"`
+	Triage  record.Triage    `json:"case,omitzero"`
 	Card    string           `json:"card,omitempty"`  // where its card can be opened; "": not known
 	Storm   string           `json:"storm,omitempty"` // that gathered it; "" where that is not asked
-	Own     bool             `json:"own,omitempty"`   // gathered, and it has a card of its own since
+	OwnCard bool             `json:"own,omitempty"`   // gathered, and it has a card of its own since
 }

@@ -76,21 +76,21 @@ type Call struct {
 	Cmd     *Command
 	Line    record.Line // canonical
 	Account *Account    // nil if the command needs none and none was named
-	All     []*Account  // the accounts it is about
+	InScope []*Account  // the accounts it is about
 	Role    record.Role
 	Group   string // the id of the user group that gives the role; "": none does
 	Now     time.Time
 	Attack  *record.KnownAttack     // of attack=ID
 	Implied bool                    // attack= was not typed: it is the attack in whose thread the line was
-	Known   []record.Change         // of a change: the account's changes, the newest first
-	Scene   record.AccountContext   // of a call that changes the service; of others as far as they looked
+	Changes []record.Change         // of a change: the account's changes, the newest first
+	Context record.AccountContext   // of a call that changes the service; of others as far as they looked
 	Could   record.Role             // the highest role that a user group may give, when these can't be looked up
 	Needs   []record.ApprovalReason // why one person alone may not, as far as it was planned
 	Granted *record.ApprovalRequest // by which it is carried out; nil: by none
 }
 
 // HealthNow is how watching an account goes.
-type HealthNow struct {
+type PollHealth struct {
 	LastGood time.Time `json:"last_good,omitzero"`
 	Failing  string    `json:"failing,omitempty"` // for people; "" when well
 	Since    time.Time `json:"since,omitzero"`    // when it began to fail; zero: it does not, or that is not known
@@ -102,13 +102,13 @@ func (res Result) And(lines ...text.Text) Result {
 }
 
 // look reads the scene of the call's account.
-func (c *Call) Look() error {
+func (c *Call) LoadContext() error {
 	scene, err := c.Given().Context()
 	if err == nil {
-		c.Scene = scene
+		c.Context = scene
 	}
 	return err
 }
 
 // policy is the configured one, with what is protected on the account.
-func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Scene.Protected) }
+func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protected) }

@@ -244,8 +244,8 @@ func (f AccountFacts) Rights(who record.Actor) Rights {
 func (f AccountFacts) Replicas() (int, error) { return fact[int](f, FactReplicas, nil) }
 
 // Health is how polling the account goes; ok tells whether that is known.
-func (f AccountFacts) Health() (h HealthNow, ok bool) {
-	h, ok, _ = optional[HealthNow](f, FactHealth, nil)
+func (f AccountFacts) Health() (h PollHealth, ok bool) {
+	h, ok, _ = optional[PollHealth](f, FactHealth, nil)
 	return h, ok
 }
 
@@ -271,7 +271,7 @@ func (f AccountFacts) Routing(a apiclient.Attack) (Routing, error) {
 
 // declared are the facts that the call's command declares, of each account that it is about.
 func (c *Call) Declared() (needs []Need) {
-	for _, a := range c.All {
+	for _, a := range c.InScope {
 		for _, name := range c.Cmd.Needs {
 			needs = append(needs, Need{Account: a.Name, Fact: name})
 		}

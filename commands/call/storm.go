@@ -14,11 +14,11 @@ type StormRow struct {
 	Attack  apiclient.Attack `json:"attack"` // put together from those that it gathered
 	Storm   record.Storm     `json:"storm"`
 	SeenAt  time.Time        `json:"seen_at"` // on the service's clock
-	Case    record.Triage    `json:"case,omitzero"`
+	Triage  record.Triage    `json:"case,omitzero"`
 	Card    string           `json:"card,omitempty"` // where its card can be opened; "": not known
 }
 
 // row is the storm as it is shown.
-func StormRowOf(s record.StormSeen, account string, said record.Triage) StormRow {
-	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Case: said}
+func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRow {
+	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Triage: said}
 }

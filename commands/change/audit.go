@@ -7,9 +7,9 @@ import (
 )
 
 // changeEntry is the audit entry of a change that was sent.
-func ChangeEntry(c *call.Call, ch record.Change) record.AuditEntry {
+func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 	e := record.AuditEntry{
-		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: outcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
+		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: auditOutcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
 		Request: ch.Request, Approved: ch.Approved,
 	}
 	if ch.Fault != "" {
@@ -27,7 +27,7 @@ func ChangeEntry(c *call.Call, ch record.Change) record.AuditEntry {
 }
 
 // outcome is a change's state once it was sent, for the audit log.
-func outcome(s record.State) string {
+func auditOutcome(s record.State) string {
 	if s == record.StateBegun {
 		return "unknown"
 	}

@@ -29,19 +29,19 @@ func DueLine(a *call.Account, ch record.Change, now time.Time) text.Text {
 
 // DueMeanwhile are the changes that wafbot has to end within the next half day and can't, what comes first first. What was tried already is among
 // what was refused.
-func PermissionLossDueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Time) []record.Change {
+func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Time) []record.Change {
 	due := slices.DeleteFunc(slices.Clone(changes), func(ch record.Change) bool {
 		tried := slices.ContainsFunc(t.Refused, func(r record.RefusedChange) bool { return r.Ends == ch.ID })
-		return tried || ch.DueAt().IsZero() || ch.DueAt().After(now.Add(12*time.Hour)) || !slices.ContainsFunc(Powers(ch.Steps), t.LacksPermission)
+		return tried || ch.DueAt().IsZero() || ch.DueAt().After(now.Add(12*time.Hour)) || !slices.ContainsFunc(NeededPermissions(ch.Steps), t.LacksPermission)
 	})
 	slices.SortFunc(due, func(x, y record.Change) int { return x.DueAt().Compare(y.DueAt()) })
 	return due
 }
 
 // Mend says who can untie wafbot's hands, and where.
-func PermissionLossMend(t record.PermissionLoss) text.Text {
-	where := map[record.Permission]string{record.PowerLists: "/v4/ip_rules", record.PowerModes: "/v1/objects/hint", record.PowerRules: "/v1/objects/hint"}
-	if slices.Contains(t.Lacks, record.PowerAll) {
+func PermissionFix(t record.PermissionLoss) text.Text {
+	where := map[record.Permission]string{record.PermissionLists: "/v4/ip_rules", record.PermissionModes: "/v1/objects/hint", record.PermissionRules: "/v1/objects/hint"}
+	if slices.Contains(t.Lacks, record.PermissionAll) {
 		return text.New("The service doesn't accept wafbot's token: it was revoked or has expired. Who manages the service's tokens makes a new one; written into the account's ",
 			text.Code("token_file"), " it is read again by itself, anywhere else it needs a restart")
 	}

@@ -97,8 +97,8 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	}
 	p := call.Plan{Line: l.line(c, targets, length), When: describe.EntryWorks, Until: End(c.Now, length)}
 	if l.list != apiclient.ListAllow {
-		crowds(c, &p, targets)
-		Idle(c, &p, apps)
+		warnShared(c, &p, targets)
+		WarnCannotBlock(c, &p, apps)
 	}
 	var sent []grammar.Target
 	for _, t := range targets {
@@ -127,7 +127,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 }
 
 // idle warns of what stops nothing where it is meant to: on these applications, or on the attack's where it is for all.
-func Idle(c *call.Call, p *call.Plan, apps []int) {
+func WarnCannotBlock(c *call.Call, p *call.Plan, apps []int) {
 	if call.Everywhere(apps) {
 		if c.Attack == nil || !c.Attack.App.Known {
 			return
@@ -142,7 +142,7 @@ func Idle(c *call.Call, p *call.Plan, apps []int) {
 // guard holds the targets and the duration against the policy.
 func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Duration) error {
 	if l.list == apiclient.ListAllow {
-		approval.NeedsSecond(c, policy.ApproveAllow, text.New("allowing lets a source past every protection"))
+		approval.Need(c, policy.ApproveAllow, text.New("allowing lets a source past every protection"))
 	}
 	for _, t := range targets {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
@@ -243,7 +243,7 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 			return refusal.Nothing(text.New(describe.Names(want), " is on the ", describe.ListName(e.List), describe.UntilText(e.Expires), describe.ByText(e), ", which wins: to ", strings.ToLower(l.verb),
 				" it would do nothing. Nothing was sent. ", text.Code("remove "+describe.Names(e)+" list="+e.List), " takes it off"))
 		}
-		if efficacy.OverlapsEntry(e, want) && call.Meet(e.Apps, want.Apps) {
+		if efficacy.OverlapsEntry(e, want) && call.Overlap(e.Apps, want.Apps) {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Names(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.UntilText(e.Expires), describe.ByText(e),
 				", which wins: there it has no effect")})
 		}

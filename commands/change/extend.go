@@ -15,12 +15,12 @@ import (
 )
 
 func PlanExtend(c *call.Call) ([]call.Plan, error) {
-	ch, err := ChangeTyped(c, c.Known)
+	ch, err := ByLine(c, c.Changes)
 	if err != nil {
 		return nil, refusal.About(err, "change", "")
 	}
 	switch {
-	case c.Actor.Via == record.ViaClock && c.Now.Before(ChangeLookAt(ch)):
+	case c.Actor.Via == record.ViaClock && c.Now.Before(CheckAt(ch)):
 		return nil, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
 	case ch.State == record.StateBegun:
 		return nil, refusal.Guarded(text.New(ch.Does, " is still in hand: nobody knows yet whether it was done. Nothing was sent"))
@@ -35,16 +35,16 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	}
 	until := End(ch.Until, length)
 	// Shortly before its end it may be prolonged as it could be made anew at its end.
-	if err := c.Policy.GuardEnd(until, c.Now.Add(changeLead(ch))); err != nil {
+	if err := c.Policy.GuardEnd(until, c.Now.Add(leadOf(ch))); err != nil {
 		return nil, err
 	}
-	again, err := planAgain(c, ch, until)
+	again, err := planLonger(c, ch, until)
 	if err != nil {
 		return nil, err
 	}
 	p := call.Plan{
 		Line: record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("reason", c.Line.Keys["reason"]),
-		Does: prolongText(length) + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role), Warnings: again.Warnings, Extends: ch.ID,
+		Does: prolongWords(length) + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role), Warnings: again.Warnings, Extends: ch.ID,
 	}
 	if c.Attack == nil && ch.AttackID != "" {
 		c.Attack = &record.KnownAttack{ID: ch.AttackID}
@@ -57,7 +57,7 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	return []call.Plan{p}, err
 }
 
-func prolongText(length time.Duration) string {
+func prolongWords(length time.Duration) string {
 	if length == grammar.Never {
 		return "Extend forever"
 	}
@@ -66,7 +66,7 @@ func prolongText(length time.Duration) string {
 
 // planAgain is the plan of the change's own line if it were to hold until then, for its guards and warnings:
 // what may not be asked for so long by now is not prolonged either.
-func planAgain(c *call.Call, ch record.Change, until time.Time) (call.Plan, error) {
+func planLonger(c *call.Call, ch record.Change, until time.Time) (call.Plan, error) {
 	cmd, err := call.LookUp(c.Commands, ch.Line.Name)
 	if err != nil {
 		return call.Plan{}, err
@@ -93,7 +93,7 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.RuleNow(c.Known, s.ID))), ": there is nothing to extend. Nothing was done"))
+			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.RuleNow(c.Changes, s.ID))), ": there is nothing to extend. Nothing was done"))
 		}
 	}
 	return nil

@@ -23,9 +23,9 @@ import (
 // Everybody in the channel can read it. What people would look for stands there in words; what undo needs besides is packed, because Slack
 // takes about a kilobyte in all.
 const (
-	memoVersion = "1"
-	maxMemo     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
-	maxUnpacked = 1 << 16 // bytes: what a stranger packed must not fill the memory
+	metadataVersion = "1"
+	maxMetadata     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
+	maxUnpacked     = 1 << 16 // bytes: what a stranger packed must not fill the memory
 )
 
 // packed is what a memo's words don't tell.
@@ -49,7 +49,7 @@ type packed struct {
 
 // Memo is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
 // words, then what it did ("steps"). ReadMemo reads it.
-func ChangeMemo(c record.Change) map[string]any {
+func Metadata(c record.Change) map[string]any {
 	brief := c
 	brief.Line, brief.Reason = c.Line.With("reason", ""), ""
 	bare := brief
@@ -58,18 +58,18 @@ func ChangeMemo(c record.Change) map[string]any {
 		words  record.Change
 		packed *record.Change // nil: left out
 	}{{c, &c}, {brief, &brief}, {bare, &brief}, {brief, nil}} {
-		if memo, ok := changeMemo(try.words, try.packed); ok {
+		if memo, ok := metadataOf(try.words, try.packed); ok {
 			return memo
 		}
 	}
-	memo, _ := changeMemo(bare, nil)
+	memo, _ := metadataOf(bare, nil)
 	return memo
 }
 
 // memo is the change's words with, if given, the packed rest; ok reports whether it fits.
-func changeMemo(c record.Change, rest *record.Change) (memo map[string]any, ok bool) {
+func metadataOf(c record.Change, rest *record.Change) (memo map[string]any, ok bool) {
 	memo = map[string]any{
-		"version": memoVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
+		"version": metadataVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
 		"by": c.Actor.ID, "by_name": text.Sanitize(c.Actor.Name, text.MaxField), "via": string(c.Actor.Via),
 	}
 	for name, value := range map[string]string{"attack": c.AttackID, "undoes": c.Undoes, "extends": c.Extends} {
@@ -85,17 +85,17 @@ func changeMemo(c record.Change, rest *record.Change) (memo map[string]any, ok b
 	}
 	var err error
 	if rest != nil {
-		memo["steps"], err = changePack(*rest, memo)
+		memo["steps"], err = pack(*rest, memo)
 	}
 	text, marshalErr := json.Marshal(memo)
-	return memo, errors.Join(err, marshalErr) == nil && len(text) <= maxMemo
+	return memo, errors.Join(err, marshalErr) == nil && len(text) <= maxMetadata
 }
 
 // pack is what the memo's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
-func changePack(c record.Change, memo map[string]any) (string, error) {
+func pack(c record.Change, memo map[string]any) (string, error) {
 	rest := packed{
 		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
-		Approved: c.Approved, Alone: c.Alone, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
+		Approved: c.Approved, Alone: c.Overridden, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
 	}
 	if memo["line"] == nil {
 		rest.Line = c.Line.String()
@@ -136,22 +136,22 @@ func field(memo map[string]any, name string) string {
 }
 
 // ReadMemo reads what Memo wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
-func ReadMemo(memo map[string]any) (record.Change, error) {
+func ReadMetadata(memo map[string]any) (record.Change, error) {
 	c := record.Change{
 		Account: field(memo, "account"), ID: field(memo, "change"), AttackID: field(memo, "attack"), State: record.State(field(memo, "state")),
 		Undoes: field(memo, "undoes"), Extends: field(memo, "extends"),
 		Actor: record.Actor{ID: field(memo, "by"), Name: field(memo, "by_name"), Via: record.Via(field(memo, "via"))},
 	}
-	if version := field(memo, "version"); version != memoVersion {
-		return record.Change{}, fmt.Errorf("read change %s: its form is %q, not %s", text.Sanitize(c.ID, text.MaxField), text.Sanitize(version, text.MaxField), memoVersion)
+	if version := field(memo, "version"); version != metadataVersion {
+		return record.Change{}, fmt.Errorf("read change %s: its form is %q, not %s", text.Sanitize(c.ID, text.MaxField), text.Sanitize(version, text.MaxField), metadataVersion)
 	}
 	var rest packed
-	err := errors.Join(changeReadTimes(&c, memo), rest.unpack(memo))
+	err := errors.Join(readTimes(&c, memo), rest.unpack(memo))
 	if err == nil {
-		err = changeFill(&c, memo, rest)
+		err = fill(&c, memo, rest)
 	}
 	if err == nil {
-		err = changeWellFormed(c)
+		err = validate(c)
 	}
 	if err != nil {
 		return record.Change{}, fmt.Errorf("read change %s: %w", text.Sanitize(c.ID, text.MaxField), err)
@@ -159,7 +159,7 @@ func ReadMemo(memo map[string]any) (record.Change, error) {
 	return c, nil
 }
 
-func changeReadTimes(c *record.Change, memo map[string]any) (err error) {
+func readTimes(c *record.Change, memo map[string]any) (err error) {
 	if c.At, err = time.Parse(time.RFC3339Nano, field(memo, "at")); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (p *packed) unpack(memo map[string]any) error {
 }
 
 // fill adds the rest to what the memo's words tell.
-func changeFill(c *record.Change, memo map[string]any, rest packed) (err error) {
+func fill(c *record.Change, memo map[string]any, rest packed) (err error) {
 	line := field(memo, "line")
 	if line == "" {
 		line = rest.Line
@@ -197,7 +197,7 @@ func changeFill(c *record.Change, memo map[string]any, rest packed) (err error) 
 	}
 	c.Effect = call.Plan{Line: c.Line}.Effect()
 	c.Does, c.When, c.Role, c.Actor.Team, c.Reason, c.Fault, c.Steps = rest.Does, rest.When, rest.Role, rest.Team, rest.Reason, rest.Fault, rest.Steps
-	c.Approved, c.Alone, c.Request = rest.Approved, rest.Alone, rest.Request
+	c.Approved, c.Overridden, c.Request = rest.Approved, rest.Alone, rest.Request
 	c.Renew, c.Gone = rest.Renew, rest.Gone
 	if c.Does == "" {
 		c.Does = text.Sanitize(line, text.MaxPath)
@@ -212,7 +212,7 @@ func changeFill(c *record.Change, memo map[string]any, rest packed) (err error) 
 }
 
 // wellFormed refuses what no change of wafbot's own can be.
-func changeWellFormed(c record.Change) error {
+func validate(c record.Change) error {
 	states := []record.State{record.StateBegun, record.StateDone, record.StateHalf, record.StateFailed, record.StateUndone}
 	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that only its entries told of
 	switch {
@@ -220,7 +220,7 @@ func changeWellFormed(c record.Change) error {
 		return errors.New("it has no account, id or state")
 	case c.Actor.ID == "" || len(c.Actor.ID) > text.MaxField || !slices.Contains(ways, c.Actor.Via):
 		return errors.New("nobody made it")
-	case c.AttackID != "" && !record.IsAttackID(c.AttackID), c.Amends() != "" && !record.IsID('c', c.Amends()):
+	case c.AttackID != "" && !record.IsAttackID(c.AttackID), c.Parent() != "" && !record.IsID('c', c.Parent()):
 		return errors.New("what it is about has no id")
 	}
 	for _, s := range c.Steps {

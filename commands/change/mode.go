@@ -32,7 +32,7 @@ func ModeSteps(app int, to string, old *apiclient.Rule) []record.Step {
 
 func GuardMode(c *call.Call, app int, to string) error {
 	if to == apiclient.ModeOff {
-		approval.NeedsSecond(c, policy.ApproveModeOff, text.New("mode off lets everything through"))
+		approval.Need(c, policy.ApproveModeOff, text.New("mode off lets everything through"))
 	}
 	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
 	if blocks && c.Account.Applications[app].CannotBlock {

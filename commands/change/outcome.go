@@ -12,7 +12,7 @@ import (
 )
 
 // errUnknown marks a failure after which nobody knows whether the step took place.
-var ErrUnknown = errors.New("outcome unknown")
+var ErrOutcomeUnknown = errors.New("outcome unknown")
 
 // unsaved is the answer for a change that was sent and could not be written down: the same delivery, or the same line, finds it begun.
 func Unsaved(ch record.Change, err error) error {
@@ -29,15 +29,15 @@ func NotDone(ch record.Change, fault error) error {
 	if fault != nil {
 		cause = fmt.Errorf("%w: %w", cause, fault)
 	}
-	return &refusal.Refusal{Kind: refusal.ErrService, Cause: cause, Text: ChangeFailure(ch)}
+	return &refusal.Refusal{Kind: refusal.ErrService, Cause: cause, Text: Failure(ch)}
 }
 
 // Failure says that the change failed, was done in part only, or that nobody knows, and why; nothing of one that did not fail, or is gone on with.
-func ChangeFailure(c record.Change) text.Text {
+func Failure(c record.Change) text.Text {
 	switch {
 	case c.Fault == "":
 		return nil
-	case c.State == record.StateHalf && c.Amends() == "":
+	case c.State == record.StateHalf && c.Parent() == "":
 		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, ". ", text.Code("undo "+c.ID), " takes back what was done")
 	case c.State == record.StateHalf:
 		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, ". Ask the same again: what is done already is left as it is")
@@ -49,14 +49,14 @@ func ChangeFailure(c record.Change) text.Text {
 
 // amended are the changes that ch takes back or prolongs, as they are afterwards. With one that is taken back go those that prolonged it:
 // one that is found begun later must not bring it back.
-func Amended(c *call.Call, ch record.Change) []record.Change {
+func Affected(c *call.Call, ch record.Change) []record.Change {
 	var all []record.Change
-	for _, old := range c.Known {
+	for _, old := range c.Changes {
 		switch {
 		case ch.Undoes != "" && (old.ID == ch.Undoes || old.Extends == ch.Undoes) && old.State != record.StateFailed:
 			old.State, old.EndedBy, old.EndedAt = record.StateUndone, &ch.Actor, ch.At
 		case ch.Extends != "" && old.ID == ch.Extends:
-			old.Prolonged(ch.Until)
+			old.Prolong(ch.Until)
 		default:
 			continue
 		}
@@ -66,7 +66,7 @@ func Amended(c *call.Call, ch record.Change) []record.Change {
 }
 
 // gone takes "not found" as deleted: somebody was faster.
-func Gone(err error) error {
+func IgnoreNotFound(err error) error {
 	if apiclient.KindOf(err) == apiclient.NotFound {
 		return nil
 	}
@@ -74,7 +74,7 @@ func Gone(err error) error {
 }
 
 // asAPI is the service's error in err.
-func AsAPI(err error) (*apiclient.Error, bool) {
+func AsAPIError(err error) (*apiclient.Error, bool) {
 	var e *apiclient.Error
 	ok := errors.As(err, &e)
 	return e, ok

@@ -14,24 +14,24 @@ import (
 
 // notEnded is what came of trying to end a change that is over. That its end is overdue is told once, and not where the notice of tied hands says it,
 // nor of a memory that was away for a moment.
-func NotEnded(ch record.Change, err error, now time.Time, tied bool) Look {
-	l := Look{Change: ch}
+func NotEnded(ch record.Change, err error, now time.Time, tied bool) DueDecision {
+	l := DueDecision{Change: ch}
 	switch {
-	case ChangeLookAt(ch).IsZero(): // somebody was faster
+	case CheckAt(ch).IsZero(): // somebody was faster
 	case now.Before(ch.Until): // it was prolonged
-		l.Next = ChangeLookAt(ch)
+		l.Next = CheckAt(ch)
 	default:
-		l.Next = now.Add(DueAgain)
-		if ch.Late == nil && !tied && !TiesHands(err) && !errors.Is(err, refusal.ErrAway) {
-			l.Change.Late, l.Late = &record.Late{Due: ch.Until, Why: NotBecause(err)}, true
+		l.Next = now.Add(RetryEvery)
+		if ch.Late == nil && !tied && !PermissionRefused(err) && !errors.Is(err, refusal.ErrAway) {
+			l.Change.Late, l.Late = &record.Late{Due: ch.Until, Why: FailureReason(err)}, true
 		}
 	}
 	return l
 }
 
 // notBecause is why the service didn't do something, for people, without what it was about.
-func NotBecause(err error) string {
-	if e, ok := AsAPI(err); ok {
+func FailureReason(err error) string {
+	if e, ok := AsAPIError(err); ok {
 		err = refusal.FromService(e)
 	}
 	text, _ := call.ForPeople(call.Invocation{}, err)
@@ -44,27 +44,27 @@ func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text 
 		text.New(text.Bold("OVERDUE on "+a.Name+": "), DueLine(a, ch, now)),
 		text.New("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),
 	}
-	for _, s := range backwards(ch) {
+	for _, s := range inverse(ch) {
 		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a, s)))
 	}
 	return lines
 }
 
 // EndedLate says that an end was brought about after all.
-func EndedLate(ch record.Change) text.Text {
+func EndedLateLine(ch record.Change) text.Text {
 	return text.New(text.Bold("Done after all"), ", due at ", ch.Late.Due, ": ", efficacy.ChangeLine(ch, nil))
 }
 
 // EndsLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked
 // before it has ended, they say that it has.
-func EndsLines(ch record.Change, now time.Time) []text.Text {
+func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
 		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("Nobody could be asked before: nothing of it holds any more")}
 	}
 	why := text.New("Then it is over, unless somebody extends it")
 	switch {
 	case ch.Renew.IsZero():
-	case ChangeLonger(ch) == 0:
+	case RenewalLength(ch) == 0:
 		why = text.New("It was made at ", ch.At, " and lasts as long as wafbot may extend it by itself")
 	default:
 		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")

@@ -16,8 +16,8 @@ import (
 )
 
 // closeOfLine is the patch that closes exactly the path that the line names: every request has a host.
-func CloseOfLine(c *call.Call) (PatchSpec, error) {
-	spec := PatchSpec{Kind: describe.AnyAttack, Point: apiclient.Point{{"header", "HOST"}}}
+func BlockPath(c *call.Call) (Patch, error) {
+	spec := Patch{Kind: describe.AnyAttack, Point: apiclient.Point{{"header", "HOST"}}}
 	if len(c.Line.Words) != 2 {
 		return spec, c.Cmd.Misuse(text.New("a method and one path are needed"))
 	}
@@ -36,30 +36,30 @@ func CloseOfLine(c *call.Call) (PatchSpec, error) {
 }
 
 // patchSpec is what a patch covers.
-type PatchSpec struct {
+type Patch struct {
 	Scope apiclient.Scope
 	Point apiclient.Point
 	Kind  string // attack type
 }
 
-func PatchSpecOf(c *call.Call) (PatchSpec, error) {
+func PatchOf(c *call.Call) (Patch, error) {
 	if len(c.Line.Words) > 0 {
 		return patchOfLine(c)
 	}
 	if c.Attack == nil {
-		return PatchSpec{}, c.Cmd.Misuse(text.New("patch what? Name an attack, or HOST/PATH with type= and part="))
+		return Patch{}, c.Cmd.Misuse(text.New("patch what? Name an attack, or HOST/PATH with type= and part="))
 	}
 	return PatchOfAttack(c)
 }
 
 // patchOfAttack is the patch of exactly what the attack hits; part=, type= and app= stand in for what its record tells.
-func PatchOfAttack(c *call.Call) (PatchSpec, error) {
+func PatchOfAttack(c *call.Call) (Patch, error) {
 	a := c.Attack.Attack
-	spec, why := AttackPatch(a)
+	spec, why := PatchFor(a)
 	if part := c.Line.Keys["part"]; part != "" {
 		point, err := apiclient.ParsePoint(part)
 		if err != nil {
-			return PatchSpec{}, err
+			return Patch{}, err
 		}
 		spec.Point, why.Point = point, ""
 	}
@@ -67,24 +67,24 @@ func PatchOfAttack(c *call.Call) (PatchSpec, error) {
 		spec.Kind, why.Kind = kind, ""
 	}
 	if err := spec.setApp(c); err != nil {
-		return PatchSpec{}, err
+		return Patch{}, err
 	}
 	if why.String() != "" {
-		return PatchSpec{}, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String(), ". Nothing was done"))
+		return Patch{}, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String(), ". Nothing was done"))
 	}
 	return spec, nil
 }
 
 // whyNot tells what keeps an attack from being patched; all empty: nothing.
-type whyNot struct{ Scope, Kind, Point string }
+type Obstacles struct{ Scope, Kind, Point string }
 
 // String is the first reason.
-func (w whyNot) String() string { return cmp.Or(w.Scope, w.Kind, w.Point) }
+func (w Obstacles) String() string { return cmp.Or(w.Scope, w.Kind, w.Point) }
 
 // attackPatch is the patch that fits an attack, as far as its record tells.
-func AttackPatch(a apiclient.Attack) (PatchSpec, whyNot) {
-	var why whyNot
-	spec := PatchSpec{Scope: apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method}}
+func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
+	var why Obstacles
+	spec := Patch{Scope: apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method}}
 	if _, err := apiclient.ScopeConditions(spec.Scope); err != nil || a.Path == "" || a.Domain == "" {
 		why.Scope = "the service doesn't tell one exact host and path for it"
 	}
@@ -106,9 +106,9 @@ func AttackPatch(a apiclient.Attack) (PatchSpec, whyNot) {
 }
 
 // patchOfLine reads [METHOD] HOST/PATH.
-func patchOfLine(c *call.Call) (PatchSpec, error) {
+func patchOfLine(c *call.Call) (Patch, error) {
 	words, keys := c.Line.Words, c.Line.Keys
-	spec := PatchSpec{Kind: keys["type"]}
+	spec := Patch{Kind: keys["type"]}
 	if len(words) == 2 {
 		spec.Scope.Method = strings.ToUpper(words[0])
 		words = words[1:]
@@ -132,7 +132,7 @@ func patchOfLine(c *call.Call) (PatchSpec, error) {
 }
 
 // setApp takes the application that the line names.
-func (s *PatchSpec) setApp(c *call.Call) error {
+func (s *Patch) setApp(c *call.Call) error {
 	if c.Line.Keys["app"] == "" {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (s *PatchSpec) setApp(c *call.Call) error {
 }
 
 // plan looks at the rules and says what has to be created.
-func (s PatchSpec) Plan(c *call.Call, lasts string) (call.Plan, error) {
+func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	length, err := Length(c, lasts, c.Policy.PatchFor())
 	if err != nil {
 		return call.Plan{}, err
@@ -159,20 +159,20 @@ func (s PatchSpec) Plan(c *call.Call, lasts string) (call.Plan, error) {
 }
 
 // guard refuses a patch of an application where nothing can be blocked.
-func (s PatchSpec) guard(c *call.Call) error {
+func (s Patch) guard(c *call.Call) error {
 	if s.Scope.App.Known && c.Account.Applications[int(s.Scope.App.N)].CannotBlock {
 		return refusal.Guarded(text.New(c.Account.AppName(s.Scope.App), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there. Nothing was done"))
 	}
 	return nil
 }
 
-func (s PatchSpec) Rule() (apiclient.Rule, error) {
+func (s Patch) Rule() (apiclient.Rule, error) {
 	conditions, err := apiclient.ScopeConditions(s.Scope)
 	return apiclient.Rule{Type: apiclient.RulePatch, Conditions: conditions, Point: s.Point, AttackType: s.Kind}, err
 }
 
 // line is the canonical line of the patch, complete even when the attack's record changes.
-func (s PatchSpec) line(c *call.Call, length time.Duration) record.Line {
+func (s Patch) line(c *call.Call, length time.Duration) record.Line {
 	l := record.Line{Name: "patch"}
 	if s.Scope.Method != "" {
 		l.Words = append(l.Words, s.Scope.Method)
@@ -186,7 +186,7 @@ func (s PatchSpec) line(c *call.Call, length time.Duration) record.Line {
 }
 
 // words say exactly what is covered.
-func (s PatchSpec) words() string {
+func (s Patch) words() string {
 	where := describe.Where(apiclient.Attack{Method: s.Scope.Method, Domain: s.Scope.Host, Path: s.Scope.Path})
 	return fmt.Sprintf("exactly %s, part %s, %s only", where, text.Sanitize(s.Point.String(), text.MaxField), describe.TypeName(s.Kind))
 }

@@ -13,14 +13,14 @@ import (
 const MaxRefused = 5
 
 // powers are what steps need.
-func Powers(steps []record.Step) (all []record.Permission) {
+func NeededPermissions(steps []record.Step) (all []record.Permission) {
 	for _, s := range steps {
-		p := record.PowerRules
+		p := record.PermissionRules
 		switch {
 		case s.Entry != nil:
-			p = record.PowerLists
+			p = record.PermissionLists
 		case s.Rule.Type == apiclient.RuleMode:
-			p = record.PowerModes
+			p = record.PermissionModes
 		}
 		if !slices.Contains(all, p) {
 			all = append(all, p)
@@ -30,22 +30,22 @@ func Powers(steps []record.Step) (all []record.Permission) {
 }
 
 // tiesHands reports whether the service refused because of wafbot's token. Of what was perhaps done nothing is known yet.
-func TiesHands(fault error) bool {
+func PermissionRefused(fault error) bool {
 	kind := apiclient.KindOf(fault)
-	return (kind == apiclient.Unauthenticated || kind == apiclient.Forbidden) && !errors.Is(fault, ErrUnknown)
+	return (kind == apiclient.Unauthenticated || kind == apiclient.Forbidden) && !errors.Is(fault, ErrOutcomeUnknown)
 }
 
 // refusedUndo is the undo of a change that could not be planned.
 func RefusedUndo(c *call.Call, id string) record.RefusedChange {
 	what := record.RefusedChange{Line: record.Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
-	if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
-		what.Does, what.Steps = undoOf(c.Known[i]), backwards(c.Known[i])
+	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+		what.Does, what.Steps = undoText(c.Changes[i]), inverse(c.Changes[i])
 	}
 	return what
 }
 
 // backwards are the steps that take back what a change did, as far as wafbot knows without a look.
-func backwards(ch record.Change) (steps []record.Step) {
+func inverse(ch record.Change) (steps []record.Step) {
 	opposite := map[record.StepKind]record.StepKind{record.AddEntry: record.DeleteEntry, record.DeleteEntry: record.AddEntry, record.CreateRule: record.DeleteRule, record.DeleteRule: record.CreateRule}
 	for _, s := range slices.Backward(ch.Steps) {
 		if !s.Done {

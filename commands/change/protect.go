@@ -27,7 +27,7 @@ func DeniedNow(c *call.Call, t grammar.Target) []text.Text {
 }
 
 // neverAgain offers to protect what a change denied, to who may and to who can ask for it.
-func NeverAgain(c *call.Call, ch record.Change) []text.Text {
+func OfferProtect(c *call.Call, ch record.Change) []text.Text {
 	if ch.Line.Name != Denying.Name {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Recalled is what is known of an account's changes after Redis was emptied.
-type Recalled struct {
+type Rebuilt struct {
 	Changes []record.Change
 	Listed  []string // ids of those that no message told of: their entries stand on the service's lists
 	Unknown []string // ids of those that were told and of which it can't be found out what they did
@@ -25,14 +25,14 @@ type Recalled struct {
 
 // Recall puts an account's changes together from what was told of each last and from the entries that stand on the service's lists, whose
 // reasons name the change that made them. What stood there before an entry only the messages tell.
-func Recall(a *call.Account, told []record.Change, entries []apiclient.IPRule, now time.Time) Recalled {
-	var r Recalled
+func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, now time.Time) Rebuilt {
+	var r Rebuilt
 	made := entriesByChange(entries)
 	for _, c := range told {
 		if len(c.Steps) == 0 && c.State != record.StateFailed && c.State != record.StateUndone && c.Undoes == "" {
 			c.Steps = addedBy(c, made[cmp.Or(c.Extends, c.ID)])
 		}
-		if len(c.Steps) == 0 && c.Amends() == "" && (c.State == record.StateDone || c.State == record.StateHalf || c.State == record.StateBegun) {
+		if len(c.Steps) == 0 && c.Parent() == "" && (c.State == record.StateDone || c.State == record.StateHalf || c.State == record.StateBegun) {
 			r.Unknown = append(r.Unknown, c.ID)
 			continue
 		}
@@ -46,18 +46,18 @@ func Recall(a *call.Account, told []record.Change, entries []apiclient.IPRule, n
 	}
 	slices.SortFunc(r.Changes, func(x, y record.Change) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.ID, y.ID)) })
 	for _, c := range r.Changes {
-		amend(r.Changes, c)
+		applyToParent(r.Changes, c)
 	}
 	slices.Sort(r.Listed)
 	return r
 }
 
 // madeBy is how an entry's reason begins that wafbot made: the change, who asked, and the attack that it was for.
-var madeBy = regexp.MustCompile(`^wafbot (c[0-9a-z]{8}) by (.+?) \(((?:cli:)?[^\s()]+)\)(?: for (a[0-9a-z]{8}))?(?:$|:)`)
+var reasonPrefix = regexp.MustCompile(`^wafbot (c[0-9a-z]{8}) by (.+?) \(((?:cli:)?[^\s()]+)\)(?: for (a[0-9a-z]{8}))?(?:$|:)`)
 
 // ChangeIn is the change that made an entry or a rule, by its reason or comment; false if wafbot didn't make it.
 func ChangeIn(reason string) (change string, ok bool) {
-	m := madeBy.FindStringSubmatch(reason)
+	m := reasonPrefix.FindStringSubmatch(reason)
 	if m == nil || !record.IsID('c', m[1]) {
 		return "", false
 	}
@@ -88,7 +88,7 @@ func addedBy(c record.Change, entries []apiclient.IPRule) []record.Step {
 // listedChange is a change of which only its entries are left.
 func listedChange(a *call.Account, id string, entries []apiclient.IPRule, now time.Time) record.Change {
 	e, l := entries[0], Denying
-	m := madeBy.FindStringSubmatch(e.Reason)
+	m := reasonPrefix.FindStringSubmatch(e.Reason)
 	for _, other := range []Listing{Allowing, Graying} {
 		if e.List == other.list {
 			l = other
@@ -121,14 +121,14 @@ func listedChange(a *call.Account, id string, entries []apiclient.IPRule, now ti
 }
 
 // amend brings a change that c took back or prolonged, and was told before it, into the state that it was in afterwards.
-func amend(all []record.Change, c record.Change) {
-	if c.State != record.StateDone || c.Amends() == "" {
+func applyToParent(all []record.Change, c record.Change) {
+	if c.State != record.StateDone || c.Parent() == "" {
 		return
 	}
 	for i := range all {
 		switch old := &all[i]; {
 		case c.Extends != "" && old.ID == c.Extends:
-			old.Prolonged(c.Until)
+			old.Prolong(c.Until)
 		case c.Undoes != "" && (old.ID == c.Undoes || old.Extends == c.Undoes) && old.State != record.StateFailed:
 			old.State, old.EndedBy, old.EndedAt = record.StateUndone, &c.Actor, c.At
 		}

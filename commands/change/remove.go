@@ -15,19 +15,19 @@ import (
 )
 
 // madeBy is the change that made an entry, if wafbot remembers one. What an undo has put back is whose it was before.
-func MadeBy(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
-	i := slices.IndexFunc(c.Known, func(ch record.Change) bool {
-		return ch.Amends() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && efficacy.Ours(e, ch, s) })
+func Maker(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
+	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
+		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && efficacy.Ours(e, ch, s) })
 	})
 	if i < 0 {
 		return record.Change{}, false
 	}
-	return c.Known[i], true
+	return c.Changes[i], true
 }
 
 // foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back.
 func Foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
-	made, ours := MadeBy(c, e)
+	made, ours := Maker(c, e)
 	if !ours {
 		return e, e.Expires.IsZero() || e.Expires.After(c.Now)
 	}
@@ -42,7 +42,7 @@ func Foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
 }
 
 // entriesTyped are the entries with that number or exactly that source.
-func EntriesTyped(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule, error) {
+func EntriesNamed(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule, error) {
 	var matches []apiclient.IPRule
 	if id, err := strconv.ParseInt(typed, 10, 64); err == nil {
 		for _, e := range entries {
@@ -65,7 +65,7 @@ func EntriesTyped(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule,
 }
 
 // coverNote names a wider entry that holds for what was typed.
-func CoverNote(entries []apiclient.IPRule, typed string) text.Text {
+func CoveredNote(entries []apiclient.IPRule, typed string) text.Text {
 	t, err := grammar.ParseTarget(typed)
 	if err != nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // longer is by how much wafbot prolongs the change when it knocks: by its own length, as far as it may; 0: not at all.
-func ChangeLonger(c record.Change) time.Duration {
+func RenewalLength(c record.Change) time.Duration {
 	length, err := grammar.ParseDuration(c.Line.Keys["for"])
 	if err != nil || length == grammar.Never {
 		length = c.Until.Sub(c.At)
@@ -17,6 +17,6 @@ func ChangeLonger(c record.Change) time.Duration {
 }
 
 // renewLine is the line that prolongs the change, as a person could type it.
-func ChangeRenewLine(c record.Change) record.Line {
-	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(ChangeLonger(c))).With("reason", "it is still trying").With("account", c.Account)
+func RenewLine(c record.Change) record.Line {
+	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(RenewalLength(c))).With("reason", "it is still trying").With("account", c.Account)
 }

@@ -67,7 +67,7 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 	if i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
 		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("rule ", text.Code(fmt.Sprint(rules[i].ID)), ", which is wider, covers it already: another one adds nothing while that one stands")})
 	}
-	p.Warnings = append(p.Warnings, Locked(c)...)
+	p.Warnings = append(p.Warnings, LockedWarnings(c)...)
 	p.Steps = []record.Step{{Kind: record.CreateRule, Rule: &rule}}
 	return p, nil
 }
@@ -75,7 +75,7 @@ func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (cal
 // byRule names the rule by which something holds already, and until when, where wafbot will end it: that may be sooner than was asked for.
 func ByRule(c *call.Call, id int64) text.Text {
 	words := text.New("by rule ", text.Code(fmt.Sprint(id)))
-	made := Makers(c)[id]
+	made := ChangesByRule(c)[id]
 	if made.DueAt().IsZero() {
 		return words
 	}
@@ -83,12 +83,12 @@ func ByRule(c *call.Call, id int64) text.Text {
 }
 
 // makers are the changes of wafbot's by the rules that they made, as these are numbered now.
-func Makers(c *call.Call) map[int64]record.Change {
+func ChangesByRule(c *call.Call) map[int64]record.Change {
 	makers := map[int64]record.Change{}
-	for _, ch := range slices.Backward(c.Known) {
+	for _, ch := range slices.Backward(c.Changes) {
 		for _, s := range ch.Steps {
 			if s.Kind == record.CreateRule && s.Done && ch.Undoes == "" {
-				makers[efficacy.RuleNow(c.Known, s.ID)] = ch
+				makers[efficacy.RuleNow(c.Changes, s.ID)] = ch
 			}
 		}
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func undoOf(ch record.Change) string { return "Undo of: " + ch.Does }
+func undoText(ch record.Change) string { return "Undo of: " + ch.Does }
 
 // planUndoOf plans to take a change back.
-func PlanUndoOf(c *call.Call, ch record.Change) (call.Plan, error) {
+func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return call.Plan{}, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
 	}
-	ch, err := lookedAt(c, ch)
+	ch, err := verified(c, ch)
 	if err != nil {
 		return call.Plan{}, err
 	}
-	p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Does: undoOf(ch), When: ch.When, Undoes: ch.ID}
+	p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Does: undoText(ch), When: ch.When, Undoes: ch.ID}
 	if c.Attack == nil && ch.AttackID != "" {
 		c.Attack = &record.KnownAttack{ID: ch.AttackID}
 	}
@@ -48,7 +48,7 @@ func PlanUndoOf(c *call.Call, ch record.Change) (call.Plan, error) {
 }
 
 // lookedAt is a change in which each step of unknown outcome is marked as done if it took place.
-func lookedAt(c *call.Call, ch record.Change) (record.Change, error) {
+func verified(c *call.Call, ch record.Change) (record.Change, error) {
 	ch.Steps = slices.Clone(ch.Steps)
 	for i := range ch.Steps {
 		s := &ch.Steps[i]
@@ -74,18 +74,18 @@ func lookedAt(c *call.Call, ch record.Change) (record.Change, error) {
 }
 
 // changeTyped is the change that the line means.
-func ChangeTyped(c *call.Call, changes []record.Change) (record.Change, error) {
+func ByLine(c *call.Call, changes []record.Change) (record.Change, error) {
 	if len(c.Line.Words) == 0 {
 		for _, ch := range changes {
 			if ch.Actor.ID == c.Actor.ID && ch.Undoes == "" && ch.InForce(c.Now) {
-				return ch, amendment(ch)
+				return ch, requireNoParent(ch)
 			}
 		}
 		return record.Change{}, refusal.Nothing(text.New("nothing of yours is in force on ", c.Account.Name))
 	}
-	ch, err := changeNamed(c, changes, c.Line.Words[0])
+	ch, err := byID(c, changes, c.Line.Words[0])
 	if err == nil {
-		err = stands(ch)
+		err = requireStanding(ch)
 	}
 	if err != nil {
 		return record.Change{}, err
@@ -94,7 +94,7 @@ func ChangeTyped(c *call.Call, changes []record.Change) (record.Change, error) {
 }
 
 // changeNamed is the change with the id that was typed.
-func changeNamed(c *call.Call, changes []record.Change, typed string) (record.Change, error) {
+func byID(c *call.Call, changes []record.Change, typed string) (record.Change, error) {
 	var found []record.Change
 	for _, ch := range changes {
 		if record.MatchID(ch.ID, typed) {
@@ -111,12 +111,12 @@ func changeNamed(c *call.Call, changes []record.Change, typed string) (record.Ch
 }
 
 // stands refuses a change of which there is nothing to take back or to prolong.
-func stands(ch record.Change) error {
+func requireStanding(ch record.Change) error {
 	switch {
-	case ch.Amends() != "":
-		return amendment(ch)
+	case ch.Parent() != "":
+		return requireNoParent(ch)
 	case ch.State == record.StateUndone:
-		return TakenBack(ch)
+		return AlreadyUndone(ch)
 	case ch.State == record.StateFailed:
 		return refusal.Nothing(text.New(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
 	}
@@ -124,7 +124,7 @@ func stands(ch record.Change) error {
 }
 
 // amendment refuses a change that is about another one.
-func amendment(ch record.Change) error {
+func requireNoParent(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
 		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it took back"))
@@ -134,7 +134,7 @@ func amendment(ch record.Change) error {
 	return nil
 }
 
-func TakenBack(ch record.Change) error {
+func AlreadyUndone(ch record.Change) error {
 	return refusal.Nothing(text.New(ch.Does, ": undone already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
 }
 
@@ -178,10 +178,10 @@ func undoAdd(c *call.Call, p *call.Plan, ch record.Change, s record.Step) error 
 // bringBack plans to put back what an entry had taken the place of.
 func bringBack(c *call.Call, p *call.Plan, all []apiclient.IPRule) {
 	for _, before := range all {
-		if spared(c, p, before) {
+		if neverDenied(c, p, before) {
 			continue
 		}
-		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !takenBackSince(c, before) {
+		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !undoneSince(c, before) {
 			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
 			p.Notes = append(p.Notes, text.New(describe.Names(before), " is on the ", describe.ListName(before.List), describe.UntilText(before.Expires), " again, as before", describe.ByText(before)))
 		}
@@ -206,7 +206,7 @@ func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s rec
 
 // gaveEnd reports whether wafbot itself gave the entry its end: when the change was made, or prolonged.
 func gaveEnd(c *call.Call, ch record.Change, e apiclient.IPRule) bool {
-	return slices.ContainsFunc(c.Known, func(k record.Change) bool {
+	return slices.ContainsFunc(c.Changes, func(k record.Change) bool {
 		return (k.ID == ch.ID || k.Extends == ch.ID) && slices.ContainsFunc(k.Steps, func(s record.Step) bool {
 			return s.Kind == record.AddEntry && s.Sent && s.Entry.Expires.Equal(e.Expires)
 		})
@@ -214,8 +214,8 @@ func gaveEnd(c *call.Call, ch record.Change, e apiclient.IPRule) bool {
 }
 
 // takenBackSince reports whether an entry was the work of a change that has been undone.
-func takenBackSince(c *call.Call, e apiclient.IPRule) bool {
-	return slices.ContainsFunc(c.Known, func(ch record.Change) bool {
+func undoneSince(c *call.Call, e apiclient.IPRule) bool {
+	return slices.ContainsFunc(c.Changes, func(ch record.Change) bool {
 		return ch.State == record.StateUndone && efficacy.NamedBy(e, ch)
 	})
 }
@@ -244,14 +244,14 @@ func putBack(c *call.Call, p *call.Plan, e apiclient.IPRule) error {
 		p.Notes = append(p.Notes, text.New(describe.Names(e), " is on the ", describe.ListName(e.List), " again already", describe.ByText(entries[i])))
 		return nil
 	}
-	if !spared(c, p, e) {
+	if !neverDenied(c, p, e) {
 		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
 	}
 	return nil
 }
 
 // spared reports whether an entry must not come back because what it is about is never denied by now, and says so.
-func spared(c *call.Call, p *call.Plan, e apiclient.IPRule) bool {
+func neverDenied(c *call.Call, p *call.Plan, e apiclient.IPRule) bool {
 	if e.List == apiclient.ListAllow {
 		return false
 	}

@@ -24,7 +24,7 @@ func covering(c *call.Call, ch record.Change, off apiclient.IPRule, others []api
 	}
 	for _, e := range others {
 		from := e.Kind == apiclient.KindCountry && country != "" && slices.Contains(e.Values, country)
-		if !call.Meet(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
+		if !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
 			continue
 		}
 		note := text.New("still on the ", describe.ListName(e.List), ": ", describe.Names(e), " covers it")

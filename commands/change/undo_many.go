@@ -26,7 +26,7 @@ func UndoesMany(c *call.Call) bool { return len(c.Line.Words) > 1 || len(c.Line.
 
 // planUndoes plans to take back several changes, the newest first. Each is planned when its turn comes: what stands there then, and what it had
 // found before, follows from those that were taken back until then.
-func PlanUndoes(c *call.Call) ([]call.Plan, error) {
+func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	chosen, err := chosen(c)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func PlanUndoes(c *call.Call) ([]call.Plan, error) {
 		}
 		plans = append(plans, p)
 	}
-	plans[0].Does = undoOf(chosen[0])
+	plans[0].Does = undoText(chosen[0])
 	if len(chosen) > 1 {
 		plans[0].Does = "Undo " + text.Count(len(chosen), "change") + ", the newest first"
 	}
@@ -58,14 +58,14 @@ func PlanUndoes(c *call.Call) ([]call.Plan, error) {
 func undoLater(id string) func(c *call.Call) (call.Plan, error) {
 	return func(c *call.Call) (call.Plan, error) {
 		c.Attack = nil
-		ch, err := changeNamed(c, c.Known, id)
+		ch, err := byID(c, c.Changes, id)
 		if err == nil {
-			err = stands(ch)
+			err = requireStanding(ch)
 		}
 		if err != nil {
 			return call.Plan{}, err
 		}
-		return PlanUndoOf(c, ch)
+		return PlanUndo(c, ch)
 	}
 }
 
@@ -95,13 +95,13 @@ func chosen(c *call.Call) ([]record.Change, error) {
 			from = asked.Add(-back)
 		}
 	}
-	chosen := slices.DeleteFunc(slices.Clone(c.Known), func(ch record.Change) bool {
+	chosen := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool {
 		other := keys["attack"] != "" && ch.AttackID != keys["attack"]
-		return other || ch.At.After(asked) || ch.At.Before(from) || !leftOf(c, ch)
+		return other || ch.At.After(asked) || ch.At.Before(from) || !undoable(c, ch)
 	})
 	if keys["by"] != "" {
 		var err error
-		if chosen, err = theirs(c, chosen, keys["by"]); err != nil {
+		if chosen, err = madeByPerson(c, chosen, keys["by"]); err != nil {
 			return nil, err
 		}
 	}
@@ -112,26 +112,26 @@ func chosen(c *call.Call) ([]record.Change, error) {
 }
 
 // leftOf reports whether something of a change can be taken back, or this very request has done so.
-func leftOf(c *call.Call, ch record.Change) bool {
+func undoable(c *call.Call, ch record.Change) bool {
 	mine := record.ChangeID(c.Account.Name, c.ID, ch.ID)
 	switch {
-	case ch.Amends() != "":
+	case ch.Parent() != "":
 		return false
 	case ch.InForce(c.Now):
 		return true
 	case ch.State == record.StateBegun:
 		return ch.Until.IsZero() || c.Now.Before(ch.Until)
 	}
-	return slices.ContainsFunc(c.Known, func(k record.Change) bool { return k.ID == mine })
+	return slices.ContainsFunc(c.Changes, func(k record.Change) bool { return k.ID == mine })
 }
 
 // chosenByID are the changes whose ids the line names. Those that were taken back are said to be when their turn comes.
 func chosenByID(c *call.Call) ([]record.Change, error) {
 	var chosen []record.Change
 	for _, typed := range c.Line.Words {
-		ch, err := changeNamed(c, c.Known, typed)
+		ch, err := byID(c, c.Changes, typed)
 		if err == nil {
-			err = amendment(ch)
+			err = requireNoParent(ch)
 		}
 		if err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func chosenByID(c *call.Call) ([]record.Change, error) {
 }
 
 // theirs are those of the changes that one person made.
-func theirs(c *call.Call, changes []record.Change, by string) ([]record.Change, error) {
+func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Change, error) {
 	wanted := func(a record.Actor) bool {
 		return strings.Contains(strings.ToLower(a.Name+" "+a.ID), strings.ToLower(by))
 	}

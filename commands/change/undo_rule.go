@@ -18,7 +18,7 @@ func undoCreate(c *call.Call, p *call.Plan, s record.Step) error {
 	if err != nil {
 		return err
 	}
-	id := efficacy.RuleNow(c.Known, s.ID)
+	id := efficacy.RuleNow(c.Changes, s.ID)
 	if s.Again { // what was made by the first try, whose answer never came, is ours too
 		for i, r := range rules {
 			if r.ID != id && apiclient.SameRule(r, *s.Rule) && !slices.Contains(s.Equal, r.ID) {
@@ -49,7 +49,7 @@ func undoDelete(c *call.Call, p *call.Plan, ch record.Change, s record.Step) err
 		if m.Kind != record.CreateRule || !m.Done {
 			continue
 		}
-		made = append(made, efficacy.RuleNow(c.Known, m.ID))
+		made = append(made, efficacy.RuleNow(c.Changes, m.ID))
 		if !ruleStands(c, rules, m) {
 			p.Notes = append(p.Notes, text.New("somebody took away or changed what wafbot had set, so the old rule is not put back"))
 			return nil
@@ -70,23 +70,23 @@ func undoDelete(c *call.Call, p *call.Plan, ch record.Change, s record.Step) err
 
 // stands reports whether the rule that a step made is still there and the same.
 func ruleStands(c *call.Call, rules []apiclient.Rule, made record.Step) bool {
-	id := efficacy.RuleNow(c.Known, made.ID)
+	id := efficacy.RuleNow(c.Changes, made.ID)
 	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })
 }
 
 // before is the rule to put back for one that a change had replaced. Where wafbot itself had set that one, for a time that is over
 // by now, it is the one before it: what was set for a time must not come back for good. Nil: there was none.
 func before(c *call.Call, rule *apiclient.Rule) *apiclient.Rule {
-	for range c.Known {
-		i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.Undoes == "" && made(c, ch, rule.ID) })
-		if i < 0 || c.Known[i].InForce(c.Now) {
+	for range c.Changes {
+		i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.Undoes == "" && made(c, ch, rule.ID) })
+		if i < 0 || c.Changes[i].InForce(c.Now) {
 			break
 		}
-		j := slices.IndexFunc(c.Known[i].Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule })
+		j := slices.IndexFunc(c.Changes[i].Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule })
 		if j < 0 {
 			return nil
 		}
-		rule = c.Known[i].Steps[j].Rule
+		rule = c.Changes[i].Steps[j].Rule
 	}
 	return rule
 }
@@ -94,6 +94,6 @@ func before(c *call.Call, rule *apiclient.Rule) *apiclient.Rule {
 // made reports whether a change made the rule, or the one that the rule was put back for.
 func made(c *call.Call, ch record.Change, id int64) bool {
 	return slices.ContainsFunc(ch.Steps, func(s record.Step) bool {
-		return s.Kind == record.CreateRule && s.Done && efficacy.RuleNow(c.Known, s.ID) == efficacy.RuleNow(c.Known, id)
+		return s.Kind == record.CreateRule && s.Done && efficacy.RuleNow(c.Changes, s.ID) == efficacy.RuleNow(c.Changes, id)
 	})
 }

@@ -15,7 +15,7 @@ import (
 // crowds warns of targets that are somebody's own or likely many people's, and of broad ones, where wafbot can't know it: unless a second person is
 // asked, who is told.
 // Of a narrow range it is only said afterwards.
-func crowds(c *call.Call, p *call.Plan, targets []grammar.Target) {
+func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 	second := c.Policy.RequiredFor
 	for _, t := range targets {
 		for _, s := range c.PolicyNow().Named() {
@@ -30,33 +30,33 @@ func crowds(c *call.Call, p *call.Plan, targets []grammar.Target) {
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, blind)
 		}
-		if at, seen, ok := describe.AccountContextBusiest(c.Scene, t); ok {
+		if at, seen, ok := describe.AccountContextBusiest(c.Context, t); ok {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.CrowdWords(at, seen), Known: c.Line.Has(call.FlagShared)})
 		}
 	}
 }
 
 // warnings are what the form of the call's command should say of its attack before anything is chosen.
-func Warnings(c *call.Call) (all []text.Text) {
-	if err := c.Look(); err != nil {
+func FormWarnings(c *call.Call) (all []text.Text) {
+	if err := c.LoadContext(); err != nil {
 		return nil // the guards look again
 	}
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
-		if at, seen, shared := describe.AccountContextBusiest(c.Scene, top); shared {
+		if at, seen, shared := describe.AccountContextBusiest(c.Context, top); shared {
 			all = append(all, describe.CrowdWords(at, seen))
 		}
 	}
-	if !c.Scene.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
-		all = append(all, describe.LockedWords(c.Scene.RulesLockedAt))
+	if !c.Context.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
+		all = append(all, describe.LockedWords(c.Context.RulesLockedAt))
 	}
 	return all
 }
 
 // locked warns whoever clicked on a button whose dialog doesn't say so yet that the service may refuse to change rules. Who types isn't asked:
 // nothing worse can come of it than that answer.
-func Locked(c *call.Call) []refusal.Warning {
-	if c.Scene.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
+func LockedWarnings(c *call.Call) []refusal.Warning {
+	if c.Context.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
 		return nil
 	}
-	return []refusal.Warning{{Text: describe.LockedWords(c.Scene.RulesLockedAt)}}
+	return []refusal.Warning{{Text: describe.LockedWords(c.Context.RulesLockedAt)}}
 }

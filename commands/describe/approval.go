@@ -24,12 +24,12 @@ func ApprovalRequestWhoDecides(r record.ApprovalRequest, approvers string) text.
 
 // AloneLine says when and for how long the asker may do it alone; nil if never.
 func ApprovalRequestAloneLine(r record.ApprovalRequest, p policy.Policy, now time.Time) text.Text {
-	if r.AloneAt.IsZero() {
+	if r.OverrideAt.IsZero() {
 		return nil
 	}
 	line := text.New("No answer? ", text.Sanitize(r.Asker.Name, text.MaxField), " may override")
-	if now.Before(r.AloneAt) {
-		line = text.New(line, " from ", r.AloneAt, " on")
+	if now.Before(r.OverrideAt) {
+		line = text.New(line, " from ", r.OverrideAt, " on")
 	}
 	return text.New(line, ", for ", text.HumanDuration(p.Override.AtMost()), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
 }

@@ -14,7 +14,7 @@ func ChangeBy(c record.Change) text.Text {
 	switch {
 	case c.Approved != nil:
 		return text.New(c.Actor.Name, ", approved by ", c.Approved.Name)
-	case c.Alone:
+	case c.Overridden:
 		return text.New(c.Actor.Name, ", ", text.Bold("alone"))
 	}
 	return text.New(c.Actor.Name)

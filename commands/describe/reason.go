@@ -28,7 +28,7 @@ func EntryReason(ch record.Change) string {
 	switch {
 	case ch.Approved != nil:
 		text += ": approved by " + ch.Approved.Name
-	case ch.Alone:
+	case ch.Overridden:
 		text += ": alone"
 	}
 	if ch.Reason != "" {

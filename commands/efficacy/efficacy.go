@@ -152,7 +152,7 @@ func changeWatched(c record.Change, all []record.Change, now time.Time) bool {
 // deniedElsewhere reports whether another change denies one of its addresses.
 func changeDeniedElsewhere(c record.Change, all []record.Change, now time.Time) bool {
 	return slices.ContainsFunc(all, func(other record.Change) bool {
-		return other.ID != c.ID && other.Amends() == "" && other.InForce(now) && slices.ContainsFunc(ChangeSubjects(other), func(s subject) bool {
+		return other.ID != c.ID && other.Parent() == "" && other.InForce(now) && slices.ContainsFunc(ChangeSubjects(other), func(s subject) bool {
 			return s.Target != nil && slices.ContainsFunc(ChangeDenied(c), s.Target.Prefix.Contains)
 		})
 	})

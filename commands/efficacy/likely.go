@@ -43,7 +43,7 @@ func hindrances(s call.Situation, c record.Change) []text.Text {
 			all = append(all, overruled(s, sub)...)
 		}
 	}
-	if c.Rules() {
+	if c.CreatesRules() {
 		all = append(all, allowed(s)...)
 	}
 	return all
@@ -85,7 +85,7 @@ func aimedElsewhere(s call.Situation, c record.Change) bool {
 
 // notHere says what the change is for instead.
 func notHere(s call.Situation, c record.Change) text.Text {
-	if c.Rules() {
+	if c.CreatesRules() {
 		return text.New("the rule is for another place or part of the request than this attack's")
 	}
 	return text.New("the entry is for other applications only than ", s.Account.AppName(s.Attack.App))
@@ -111,7 +111,7 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 		want.Values = []string{sub.Target.Value}
 	}
 	for _, e := range s.Entries {
-		if e.List == apiclient.ListAllow && OverlapsEntry(e, want) && call.Meet(e.Apps, sub.apps) {
+		if e.List == apiclient.ListAllow && OverlapsEntry(e, want) && call.Overlap(e.Apps, sub.apps) {
 			all = append(all, text.New(text.Code(describe.Names(e)), " is on the allowlist", describe.UntilText(e.Expires), ", which wins"))
 		}
 	}

@@ -38,7 +38,7 @@ type subject struct {
 
 // subjects are what the change can be judged by; none where that can't be seen, as unseeable says.
 func ChangeSubjects(c record.Change) (all []subject) {
-	if c.Amends() != "" || c.Unseeable() != "" {
+	if c.Parent() != "" || c.Unseeable() != "" {
 		return nil
 	}
 	for _, s := range c.Steps {
@@ -85,7 +85,7 @@ func (s subject) of(g glimpse) (came growth, as apiclient.Status) {
 // stops leaves the record.
 func (s subject) ofSources(g glimpse) (came growth, as apiclient.Status) {
 	a := g.record
-	if !call.Everywhere(s.apps) && (!a.App.Known || !call.Meet(s.apps, []int{int(a.App.N)})) || a.Type == apiclient.TypeVirtualPatch {
+	if !call.Everywhere(s.apps) && (!a.App.Known || !call.Overlap(s.apps, []int{int(a.App.N)})) || a.Type == apiclient.TypeVirtualPatch {
 		return growth{}, ""
 	}
 	for _, source := range a.Sources {

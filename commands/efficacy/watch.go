@@ -220,8 +220,8 @@ func (w *EffectWatch) explain(ctx context.Context, s call.Situation, all []Judge
 	}
 	for i, j := range all {
 		e := &all[i].Effect
-		if s.Attack = (apiclient.Attack{}); j.Change.Seen != nil {
-			s.Attack = j.Change.Seen.Attack
+		if s.Attack = (apiclient.Attack{}); j.Change.Observed != nil {
+			s.Attack = j.Change.Observed.Attack
 		}
 		s.ID, s.Effects = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
 		if e.Why = nil; e.Finding == record.NotWorking && !s.LookedAt.IsZero() {

@@ -113,7 +113,7 @@ func PatchForm(c *call.Call, f *call.Form) {
 		f.Drop("attack")
 		return
 	}
-	spec, why := change.AttackPatch(c.Attack.Attack)
+	spec, why := change.PatchFor(c.Attack.Attack)
 	if why.Scope == "" {
 		f.Intro = append(f.Intro, text.New("It blocks one type of attack in one part of the requests to exactly ", text.Code(describe.Where(c.Attack.Attack)), ", in every mode but off. What is clean passes"))
 		f.Drop("target")

@@ -25,7 +25,7 @@ func Form(c *call.Call) call.Form {
 	}
 	if c.Attack != nil {
 		f.Base, f.Attack = call.WithAttack(c.Cmd, f.Base, c.Attack.ID), c.Attack.ID
-		f.Intro = append(append(f.Intro, describe.AttackLine(c.Account, c.Attack.Attack, c.Now)), change.Warnings(c)...)
+		f.Intro = append(append(f.Intro, describe.AttackLine(c.Account, c.Attack.Attack, c.Now)), change.FormWarnings(c)...)
 	}
 	words := c.Line.Words
 	for _, arg := range c.Cmd.Args {
@@ -61,7 +61,7 @@ func take(arg call.Arg, words []string) (has, left []string) {
 
 func accountField(c *call.Call) call.Field {
 	field := call.Field{Name: "account", Arg: "account", Label: "Account", Kind: call.FieldOne, Required: true}
-	for _, a := range c.All {
+	for _, a := range c.InScope {
 		field.Options = append(field.Options, call.Option{Value: a.Name})
 	}
 	return field

@@ -106,7 +106,7 @@ func ChangesInForce(c *call.Call) []call.Option {
 	}
 	var options []call.Option
 	for _, ch := range all {
-		if ch.InForce(c.Now) && ch.Amends() == "" && !efficacy.ChangeSuperseded(ch, all) && len(options) < maxOptions {
+		if ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.ChangeSuperseded(ch, all) && len(options) < maxOptions {
 			options = append(options, call.Option{Value: ch.ID, Label: ch.ID + " " + ch.Does})
 		}
 	}

@@ -21,7 +21,7 @@ type Unacknowledged struct {
 
 // since is when the attack became unacknowledged; false if its pager isn't called as long as nothing changes.
 func (u Unacknowledged) since() (time.Time, bool) {
-	since := record.Later(u.NotifiedAt, u.Triage.Released)
+	since := record.Later(u.NotifiedAt, u.Triage.UnackedAt)
 	if v := u.Triage.Verdict; v != nil && (v.Is == "false_positive" || v.Is == "test") {
 		if !u.WorsenedAt.After(v.At) {
 			return time.Time{}, false

@@ -53,7 +53,7 @@ func sourcesText(c *call.Call, a apiclient.Attack) string {
 		if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
 			own = " = " + src.Name
 		}
-		if more := describe.SourceActivityElsewhere(c.Scene.Sources[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceActivityElsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
 			own += " (" + more + ")"
 		}
 		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+text.Sanitize(s.Country, 20))+share+own)

@@ -57,7 +57,7 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail, from ti
 	}
 	by := AuditedUser(c)
 	return call.Result{Account: c.OnlyAccount(), Stream: func(yield func(any, error) bool) {
-		for _, a := range c.All {
+		for _, a := range c.InScope {
 			for e, err := range log.Trail(ctx, a.Name, from) {
 				switch {
 				case err != nil:

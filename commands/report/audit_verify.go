@@ -63,8 +63,8 @@ type auditFinding struct {
 }
 
 func VerifyAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (call.Result, error) {
-	checks := make([]*auditCheck, len(c.All))
-	for i, a := range c.All {
+	checks := make([]*auditCheck, len(c.InScope))
+	for i, a := range c.InScope {
 		var err error
 		if checks[i], err = checkAudit(c, ctx, log, a.Name); err != nil {
 			return call.Result{}, AuditAway(err)

@@ -46,7 +46,7 @@ func History(c *call.Call) history {
 	h := history{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
 	storm, isOne, noStorm := Storm(c)
 	if failed(c, &h, "read storm", noStorm); noStorm == nil && isOne {
-		h.Storm, h.Attack, h.ReadAt = new(call.StormRowOf(storm, a.Name, record.Triage{})), storm.Attack, storm.SeenAt
+		h.Storm, h.Attack, h.ReadAt = new(call.NewStormRow(storm, a.Name, record.Triage{})), storm.Attack, storm.SeenAt
 	}
 	var now apiclient.Attack
 	var err error
@@ -121,7 +121,7 @@ func recorded(c *call.Call, h *history) {
 			continue
 		}
 		h.Changes = append(h.Changes, ch)
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Amends() == "" && !efficacy.ChangeSuperseded(ch, all) {
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.ChangeSuperseded(ch, all) {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
@@ -158,7 +158,7 @@ func modesOf(c *call.Call, h *history, changes []record.Change) {
 	app := int(h.Attack.App.N)
 	rules, err := c.Given().Rules(apiclient.RuleFilter{})
 	if err != nil {
-		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.NotBecause(err)))
+		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.FailureReason(err)))
 	}
 	add := func(app int) {
 		known := false

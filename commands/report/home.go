@@ -122,7 +122,7 @@ func (h Home) stormRows() (rows []call.Row) {
 	for _, o := range h.Accounts {
 		for _, row := range o.Storms {
 			var claim []call.Suggestion
-			if row.Case.Owner == nil {
+			if row.Triage.Owner == nil {
 				claim = append(claim, advice.ClaimButton(call.Situation{Account: o.Of, ID: row.ID}))
 			}
 			rows = append(rows, h.row(o, o.stormRow(row, h.Now), claim...))
@@ -132,8 +132,8 @@ func (h Home) stormRows() (rows []call.Row) {
 }
 
 func (h Home) burningRow(o Overview, row call.AttackRow) call.Row {
-	text := text.New(o.burningLine(row, h.Now), " · ", describe.Joined(append([]text.Text{describe.OwnerLine(row.Case.Owner)}, describe.CaseLines(record.Triage{Verdict: row.Case.Verdict})...), " · "))
-	if row.Case.Owner != nil {
+	text := text.New(o.burningLine(row, h.Now), " · ", describe.Joined(append([]text.Text{describe.OwnerLine(row.Triage.Owner)}, describe.CaseLines(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
+	if row.Triage.Owner != nil {
 		return h.row(o, text)
 	}
 	return h.row(o, text, advice.ClaimButton(call.Situation{Account: o.Of, ID: row.ID}))

@@ -24,7 +24,7 @@ type Answered[T any] struct {
 type Overview struct {
 	Account  string                     `json:"account"`
 	Of       *call.Account              `json:"-"`
-	Health   *call.HealthNow            `json:"health,omitempty"`
+	Health   *call.PollHealth           `json:"health,omitempty"`
 	Fault    string                     `json:"fault,omitempty"`   // for people: why what burns is unknown
 	Storms   []call.StormRow            `json:"storms,omitempty"`  // that go on, or whose attacks do
 	Ongoing  []call.AttackRow           `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
@@ -100,23 +100,23 @@ func remembered(c *call.Call, a *call.Account, o *Overview, s *seen) (err error)
 	}
 	o.Muted, o.Waiting = muted, waiting
 	for _, ch := range s.changes {
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Amends() == "" && !efficacy.ChangeSuperseded(ch, s.changes) {
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.ChangeSuperseded(ch, s.changes) {
 			o.InForce = append(o.InForce, ch)
 			o.seen(ch, effects)
 		}
 	}
 	for _, storm := range storms {
-		o.Storms = append(o.Storms, call.StormRowOf(storm, a.Name, s.cases[storm.ID]))
+		o.Storms = append(o.Storms, call.NewStormRow(storm, a.Name, s.cases[storm.ID]))
 	}
 	links := cardLinks(c, a, o.linked())
 	for i := range o.Storms {
 		row := &o.Storms[i]
-		row.Card, row.Case.Notes = links[row.ID], nil
+		row.Card, row.Triage.Notes = links[row.ID], nil
 	}
 	for i := range o.Ongoing {
 		row := &o.Ongoing[i]
-		row.Case, row.Card = s.cases[row.ID], links[row.ID]
-		row.Case.Notes = nil // the attack's own line has them
+		row.Triage, row.Card = s.cases[row.ID], links[row.ID]
+		row.Triage.Notes = nil // the attack's own line has them
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func BurningFrom(c *call.Call, a *call.Account) time.Time {
 // modes are the mode switches that have not returned, and rest is what else is in force.
 func (o Overview) modes() (switched, rest []record.Change) {
 	for _, ch := range o.InForce {
-		if ch.Switches() {
+		if ch.SwitchesMode() {
 			switched = append(switched, ch)
 		} else {
 			rest = append(rest, ch)

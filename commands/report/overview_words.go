@@ -28,7 +28,7 @@ func (o Overview) burningLine(row call.AttackRow, now time.Time) text.Text {
 
 // stormRow is a storm that goes on, with the way to its card and who is on it.
 func (o Overview) stormRow(row call.StormRow, now time.Time) text.Text {
-	return text.New(describe.StormLine(o.Of, row, now), " · ", describe.Joined(append([]text.Text{describe.OwnerLine(row.Case.Owner)}, describe.CaseLines(record.Triage{Verdict: row.Case.Verdict})...), " · "))
+	return text.New(describe.StormLine(o.Of, row, now), " · ", describe.Joined(append([]text.Text{describe.OwnerLine(row.Triage.Owner)}, describe.CaseLines(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
 }
 
 // deskLines are what people have in hand: requests that wait, who is on which of the ongoing attacks, and mutes.
@@ -37,7 +37,7 @@ func (o Overview) deskLines() (lines []text.Text) {
 		lines = append(lines, text.New(text.Bold("Waits for approval: "), requestLine(r)))
 	}
 	for _, row := range o.Ongoing {
-		if said := describe.CaseLines(row.Case); len(said) > 0 {
+		if said := describe.CaseLines(row.Triage); len(said) > 0 {
 			lines = append(lines, text.New(text.Code(row.ID), " ", describe.Joined(said, " · ")))
 		}
 	}
@@ -93,7 +93,7 @@ func (o Overview) forceLine(ch record.Change, now time.Time) text.Text {
 	switch {
 	case ch.Overdue(now):
 		return text.New(text.Bold("Should have ended, and is tried each minute: "), row)
-	case ch.Switches() && !ch.Until.IsZero():
+	case ch.SwitchesMode() && !ch.Until.IsZero():
 		return text.New(row, " · returns by itself")
 	}
 	return row

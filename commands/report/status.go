@@ -8,8 +8,8 @@ import (
 
 // overviews are those of all accounts that the call is about. One whose service hangs keeps nothing of what wafbot remembers from anybody.
 func Overviews(c *call.Call) []Overview {
-	all := make([]Overview, len(c.All))
-	for i, a := range c.All {
+	all := make([]Overview, len(c.InScope))
+	for i, a := range c.InScope {
 		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: BurningFrom(c, a)})
 		all[i], _ = picture(c, a, Answered[apiclient.Attack]{attacks, err})
 	}

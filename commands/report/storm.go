@@ -84,7 +84,7 @@ func stormTyped(c *call.Call, typed string) (*call.Account, record.StormSeen, er
 	}
 	var hits []found
 	var lastErr error
-	for _, a := range c.All {
+	for _, a := range c.InScope {
 		all, err := c.Facts(a.Name).Storms()
 		if err != nil {
 			lastErr = refusal.Away(err)
@@ -126,7 +126,7 @@ func ReadGathered(c *call.Call) (call.Result, error) {
 		all = slices.DeleteFunc(all, func(g record.GatheredAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GatheredAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
-	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{describe.StormLine(a, call.StormRowOf(storm, a.Name, record.Triage{}), c.Now)}}
+	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{describe.StormLine(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)
@@ -136,7 +136,7 @@ func ReadGathered(c *call.Call) (call.Result, error) {
 		return describe.AttackLineOpening(a, all[i].Attack, c.Now, own)
 	})...)
 	for _, g := range all {
-		data = append(data, call.AttackRow{ID: g.ID, Account: a.Name, Ongoing: c.Ongoing(a, g.Attack), Attack: g.Attack, Storm: storm.ID, Own: g.Own})
+		data = append(data, call.AttackRow{ID: g.ID, Account: a.Name, Ongoing: c.Ongoing(a, g.Attack), Attack: g.Attack, Storm: storm.ID, OwnCard: g.Own})
 	}
 	res.Data = data
 	return pages.Finish(res)
@@ -144,7 +144,7 @@ func ReadGathered(c *call.Call) (call.Result, error) {
 
 // stormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
-	lines := []text.Text{describe.StormLine(c.Account, call.StormRowOf(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
+	lines := []text.Text{describe.StormLine(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
 	lines = append(lines, describe.StormTallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
 	named, left := describe.StormOddNamed(seen.Storm)
 	for _, odd := range named {

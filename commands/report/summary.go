@@ -96,7 +96,7 @@ func (s *Summary) countAttacks(seen seen) {
 // happened finds what people did: what they took back and why, what they noted, and when an application blocked because of them.
 func (s *Summary) happened(seen seen) {
 	for _, ch := range seen.changes {
-		if ch.State != record.StateUndone || ch.Amends() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == record.ViaClock {
+		if ch.State != record.StateUndone || ch.Parent() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == record.ViaClock {
 			continue
 		}
 		u := Undone{Change: ch}

@@ -119,15 +119,15 @@ func measures(c *call.Call, h history) []moment {
 		case record.StateDone, record.StateUndone:
 			words = text.New(words, describe.ChangeAccepted(ch))
 		}
-		if !ch.Until.IsZero() && ch.Amends() == "" {
+		if !ch.Until.IsZero() && ch.Parent() == "" {
 			words = text.New(words, ", until ", ch.Until)
 		}
 		m := moment{at: ch.At, text: words}
 		if ch.Reason != "" {
 			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, describe.MaxNote)))
 		}
-		if ch.Seen != nil && ch.Amends() == "" {
-			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Seen.At, ": ", figures(ch.Seen.Attack)), sourcesLine(ch.Seen.Attack))
+		if ch.Observed != nil && ch.Parent() == "" {
+			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), sourcesLine(ch.Observed.Attack))
 			m.below = append(m.below, h.effect(ch)...)
 		}
 		if n := h.Effects[ch.ID].Stopped(); n > 0 {
@@ -137,7 +137,7 @@ func measures(c *call.Call, h history) []moment {
 		for _, said := range h.Effects[ch.ID].Said {
 			all = append(all, moment{at: said.At, text: text.New(text.Bold(ch.Does), " ", text.Code(ch.ID), ": ", text.Text(said.Text))})
 		}
-		if over := ch.Until; ch.State == record.StateDone && ch.Amends() == "" && !over.IsZero() && !ch.MustBeEnded() && !over.After(c.Now) {
+		if over := ch.Until; ch.State == record.StateDone && ch.Parent() == "" && !over.IsZero() && !ch.MustBeEnded() && !over.After(c.Now) {
 			all = append(all, moment{at: over, text: text.New("Ended by itself: ", ch.Does)})
 		}
 	}
@@ -147,7 +147,7 @@ func measures(c *call.Call, h history) []moment {
 // effect is what became of the sources that a change denied, each judged by its own hits.
 func (h history) effect(ch record.Change) []text.Text {
 	var lines []text.Text
-	for _, s := range ch.Seen.Attack.Sources {
+	for _, s := range ch.Observed.Attack.Sources {
 		if !ch.Denies(s.IP) {
 			continue
 		}

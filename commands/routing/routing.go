@@ -28,7 +28,7 @@ type State struct {
 // Explain holds an account's routes against an attack, and compares them with what was chosen at its first card, which is kept.
 func Explain(rules Rules, attack apiclient.Attack, s State, now time.Time) call.Routing {
 	r := call.Routing{
-		Quiet: rules.Hours, Hush: rules.Quiet.Suppresses(attack, now), CalledAt: s.Attack.MentionedAt, Hushed: s.Attack.Suppressed,
+		Quiet: rules.Hours, QuietNow: rules.Quiet.Suppresses(attack, now), MentionedAt: s.Attack.MentionedAt, Suppressed: s.Attack.Suppressed,
 		PagedAt: s.Page.TakenAt, Card: s.Card,
 	}
 	for _, t := range poller.Explain(rules.Routes, attack) {
@@ -40,7 +40,7 @@ func Explain(rules Rules, attack apiclient.Attack, s State, now time.Time) call.
 	if r.Quiet != "" {
 		r.Zone = rules.Quiet.Zone.String()
 	}
-	if r.Told = s.Attack.Notified && (s.Attack.StormID == "" || s.Attack.OwnCard); r.Told {
+	if r.Notified = s.Attack.Notified && (s.Attack.StormID == "" || s.Attack.OwnCard); r.Notified {
 		r.Calls, r.MentionEvery = cmp.Or(s.Attack.Mention, s.Attack.SuppressedMention), s.Attack.MentionEvery
 		r.Kept = r.Channel != s.Attack.Channel || r.Mention != r.Calls
 	}

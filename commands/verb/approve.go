@@ -20,16 +20,16 @@ func approve() *call.Command {
 }
 
 func approveRequest(c *call.Call) (call.Decision, error) {
-	if err := approval.ChangesOn(c); err != nil {
+	if err := approval.RequireChangesOn(c); err != nil {
 		return call.Decision{}, err
 	}
-	q, err := approval.RequestTyped(c)
+	q, err := approval.ByLine(c)
 	if err != nil {
 		return call.Decision{}, err
 	}
 	d := call.Decision{Request: q, As: record.RequestApproved, Line: q.Line}
-	if d.Begun = approval.Mine(c, q, record.RequestApproved) && !c.Ask; d.Begun {
+	if d.Begun = approval.DecidedBefore(c, q, record.RequestApproved) && !c.Ask; d.Begun {
 		return d, nil
 	}
-	return d, approval.MaySecond(c, q)
+	return d, approval.MayApprove(c, q)
 }

@@ -25,7 +25,7 @@ func attack() *call.Command {
 func readAttack(c *call.Call) (call.Result, error) {
 	a := c.Account
 	k, old := report.Fresh(c)
-	noScene := c.Look()
+	noScene := c.LoadContext()
 	res := call.Result{AttackID: k.ID, Account: a.Name}
 	storm, isOne, err := report.Storm(c)
 	var noStorms error
@@ -45,21 +45,21 @@ func readAttack(c *call.Call) (call.Result, error) {
 	said, noCase := c.Facts(a.Name).Triage(k.ID)
 	changes, noChanges := c.Facts(a.Name).Changes()
 	effects, noEffects := c.Facts(a.Name).Efficacy()
-	row.Case = said
+	row.Triage = said
 	res.Data = row
 	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
-	res.Lines = append(res.Lines, describe.CaseLines(row.Case)...)
-	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Scene, Known: changes, Effects: effects, Now: c.Now}
+	res.Lines = append(res.Lines, describe.CaseLines(row.Triage)...)
+	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Context, Known: changes, Effects: effects, Now: c.Now}
 	for _, ch := range changes {
-		if ch.AttackID == k.ID && ch.Amends() == "" {
+		if ch.AttackID == k.ID && ch.Parent() == "" {
 			res.Lines = append(res.Lines, text.New("• ", efficacy.ChangeRow(ch, efficacy.EffectLine(now, ch))))
 			res.Changes = append(res.Changes, ch)
 		}
 	}
 	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
-	for _, n := range slices.Backward(row.Case.Notes) {
+	for _, n := range slices.Backward(row.Triage.Notes) {
 		res.Lines = append(res.Lines, describe.NoteLine(n))
 	}
 	return res, nil

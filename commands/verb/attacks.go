@@ -37,13 +37,13 @@ func readListing(c *call.Call, what string, back time.Duration, f apiclient.Atta
 		return call.Result{}, err
 	}
 	res := call.Result{Account: c.OnlyAccount()}
-	data, pages := []call.AttackRow{}, call.Pages(c, len(c.All))
+	data, pages := []call.AttackRow{}, call.Pages(c, len(c.InScope))
 	failed := 0
-	for _, a := range c.All {
+	for _, a := range c.InScope {
 		all, err := c.Facts(a.Name).Attacks(f)
 		if err != nil {
 			err := refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
-			if failed++; failed == len(c.All) {
+			if failed++; failed == len(c.InScope) {
 				return call.Result{}, err
 			}
 			words, _ := call.ForPeople(c.Invocation, err)

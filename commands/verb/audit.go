@@ -46,8 +46,8 @@ func readAudit(c *call.Call) (call.Result, error) {
 	}
 	by := report.AuditedUser(c)
 	res := call.Result{Account: c.OnlyAccount()}
-	data, pages := []record.AuditEntry{}, call.Pages(c, len(c.All))
-	for _, a := range c.All {
+	data, pages := []record.AuditEntry{}, call.Pages(c, len(c.InScope))
+	for _, a := range c.InScope {
 		entries, err := c.Facts(a.Name).Audit(from)
 		if err != nil {
 			return call.Result{}, report.AuditAway(err)

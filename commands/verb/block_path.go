@@ -32,11 +32,11 @@ func blockPath() *call.Command {
 }
 
 func planBlockPath(c *call.Call) ([]call.Plan, error) {
-	spec, err := change.CloseOfLine(c)
+	spec, err := change.BlockPath(c)
 	if err != nil {
 		return nil, err
 	}
-	approval.NeedsSecond(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
+	approval.Need(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
 	length, err := change.Length(c, c.Line.Keys["for"], 0)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	if err := deletable(rule); err != nil {
 		return nil, err
 	}
-	made, ours := change.Makers(c)[rule.ID]
+	made, ours := change.ChangesByRule(c)[rule.ID]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
 		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.RuleText(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},

@@ -85,7 +85,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
-		describe.StormLine(c.Account, call.StormRowOf(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
+		describe.StormLine(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
 		text.New("It gathers the new attacks that a route sends there, incidents excepted; ", text.Code(report.ListStorm(storm).String()), " lists them"),
 	}
 	if r.PageAfter > 0 {
@@ -97,7 +97,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 // destination says where the attack goes, or why it goes nowhere.
 func destination(a apiclient.Attack, r call.Routing) text.Text {
 	switch {
-	case a.FalsePositive() && r.Told:
+	case a.FalsePositive() && r.Notified:
 		return text.New("It is marked at the service as a false positive: its card says so, and mentions no user")
 	case a.FalsePositive():
 		return text.New("It is marked at the service as a false positive: it gets no card, whatever the routes say")
@@ -127,7 +127,7 @@ func cardLine(a apiclient.Attack, r call.Routing) text.Text {
 		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays")
 	case r.Card != "":
 		return text.New("Its card is in channel ", text.Channel(r.Card), ", where it stays unless it becomes an incident that a route wants elsewhere")
-	case r.Told:
+	case r.Notified:
 		return text.New("It was announced; its card is on its way")
 	}
 	return text.New("It has no card yet")
@@ -140,21 +140,21 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 		if r.MentionEvery > 0 {
 			line = text.New(line, ", at most once in ", text.HumanDuration(r.MentionEvery), " but for its becoming an incident")
 		}
-		if !r.CalledAt.IsZero() {
-			line = text.New(line, "; last ", r.CalledAt)
+		if !r.MentionedAt.IsZero() {
+			line = text.New(line, "; last ", r.MentionedAt)
 		}
 		lines = append(lines, line)
 	}
 	if r.Quiet != "" {
 		line := text.New("Quiet hours are ", r.Quiet, " (", r.Zone, "): ")
-		if r.Hush {
+		if r.QuietNow {
 			line = text.New(line, text.Bold("now, and it mentions no user in them"))
 		} else {
 			line = text.New(line, "not now, or it mentions people in them all the same")
 		}
-		if r.Hushed {
+		if r.Suppressed {
 			line = text.New(line, ". No user has been mentioned about it because of them")
-			if !r.CalledAt.IsZero() {
+			if !r.MentionedAt.IsZero() {
 				line = text.New(line, " since it got worse")
 			}
 		}

@@ -91,7 +91,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	case keys["host"] == "" && keys["path"] != "":
 		return nil, c.Cmd.Misuse(text.New(text.Code("path="), " needs ", text.Code("host=")))
 	case keys["host"] == "":
-		approval.NeedsSecond(c, policy.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
+		approval.Need(c, policy.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
 	}
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
 	if err != nil {
@@ -110,7 +110,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
-	change.Idle(c, &p, nil)
+	change.WarnCannotBlock(c, &p, nil)
 	p, err = change.PlanRule(c, p, rule, what+": there is an indicator")
 	return []call.Plan{p}, err
 }

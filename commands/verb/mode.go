@@ -61,6 +61,6 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 		return []call.Plan{p}, nil
 	}
 	p.Steps = change.ModeSteps(app, to, old)
-	p.Warnings = append(change.ModeWarnings(name, from, to, length, narrower), change.Locked(c)...)
+	p.Warnings = append(change.ModeWarnings(name, from, to, length, narrower), change.LockedWarnings(c)...)
 	return []call.Plan{p}, nil
 }

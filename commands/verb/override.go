@@ -24,23 +24,23 @@ func override() *call.Command {
 }
 
 func decideOverride(c *call.Call) (call.Decision, error) {
-	if err := approval.ChangesOn(c); err != nil {
+	if err := approval.RequireChangesOn(c); err != nil {
 		return call.Decision{}, err
 	}
-	q, err := approval.RequestTyped(c)
+	q, err := approval.ByLine(c)
 	if err != nil {
 		return call.Decision{}, err
 	}
 	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
-	line := approval.LineShortened(q.Line, c.Policy.Override.AtMost()).With("reason", reason)
-	if approval.Mine(c, q, record.RequestOverridden) && c.Actor.ID == q.Asker.ID && !c.Ask {
+	line := approval.Shorten(q.Line, c.Policy.Override.AtMost()).With("reason", reason)
+	if approval.DecidedBefore(c, q, record.RequestOverridden) && c.Actor.ID == q.Asker.ID && !c.Ask {
 		return call.Decision{Request: q, As: record.RequestOverridden, Line: line, Begun: true}, nil
 	}
-	if err := approval.MayAlone(c, q); err != nil {
+	if err := approval.MayOverride(c, q); err != nil {
 		return call.Decision{}, err
 	}
-	if utf8.RuneCountInString(reason) < approval.MinAlone {
-		return call.Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinAlone, " characters: it is posted and kept. Nothing was done")), "reason", "")
+	if utf8.RuneCountInString(reason) < approval.MinOverrideReason {
+		return call.Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinOverrideReason, " characters: it is posted and kept. Nothing was done")), "reason", "")
 	}
 	return call.Decision{Request: q, As: record.RequestOverridden, Why: reason, Line: line}, nil
 }
@@ -52,14 +52,14 @@ func overrideForm(c *call.Call, f *call.Form) {
 	if c.Account == nil || len(c.Line.Words) == 0 {
 		return
 	}
-	q, err := approval.RequestTyped(c)
+	q, err := approval.ByLine(c)
 	if err != nil {
 		return
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
 	f.Intro = append(f.Intro, describe.RequestLine(q, c.Now), text.New("Without approval it holds for ", text.HumanDuration(c.Policy.Override.AtMost()), " at most. It is recorded as an override, and posted to the channel"))
-	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayAlone(c, q), &refusal) {
+	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}
 }

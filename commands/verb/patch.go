@@ -29,7 +29,7 @@ func patch() *call.Command {
 		Example: "patch POST shop.example.com/login type=sqli part=post.form_urlencoded.login for=7d",
 		Missing: form.PatchMisses, Form: form.PatchForm,
 		Plan: func(c *call.Call) ([]call.Plan, error) {
-			spec, err := change.PatchSpecOf(c)
+			spec, err := change.PatchOf(c)
 			if err != nil {
 				return nil, err
 			}

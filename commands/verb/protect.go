@@ -33,7 +33,7 @@ func protect() *call.Command {
 }
 
 func writeProtect(c *call.Call) (call.Result, error) {
-	if err := c.Look(); err != nil {
+	if err := c.LoadContext(); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
 	targets, err := change.Targets(c)
@@ -43,7 +43,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 	if err := approval.GuardProtecting(c, targets); err != nil {
 		return call.Result{}, err
 	}
-	all, fresh := slices.Clone(c.Scene.Protected), false
+	all, fresh := slices.Clone(c.Context.Protected), false
 	var lines []text.Text
 	for _, t := range targets {
 		p := protected(c, t)

@@ -16,13 +16,13 @@ func reject() *call.Command {
 }
 
 func rejectRequest(c *call.Call) (call.Decision, error) {
-	q, err := approval.RequestTyped(c)
+	q, err := approval.ByLine(c)
 	if err != nil {
 		return call.Decision{}, err
 	}
 	d := call.Decision{Request: q, As: record.RequestRejected, Why: c.Line.Keys["reason"]}
-	if d.Begun = approval.Mine(c, q, record.RequestRejected); d.Begun {
+	if d.Begun = approval.DecidedBefore(c, q, record.RequestRejected); d.Begun {
 		return d, nil
 	}
-	return d, approval.MaySecond(c, q)
+	return d, approval.MayApprove(c, q)
 }

@@ -35,13 +35,13 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	typed := c.Line.Words[0]
-	matches, err := change.EntriesTyped(entries, typed)
+	matches, err := change.EntriesNamed(entries, typed)
 	if err != nil {
 		return nil, refusal.About(err, "entry", "")
 	}
 	switch {
 	case len(matches) == 0:
-		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", change.CoverNote(entries, typed), ". Nothing was sent")), "entry", "")
+		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", change.CoveredNote(entries, typed), ". Nothing was sent")), "entry", "")
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {
@@ -60,7 +60,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	}
 	p.Role = record.Admin
 	words := text.New("wafbot did not make this entry", describe.ByText(theirs), describe.UntilText(theirs.Expires), "; an automatic one can come back by itself")
-	if made, ours := change.MadeBy(c, e); ours {
+	if made, ours := change.Maker(c, e); ours {
 		words = text.New("this entry took the place of one that wafbot did not make", describe.ByText(theirs), describe.UntilText(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
 	}
 	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})

@@ -54,8 +54,8 @@ func readRules(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.FromService(err)
 	}
 	var away error
-	c.Known, away = c.Facts(c.Account.Name).Changes()
-	makers := change.Makers(c)
+	c.Changes, away = c.Facts(c.Account.Name).Changes()
+	makers := change.ChangesByRule(c)
 	data, known, others := []ruleRow{}, []apiclient.Rule{}, map[string]int{}
 	for _, r := range all {
 		data = append(data, ruleRow{r, makers[r.ID].ID})

@@ -32,7 +32,7 @@ type namedSource struct {
 }
 
 func readSources(c *call.Call) (call.Result, error) {
-	away := c.Look()
+	away := c.LoadContext()
 	var lines []text.Text
 	data := []namedSource{}
 	add := func(s policy.Source, by string, p *record.Protected, line text.Text) {
@@ -49,7 +49,7 @@ func readSources(c *call.Call) (call.Result, error) {
 	for _, s := range c.Policy.Named() {
 		add(s, "configuration", nil, s.Line())
 	}
-	for _, p := range c.Scene.Protected {
+	for _, p := range c.Context.Protected {
 		add(policy.ProtectedSource(p), "protect", &p, describe.ProtectedLine(p))
 	}
 	for _, s := range policy.Builtin() {

@@ -19,7 +19,7 @@ func status() *call.Command {
 
 func readStatus(c *call.Call) (call.Result, error) {
 	res := call.Result{Account: c.OnlyAccount()}
-	pages := call.Pages(c, 3*len(c.All)) // what goes on, what waits, and what is in force
+	pages := call.Pages(c, 3*len(c.InScope)) // what goes on, what waits, and what is in force
 	all := report.Overviews(c)
 	for _, o := range all {
 		res.Lines = append(res.Lines, report.StatusLines(c, pages, o)...)

@@ -29,6 +29,6 @@ func writeUnack(c *call.Call) (call.Result, error) {
 		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.OwnerLine(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
 	}
 	was := k.Owner
-	k.Owner, k.Released = nil, c.Now
+	k.Owner, k.UnackedAt = nil, c.Now
 	return saveTriage(c, k, "", text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since))
 }

@@ -24,15 +24,15 @@ func undo() *call.Command {
 
 func planUndo(c *call.Call) ([]call.Plan, error) {
 	if change.UndoesMany(c) {
-		return change.PlanUndoes(c)
+		return change.PlanUndoMany(c)
 	}
-	ch, err := change.ChangeTyped(c, c.Known)
+	ch, err := change.ByLine(c, c.Changes)
 	if err != nil {
 		return nil, err
 	}
-	p, err := change.PlanUndoOf(c, ch)
+	p, err := change.PlanUndo(c, ch)
 	if len(p.Steps) > 0 && c.Actor.Via != record.ViaClock {
-		p.Notes = append(p.Notes, change.NeverAgain(c, ch)...)
+		p.Notes = append(p.Notes, change.OfferProtect(c, ch)...)
 	}
 	return []call.Plan{p}, err
 }

@@ -25,13 +25,13 @@ func unprotect() *call.Command {
 }
 
 func writeUnprotect(c *call.Call) (call.Result, error) {
-	if err := c.Look(); err != nil {
+	if err := c.LoadContext(); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
 	word := c.Line.Words[0]
 	t, err := grammar.ParseRange(word)
 	var found []record.Protected
-	for _, p := range c.Scene.Protected {
+	for _, p := range c.Context.Protected {
 		if err == nil && p.Range == t.Prefix || err != nil && record.MatchID(p.ID, word) {
 			found = append(found, p)
 		}
@@ -43,7 +43,7 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		}
 		return call.Result{}, refusal.Nothing(words)
 	}
-	left := slices.DeleteFunc(slices.Clone(c.Scene.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
+	left := slices.DeleteFunc(slices.Clone(c.Context.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
 	res := saved(found[0], text.New("No longer protected: ", describe.ProtectedLine(found[0])))
 	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

@@ -6,30 +6,30 @@ import (
 
 // Request is a change that waits for a second person.
 type ApprovalRequest struct {
-	ID        string           `json:"id"`
-	Account   string           `json:"account"`
-	Line      Line             `json:"line"`             // canonical, with everything filled in, without the account
-	Does      string           `json:"does"`             // in words
-	Needs     []ApprovalReason `json:"needs"`            // why one person alone may not
-	AttackID  string           `json:"attack,omitempty"` // what it is for, as AttackID makes it
-	Role      Role             `json:"role"`             // that the second person needs
-	Asker     Actor            `json:"asker"`
-	Reason    string           `json:"reason,omitempty"` // as the asker gave it
-	At        time.Time        `json:"at"`
-	Until     time.Time        `json:"until"`              // it can be decided before then
-	AloneAt   time.Time        `json:"alone_at,omitzero"`  // from then on the asker may do it alone; zero: never
-	Opened    bool             `json:"opened,omitempty"`   // that time has come, and the card says so
-	Reach     []string         `json:"reach,omitempty"`    // for people: whom it hits, and what else there is to know
-	Warnings  []string         `json:"warnings,omitempty"` // for people: what speaks against it
-	Premise   Premise          `json:"premise"`
-	State     RequestState     `json:"state"`
-	Decided   *Actor           `json:"decided,omitempty"`
-	DecidedAt time.Time        `json:"decided_at,omitzero"`
-	Delivery  string           `json:"delivery,omitempty"` // of the decision: the same again goes on with it
-	Outcome   string           `json:"outcome,omitempty"`  // of carrying it out, as Result has it, or failed; "": not done, or in hand
-	Why       string           `json:"why,omitempty"`      // for people: why it was rejected, closed or done alone
-	Fault     string           `json:"fault,omitempty"`    // for people: that it was not done, and why
-	Revision  int              `json:"revision"`           // counts what was written down of it
+	ID           string           `json:"id"`
+	Account      string           `json:"account"`
+	Line         Line             `json:"line"`             // canonical, with everything filled in, without the account
+	Does         string           `json:"does"`             // in words
+	Needs        []ApprovalReason `json:"needs"`            // why one person alone may not
+	AttackID     string           `json:"attack,omitempty"` // what it is for, as AttackID makes it
+	Role         Role             `json:"role"`             // that the second person needs
+	Asker        Actor            `json:"asker"`
+	Reason       string           `json:"reason,omitempty"` // as the asker gave it
+	At           time.Time        `json:"at"`
+	Until        time.Time        `json:"until"`              // it can be decided before then
+	OverrideAt   time.Time        `json:"alone_at,omitzero"`  // from then on the asker may do it alone; zero: never
+	OverrideOpen bool             `json:"opened,omitempty"`   // that time has come, and the card says so
+	Reach        []string         `json:"reach,omitempty"`    // for people: whom it hits, and what else there is to know
+	Warnings     []string         `json:"warnings,omitempty"` // for people: what speaks against it
+	Premise      Premise          `json:"premise"`
+	State        RequestState     `json:"state"`
+	Decided      *Actor           `json:"decided,omitempty"`
+	DecidedAt    time.Time        `json:"decided_at,omitzero"`
+	Delivery     string           `json:"delivery,omitempty"` // of the decision: the same again goes on with it
+	Outcome      string           `json:"outcome,omitempty"`  // of carrying it out, as Result has it, or failed; "": not done, or in hand
+	Why          string           `json:"why,omitempty"`      // for people: why it was rejected, closed or done alone
+	Fault        string           `json:"fault,omitempty"`    // for people: that it was not done, and why
+	Revision     int              `json:"revision"`           // counts what was written down of it
 }
 
 // Second is one thing for which a policy wants a second person.

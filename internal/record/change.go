@@ -23,33 +23,33 @@ const (
 
 // Change is one thing that wafbot was asked to do to the service and what became of it.
 type Change struct {
-	ID       string       `json:"id"`
-	Account  string       `json:"account"`
-	Line     Line         `json:"line"`              // canonical
-	Effect   string       `json:"effect"`            // the line without reason and attack: equal effects are one
-	AttackID string       `json:"attack,omitempty"`  // what it is for, as AttackID makes it
-	Does     string       `json:"does"`              // in words: "Deny 203.0.113.7 everywhere"
-	When     string       `json:"when,omitempty"`    // when it works: "in about 1 min"
-	Role     Role         `json:"role,omitempty"`    // the least role that may ask for it
-	Undoes   string       `json:"undoes,omitempty"`  // the change that this one takes back
-	Extends  string       `json:"extends,omitempty"` // the change whose end this one moves
-	Actor    Actor        `json:"actor"`
-	Approved *Actor       `json:"approved,omitempty"` // the second person; nil: none was needed, or none answered
-	Alone    bool         `json:"alone,omitempty"`    // it needed a second person, and none answered
-	Request  string       `json:"request,omitempty"`  // by which it was made
-	Reason   string       `json:"reason,omitempty"`
-	At       time.Time    `json:"at"`
-	Seen     *Observation `json:"seen,omitempty"` // the attack as wafbot last saw it then; nil: not known
-	Until    time.Time    `json:"until,omitzero"` // zero: no end
-	Renew    time.Time    `json:"renew,omitzero"` // wafbot prolongs it to then at most, while one of its addresses knocks; zero: it doesn't
-	State    State        `json:"state"`
-	Steps    []Step       `json:"steps"`
-	Fault    string       `json:"fault,omitempty"` // for people: why it failed
-	EndedBy  *Actor       `json:"ended_by,omitempty"`
-	EndedAt  time.Time    `json:"ended_at,omitzero"`
-	Gone     bool         `json:"gone,omitempty"` // nothing of it was left when it was taken back
-	Asked    time.Time    `json:"asked,omitzero"` // the end of which people were asked whether it is to come
-	Late     *Late        `json:"late,omitempty"` // its end is overdue; of an undo, the end that it brought about was
+	ID         string       `json:"id"`
+	Account    string       `json:"account"`
+	Line       Line         `json:"line"`              // canonical
+	Effect     string       `json:"effect"`            // the line without reason and attack: equal effects are one
+	AttackID   string       `json:"attack,omitempty"`  // what it is for, as AttackID makes it
+	Does       string       `json:"does"`              // in words: "Deny 203.0.113.7 everywhere"
+	When       string       `json:"when,omitempty"`    // when it works: "in about 1 min"
+	Role       Role         `json:"role,omitempty"`    // the least role that may ask for it
+	Undoes     string       `json:"undoes,omitempty"`  // the change that this one takes back
+	Extends    string       `json:"extends,omitempty"` // the change whose end this one moves
+	Actor      Actor        `json:"actor"`
+	Approved   *Actor       `json:"approved,omitempty"` // the second person; nil: none was needed, or none answered
+	Overridden bool         `json:"alone,omitempty"`    // it needed a second person, and none answered
+	Request    string       `json:"request,omitempty"`  // by which it was made
+	Reason     string       `json:"reason,omitempty"`
+	At         time.Time    `json:"at"`
+	Observed   *Observation `json:"seen,omitempty"` // the attack as wafbot last saw it then; nil: not known
+	Until      time.Time    `json:"until,omitzero"` // zero: no end
+	Renew      time.Time    `json:"renew,omitzero"` // wafbot prolongs it to then at most, while one of its addresses knocks; zero: it doesn't
+	State      State        `json:"state"`
+	Steps      []Step       `json:"steps"`
+	Fault      string       `json:"fault,omitempty"` // for people: why it failed
+	EndedBy    *Actor       `json:"ended_by,omitempty"`
+	EndedAt    time.Time    `json:"ended_at,omitzero"`
+	Gone       bool         `json:"gone,omitempty"` // nothing of it was left when it was taken back
+	Asked      time.Time    `json:"asked,omitzero"` // the end of which people were asked whether it is to come
+	Late       *Late        `json:"late,omitempty"` // its end is overdue; of an undo, the end that it brought about was
 }
 
 // StepKind is what a step does.
@@ -84,7 +84,7 @@ func (c Change) InForce(at time.Time) bool {
 }
 
 // Amends is the change that this one takes back or prolongs, whose line tells of both; "" for one of its own.
-func (c Change) Amends() string { return cmp.Or(c.Undoes, c.Extends) }
+func (c Change) Parent() string { return cmp.Or(c.Undoes, c.Extends) }
 
 // mustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
 func (c Change) MustBeEnded() bool {
@@ -131,12 +131,12 @@ func (c Change) Unseeable() string {
 // expired reports whether the change had ended by itself at a time.
 func (c Change) Expired(at time.Time) bool { return !c.Until.IsZero() && !at.Before(c.Until) }
 
-func (c Change) Rules() bool {
+func (c Change) CreatesRules() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule })
 }
 
 // prolonged moves the change's end, never to an earlier one.
-func (c *Change) Prolonged(until time.Time) {
+func (c *Change) Prolong(until time.Time) {
 	if !c.Until.IsZero() && (until.IsZero() || until.After(c.Until)) {
 		c.Until = until
 	}
@@ -178,7 +178,7 @@ func (c Change) Overdue(now time.Time) bool {
 }
 
 // switches reports whether the change set a filtration mode.
-func (c Change) Switches() bool {
+func (c Change) SwitchesMode() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode })
 }
 

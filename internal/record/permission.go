@@ -12,10 +12,10 @@ type Permission string
 
 // The powers. A refused token has none of them.
 const (
-	PowerAll   Permission = "change anything"
-	PowerLists Permission = "change IP lists"
-	PowerModes Permission = "switch modes"
-	PowerRules Permission = "change patches and other rules"
+	PermissionAll   Permission = "change anything"
+	PermissionLists Permission = "change IP lists"
+	PermissionModes Permission = "switch modes"
+	PermissionRules Permission = "change patches and other rules"
 )
 
 // Tied is a spell in which the service refuses changes to an account: because of wafbot's token, or of what it may do.
@@ -49,16 +49,16 @@ func (t PermissionLoss) GoesOn() bool { return !t.Since.IsZero() && t.Until.IsZe
 
 // lacks reports whether changes of that kind are refused.
 func (t PermissionLoss) LacksPermission(p Permission) bool {
-	return slices.Contains(t.Lacks, PowerAll) || slices.Contains(t.Lacks, p)
+	return slices.Contains(t.Lacks, PermissionAll) || slices.Contains(t.Lacks, p)
 }
 
 // Cannot is what wafbot can't do, in words.
 func (t PermissionLoss) Cannot() string {
-	if slices.Contains(t.Lacks, PowerAll) || len(t.Lacks) == 0 {
-		return string(PowerAll)
+	if slices.Contains(t.Lacks, PermissionAll) || len(t.Lacks) == 0 {
+		return string(PermissionAll)
 	}
-	if lists, rules := t.LacksPermission(PowerLists), t.LacksPermission(PowerRules); lists && rules && t.LacksPermission(PowerModes) {
-		return string(PowerAll)
+	if lists, rules := t.LacksPermission(PermissionLists), t.LacksPermission(PermissionRules); lists && rules && t.LacksPermission(PermissionModes) {
+		return string(PermissionAll)
 	} else if lists && rules {
 		return "change IP lists, patches and other rules"
 	}

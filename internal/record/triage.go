@@ -6,10 +6,10 @@ import (
 
 // Case is what people said about an attack, and who of them is on it.
 type Triage struct {
-	Owner    *Owner    `json:"owner,omitempty"`   // nil: nobody
-	Released time.Time `json:"released,omitzero"` // when the last owner left it; zero: none ever did
-	Verdict  *Verdict  `json:"verdict,omitempty"`
-	Notes    []Note    `json:"notes,omitempty"` // the oldest first
+	Owner     *Owner    `json:"owner,omitempty"`   // nil: nobody
+	UnackedAt time.Time `json:"released,omitzero"` // when the last owner left it; zero: none ever did
+	Verdict   *Verdict  `json:"verdict,omitempty"`
+	Notes     []Note    `json:"notes,omitempty"` // the oldest first
 }
 
 // Owner is who is on an attack.

@@ -24,7 +24,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 	if err := b.json("HSET", keyApprovals(l.account), q.ID, q); err != nil {
 		return 0, err
 	}
-	if due := approval.ApprovalRequestDueAt(q); due.IsZero() {
+	if due := approval.DueAt(q); due.IsZero() {
 		b.do("ZREM", keyApprovalsDue(l.account), q.ID)
 	} else {
 		b.do("ZADD", keyApprovalsDue(l.account), due.Unix(), q.ID)
@@ -43,7 +43,7 @@ func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q reco
 // Requests are the account's approval requests, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
 	all, old, err := listed(s.rdb.HVals(ctx, keyApprovals(account)), account, "request", func(q record.ApprovalRequest) (string, bool) {
-		return q.ID, approval.ApprovalRequestDueAt(q).IsZero() && time.Since(q.Until) > decidedFor
+		return q.ID, approval.DueAt(q).IsZero() && time.Since(q.Until) > decidedFor
 	})
 	if err != nil {
 		return nil, err

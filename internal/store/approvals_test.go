@@ -19,7 +19,7 @@ func waiting(id string, at time.Time) record.ApprovalRequest {
 	return record.ApprovalRequest{
 		ID: id, Account: "acme", Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
 		Needs: []record.ApprovalReason{{What: policy.ApproveBroad, Why: "it is broad"}}, Role: record.Responder,
-		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), AloneAt: at.Add(5 * time.Minute),
+		Asker: record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaSlash}, At: at, Until: at.Add(15 * time.Minute), OverrideAt: at.Add(5 * time.Minute),
 		Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
 	}
 }
@@ -59,8 +59,8 @@ func TestDutiesTellOfRequests(t *testing.T) {
 		q := waiting("r1", time.Now())
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
 		score := func() float64 { return w.rdb.ZScore(ctx, "{a:acme}:approvals:due", "r1").Val() }
-		require.EqualValues(t, q.AloneAt.Unix(), score())
-		q.Opened = true
+		require.EqualValues(t, q.OverrideAt.Unix(), score())
+		q.OverrideOpen = true
 		locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
 		require.EqualValues(t, q.Until.Unix(), score())
 		share, stop := context.WithCancel(ctx)

@@ -31,7 +31,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 		if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
 			return 0, err
 		}
-		b.due(l.account, c.ID, change.ChangeLookAt(c))
+		b.due(l.account, c.ID, change.CheckAt(c))
 		if c.AttackID != "" {
 			b.stale(l.account, c.AttackID, record.UrgentActed)
 		}
@@ -58,7 +58,7 @@ func (b *batch) due(account, id string, at time.Time) {
 
 // SaveLooks stores what came of looking at changes: when to look again, that people are asked or an end is overdue, which is an event, and that a
 // card is stale, all in one step.
-func (l *Lock) SaveLooks(ctx context.Context, events []record.Event, all ...change.Look) error {
+func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	var b batch
 	for _, look := range all {
 		c := look.Change

@@ -146,12 +146,12 @@ func TestLooksAreWrittenDown(t *testing.T) {
 			}
 			return len(marks) > 0
 		}
-		looked := func(l change.Look) {
+		looked := func(l change.DueDecision) {
 			var events []record.Event
 			if l.Asks || l.Late {
 				events = append(events, news(l.Change.ID+":ends", ""))
 			}
-			locked(t, s, func(lock commands.Lock) error { return lock.SaveLooks(t.Context(), events, l) })
+			locked(t, s, func(lock commands.Lock) error { return lock.SaveDue(t.Context(), events, l) })
 		}
 		kept := func() record.Change {
 			all, err := s.Ledger.Changes(t.Context(), "acme")
@@ -165,21 +165,21 @@ func TestLooksAreWrittenDown(t *testing.T) {
 		}
 		redrawn()
 		c.Asked = c.Until
-		looked(change.Look{Change: c, Next: at.Add(46 * time.Minute)})
+		looked(change.DueDecision{Change: c, Next: at.Add(46 * time.Minute)})
 		require.Empty(t, due(t, s, at.Add(45*time.Minute)))
 		require.Equal(t, []string{"c1"}, due(t, s, at.Add(46*time.Minute)))
 		require.Equal(t, []any{true, 0}, []any{kept().Asked.IsZero(), told()}, "a mere look is no news")
-		looked(change.Look{Change: c, Next: c.Until, Asks: true})
+		looked(change.DueDecision{Change: c, Next: c.Until, Asks: true})
 		require.Equal(t, []any{c.Until, 1, false}, []any{kept().Asked, told(), redrawn()})
-		looked(change.Look{Change: c, Ended: true})
+		looked(change.DueDecision{Change: c, Ended: true})
 		require.Empty(t, due(t, s, c.Until.Add(time.Hour)))
 		require.True(t, redrawn())
-		looked(change.Look{Change: record.Change{ID: "forgotten"}})
+		looked(change.DueDecision{Change: record.Change{ID: "forgotten"}})
 		require.Len(t, changeIDs(t, s), 1)
 
 		lost := lock(t, w.open(t))
 		require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
-		require.ErrorIs(t, lost.SaveLooks(t.Context(), nil, change.Look{Change: c, Next: at}), refusal.ErrLost)
+		require.ErrorIs(t, lost.SaveDue(t.Context(), nil, change.DueDecision{Change: c, Next: at}), refusal.ErrLost)
 		require.Empty(t, due(t, s, c.Until))
 	})
 }

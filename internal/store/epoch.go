@@ -62,7 +62,7 @@ func (r Rebuilt) batch(account string) (*batch, error) {
 	}
 	for _, c := range r.Changes {
 		faults = append(faults, b.json("HSETNX", keyChanges(account), c.ID, c))
-		if due := change.ChangeLookAt(c); !due.IsZero() {
+		if due := change.CheckAt(c); !due.IsZero() {
 			b.do("ZADD", keyDue(account), "NX", due.Unix(), c.ID)
 		}
 	}

@@ -46,7 +46,7 @@ func TestASpellOfBlindnessIsRemembered(t *testing.T) {
 // refused is a spell with something of everything.
 func refused() record.PermissionLoss {
 	return record.PermissionLoss{
-		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerLists}, More: 1,
+		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists}, More: 1,
 		Refused: []record.RefusedChange{{
 			Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}.With("for", "4h"), Does: "Deny 203.0.113.7", Ends: "c1", Half: true, At: noon,
 			By:    record.Actor{ID: "U1", Name: "Rob", Via: record.ViaButton},

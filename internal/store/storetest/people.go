@@ -74,7 +74,7 @@ func testScene(t *testing.T, s Store) {
 func testTies(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, Account)))
-	spell := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PowerLists},
+	spell := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
 		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
 	for range 2 { // the second is in the place of the first
 		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SavePermissionLoss(ctx, spell)) })

@@ -23,13 +23,13 @@ type Store struct {
 	Ledger   commands.Ledger
 	Effects  efficacy.Effects
 	Due      commands.Due
-	Facts    commands.Facts
-	Scenes   commands.Scenes
-	Records  commands.Records
-	Desk     commands.Desk
+	Facts    commands.KnownAttacks
+	Scenes   commands.AccountContexts
+	Records  commands.AttackHistory
+	Desk     commands.TriageStore
 	Storms   commands.Storms
-	Ties     commands.Ties
-	Requests commands.Requests
+	Ties     commands.PermissionLosses
+	Requests commands.Approvals
 	Drills   commands.Drills
 	Audit    commands.AuditLog
 

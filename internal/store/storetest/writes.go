@@ -79,7 +79,7 @@ func testLost(t *testing.T, s Store) {
 	_, request := l.SaveRequest(ctx, &e, waiting("r1", at))
 	for what, err := range map[string]error{
 		"changes": changes, "request": request,
-		"looks":     l.SaveLooks(ctx, nil, change.Look{Change: ch, Asks: true, Next: at}),
+		"looks":     l.SaveDue(ctx, nil, change.DueDecision{Change: ch, Asks: true, Next: at}),
 		"case":      l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}),
 		"mutes":     l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
 		"protected": l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
@@ -110,9 +110,9 @@ func testDue(t *testing.T, s Store) {
 	rule := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent: true, Done: true, ID: 7}}
 	patch := record.Change{ID: "patch", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule}
 	save(t, s, patch)
-	require.Empty(t, due(Account, change.ChangeLookAt(patch).Add(-time.Second)))
-	require.Equal(t, []string{"patch"}, due(Account, change.ChangeLookAt(patch)))
-	require.Empty(t, due(other, change.ChangeLookAt(patch)))
+	require.Empty(t, due(Account, change.CheckAt(patch).Add(-time.Second)))
+	require.Equal(t, []string{"patch"}, due(Account, change.CheckAt(patch)))
+	require.Empty(t, due(other, change.CheckAt(patch)))
 	patch.Until = at.Add(3 * time.Hour) // prolonged
 	save(t, s, patch, record.Change{ID: "later", Account: Account, State: record.StateDone, At: at, Until: at.Add(2 * time.Hour), Steps: rule},
 		record.Change{ID: "now", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour), Steps: rule})
@@ -139,7 +139,7 @@ func testLooks(t *testing.T, s Store) {
 	unsaid := quiet
 	unsaid.Does = "only looked at"
 	locked(t, s, func(l commands.Lock) {
-		require.NoError(t, l.SaveLooks(ctx, nil, change.Look{Change: told, Asks: true, Next: at.Add(time.Minute)}, change.Look{Change: unsaid}))
+		require.NoError(t, l.SaveDue(ctx, nil, change.DueDecision{Change: told, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: unsaid}))
 	})
 	require.Equal(t, []record.Change{told, quiet}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are told changes the change")
 	require.Equal(t, []string{"c1"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")
@@ -151,7 +151,7 @@ func waiting(id string, at time.Time) record.ApprovalRequest {
 	return record.ApprovalRequest{
 		ID: id, Account: Account, Line: record.Line{Name: "deny", Words: []string{"country:FR"}}.With("for", "4h"), Does: "Deny country:FR",
 		Needs: []record.ApprovalReason{{What: policy.ApproveBroad, Why: "it is broad"}}, Role: record.Responder, Asker: ann(), At: at, Until: at.Add(15 * time.Minute),
-		AloneAt: at.Add(5 * time.Minute), Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
+		OverrideAt: at.Add(5 * time.Minute), Premise: record.Premise{Steps: []string{"add"}, Role: record.Admin}, State: record.RequestWaiting, Revision: 1,
 	}
 }
 

@@ -17,21 +17,21 @@ import (
 )
 
 // lookAgain reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (r *Runner) lookAgain(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
+func (r *Runner) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
 	for _, wait := range []time.Duration{0, r.cfg.ReadBack[0], r.cfg.ReadBack[1]} {
 		if err := delay.Sleep(ctx, wait); err != nil {
-			return fmt.Errorf("%w: %w", change.ErrUnknown, err)
+			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 		}
 		found, err := r.verify(ctx, r.cfg.Services[c.Account.Name], *ch, step)
 		if err != nil {
-			return fmt.Errorf("%w: read back: %w", change.ErrUnknown, err)
+			return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
 		}
 		if found {
 			return nil
 		}
 	}
-	if c.Now.Sub(ch.At) > approval.Stale && !ch.Partly() {
-		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.HumanDuration(approval.Stale), " ago, and nothing of it was done. Ask again if it is still wanted"))
+	if c.Now.Sub(ch.At) > approval.MaxAge && !ch.Partly() {
+		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.HumanDuration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
 	step.Again = true
 	if _, err := c.save(ctx, nil, nil, *ch); err != nil {
@@ -40,12 +40,12 @@ func (r *Runner) lookAgain(ctx context.Context, c *job, ch *record.Change, step 
 	if err := send(ctx, r.cfg.Services[c.Account.Name], step); err != nil {
 		return err
 	}
-	return r.dropDouble(ctx, c, *ch, step)
+	return r.deleteDoubles(ctx, c, *ch, step)
 }
 
 // dropDouble takes back a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
 // is taken back with the change.
-func (r *Runner) dropDouble(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
+func (r *Runner) deleteDoubles(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
 	if step.Kind != record.CreateRule {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (r *Runner) dropDouble(ctx context.Context, c *job, ch record.Change, step 
 		}
 		double := *step
 		double.ID = id
-		if err := r.takeBack(ctx, c, ch, double); err != nil {
+		if err := r.deleteDouble(ctx, c, ch, double); err != nil {
 			return err
 		}
 	}

@@ -19,34 +19,34 @@ import (
 )
 
 // run carries out the plans one after another, each as a change of its own.
-func (r *Runner) run(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
+func (r *Runner) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	res := call.Result{Outcome: "nothing", Account: c.Account.Name}
 	if c.Attack != nil {
 		res.AttackID = c.Attack.ID
 	}
 	var failed []error
 	for i, p := range plans {
-		id := approval.PartID(c.Call, p, i)
-		if err := r.turn(ctx, c, id, p, &res); err != nil {
+		id := approval.ChangeID(c.Call, p, i)
+		if err := r.carryOutNext(ctx, c, id, p, &res); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	if len(failed) > 0 {
-		return res, half(plans, res, failed)
+		return res, partlyDone(plans, res, failed)
 	}
 	return res, nil
 }
 
 // runOne carries out one plan, unless the same effect is there already: then it says whose it is.
-func (r *Runner) runOne(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
-	if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
-		return r.goOn(ctx, c, c.Known[i], res)
+func (r *Runner) carryOutPlan(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
+	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+		return r.resume(ctx, c, c.Changes[i], res)
 	}
-	if i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return change.SameNow(c.Call, ch, p) }); i >= 0 {
-		if c.Known[i].State == record.StateBegun {
-			return r.goOn(ctx, c, c.Known[i], res)
+	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, p) }); i >= 0 {
+		if c.Changes[i].State == record.StateBegun {
+			return r.resume(ctx, c, c.Changes[i], res)
 		}
-		p.Nothing = change.ChangeDoneAlready(c.Known[i], p)
+		p.Nothing = change.DoneAlready(c.Changes[i], p)
 		p.Steps = nil
 	}
 	if len(p.Nothing) > 0 {
@@ -55,27 +55,27 @@ func (r *Runner) runOne(ctx context.Context, c *job, id string, p call.Plan, res
 		return r.closeUndone(ctx, c, p.Undoes)
 	}
 	ch := r.newChange(c, id, p)
-	ch.Seen = r.seen(ctx, c.Call)
+	ch.Observed = r.observed(ctx, c.Call)
 	if r.cfg.Policy.Changes != policy.ChangesOn {
 		res.Outcome = "dry_run"
-		res.Lines = append(res.Lines, change.Rehearsal(ch, p)...)
+		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
 		r.recordPlan(ctx, c.Call, p, "dry_run", "")
 		return nil
 	}
-	return r.finish(ctx, c, ch, p, res)
+	return r.carryOutSteps(ctx, c, ch, p, res)
 }
 
 // goOn finishes a change that was begun, by this delivery or another with the same effect.
-func (r *Runner) goOn(ctx context.Context, c *job, ch record.Change, res *call.Result) error {
+func (r *Runner) resume(ctx context.Context, c *job, ch record.Change, res *call.Result) error {
 	switch ch.State {
 	case record.StateBegun:
-		return r.finish(ctx, c, ch, call.Plan{}, res)
+		return r.carryOutSteps(ctx, c, ch, call.Plan{}, res)
 	case record.StateFailed, record.StateHalf:
 		return change.NotDone(ch, nil)
 	case record.StateUndone:
-		return change.TakenBack(ch)
+		return change.AlreadyUndone(ch)
 	}
-	resultAdd(res, ch)
+	addChange(res, ch)
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (r *Runner) closeUndone(ctx context.Context, c *job, id string) error {
 	if id == "" || r.cfg.Policy.Changes != policy.ChangesOn {
 		return nil
 	}
-	all := change.Amended(c.Call, record.Change{Undoes: id, Actor: c.Actor, At: c.Now})
+	all := change.Affected(c.Call, record.Change{Undoes: id, Actor: c.Actor, At: c.Now})
 	var events []record.Event
 	for i := range all {
 		if all[i].ID == id {
@@ -100,7 +100,7 @@ func (r *Runner) closeUndone(ctx context.Context, c *job, id string) error {
 }
 
 // add puts a finished change into the result.
-func resultAdd(res *call.Result, ch record.Change) {
+func addChange(res *call.Result, ch record.Change) {
 	res.Outcome = "done"
 	res.Changes = append(res.Changes, ch)
 	line := text.New(text.Bold(ch.Does), ": ", describe.ChangeAccepted(ch))
@@ -124,8 +124,8 @@ func (r *Runner) newChange(c *job, id string, p call.Plan) record.Change {
 		ch.AttackID = c.Attack.ID
 	}
 	if q := c.Granted; q != nil {
-		ch.Request, ch.Alone = q.ID, q.State == record.RequestOverridden
-		if ch.Alone {
+		ch.Request, ch.Overridden = q.ID, q.State == record.RequestOverridden
+		if ch.Overridden {
 			ch.Renew = time.Time{} // it is for a short time
 		} else {
 			ch.Approved = q.Decided
@@ -143,7 +143,7 @@ func (r *Runner) newChange(c *job, id string, p call.Plan) record.Change {
 }
 
 // half is the error for plans of which not all were done: what was done is said beside what was not.
-func half(plans []call.Plan, res call.Result, failed []error) error {
+func partlyDone(plans []call.Plan, res call.Result, failed []error) error {
 	if len(plans) == 1 {
 		return failed[0]
 	}

@@ -18,17 +18,17 @@ import (
 
 // finish carries out what is left of a change. Every step is written down before it is sent, and all of them at the end,
 // so whoever finds it after a crash looks before sending again.
-func (r *Runner) finish(ctx context.Context, c *job, ch record.Change, p call.Plan, res *call.Result) error {
+func (r *Runner) carryOutSteps(ctx context.Context, c *job, ch record.Change, p call.Plan, res *call.Result) error {
 	ch.Fault = "" // of an attempt before: it is no news while it is gone on with
-	if i := slices.IndexFunc(c.Known, func(old record.Change) bool { return old.ID == ch.Undoes }); i >= 0 {
-		ch.Late = c.Known[i].Late // it may have become late since the undo was begun
+	if i := slices.IndexFunc(c.Changes, func(old record.Change) bool { return old.ID == ch.Undoes }); i >= 0 {
+		ch.Late = c.Changes[i].Late // it may have become late since the undo was begun
 	}
 	var fault error
 	for i := range ch.Steps {
 		if ch.Steps[i].Done {
 			continue
 		}
-		if fault = r.carryOut(ctx, c, &ch, i); fault != nil {
+		if fault = r.doStep(ctx, c, &ch, i); fault != nil {
 			break
 		}
 		ch.Steps[i].Done = true
@@ -38,11 +38,11 @@ func (r *Runner) finish(ctx context.Context, c *job, ch record.Change, p call.Pl
 		return fault
 	}
 	r.settle(&ch, fault)
-	r.tie(ctx, c, fault, ch.Refused())
-	r.noteLocked(ctx, c, ch, fault)
-	r.actingClaims(ctx, c, ch) // before the change is kept: a redelivery finishes both
-	entry := change.ChangeEntry(c.Call, ch)
-	n, err := r.keep(ctx, c, ch, &entry)
+	r.noteRefused(ctx, c, fault, ch.Refused())
+	r.noteRulesLocked(ctx, c, ch, fault)
+	r.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
+	entry := change.AuditEntry(c.Call, ch)
+	n, err := r.saveOutcome(ctx, c, ch, &entry)
 	switch {
 	case errors.Is(err, refusal.ErrLost):
 		if sent { // else it is planned anew: meanwhile somebody else may have done it
@@ -59,8 +59,8 @@ func (r *Runner) finish(ctx context.Context, c *job, ch record.Change, p call.Pl
 	if fault != nil {
 		return change.NotDone(ch, fault)
 	}
-	r.untie(ctx, c, ch)
-	resultAdd(res, ch)
+	r.noteGranted(ctx, c, ch)
+	addChange(res, ch)
 	res.Lines = append(res.Lines, p.Notes...)
 	return nil
 }
@@ -75,7 +75,7 @@ func (r *Runner) settle(ch *record.Change, fault error) {
 	r.cfg.Log.Error("carry out change", "account", ch.Account, "change", ch.ID, "reference", ref, "err", fault)
 	ch.Fault = text.String()
 	switch {
-	case errors.Is(fault, change.ErrUnknown):
+	case errors.Is(fault, change.ErrOutcomeUnknown):
 		ch.State = record.StateBegun
 	case ch.Partly():
 		ch.State = record.StateHalf
@@ -86,10 +86,10 @@ func (r *Runner) settle(ch *record.Change, fault error) {
 
 // keep saves a finished change together with those that it takes back or prolongs and its audit entry, all in one step: nobody must find it
 // half written. It gives the entry's number.
-func (r *Runner) keep(ctx context.Context, c *job, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
+func (r *Runner) saveOutcome(ctx context.Context, c *job, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
 	all := []record.Change{ch}
 	if ch.State == record.StateDone {
-		all = append(all, change.Amended(c.Call, ch)...)
+		all = append(all, change.Affected(c.Call, ch)...)
 	}
 	events := changeEvents(ch, c.Account.Channel)
 	if n, err = c.save(ctx, entry, events, all...); err != nil {
@@ -116,10 +116,10 @@ func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []recor
 }
 
 // carryOut does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
-func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int) error {
+func (r *Runner) doStep(ctx context.Context, c *job, ch *record.Change, i int) error {
 	step := &ch.Steps[i]
 	if step.Sent {
-		return r.lookAgain(ctx, c, ch, step)
+		return r.verifyOrResend(ctx, c, ch, step)
 	}
 	if step.Kind == record.CreateRule {
 		equal, err := equalRules(ctx, r.cfg.Services[c.Account.Name], *step.Rule)
@@ -134,9 +134,9 @@ func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int)
 		return refusal.Away(err)
 	}
 	err := send(ctx, r.cfg.Services[c.Account.Name], step)
-	if errors.Is(err, change.ErrUnknown) {
+	if errors.Is(err, change.ErrOutcomeUnknown) {
 		r.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
-		return r.lookAgain(ctx, c, ch, step)
+		return r.verifyOrResend(ctx, c, ch, step)
 	}
 	return err
 }
@@ -144,8 +144,8 @@ func (r *Runner) carryOut(ctx context.Context, c *job, ch *record.Change, i int)
 // send makes the step's one call. An error that wraps errUnknown leaves open whether it took place.
 func send(ctx context.Context, s Service, step *record.Step) error {
 	err := perform(ctx, s, step)
-	if e, ok := change.AsAPI(err); ok && e.OutcomeUnknown() {
-		return fmt.Errorf("%w: %w", change.ErrUnknown, err)
+	if e, ok := change.AsAPIError(err); ok && e.OutcomeUnknown() {
+		return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 	}
 	return err
 }
@@ -163,19 +163,19 @@ func perform(ctx context.Context, s Service, step *record.Step) error {
 		step.ID = made.ID
 		return err
 	case record.DeleteRule:
-		return change.Gone(s.DeleteRule(ctx, step.Rule.ID))
+		return change.IgnoreNotFound(s.DeleteRule(ctx, step.Rule.ID))
 	}
 	return fmt.Errorf("step %q is unknown", step.Kind)
 }
 
 // deleteEntry takes an entry off and looks whether it went: the answer to a delete does not tell.
 func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
-	if err := change.Gone(s.DeleteIPRules(ctx, e.ID)); err != nil {
+	if err := change.IgnoreNotFound(s.DeleteIPRules(ctx, e.ID)); err != nil {
 		return err
 	}
 	for left, err := range s.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
 		if err != nil {
-			return fmt.Errorf("%w: look whether entry %d went: %w", change.ErrUnknown, e.ID, err)
+			return fmt.Errorf("%w: look whether entry %d went: %w", change.ErrOutcomeUnknown, e.ID, err)
 		}
 		if efficacy.Unchanged(left, e) {
 			return &refusal.Refusal{Kind: refusal.ErrService, Text: text.New("the service accepted it and still lists the entry: look with ", text.Code("lists"))}

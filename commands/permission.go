@@ -13,18 +13,18 @@ import (
 )
 
 // Ties remembers each account's last spell.
-type Ties interface {
+type PermissionLosses interface {
 	// Tied is the account's last spell; zero when there was none.
 	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
 }
 
 // tie writes down that the service refuses the change because of wafbot's token, so that the account's people are told what is not done. Further
 // refusals belong to the same spell.
-func (r *Runner) tie(ctx context.Context, c *job, fault error, what record.RefusedChange) {
-	if !change.TiesHands(fault) || r.cfg.Policy.Changes != policy.ChangesOn {
+func (r *Runner) noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
+	if !change.PermissionRefused(fault) || r.cfg.Policy.Changes != policy.ChangesOn {
 		return
 	}
-	t, err := r.cfg.Ties.PermissionLoss(ctx, c.Account.Name)
+	t, err := r.cfg.Permissions.PermissionLoss(ctx, c.Account.Name)
 	if err != nil {
 		r.cfg.Log.Error("write down a refused change", "account", c.Account.Name, "err", err)
 		return
@@ -32,10 +32,10 @@ func (r *Runner) tie(ctx context.Context, c *job, fault error, what record.Refus
 	if !t.GoesOn() {
 		t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
 	}
-	lacks := change.Powers(what.Steps)
-	e, _ := change.AsAPI(fault)
+	lacks := change.NeededPermissions(what.Steps)
+	e, _ := change.AsAPIError(fault)
 	if e.Kind == apiclient.Unauthenticated || len(lacks) == 0 {
-		lacks = []record.Permission{record.PowerAll}
+		lacks = []record.Permission{record.PermissionAll}
 	}
 	lacks = slices.DeleteFunc(lacks, t.LacksPermission)
 	i := slices.IndexFunc(t.Refused, func(was record.RefusedChange) bool { return was.Line.String() == what.Line.String() })
@@ -50,20 +50,20 @@ func (r *Runner) tie(ctx context.Context, c *job, fault error, what record.Refus
 		t.More++
 	}
 	t.Lacks, t.Status = append(t.Lacks, lacks...), e.Status
-	r.saveTied(ctx, c, t)
+	r.savePermissionLoss(ctx, c, t)
 }
 
 // untie ends the spell, or a part of it, when the service has taken a change.
-func (r *Runner) untie(ctx context.Context, c *job, ch record.Change) {
+func (r *Runner) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
-	t, err := r.cfg.Ties.PermissionLoss(ctx, ch.Account)
+	t, err := r.cfg.Permissions.PermissionLoss(ctx, ch.Account)
 	if err != nil {
 		r.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
 		return
 	}
-	granted := append(change.Powers(ch.Steps), record.PowerAll)
+	granted := append(change.NeededPermissions(ch.Steps), record.PermissionAll)
 	left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p record.Permission) bool { return slices.Contains(granted, p) })
 	if !t.GoesOn() || len(left) == len(t.Lacks) {
 		return
@@ -73,11 +73,11 @@ func (r *Runner) untie(ctx context.Context, c *job, ch record.Change) {
 	if len(left) == 0 {
 		t.Until = r.cfg.Now()
 	}
-	r.saveTied(ctx, c, t)
+	r.savePermissionLoss(ctx, c, t)
 }
 
 // saveTied outlives the request, as what was refused or done must be told.
-func (r *Runner) saveTied(ctx context.Context, c *job, t record.PermissionLoss) {
+func (r *Runner) savePermissionLoss(ctx context.Context, c *job, t record.PermissionLoss) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	t.Revision++
@@ -91,19 +91,19 @@ func (r *Runner) saveTied(ctx context.Context, c *job, t record.PermissionLoss) 
 
 // tiePlan is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
 // there is to do if nothing stands there yet.
-func (r *Runner) tiePlan(ctx context.Context, c *job, fault error) {
-	if !change.TiesHands(fault) {
+func (r *Runner) noteUnplanned(ctx context.Context, c *job, fault error) {
+	if !change.PermissionRefused(fault) {
 		return
 	}
-	for _, what := range r.wanted(c) {
+	for _, what := range r.refusedChanges(c) {
 		what.By, what.At = c.Actor, c.Now
-		r.tie(ctx, c, fault, what)
+		r.noteRefused(ctx, c, fault, what)
 	}
 }
 
-func (r *Runner) wanted(c *job) []record.RefusedChange {
+func (r *Runner) refusedChanges(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
-		ch, err := change.ChangeTyped(c.Call, c.Known)
+		ch, err := change.ByLine(c.Call, c.Changes)
 		if err != nil {
 			return nil
 		}

@@ -11,17 +11,17 @@ import (
 
 // catchUp brings together what this call did and couldn't write down, because it lost the lock, with what is written down by now: another
 // replica may have taken the request over, and then it looked at the service before it sent anything again.
-func (r *Runner) catchUp(ctx context.Context, c *job) error {
+func (r *Runner) reconcile(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
-		i := slices.IndexFunc(c.Known, func(ch record.Change) bool { return ch.ID == mine.ID })
+		i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == mine.ID })
 		if i < 0 { // Redis was emptied in between
 			mine.State, mine.Fault = record.StateBegun, ""
-			i, c.Known = len(c.Known), append(c.Known, mine)
+			i, c.Changes = len(c.Changes), append(c.Changes, mine)
 		}
-		written := &c.Known[i]
+		written := &c.Changes[i]
 		for n := range written.Steps {
-			if err := r.settleStep(ctx, c, written, n, mine.Steps[n]); err != nil {
+			if err := r.reconcileStep(ctx, c, written, n, mine.Steps[n]); err != nil {
 				return change.Unsaved(mine, err)
 			}
 		}
@@ -37,20 +37,20 @@ func (r *Runner) catchUp(ctx context.Context, c *job) error {
 }
 
 // settleStep takes over what this call knows of a step, and takes back a rule that it made beside the one that is written down.
-func (r *Runner) settleStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
+func (r *Runner) reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
 	switch written := &ch.Steps[n]; {
 	case !mine.Done: // nothing is known of it
 	case !written.Done:
 		*written = mine
 	case mine.Kind == record.CreateRule && mine.ID != written.ID:
-		return r.takeBack(ctx, c, *ch, mine)
+		return r.deleteDouble(ctx, c, *ch, mine)
 	}
 	return nil
 }
 
 // takeBack deletes a rule that was made a second time.
-func (r *Runner) takeBack(ctx context.Context, c *job, ch record.Change, made record.Step) error {
-	if err := change.Gone(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
+func (r *Runner) deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+	if err := change.IgnoreNotFound(r.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}
 	double := *made.Rule

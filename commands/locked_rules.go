@@ -10,18 +10,18 @@ import (
 )
 
 // Scenes remembers the scenes of accounts.
-type Scenes interface {
+type AccountContexts interface {
 	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
 }
 
 // noteLocked remembers whether the service has locked its rules, as what became of a change tells.
-func (r *Runner) noteLocked(ctx context.Context, c *job, ch record.Change, fault error) {
+func (r *Runner) noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
 	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
 	var at time.Time
 	switch {
 	case apiclient.KindOf(fault) == apiclient.Locked:
 		at = r.cfg.Now()
-	case fault != nil || !rules || c.Scene.RulesLockedAt.IsZero():
+	case fault != nil || !rules || c.Context.RulesLockedAt.IsZero():
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
