@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -85,7 +86,7 @@ func (f *forms) openMore(req request, text string) {
 		if !known {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		return card.MoreView(advice.SituationLine(s), advice.More(s), req.meta())
+		return card.MoreView(describe.Situation(s), advice.More(s), req.meta())
 	})
 }
 

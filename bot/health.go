@@ -91,7 +91,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	words, _ := json.Marshal(state) // strings and times can't fail
-	_, _ = w.Write(append(text.SeenJSON(words), '\n'))
+	_, _ = w.Write(append(text.SanitizeJSON(words), '\n'))
 }
 
 // metrics are the counters of /metrics.

@@ -75,11 +75,11 @@ func TestButtonsDoWhatTheySay(t *testing.T) {
 		require.Equal(t, "done", res.Outcome)
 		for _, ch := range res.Changes {
 			require.Equal(t, id, ch.AttackID)
-			undo, ok := advice.UndoButton(ch, w.clock())
+			undo, ok := advice.Undo(ch, w.clock())
 			require.True(t, ok)
 			require.Equal(t, "undo "+ch.ID+" account=acme", undo.Line.String())
 			w.does(ann, undo.Line.String())
-			_, ok = advice.UndoButton(w.ledger.change(ch.ID), w.clock())
+			_, ok = advice.Undo(w.ledger.change(ch.ID), w.clock())
 			require.False(t, ok)
 		}
 		require.Equal(t, labels(offered), labels(advice.Advise(w.situation(id))), "all as before")

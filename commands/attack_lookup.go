@@ -42,7 +42,7 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 	if strings.HasPrefix(typed, "s") {
 		return report.NoStorm(typed)
 	}
-	return refusal.Usage(text.New("no attack ", text.Code(text.Sanitize(typed, text.MaxField)), " in the last ", text.HumanDuration(accounts[0].Lookback), ": ", text.Code("attacks"), " lists them; at least ", record.MinPrefix, " characters of an id are needed"))
+	return refusal.Usage(text.New("no attack ", text.Code(text.Sanitize(typed, text.MaxField)), " in the last ", text.Duration(accounts[0].Lookback), ": ", text.Code("attacks"), " lists them; at least ", record.MinPrefix, " characters of an id are needed"))
 }
 
 // searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one of them finds something. The services

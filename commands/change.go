@@ -89,9 +89,9 @@ func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, 
 	}
 	switch {
 	case !whole && c.Cmd.Parts == 0:
-		res.Lines = append(res.Lines, text.New("It was asked over ", text.HumanDuration(approval.MaxAge), " ago: what was not begun by then was not done"))
+		res.Lines = append(res.Lines, text.New("It was asked over ", text.Duration(approval.MaxAge), " ago: what was not begun by then was not done"))
 	case !whole:
-		res.Lines = append(res.Lines, text.New("The rest was asked over ", text.HumanDuration(approval.MaxAge), " ago and not begun: it was not done"))
+		res.Lines = append(res.Lines, text.New("The rest was asked over ", text.Duration(approval.MaxAge), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }

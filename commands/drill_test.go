@@ -80,8 +80,8 @@ func TestTheReportOfADrill(t *testing.T) {
 	answered.Card.Shown, answered.Audited = after(13*time.Second+241*time.Millisecond), 17
 	silent := posted
 	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"
-	require.Equal(t, "DRILL of acme: its card was not posted", describe.DrillReport(begun)[0].String())
-	require.Equal(t, "DRILL of acme: no answer", describe.DrillReport(silent)[0].String())
+	require.Equal(t, "DRILL of acme: its card was not posted", describe.Drill(begun)[0].String())
+	require.Equal(t, "DRILL of acme: no answer", describe.Drill(silent)[0].String())
 	for name, tt := range map[string]struct {
 		drill  record.Drill
 		passed bool
@@ -111,7 +111,7 @@ func TestTheReportOfADrill(t *testing.T) {
 		}
 		require.Equal(t, tt.want, got, name)
 		require.Equal(t, tt.passed, describe.DrillPassed(tt.drill), name)
-		report := describe.DrillReport(tt.drill)
+		report := describe.Drill(tt.drill)
 		require.Len(t, report, len(got)+2)
 		require.Contains(t, report[len(report)-1].String(), "Not tried: changes at the service")
 	}

@@ -39,7 +39,7 @@ func (x *watcher) grows(minutes int, is func(minute int64) apiclient.Attack) {
 			p.Before = &was
 		}
 		x.latest[now.ID] = now
-		x.see(efficacy.Glance{At: x.clock(), Since: x.last, Pairs: []record.AttackDelta{p}})
+		x.see(efficacy.Snapshot{At: x.clock(), Since: x.last, Deltas: []record.AttackDelta{p}})
 	}
 }
 
@@ -149,7 +149,7 @@ func TestJudging(t *testing.T) {
 			x := w.watcher()
 			x.grows(1, func(int64) apiclient.Attack { return c.is(x, 0) })
 			ch := w.insists(ann, c.line)
-			x.watch.Again()
+			x.watch.Refresh()
 			x.grows(c.minutes, func(m int64) apiclient.Attack { return c.is(x, m) })
 			require.Equal(t, c.want, x.effect(ch).Finding, "%+v", x.effect(ch))
 			require.Contains(t, x.line(ch), c.says)
@@ -164,7 +164,7 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 		w := newWorld(t)
 		x := w.watcher()
 		ch := w.does(ann, "deny 203.0.113.7")
-		x.watch.Again()
+		x.watch.Refresh()
 		var came, counted int64
 		records := map[string]apiclient.Attack{}
 		for range rapid.IntRange(1, 15).Draw(r, "looks") {
@@ -177,9 +177,9 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 			came += max(more, 0)
 			if rapid.IntRange(0, 4).Draw(r, "restarts") == 0 {
 				x.restart()
-				g := efficacy.Glance{At: x.clock()}
+				g := efficacy.Snapshot{At: x.clock()}
 				for id, a := range records { // the first look sees all there is
-					x.latest[id], g.Pairs = a, append(g.Pairs, record.AttackDelta{Now: a})
+					x.latest[id], g.Deltas = a, append(g.Deltas, record.AttackDelta{Now: a})
 				}
 				x.see(g)
 			}

@@ -50,7 +50,7 @@ func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) s
 		}
 	}
 	change(&s)
-	return efficacy.ChangeLine(ch, efficacy.EffectLine(s, ch)).String() + " | " + advice.StillThrough(s, false).String()
+	return efficacy.ChangeLine(ch, efficacy.Line(s, ch)).String() + " | " + efficacy.StillThrough(s, false).String()
 }
 
 // seenOf is what was seen of one source.
@@ -158,7 +158,7 @@ func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
 	}
 	x.grows(1, func(int64) apiclient.Attack { return is(0) })
 	ch := w.does(ann, "deny 203.0.113.7")
-	x.watch.Again()
+	x.watch.Refresh()
 	x.grows(20, is)
 	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding, "%+v", x.effect(ch))
 	require.Empty(t, x.told())
@@ -183,7 +183,7 @@ func TestAModeThatSomebodySetSince(t *testing.T) {
 	w.attack(waf.AttackSpec{})
 	x := w.watcher()
 	ch := w.anyway(ann, "mode 4 block for=2h")
-	x.watch.Again()
+	x.watch.Refresh()
 	x.watches(20 * time.Minute)
 	require.Contains(t, x.line(ch), "works")
 	require.NoError(t, w.cfg.Services["acme"].DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
@@ -199,7 +199,7 @@ func TestAModeThatWasReplaced(t *testing.T) {
 	id := w.attack(waf.AttackSpec{})
 	x := w.watcher()
 	ch := w.anyway(ann, "mode 4 block for=2h attack="+id)
-	x.watch.Again()
+	x.watch.Refresh()
 	x.watches(20 * time.Minute)
 	w.anyway(root, "mode 4 monitoring for=1h attack="+id)
 	x.watches(2 * time.Minute)
@@ -252,7 +252,7 @@ func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
 	ch.Line = record.Line{Name: "deny"}
 	standing := func(e record.Efficacy, entries ...apiclient.IPRule) string {
-		return advice.Standing(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
+		return advice.Mitigations(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
 	}
 	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
 	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny works")

@@ -19,7 +19,7 @@ import (
 // watcher looks at the emulated service's records every 15 s of the world's clock, as a poller does.
 type watcher struct {
 	*world
-	watch  *efficacy.EffectWatch
+	watch  *efficacy.Watch
 	latest map[string]apiclient.Attack
 	last   time.Time
 }
@@ -31,7 +31,7 @@ func watched(t *testing.T, attack waf.AttackSpec, line string) (*world, *watcher
 	id := w.attack(attack)
 	x := w.watcher()
 	ch := w.does(ann, line+" attack="+id)
-	x.watch.Again()
+	x.watch.Refresh()
 	return w, x, ch
 }
 
@@ -44,7 +44,7 @@ func (w *world) watcher() *watcher {
 
 // restart forgets all that is in this process alone.
 func (x *watcher) restart() {
-	x.watch = efficacy.NewEffectWatch(x.cfg.Accounts[0], struct {
+	x.watch = efficacy.NewWatch(x.cfg.Accounts[0], struct {
 		*ledger
 		commands.AccountContexts
 	}{x.ledger, x.desk}, x.notified, 0)
@@ -55,7 +55,7 @@ func (x *watcher) look() {
 	x.t.Helper()
 	x.service.Step()
 	s := x.situation()
-	g := efficacy.Glance{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, LookedAt: s.LookedAt}
+	g := efficacy.Snapshot{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, ListsReadAt: s.LookedAt}
 	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
@@ -67,15 +67,15 @@ func (x *watcher) look() {
 			if known {
 				p.Before = &was
 			}
-			x.latest[a.ID], g.Pairs = a, append(g.Pairs, p)
+			x.latest[a.ID], g.Deltas = a, append(g.Deltas, p)
 		}
 	}
 	x.see(g)
 }
 
-func (x *watcher) see(g efficacy.Glance) {
+func (x *watcher) see(g efficacy.Snapshot) {
 	x.t.Helper()
-	err := x.watch.See(x.t.Context(), g)
+	err := x.watch.Observe(x.t.Context(), g)
 	require.NoError(x.t, err)
 	x.last = g.At
 }
@@ -124,14 +124,14 @@ func (x *watcher) line(ch record.Change) string {
 			}
 		}
 	}
-	return efficacy.ChangeLine(ch, efficacy.EffectLine(s, ch)).String()
+	return efficacy.ChangeLine(ch, efficacy.Line(s, ch)).String()
 }
 
 // told are the findings about which people were called.
 func (x *watcher) told() (all []record.Finding) {
 	for _, j := range x.ledger.judged {
-		if j.Tell {
-			all = append(all, j.Effect.Finding)
+		if j.Notify {
+			all = append(all, j.Efficacy.Finding)
 		}
 	}
 	return all
@@ -216,7 +216,7 @@ func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
 	w.attack(waf.AttackSpec{})
 	x := w.watcher()
 	ch := w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q app=4")
-	x.watch.Again()
+	x.watch.Refresh()
 	x.watches(80 * time.Minute)
 	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "unknown whether it works: the rule is for another place or part of the request than this attack's, and nothing was seen there")
@@ -238,7 +238,7 @@ func TestAModeWorks(t *testing.T) {
 	w.attack(waf.AttackSpec{Type: "brute", Path: "/account"}) // its requests look clean
 	x := w.watcher()
 	ch := w.anyway(ann, "mode 4 block for=2h")
-	x.watch.Again()
+	x.watch.Refresh()
 	x.watches(3 * time.Minute)
 	require.Empty(t, x.effect(ch).Finding)
 	x.watches(20 * time.Minute)
@@ -270,7 +270,7 @@ func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 		`indicator User-Agent "sqlmap/1\.8"`: "the service doesn't tell which requests match",
 	} {
 		ch := w.insists(root, line)
-		x.watch.Again()
+		x.watch.Refresh()
 		x.watches(90 * time.Minute)
 		require.Contains(t, x.line(ch), "whether it works can't be seen: "+why)
 		require.Empty(t, x.effect(ch))

@@ -148,7 +148,7 @@ func TestARangeThatWorksInPart(t *testing.T) {
 	x := w.watcher()
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.9/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	ch := w.insists(ann, "deny 203.0.113.0/24 attack="+id)
-	x.watch.Again()
+	x.watch.Refresh()
 	x.watches(10 * time.Minute)
 	require.Regexp(t, `works in part: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
 	require.Empty(t, x.told())

@@ -45,7 +45,7 @@ func TestExtendADenial(t *testing.T) {
 	require.Equal(t, ch.ID, audited.Change)
 	require.Equal(t, "Bob", audited.Actor.Name)
 	require.Equal(t, "knocking", audited.Why)
-	_, ok := advice.UndoButton(ch, w.clock())
+	_, ok := advice.Undo(ch, w.clock())
 	require.False(t, ok, "the change that it extends has one")
 	require.Contains(t, audited.Before[0], "until 2026-11-20T07:00:00Z")
 	require.Contains(t, audited.After[0], "until 2026-11-20T09:00:00Z force=true")

@@ -37,7 +37,7 @@ type ledger struct {
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
 	effects   map[string]string // by account and change
-	judged    []efficacy.Judged
+	judged    []efficacy.Judgement
 	triaged   []string       // attacks about which people said something
 	outbox    []record.Event // events that were saved
 	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
@@ -168,11 +168,11 @@ func (l *ledger) Efficacy(_ context.Context, account string) (map[string]record.
 }
 
 // SaveEffects implements commands.Effects.
-func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.Judged, events ...record.Event) error {
+func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, j := range all {
-		text, err := json.Marshal(j.Effect)
+		text, err := json.Marshal(j.Efficacy)
 		if err != nil {
 			return err
 		}

@@ -161,7 +161,7 @@ func FuzzReadMemo(f *testing.F) {
 			return
 		}
 		_ = efficacy.ChangeLine(c, nil)
-		_, _ = advice.UndoButton(c, time.Now())
+		_, _ = advice.Undo(c, time.Now())
 		_ = c.DueAt()
 		again, err := change.ReadMetadata(throughSlack(t, change.Metadata(c)))
 		require.NoError(t, err)

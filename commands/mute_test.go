@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -141,7 +140,7 @@ func TestWhatAMuteCovers(t *testing.T) {
 		if tt.mute.Until.IsZero() {
 			tt.mute.Until = now.Add(time.Second)
 		}
-		_, muted := describe.Muted([]record.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
+		_, muted := policy.Muted([]record.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
 		require.Equal(t, tt.want, muted, name)
 	}
 }

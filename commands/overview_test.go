@@ -96,7 +96,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	require.Len(t, w.overview(eve).InForce, 1, "an entry ends by itself, a mode doesn't")
 
 	kept.fail = true
-	require.True(t, w.overview(eve).NoMemory)
+	require.True(t, w.overview(eve).NoStore)
 }
 
 func TestHomeShowsWhatStatusTells(t *testing.T) {

@@ -112,7 +112,7 @@ func addChange(res *call.Result, ch record.Change) {
 	res.Changes = append(res.Changes, ch)
 	line := text.New(text.Bold(ch.Does), ": ", describe.ChangeAccepted(ch))
 	if ch.Undoes == "" {
-		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", describe.ChangeBy(ch))
+		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", describe.ChangeAuthor(ch))
 		if !ch.Until.IsZero() {
 			line = text.New(line, ", until ", ch.Until, describe.ChangeRenewal(ch))
 		}

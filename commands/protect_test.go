@@ -42,9 +42,9 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Expires: w.clock().Add(time.Hour)})
 	a := advice.Advise(s)
 	require.NotContains(t, notes(a), "branch office", "it is said once")
-	require.Len(t, a.Shut, 1)
-	require.Equal(t, "branch office IS DENIED until 2026-11-20 04:00 UTC: whoever comes through it may be shut out. An admin takes it off: remove 203.0.113.0/24 list=black", a.Shut[0].String())
-	require.Equal(t, "Take branch office off the list", a.Open[0].Label)
+	require.Len(t, a.Denied, 1)
+	require.Equal(t, "branch office IS DENIED until 2026-11-20 04:00 UTC: whoever comes through it may be shut out. An admin takes it off: remove 203.0.113.0/24 list=black", a.Denied[0].String())
+	require.Equal(t, "Take branch office off the list", a.Remedies[0].Label)
 
 	w.nothing(root, `protect 203.0.113.7 name="branch office"`, "Protected already: 203.0.113.7")
 	w.refuses(root, "unprotect 192.0.2.1", refusal.ErrNothing, "192.0.2.1 is our CDN by the configuration")

@@ -57,7 +57,7 @@ func (x *executor) deleteDouble(ctx context.Context, c *job, ch record.Change, m
 	double.ID = made.ID
 	x.recorder.record(ctx, record.AuditEntry{
 		At: x.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{describe.StepDescribe(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
+		After: []string{describe.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil
 }

@@ -38,7 +38,7 @@ func (w *recorder) print(e record.AuditEntry) {
 		return
 	}
 	// One Write a line: concurrent entries must not mix.
-	if _, err := w.cfg.AuditOut.Write(append(text.SeenJSON(line), '\n')); err != nil {
+	if _, err := w.cfg.AuditOut.Write(append(text.SanitizeJSON(line), '\n')); err != nil {
 		w.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
 	}
 }
@@ -85,7 +85,7 @@ func (w *recorder) recordPlan(ctx context.Context, c *call.Call, p call.Plan, ou
 		e.Attack = c.Attack.ID
 	}
 	for _, s := range p.Steps {
-		e.After = append(e.After, describe.StepDescribe(s))
+		e.After = append(e.After, describe.Step(s))
 	}
 	w.record(ctx, e)
 }

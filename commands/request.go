@@ -52,7 +52,7 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 	}
 	for _, p := range plans {
 		for _, s := range p.Steps {
-			entry.After = append(entry.After, describe.StepDescribe(s))
+			entry.After = append(entry.After, describe.Step(s))
 		}
 	}
 	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {

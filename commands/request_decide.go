@@ -39,7 +39,7 @@ func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Resu
 			return call.Result{}, refusal.Away(err)
 		}
 	}
-	return call.Result{Outcome: "done", Lines: []text.Text{describe.RequestLine(q, c.Now)}, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
+	return call.Result{Outcome: "done", Lines: []text.Text{describe.Approval(q, c.Now)}, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
 }
 
 // closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
@@ -130,7 +130,7 @@ func (r *Runner) resumeRequest(ctx context.Context, c *job, q record.ApprovalReq
 	begun, whole := r.begun(asked)
 	switch isLate := approval.Late(c.Call); {
 	case q.Outcome != "":
-		return call.Result{Outcome: q.Outcome, Lines: []text.Text{describe.RequestLine(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
+		return call.Result{Outcome: q.Outcome, Lines: []text.Text{describe.Approval(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
 	case whole || isLate && len(begun) > 0:
 		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.resumeAll(ctx, asked, begun, whole) })
 	case isLate:
@@ -155,7 +155,7 @@ func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalReq
 	if failed := r.saveRequest(ctx, c, nil, &q); failed != nil { // it is checked again in a while
 		r.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
 	}
-	res.Lines = append([]text.Text{describe.RequestLine(q, c.Now)}, res.Lines...)
+	res.Lines = append([]text.Text{describe.Approval(q, c.Now)}, res.Lines...)
 	res.Data = q
 	return res, err
 }

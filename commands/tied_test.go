@@ -110,7 +110,7 @@ func TestHandsTied(t *testing.T) {
 			for i, words := range c.hand {
 				require.Contains(t, hand[i], words)
 			}
-			again, err := grammar.Parse(advice.PermissionLossTryNow(spell, spell.Refused[0]).Line.String())
+			again, err := grammar.Parse(advice.Retry(spell, spell.Refused[0]).Line.String())
 			require.NoError(t, err)
 			require.Equal(t, "acme", again.Keys["account"])
 

@@ -31,7 +31,7 @@ func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change
 		}
 	}
 	if c.Now.Sub(ch.At) > approval.MaxAge && !ch.Partly() {
-		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.HumanDuration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
+		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
 	}
 	step.Again = true
 	if _, err := c.save(ctx, nil, nil, *ch); err != nil {
@@ -73,10 +73,10 @@ func (x *executor) verify(ctx context.Context, s Service, ch record.Change, step
 	switch step.Kind {
 	case record.AddEntry, record.DeleteEntry:
 		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
-		return err == nil && efficacy.EntryStepTookEffect(entries, ch, step), err
+		return err == nil && efficacy.EntryStepDone(entries, ch, step), err
 	case record.CreateRule:
 		rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
-		return err == nil && efficacy.RuleStepTookEffect(rules, step), err
+		return err == nil && efficacy.RuleStepDone(rules, step), err
 	}
 	return false, nil // deleting a rule again does no harm
 }
@@ -84,5 +84,5 @@ func (x *executor) verify(ctx context.Context, s Service, ch record.Change, step
 // equalRules are the ids of the rules that do the same.
 func equalRules(ctx context.Context, s Service, want apiclient.Rule) ([]int64, error) {
 	rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
-	return efficacy.IdsOfEqual(rules, want), err
+	return efficacy.EqualRules(rules, want), err
 }

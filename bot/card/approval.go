@@ -23,7 +23,7 @@ const (
 // decision.
 func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
-		lines := append([]text.Text{describe.RequestLine(q, now)}, asked(q)...)
+		lines := append([]text.Text{describe.Approval(q, now)}, asked(q)...)
 		if q.State == record.RequestOverridden {
 			lines = append(lines, overrideReason(q))
 		}
@@ -34,9 +34,9 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	}
 	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
 	lines = append(append(lines, asked(q)...), reachAndWarnings(q)...)
-	lines = append(lines, describe.ApprovalRequestWhoDecides(q, p.Approvers))
-	buttons := advice.DecideButtons(q)
-	if override := describe.ApprovalRequestAloneLine(q, p, now); override != nil {
+	lines = append(lines, describe.ApprovalDeciders(q, p.Approvers))
+	buttons := advice.Decide(q)
+	if override := describe.OverrideOffer(q, p, now); override != nil {
 		lines = append(lines, override)
 		if !now.Before(q.OverrideAt) {
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
@@ -107,7 +107,7 @@ func overrideReason(q record.ApprovalRequest) text.Text {
 
 // ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, whom the policy notifies.
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
-	line, calls := describe.RequestLine(q, now), q.Asker.ID
+	line, calls := describe.Approval(q, now), q.Asker.ID
 	lines := []text.Text{line}
 	if q.State == record.RequestOverridden {
 		calls = p.Override.Notify

@@ -12,7 +12,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -102,10 +101,10 @@ const maxMitigations = 2
 func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
 	var acknowledge []call.Suggestion
 	if c.Triage.Owner == nil {
-		acknowledge = append(acknowledge, advice.ClaimButton(c.Situation))
+		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
 	}
 	if c.Situation.Storm != nil {
-		return slices.Concat(offered.Open, offered.Suggestions, acknowledge)
+		return slices.Concat(offered.Remedies, offered.Suggestions, acknowledge)
 	}
 	isMode := func(s call.Suggestion) bool { return s.Line.Name == "mode" } // it affects every visitor: only where nothing else fits
 	mitigations := slices.DeleteFunc(slices.Clone(offered.Suggestions), isMode)
@@ -113,10 +112,10 @@ func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
 		mitigations = offered.Suggestions
 	}
 	mitigations = mitigations[:min(maxMitigations, len(mitigations))]
-	if c.tooThin(offered) && !efficacy.WatchedOnly(c.Situation) {
-		return slices.Concat(offered.Open, acknowledge, advice.ThinForms(c.Situation))
+	if c.tooThin(offered) && !advice.WatchedOnly(c.Situation) {
+		return slices.Concat(offered.Remedies, acknowledge, advice.Alternatives(c.Situation))
 	}
-	return slices.Concat(offered.Open, mitigations, acknowledge)
+	return slices.Concat(offered.Remedies, mitigations, acknowledge)
 }
 
 // more makes the button that lists everything else. It returns nil if the attack's id is too long for a button.

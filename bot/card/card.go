@@ -64,9 +64,9 @@ func Render(c Card) Message {
 	if c.Situation.Storm != nil {
 		first, last, advised, notice = [][]text.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
 	}
-	first[0] = append(first[0], offered.Shut...)
+	first[0] = append(first[0], offered.Denied...)
 	var soFar []text.Text
-	if line := advice.Standing(c.Situation); line != nil {
+	if line := advice.Mitigations(c.Situation); line != nil {
 		soFar = append(soFar, line)
 	}
 	blocks := paragraphs(append(first, slices.Concat(soFar, advised(offered), without), c.people()))

@@ -25,7 +25,7 @@ func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Bl
 	})
 	more := fit(moreChanges(s, len(all)), maxCardLine)
 	still := ""
-	if line := advice.StillThrough(s, quiet); len(line) > 0 {
+	if line := efficacy.StillThrough(s, quiet); len(line) > 0 {
 		still = fit(line, maxCardLine)
 	}
 	room -= length(more) + length(still)
@@ -66,7 +66,7 @@ func triedAgain(ch record.Change, all []record.Change) bool {
 }
 
 func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBlockElement {
-	suggestion, ok := advice.UndoButton(ch, s.Now)
+	suggestion, ok := advice.Undo(ch, s.Now)
 	if !ok {
 		return nil
 	}
@@ -95,7 +95,7 @@ func changeLine(ch record.Change, s call.Situation) text.Text {
 	if ch.State == record.StateUndone && ch.EndedBy == nil {
 		ch.EndedBy = &record.Actor{Name: "another user"}
 	}
-	return efficacy.ChangeLine(ch, efficacy.EffectLine(s, ch))
+	return efficacy.ChangeLine(ch, efficacy.Line(s, ch))
 }
 
 func moreChanges(s call.Situation, n int) text.Text {

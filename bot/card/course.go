@@ -29,7 +29,7 @@ func wentQuiet(s call.Situation, course []record.HitPoint) []text.Text {
 	attack := s.Attack
 	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
-		line = text.New(line, ", after ", text.HumanDuration(long))
+		line = text.New(line, ", after ", text.Duration(long))
 	}
 	line = text.New(line, ": ", attack.Hits, text.Plural(attack.Hits.N, " hit"), " from ", attack.SourceCount, text.Plural(attack.SourceCount.N, " source"), ", ", describe.StatusName(attack))
 	if known, ok := newTimeline(course, attack.Last); ok {

@@ -12,12 +12,12 @@ import (
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.
 func Efficacy(s call.Situation, ch record.Change, users []string) Message {
-	lines := efficacy.NoEffectLines(s, ch)
+	lines := efficacy.FailureLines(s, ch)
 	for _, user := range slices.Backward(users) {
 		lines[0] = text.New(text.User(user), " ", lines[0])
 	}
 	var buttons []call.Suggestion
-	if undo, ok := advice.UndoButton(ch, s.Now); ok {
+	if undo, ok := advice.Undo(ch, s.Now); ok {
 		buttons = append(buttons, undo)
 	}
 	return Lines(lines, buttons)

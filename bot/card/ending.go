@@ -18,7 +18,7 @@ func MitigationEnding(ch record.Change, who, attack string, now time.Time) Messa
 	}
 	var buttons []call.Suggestion
 	if ch.InForce(now) {
-		buttons = append(buttons, advice.ExtendButton(ch))
+		buttons = append(buttons, advice.Extend(ch))
 	}
 	return Lines(called(who, lines), buttons)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -42,7 +43,7 @@ func (c Card) headline() []text.Text {
 	}
 	lines := []text.Text{
 		text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)),
-		text.New(text.Code(describe.Where(a)), describe.In(a)),
+		text.New(text.Code(describe.Where(a)), describe.Part(a)),
 	}
 	if a.Incident() {
 		lines = append(lines, c.worked())
@@ -58,7 +59,7 @@ func lateness(d time.Duration) string {
 	if d >= time.Minute {
 		d = d.Truncate(time.Minute)
 	}
-	return text.HumanDuration(d.Truncate(time.Second))
+	return text.Duration(d.Truncate(time.Second))
 }
 
 // sign is the card's symbol. The words beside it say the same.
@@ -114,7 +115,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := describe.SourceActivityElsewhere(c.Situation.Scene.Sources[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceElsewhere(c.Situation.Scene.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")
@@ -162,7 +163,7 @@ func (c Card) unrefreshed() []text.Text {
 func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
 
 func (c Card) muted() (record.Mute, bool) {
-	return describe.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
+	return policy.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
 }
 
 // clock is a moment by the reader's clock, with its day where that isn't clear.

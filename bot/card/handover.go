@@ -22,7 +22,7 @@ func HandoverLines(said record.Triage) []text.Text {
 	}
 	lines := []text.Text{line}
 	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
-		lines = append(lines, describe.NoteLine(said.Notes[i]))
+		lines = append(lines, describe.Note(said.Notes[i]))
 	}
 	return lines
 }
@@ -64,5 +64,5 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text
 
 // idsText names attacks, the first of many.
 func idsText(ids []string) text.Text {
-	return describe.Enumerate(ids, maxTakenIDs, func(id string) text.Text { return text.New(text.Code(id)) })
+	return text.Enumerate(ids, maxTakenIDs, func(id string) text.Text { return text.New(text.Code(id)) })
 }

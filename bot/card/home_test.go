@@ -88,7 +88,7 @@ func blindly() report.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
 	o.Health = &call.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
-	o.Tied = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PermissionLists}}
+	o.PermissionLoss = &record.PermissionLoss{Account: "globex", Since: now.Add(-10 * time.Minute), Lacks: []record.Permission{record.PermissionLists}}
 	return o
 }
 
@@ -114,7 +114,7 @@ func homes() map[string][]slack.Block {
 		"one-unreachable": Home(home(func(h *report.Home) {
 			h.Accounts, h.Trouble = []report.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
-		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoMemory = true })),
+		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoStore = true })),
 		"no-role":           HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
 		"unknown":           HomeUnavailable(text.New("Something went wrong inside wafbot")),
 		"asked":             Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
@@ -212,11 +212,11 @@ func summaries() map[string]report.Summary {
 		}
 	}
 	busy, quiet, blind := at(busily()), at(quietly()), at(blindly())
-	quiet.Attacks, quiet.Alone = 41, 41
+	quiet.Attacks, quiet.BlockedAnyway = 41, 41
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
 	undone := denied()
 	undone.ID, undone.State, undone.EndedBy, undone.EndedAt = "c1z1z1z1z", record.StateUndone, &rob, now.Add(-time.Hour)
-	busy.Incidents, busy.Attacks, busy.Alone = 1, 12, 7
+	busy.Incidents, busy.Attacks, busy.BlockedAnyway = 1, 12, 7
 	busy.Undone = []report.Undone{{Change: undone, Why: "it was the office"}, {Change: undone}}
 	busy.Others = []apiclient.IPRule{{
 		ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.0/24"), Apps: []int{0}, Author: "soc@example.com", Created: now.Add(-3 * time.Hour), Expires: now.Add(9 * time.Hour),
@@ -225,9 +225,9 @@ func summaries() map[string]report.Summary {
 	window := quiet
 	window.Blocked = []report.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
 	blind.Unread = "the service doesn't accept wafbot's token"
-	blind.Blind = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
+	blind.Outages = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
-	lost.NoMemory = true
+	lost.NoStore = true
 	return map[string]report.Summary{"quiet": quiet, "busy": busy, "block-window": window, "unreachable": blind, "store-unreachable": lost}
 }
 
@@ -266,7 +266,7 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 		undone.EndedBy = &record.Actor{Name: text}
 		s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 200)
 		s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 200)
-		s.Blind = slices.Repeat([]record.Outage{{Why: text}}, 200)
+		s.Outages = slices.Repeat([]record.Outage{{Why: text}}, 200)
 		s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 200)
 		msg := summaryMessage(s)
 		requireFits(t, msg)

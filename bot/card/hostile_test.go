@@ -54,7 +54,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"MoreView": func() []any {
-			return drawn(MoreView(describe.AttackLine(c.Situation.Account, attack, now), append(advice.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
+			return drawn(MoreView(describe.Attack(c.Situation.Account, attack, now), append(advice.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
 		},
 		"FormView":    func() []any { return drawn(FormView(hostileForm(words), ViewMeta{})) },
 		"AskView":     func() []any { return drawn(AskView(ask, ViewMeta{})) },
@@ -313,7 +313,7 @@ func hostileDrills(text string) (all []any) {
 		if d.Claim != nil {
 			d.Claim.By.Name = text
 		}
-		all = append(all, Drill(acme(), d), Lines(describe.DrillReport(d), nil))
+		all = append(all, Drill(acme(), d), Lines(describe.Drill(d), nil))
 	}
 	return all
 }
@@ -327,7 +327,7 @@ func hostileSummary(text string) report.Summary {
 	undone.EndedBy = &record.Actor{Name: text}
 	s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 5)
 	s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 5)
-	s.Blind = slices.Repeat([]record.Outage{{Why: text}}, 5)
+	s.Outages = slices.Repeat([]record.Outage{{Why: text}}, 5)
 	s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 5)
 	return s
 }

@@ -27,7 +27,7 @@ func (c Card) stormNotice(advice advice.Advice) string {
 	if len(s.Apps) > 1 {
 		on = fmt.Sprintf("%d apps", len(s.Apps))
 	}
-	when := "in " + text.HumanDuration(describe.StormLasted(s, c.FiguresAt))
+	when := "in " + text.Duration(describe.StormLasted(s, c.FiguresAt))
 	if s.CaughtUp {
 		when = "found"
 	}
@@ -67,7 +67,7 @@ func (c Card) stormCause(advice advice.Advice) string {
 	s := *c.Situation.Storm
 	behind := apiclient.Known(int64(s.SharedBy))
 	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := describe.SourceActivityShared(c.Situation.Scene.Sources[s.Source])
+	shared := describe.LikelyShared(c.Situation.Scene.Sources[s.Source])
 	switch {
 	case !s.Source.IsValid() && s.Place != "":
 		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)

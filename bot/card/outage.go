@@ -47,14 +47,14 @@ func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 // MonitoringGap says from when to when an account was not monitored, why, and what happened meanwhile.
 func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	what, long := "wafbot wasn't watching "+a.Name, f.To.Sub(f.From)
-	head := text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.HumanDuration(long), "). It watches again")
+	head := text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.Duration(long), "). It watches again")
 	if f.Why != "" {
 		what = "wafbot couldn't see " + a.Name
-		head = text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.HumanDuration(long), "): ", f.Why, ". It sees again")
+		head = text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.Duration(long), "): ", f.Why, ". It sees again")
 	}
 	lines := []text.Text{head}
 	if long > a.Lookback {
-		lines = append(lines, text.New("What was over before ", f.To.Add(-a.Lookback), " is not known: wafbot reads the last ", text.HumanDuration(a.Lookback)))
+		lines = append(lines, text.New("What was over before ", f.To.Add(-a.Lookback), " is not known: wafbot reads the last ", text.Duration(a.Lookback)))
 	}
 	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
 	if f.Gathered > 0 {
@@ -74,7 +74,7 @@ func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	if f.Gathered > 0 {
 		grouped = fmt.Sprintf("%d in a storm's card, ", f.Gathered)
 	}
-	text := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.HumanDuration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
+	text := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
 	return Message{Text: notification(text), Blocks: renderLines(lines, buttons)}
 }
 

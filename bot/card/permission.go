@@ -55,9 +55,9 @@ func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.C
 
 // refused draws a refused change with its retry button.
 func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, lines []text.Text) slack.Block {
-	b, ok := m.suggestion(advice.PermissionLossTryNow(t, r))
+	b, ok := m.suggestion(advice.Retry(t, r))
 	if !ok {
-		b, lines = nil, append(lines, toType(advice.PermissionLossTryNow(t, r)))
+		b, lines = nil, append(lines, toType(advice.Retry(t, r)))
 	}
 	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
 }

@@ -1,7 +1,6 @@
 package card
 
 import (
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -20,7 +19,7 @@ func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
 		if len(role.ids) == 0 {
 			words = text.New(words, "none")
 		}
-		words = text.New(words, describe.Enumerate(role.ids, maxNamed, func(id string) text.Text {
+		words = text.New(words, text.Enumerate(role.ids, maxNamed, func(id string) text.Text {
 			if id == "*" {
 				return text.New("everyone in the workspace")
 			}

@@ -37,7 +37,7 @@ func (c Card) stormHeadline() []text.Text {
 func (c Card) stormTotals() []text.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
 	lines := describe.StormTallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.StormStillOn(s, "the attacks"))
+	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.StormOngoing(s, "the attacks"))
 	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
 }
 
@@ -49,7 +49,7 @@ func (c Card) outliers() []text.Text {
 		title = text.New(text.Bold("Outliers"), " (not fully blocked, while most are):")
 	}
 	lines := []text.Text{title}
-	named, left := describe.StormOddNamed(s)
+	named, left := describe.StormOutliers(s)
 	for _, attack := range named {
 		lines = append(lines, c.outlier(attack))
 	}

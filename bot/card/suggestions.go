@@ -7,7 +7,6 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -106,7 +105,7 @@ func (c Card) noButton(offered advice.Advice) []text.Text {
 	if _, ok := inLine(c.Runbook); ok {
 		what = text.New(what, " (runbook below)")
 	}
-	if !efficacy.WatchedOnly(c.Situation) {
+	if !advice.WatchedOnly(c.Situation) {
 		list := record.Line{Name: "deny", Words: []string{"ADDRESS…"}}.With("attack", c.Situation.ID)
 		what = text.New(what, " · a header that the requests share · your own list of addresses, ", text.Code(list.String()), " · closing the path, under More")
 	}

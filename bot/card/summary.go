@@ -22,7 +22,7 @@ func summaryNotice(a *call.Account, res call.Result) string {
 		burning = "what goes on is UNKNOWN"
 	}
 	held := fmt.Sprintf("%d in force", len(s.InForce))
-	if s.NoMemory {
+	if s.NoStore {
 		held = "what is in force is UNKNOWN"
 	}
 	text := fmt.Sprintf("Hand-over of %s: %s, %s", a.Name, burning, held)

@@ -13,9 +13,9 @@ const maxNotes = 2
 // people shows the owner, the pager, the mute, the verdict and the notes, and mentions whom the route names.
 func (c Card) people() []text.Text {
 	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
-	who := describe.OwnerLine(c.Triage.Owner)
+	who := describe.Owner(c.Triage.Owner)
 	if c.Triage.Owner != nil && calls == c.Triage.Owner.ID {
-		who, calls = describe.OwnerOnIt(*c.Triage.Owner, text.User(calls)), "" // by the name that calls
+		who, calls = describe.OwnerSince(*c.Triage.Owner, text.User(calls)), "" // by the name that calls
 	}
 	who = text.New(who, c.Page.text())
 	for _, link := range []text.Link{{Label: "runbook", URL: c.Runbook}, {Label: "console", URL: c.ConsoleURL}} {
@@ -41,10 +41,10 @@ func (c Card) people() []text.Text {
 		lines = append(lines, text.New("Reposted: the former card is gone"))
 	}
 	if m, muted := c.muted(); muted {
-		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.MuteLine(m)))
+		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.Mute(m)))
 	}
 	if c.Triage.Verdict != nil {
-		lines = append(lines, describe.VerdictLine(*c.Triage.Verdict))
+		lines = append(lines, describe.Verdict(*c.Triage.Verdict))
 	}
 	notes := c.Triage.Notes
 	if older := len(notes) - maxNotes; older > 0 {
@@ -53,7 +53,7 @@ func (c Card) people() []text.Text {
 		lines = append(lines, text.New(apiclient.Known(int64(older)), text.Plural(int64(older), " more note"), ": type ", text.Code(line.String())))
 	}
 	for _, n := range notes {
-		lines = append(lines, describe.NoteLine(n))
+		lines = append(lines, describe.Note(n))
 	}
 	return lines
 }

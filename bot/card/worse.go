@@ -15,10 +15,10 @@ func Worse(a *call.Account, n record.Event) Message {
 		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
 	}
 	id := record.AttackID(a.Name, c.Attack.ID)
-	lines := []text.Text{what, describe.AttackLine(a, c.Attack, n.At)}
+	lines := []text.Text{what, describe.Attack(a, c.Attack, n.At)}
 	if s := c.Storm; s != nil {
 		what = text.New(text.Bold("The storm got worse: "), s.Grouped, " attacks, ", describe.StormBlocking(*s), ", ", c.Attack.Hits, " hits")
-		lines = []text.Text{what, describe.StormLine(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)}
+		lines = []text.Text{what, describe.Storm(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)}
 	}
 	if c.Mention != "" {
 		lines[0] = text.New(text.User(c.Mention), " ", what)

@@ -10,7 +10,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
@@ -101,7 +100,7 @@ func situation(a Account, policy policy.Policy, shown record.AttackState, detail
 func (k *cardKeeper) card(ctx context.Context, a Account, f cardFacts) card.Card {
 	attack := f.shown.Attack
 	s := situation(a, k.cfg.Policy, f.shown, f.file, k.cfg.Now())
-	_, muted := describe.Muted(f.file.Context.Mutes, attack, s.Now)
+	_, muted := policy.Muted(f.file.Context.Mutes, attack, s.Now)
 	c := card.Card{
 		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Triage,
 		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Outage: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
@@ -134,7 +133,7 @@ func pageState(f cardFacts, now time.Time) card.Page {
 	if pager == nil {
 		return card.Page{}
 	}
-	_, muted := describe.Muted(f.file.Context.Mutes, f.shown.Attack, now)
+	_, muted := policy.Muted(f.file.Context.Mutes, f.shown.Attack, now)
 	u := paging.Unacknowledged{
 		Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt, WorsenedAt: pager.WorsenedAt, Route: pager.Route,
 		After: pager.After, Triage: f.file.Triage,

@@ -15,7 +15,7 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) reply {
 		return reply{}
 	}
 	var buttons []call.Suggestion
-	if undo, ok := advice.UndoButton(f.change, f.now); ok {
+	if undo, ok := advice.Undo(f.change, f.now); ok {
 		buttons = append(buttons, undo)
 	}
 	elsewhere, mentions := card.ChangeSettled(f.changes, f.change, buttons)
@@ -73,7 +73,7 @@ func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) reply {
 		return reply{}
 	}
 	s := f.situation()
-	if finding := f.details.Efficacy[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.Replaced(s, ch) {
+	if finding := f.details.Efficacy[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.StillDenied(s, ch) {
 		return reply{}
 	}
 	r := message(e, card.Efficacy(s, ch, card.Recipients(ch, f.details.Triage, f.shown)))

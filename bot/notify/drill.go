@@ -69,7 +69,7 @@ func (n *Notifier) endDrill(ctx context.Context, a Account, d record.Drill) erro
 		return err
 	}
 	d.Card.Shown = n.cfg.Now().UTC()
-	report := Post{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: card.Lines(describe.DrillReport(d), nil)}
+	report := Post{Account: d.Account, Channel: d.Card.Channel, Thread: d.Card.TS, Delivery: "drill report " + d.ID, Message: card.Lines(describe.Drill(d), nil)}
 	if err := n.deliver.post(ctx, report); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func handedOver(e record.Event, given record.Assignment, f facts) reply {
 		return reply{}
 	}
 	lines := card.HandoverLines(t)
-	elsewhere := card.Lines(append(lines[:len(lines):len(lines)], describe.AttackLine(f.account.Account, given.Attack, e.At)), nil)
+	elsewhere := card.Lines(append(lines[:len(lines):len(lines)], describe.Attack(f.account.Account, given.Attack, e.At)), nil)
 	r := message(e, elsewhere)
 	if f.card.TS != "" {
 		r.message, r.under, r.elsewhere = card.Lines(lines, nil), f.card, &elsewhere

@@ -89,7 +89,7 @@ func (t terminal) drillsEnded(o lineOptions, results []drillResult) int {
 			res.Outcome = "failed"
 		}
 		if r.Drill != nil {
-			res.Lines = append(res.Lines, describe.DrillReport(*r.Drill)...)
+			res.Lines = append(res.Lines, describe.Drill(*r.Drill)...)
 		}
 	}
 	return t.show(o, res)

@@ -304,7 +304,7 @@ func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
 func (t terminal) printJSON(v any, code int) int {
 	words, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
-		_, err = fmt.Fprintf(t.out, "%s\n", text.SeenJSON(words))
+		_, err = fmt.Fprintf(t.out, "%s\n", text.SanitizeJSON(words))
 	}
 	if err != nil {
 		t.complain(err)

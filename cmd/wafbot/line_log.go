@@ -66,7 +66,7 @@ func (t terminal) stream(items iter.Seq2[any, error]) int {
 		if err != nil {
 			return t.fail(fmt.Errorf("write entry: %w", err))
 		}
-		if _, err := fmt.Fprintf(out, "%s\n", text.SeenJSON(line)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n", text.SanitizeJSON(line)); err != nil {
 			break // the reader is gone: Flush returns the error
 		}
 	}

@@ -48,7 +48,7 @@ type app struct {
 	pollers  map[string]*poller.Poller
 	tenants  map[string]*call.Account
 	services map[string]commands.Service
-	effects  map[string]*efficacy.EffectWatch   // by account
+	effects  map[string]*efficacy.Watch         // by account
 	pagers   map[string]map[string]*pager.Pager // by account, then by route
 	calls    *prometheus.CounterVec
 }
@@ -56,7 +56,7 @@ type app struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.EffectWatch{}, calls: paging.NewCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.Watch{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
@@ -74,7 +74,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = efficacy.NewEffectWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, o.speed)
+		a.effects[account.Name] = efficacy.NewWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, o.speed)
 		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
 		tenants = append(tenants, tenant)
 		if a.pagers[account.Name], err = account.Pagers(); err != nil {

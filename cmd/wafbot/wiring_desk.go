@@ -6,7 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/routing"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -16,7 +16,7 @@ func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack)
 	all, err := a.store.Triage.Mutes(ctx, account)
 	now := time.Now()
 	return func(attack apiclient.Attack) bool {
-		_, muted := describe.Muted(all, attack, now)
+		_, muted := policy.Muted(all, attack, now)
 		return muted || a.policy.Cardless(attack)
 	}, err
 }

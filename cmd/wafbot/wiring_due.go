@@ -11,7 +11,7 @@ import (
 // watch asks this process's pollers which attacks go on. Only the poller of an account that this replica owns knows.
 type watch struct {
 	pollers map[string]*poller.Poller
-	effects map[string]*efficacy.EffectWatch
+	effects map[string]*efficacy.Watch
 }
 
 // Knocks implements commands.Watch.
@@ -30,6 +30,6 @@ func (w watch) GoesOn(account, attack string) bool {
 func (w watch) Changed(account string) {
 	if p, ok := w.pollers[account]; ok {
 		p.RefreshSettings()
-		w.effects[account].Again()
+		w.effects[account].Refresh()
 	}
 }

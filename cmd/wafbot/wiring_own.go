@@ -53,7 +53,7 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 		a.pollers[account].PollSoon() // once: what that poll can't give waits for the next, at its pace
 	}
 	if d.Audited != before.Audited {
-		a.effects[account].Again() // another replica may have changed something
+		a.effects[account].Refresh() // another replica may have changed something
 	}
 	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
 		select {

@@ -52,7 +52,7 @@ func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &awayService{}
 		p := poller.New(poller.Config{Account: "acme", API: service, Store: nothing{}, Notifier: nothing{}, Interval: time.Minute})
-		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*efficacy.EffectWatch{}}
+		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*efficacy.Watch{}}
 		ctx, stop := context.WithCancel(t.Context())
 		duties, done := make(chan store.Pending), make(chan struct{})
 		go func() { defer close(done); _ = p.Run(ctx) }()

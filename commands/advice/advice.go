@@ -16,26 +16,18 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Line is the attack or storm in one line.
-func SituationLine(s call.Situation) text.Text {
-	if s.Storm != nil {
-		return describe.StormLine(s.Account, call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)
-	}
-	return describe.AttackLine(s.Account, s.Attack, s.Now)
-}
-
 // Advice is what a card says about measures: the buttons, the fastest first, and in words why some are missing.
 type Advice struct {
 	Suggestions []call.Suggestion
 	Notes       []text.Text
-	Shut        []text.Text       // what must never be denied and is: it matters more than the attack
-	Open        []call.Suggestion // the buttons that end that
+	Denied      []text.Text       // what must never be denied and is: it matters more than the attack
+	Remedies    []call.Suggestion // the buttons that end that
 }
 
 // Advise finds the measures that fit an attack. It is pure: the same situation gives the same advice.
 func Advise(s call.Situation) Advice {
 	var a Advice
-	a.Shut, a.Open = shutOut(s)
+	a.Denied, a.Remedies = deniedSources(s)
 	if s.Storm != nil {
 		adviseStorm(s, &a)
 		return a
@@ -59,7 +51,7 @@ func Advise(s call.Situation) Advice {
 	switch {
 	case top != nil && fits:
 		only := denyButton(s, *top)
-		only.Label = "Deny only, " + text.HumanDuration(denyFor(s))
+		only.Label = "Deny only, " + text.Duration(denyFor(s))
 		a.Suggestions = append(a.Suggestions, containButton(s, *top, spec), only)
 	case top != nil:
 		a.Suggestions = append(a.Suggestions, denyButton(s, *top))
@@ -73,14 +65,14 @@ func Advise(s call.Situation) Advice {
 		a.Suggestions = append(a.Suggestions, b)
 	}
 	if locked := s.Scene.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
-		a.Notes = append(a.Notes, describe.LockedWords(locked))
+		a.Notes = append(a.Notes, describe.RulesLocked(locked))
 	}
 	return a
 }
 
 // deniable is the top source if denying it makes sense; otherwise why not.
 func deniable(s call.Situation) (*apiclient.Source, text.Text) {
-	top, ok := efficacy.TopSource(s)
+	top, ok := topSource(s)
 	if !ok {
 		return nil, text.New("No quick deny: the service lists no source")
 	}
@@ -89,18 +81,18 @@ func deniable(s call.Situation) (*apiclient.Source, text.Text) {
 		return nil, text.New("No quick deny: the service lists no readable source")
 	}
 	if own, ok := s.Policy.SourceOf(top.IP); ok {
-		e, where := efficacy.Listed(s, apiclient.ListDeny, t)
+		e, where := listedEntry(s, apiclient.ListDeny, t)
 		switch {
 		case e != nil && own.Deny != policy.DenyApproval:
 			return nil, nil // the card begins with it
 		case e != nil:
-			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.UntilText(e.Expires), describe.ByText(*e), ": ", text.Code("remove "+describe.Names(*e)+" list=black"), " takes it off")
+			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": ", text.Code("remove "+describe.EntrySources(*e)+" list=black"), " takes it off")
 		case own.Deny == policy.DenyApproval:
 			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": no quick deny")
 		}
 		return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": wafbot never denies it")
 	}
-	if efficacy.WatchedOnly(s) {
+	if WatchedOnly(s) {
 		return nil, text.New("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")
 	}
 	for _, ch := range s.Changes {
@@ -108,11 +100,11 @@ func deniable(s call.Situation) (*apiclient.Source, text.Text) {
 			return nil, nil // its own line on the card says so
 		}
 	}
-	if e, where := efficacy.Listed(s, apiclient.ListAllow, t); e != nil {
-		return nil, text.New(text.Code(t.String()), " is on the allowlist", where, describe.UntilText(e.Expires), describe.ByText(*e), ": denying it does nothing")
+	if e, where := listedEntry(s, apiclient.ListAllow, t); e != nil {
+		return nil, text.New(text.Code(t.String()), " is on the allowlist", where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": denying it does nothing")
 	}
-	if e, where := efficacy.Listed(s, apiclient.ListDeny, t); e != nil {
-		return nil, text.New(text.Code(t.String()), " is denied already", where, describe.UntilText(e.Expires), describe.ByText(*e))
+	if e, where := listedEntry(s, apiclient.ListDeny, t); e != nil {
+		return nil, text.New(text.Code(t.String()), " is denied already", where, describe.Until(e.Expires), describe.EntryAuthor(*e))
 	}
 	return &top, nil
 }
@@ -123,7 +115,7 @@ func patchable(s call.Situation) (spec change.Patch, fits bool, why string) {
 	if not.String() != "" {
 		return spec, false, not.String()
 	}
-	if efficacy.WatchedOnly(s) {
+	if WatchedOnly(s) {
 		return spec, false, s.Account.AppName(s.Attack.App) + " can't block"
 	}
 	for _, ch := range s.Changes {
@@ -173,7 +165,7 @@ func LooksClean(attackType string) bool { return slices.Contains(behavioural, at
 
 func modeButton(s call.Situation) (call.Suggestion, bool) {
 	app := s.Attack.App
-	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || LooksClean(s.Attack.Type) || efficacy.WatchedOnly(s) {
+	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || LooksClean(s.Attack.Type) || WatchedOnly(s) {
 		return call.Suggestion{}, false
 	}
 	now := describe.ModeByRules(s.Rules, int(app.N))
@@ -197,7 +189,7 @@ func appWord(app apiclient.Figure) string {
 }
 
 // UndoButton takes back a change.
-func UndoButton(ch record.Change, now time.Time) (call.Suggestion, bool) {
+func Undo(ch record.Change, now time.Time) (call.Suggestion, bool) {
 	if !ch.InForce(now) || ch.Parent() != "" {
 		return call.Suggestion{}, false
 	}

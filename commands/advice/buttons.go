@@ -11,34 +11,34 @@ import (
 )
 
 // ClaimButton says that whoever clicks it is on the attack.
-func ClaimButton(s call.Situation) call.Suggestion {
+func Acknowledge(s call.Situation) call.Suggestion {
 	return call.Suggestion{Label: "Acknowledge", Line: lineFor(s, "ack")}
 }
 
 // requestButtons decide a request. Whoever asked has none: it takes somebody else.
-func RequestButtons(q record.ApprovalRequest, who record.Actor, role record.Role) []call.Suggestion {
+func Approval(q record.ApprovalRequest, who record.Actor, role record.Role) []call.Suggestion {
 	if who.ID == q.Asker.ID || role < max(q.Role, record.Responder) {
 		return nil
 	}
-	return DecideButtons(q)
+	return Decide(q)
 }
 
 // ExtendButton prolongs a change by as long as it was to hold at first.
-func ExtendButton(ch record.Change) call.Suggestion {
+func Extend(ch record.Change) call.Suggestion {
 	length, err := grammar.ParseDuration(ch.Line.Keys["for"])
 	if err != nil || length == grammar.Never {
 		length = ch.Until.Sub(ch.At).Truncate(time.Minute)
 	}
 	length = max(length, time.Minute)
 	return call.Suggestion{
-		Label: "Extend " + text.HumanDuration(length), Title: "Let it hold longer?", OK: "Extend",
+		Label: "Extend " + text.Duration(length), Title: "Let it hold longer?", OK: "Extend",
 		Line:    record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("account", ch.Account),
-		Confirm: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.HumanDuration(length)),
+		Confirm: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.Duration(length)),
 	}
 }
 
 // DecideButtons are what a second person does about a request.
-func DecideButtons(q record.ApprovalRequest) []call.Suggestion {
+func Decide(q record.ApprovalRequest) []call.Suggestion {
 	line := func(verb string) record.Line {
 		return record.Line{Name: verb, Words: []string{q.ID}}.With("account", q.Account)
 	}
@@ -52,7 +52,7 @@ func DecideButtons(q record.ApprovalRequest) []call.Suggestion {
 }
 
 // takeOverButton puts whoever clicks it on everything that goes on.
-func TakeOverButton(account string, ongoing int) call.Suggestion {
+func TakeOver(account string, ongoing int) call.Suggestion {
 	return call.Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
@@ -62,7 +62,7 @@ func TakeOverButton(account string, ongoing int) call.Suggestion {
 }
 
 // TryNow is the button, beside a refused change, that asks for it again.
-func PermissionLossTryNow(t record.PermissionLoss, r record.RefusedChange) call.Suggestion {
+func Retry(t record.PermissionLoss, r record.RefusedChange) call.Suggestion {
 	return call.Suggestion{
 		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),
 		Confirm: r.Does + ". If the service refuses again, nothing changes.",

@@ -22,12 +22,12 @@ type sentence struct {
 
 // How much a sentence of a dialog matters. What the button does is never left out.
 const (
-	lookedAt = iota // what was looked at
+	checkedFirst = iota // what was looked at
 	elsewhere
 	locked
 	returns
-	blind // what can't be seen any more
-	crowd // whom else it may hit
+	hidesIncidents // what can't be seen any more
+	crowd          // whom else it may hit
 	does
 )
 
@@ -57,7 +57,7 @@ func dialog(all ...sentence) string {
 
 func denyButton(s call.Situation, top apiclient.Source) call.Suggestion {
 	b := call.Suggestion{
-		Label: "Deny " + top.IP.String() + ", " + text.HumanDuration(denyFor(s)), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
+		Label: "Deny " + top.IP.String() + ", " + text.Duration(denyFor(s)), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
 		Line:    lineFor(s, "deny", top.IP.String()).With("for", grammar.DurationText(denyFor(s))),
 		Confirm: dialog(denyWords(s, top), shared(s, top), elsewhereSentence(s, top), checked(s)),
 		Stops:   denyStops(s, top),
@@ -77,7 +77,7 @@ func containButton(s call.Situation, top apiclient.Source, spec change.Patch) ca
 
 func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 	b := call.Suggestion{
-		Label: "Patch, " + text.HumanDuration(patchFor(s)), Title: "Patch the hole?", OK: "Patch",
+		Label: "Patch, " + text.Duration(patchFor(s)), Title: "Patch the hole?", OK: "Patch",
 		Line:    lineFor(s, "patch").With("for", grammar.DurationText(patchFor(s))),
 		Confirm: dialog(patchWords(s, spec, 150), lockedSentence(s, "it")),
 		Closes:  patchCloses,
@@ -97,12 +97,12 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 	app := s.Attack.App
 	name := s.Account.AppName(app)
 	b := call.Suggestion{
-		Label: "Block mode, " + text.HumanDuration(modeFor(s)), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Label: "Block mode, " + text.Duration(modeFor(s)), Title: "Switch to block mode?", OK: "Switch", Danger: true,
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
 			sentence{does, fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, describe.ModeName(now))},
-			sentence{blind, "Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked."},
-			sentence{returns, "Returns by itself in " + text.HumanDuration(modeFor(s)) + "."},
+			sentence{hidesIncidents, "Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked."},
+			sentence{returns, "Returns by itself in " + text.Duration(modeFor(s)) + "."},
 			lockedSentence(s, "it"),
 		),
 		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
@@ -113,7 +113,7 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 // knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
 // dialog had no room to say it.
 func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Suggestion {
-	if describe.SourceActivityShared(s.Scene.Sources[top.IP]) {
+	if describe.LikelyShared(s.Scene.Sources[top.IP]) {
 		b.Danger = true
 		if strings.Contains(b.Confirm, shared(s, top).text) {
 			b.Line.Flags = append(b.Line.Flags, call.FlagShared)
@@ -128,38 +128,38 @@ func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Sug
 func denyWords(s call.Situation, top apiclient.Source) sentence {
 	longer := ""
 	if denyFor(s) < s.Policy.Renew {
-		longer = ", longer while it keeps trying (" + text.HumanDuration(s.Policy.Renew) + " at most)"
+		longer = ", longer while it keeps trying (" + text.Duration(s.Policy.Renew) + " at most)"
 	}
-	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.HumanDuration(denyFor(s)), longer, share(s, top))}
+	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.Duration(denyFor(s)), longer, share(s, top))}
 }
 
 func patchWords(s call.Situation, spec change.Patch, limit int) sentence {
 	scope := text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path+", part "+spec.Point.String(), limit)
-	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.HumanDuration(patchFor(s)))}
+	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.Duration(patchFor(s)))}
 }
 
 // checked is what was looked at before the button was drawn. The guards run again at the click.
 func checked(s call.Situation) sentence {
 	if s.LookedAt.IsZero() {
-		return sentence{lookedAt, "Not one of yours; the lists are looked at on the click."}
+		return sentence{checkedFirst, "Not one of yours; the lists are looked at on the click."}
 	}
-	return sentence{lookedAt, "Not allowlisted, not one of yours."}
+	return sentence{checkedFirst, "Not allowlisted, not one of yours."}
 }
 
 // shared says that a source is likely many people's.
 func shared(s call.Situation, top apiclient.Source) sentence {
 	seen := s.Scene.Sources[top.IP]
-	if !describe.SourceActivityShared(seen) {
+	if !describe.LikelyShared(seen) {
 		return sentence{}
 	}
-	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceActivityWhere(seen) + "): it may hit everybody behind it."}
+	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceSpread(seen) + "): it may hit everybody behind it."}
 }
 
 // elsewhere says in how many other attacks a source is.
 func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
 	seen := s.Scene.Sources[top.IP]
-	text := describe.SourceActivityElsewhere(seen, s.Attack, top.IP)
-	if text == "" || describe.SourceActivityShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
+	text := describe.SourceElsewhere(seen, s.Attack, top.IP)
+	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
 		return sentence{}
 	}
 	return sentence{elsewhere, strings.ToUpper(text[:1]) + text[1:] + "."}
@@ -176,8 +176,8 @@ func lockedSentence(s call.Situation, what string) sentence {
 // crowd is the card's warning of a source that is likely many people's.
 func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
 	seen := s.Scene.Sources[top.IP]
-	if !describe.SourceActivityShared(seen) {
+	if !describe.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.CrowdWords(grammar.RangeOf(policy.OnlyAddr(top.IP)), seen)}
+	return []text.Text{describe.SharedSource(grammar.RangeOf(policy.OnlyAddr(top.IP)), seen)}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -23,7 +22,7 @@ func More(s call.Situation) []call.Suggestion {
 	case s.Storm != nil:
 		moreStorm(s, add)
 	case s.Policy.Changes != policy.ChangesOff:
-		moreMeasures(s, add)
+		moreMitigations(s, add)
 	}
 	if s.Storm == nil && !s.Attack.Incident() {
 		add("Mute", "Hear nothing of it for a while", lineFor(s, "mute"))
@@ -36,9 +35,9 @@ func More(s call.Situation) []call.Suggestion {
 }
 
 // moreMeasures are those that change something at the service.
-func moreMeasures(s call.Situation, add func(label, about string, l record.Line)) {
+func moreMitigations(s call.Situation, add func(label, about string, l record.Line)) {
 	a := s.Attack
-	cannotBlock := efficacy.WatchedOnly(s)
+	cannotBlock := WatchedOnly(s)
 	if apiclient.Patchable(a.Type) && !cannotBlock {
 		add("Patch only", "All sources, in minutes to 1 h", lineFor(s, "patch"))
 	}
@@ -53,15 +52,15 @@ func moreMeasures(s call.Situation, add func(label, about string, l record.Line)
 	if _, why := change.PatchFor(a); why.Scope == "" && a.Method != "" && !cannotBlock {
 		add("Block "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "No request gets through, clean ones neither", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
 	}
-	moreProlong(s, add)
+	moreExtend(s, add)
 }
 
 // moreProlong are the changes that end.
-func moreProlong(s call.Situation, add func(label, about string, l record.Line)) {
+func moreExtend(s call.Situation, add func(label, about string, l record.Line)) {
 	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Parent() != "" })
 	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
 	for i, ch := range ending {
-		if i == maxProlong {
+		if i == maxExtend {
 			add("Extend another", fmt.Sprintf("%d more hold for a time", len(ending)-i), lineFor(s, "extend").With("attack", ""))
 			break
 		}
@@ -70,10 +69,10 @@ func moreProlong(s call.Situation, add func(label, about string, l record.Line))
 }
 
 // maxProlong is how many changes can be prolonged with one press: those that end first. A view holds a hundred things.
-const maxProlong = 20
+const maxExtend = 20
 
 // ThinForms are what can stop an attack of which denying one source stops next to nothing.
-func ThinForms(s call.Situation) []call.Suggestion {
+func Alternatives(s call.Situation) []call.Suggestion {
 	return []call.Suggestion{
 		{Label: "Block by header…", Line: lineFor(s, "indicator"), Form: true},
 		{Label: "Deny a list…", Line: lineFor(s, "deny"), Form: true},

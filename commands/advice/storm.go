@@ -7,7 +7,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -40,7 +39,7 @@ func adviseStorm(s call.Situation, a *Advice) {
 func noStormDeny(s call.Situation) []text.Text {
 	lines := []text.Text{text.New(text.Bold("No one deny stops this."), " ", text.Bold("What can:"), " a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := stormPlace(s)
-	if !ok || efficacy.WatchedOnly(s) {
+	if !ok || WatchedOnly(s) {
 		return lines
 	}
 	closing := record.Line{Name: "block-path", Words: []string{method, place}}.With("for", "30m")
@@ -78,13 +77,13 @@ func moreStorm(s call.Situation, add func(label, about string, l record.Line)) {
 	add("List", "All grouped attacks", list)
 	if s.Policy.Changes != policy.ChangesOff {
 		add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", lineFor(s, "deny"))
-		if !efficacy.WatchedOnly(s) {
+		if !WatchedOnly(s) {
 			add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", lineFor(s, "indicator"))
 			if method, place, ok := stormPlace(s); ok {
 				add("Block "+text.Sanitize(method+" "+place, text.MaxField), "No request gets through, clean ones neither", lineFor(s, "block-path", method, place))
 			}
 		}
-		moreProlong(s, add)
+		moreExtend(s, add)
 	}
 	add("Cards", "Own cards for what gets through, or for all of it, 20 at a time", lineFor(s, "cards"))
 	if s.Storm.Source.IsValid() {

@@ -57,7 +57,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 			addReach(&q, describe.Reach(c.Account, s))
 		}
 		if p.Until.Before(p.Renews) {
-			q.Reach = append(q.Reach, "it is extended while it keeps trying, for "+text.HumanDuration(p.Renews.Sub(now))+" at most")
+			q.Reach = append(q.Reach, "it is extended while it keeps trying, for "+text.Duration(p.Renews.Sub(now))+" at most")
 		}
 		for _, n := range p.Notes {
 			q.Reach = append(q.Reach, n.String())
@@ -66,7 +66,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 			q.Warnings = append(q.Warnings, w.Text.String())
 		}
 	}
-	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalWait() && describe.ApprovalRequestNeverAlone(q) == "" {
+	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalWait() && describe.NeverOverridden(q) == "" {
 		q.OverrideAt = now.Add(after)
 	}
 	return q

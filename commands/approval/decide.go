@@ -45,7 +45,7 @@ func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 // requireUndecided refuses to decide what is decided, or too late to be.
 func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
-		return refusal.Nothing(text.New(describe.RequestLine(q, c.Now), ". Nothing was changed"))
+		return refusal.Nothing(text.New(describe.Approval(q, c.Now), ". Nothing was changed"))
 	}
 	if Late(c) {
 		return TooLate(c)
@@ -65,7 +65,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	case c.Actor.Via == record.ViaCLI:
 		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
 	case c.Actor.ID == q.Asker.ID:
-		return deny(text.New("you asked for this yourself: somebody else has to decide. ", describe.ApprovalRequestWhoDecides(q, "")))
+		return deny(text.New("you asked for this yourself: somebody else has to decide. ", describe.ApprovalDeciders(q, "")))
 	}
 	return RequireRole(c, q.Role)
 }

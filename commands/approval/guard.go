@@ -69,7 +69,7 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 
 // GuardProtecting refuses what is so wide that hardly anything could be denied any more, and asks about what is merely wide.
 func GuardProtecting(c *call.Call, targets []grammar.Target) error {
-	p := call.Plan{Line: c.Line, Does: "Protect " + describe.SeveralTargets(targets)}
+	p := call.Plan{Line: c.Line, Does: "Protect " + describe.Targets(targets)}
 	for _, t := range targets {
 		if !c.Policy.Protectable(t) {
 			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whoever attacks from there. Nothing was changed"))

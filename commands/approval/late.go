@@ -16,5 +16,5 @@ func Late(c *call.Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > MaxAge
 
 // TooLate refuses such a call.
 func TooLate(c *call.Call) error {
-	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.HumanDuration(MaxAge), " ago: nothing was done. Ask again if it is still wanted"))
+	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.Duration(MaxAge), " ago: nothing was done. Ask again if it is still wanted"))
 }

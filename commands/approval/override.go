@@ -19,17 +19,17 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	if err := requireUndecided(c, q); err != nil {
 		return err
 	}
-	never := describe.ApprovalRequestNeverAlone(q)
+	never := describe.NeverOverridden(q)
 	if never == "" && (q.OverrideAt.IsZero() || c.Policy.Override.After == 0) {
 		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
 	}
 	switch {
 	case c.Actor.ID != q.Asker.ID:
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done")}
+		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalDeciders(q, ""), ". Nothing was done")}
 	case never != "":
-		return refusal.Guarded(text.New(never, ". ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
+		return refusal.Guarded(text.New(never, ". ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
 	case c.Now.Before(q.OverrideAt):
-		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": somebody may answer yet. ", describe.ApprovalRequestWhoDecides(q, ""), ". Nothing was done"))
+		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": somebody may answer yet. ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
 	}
 	return nil
 }

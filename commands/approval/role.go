@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -24,7 +23,7 @@ func RequireRole(c *call.Call, least record.Role) error {
 		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
 	} else if ids := c.Roles.List(least); len(ids) > 0 {
 		ids = ids[:min(3, len(ids))]
-		who = text.New("Ask ", describe.Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
+		who = text.New("Ask ", text.Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
 	}
 	return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
 }

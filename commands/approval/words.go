@@ -37,13 +37,13 @@ func Note(c *call.Call) text.Text {
 	if c.Policy.Changes != policy.ChangesOn {
 		return text.New("It would need approval first: ", Reasons(c))
 	}
-	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c), ". It waits for ", text.HumanDuration(c.Policy.ApprovalWait()), ", and nothing is sent before")
+	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c), ". It waits for ", text.Duration(c.Policy.ApprovalWait()), ", and nothing is sent before")
 }
 
 // WaitingLines answer who has asked, or asks again.
 func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
-		return []text.Text{describe.RequestLine(q, c.Now)}
+		return []text.Text{describe.Approval(q, c.Now)}
 	}
 	lines := []text.Text{text.New(text.Bold("Waits for approval"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
 	if q.ID != record.RequestID(q.Account, c.ID) {
@@ -52,8 +52,8 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	for _, need := range q.Needs {
 		lines = append(lines, text.New("Why: ", need.Why))
 	}
-	lines = append(lines, describe.ApprovalRequestWhoDecides(q, c.Policy.Approvers))
-	if alone := describe.ApprovalRequestAloneLine(q, c.Policy, c.Now); alone != nil {
+	lines = append(lines, describe.ApprovalDeciders(q, c.Policy.Approvers))
+	if alone := describe.OverrideOffer(q, c.Policy, c.Now); alone != nil {
 		lines = append(lines, alone)
 	}
 	return lines

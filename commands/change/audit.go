@@ -17,10 +17,10 @@ func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 	}
 	for _, s := range ch.Steps {
 		for _, b := range s.Before {
-			e.Before = append(e.Before, describe.StepDescribe(record.Step{Kind: record.AddEntry, Entry: &b}))
+			e.Before = append(e.Before, describe.Step(record.Step{Kind: record.AddEntry, Entry: &b}))
 		}
 		if s.Sent {
-			e.After = append(e.After, describe.StepDescribe(s))
+			e.After = append(e.After, describe.Step(s))
 		}
 	}
 	return e

@@ -49,5 +49,5 @@ func PermissionFix(t record.PermissionLoss) text.Text {
 	for _, p := range t.Lacks {
 		may = append(may, text.New(string(p), " (", text.Code(where[p]), ")"))
 	}
-	return text.New("wafbot's token may not ", describe.Joined(may, ", nor "), ": an admin of the service can give its user a role that may. Nothing needs a restart")
+	return text.New("wafbot's token may not ", text.Join(may, ", nor "), ": an admin of the service can give its user a role that may. Nothing needs a restart")
 }

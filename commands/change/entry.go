@@ -119,7 +119,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 			return call.Plan{}, err
 		}
 	}
-	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, describe.SeveralTargets(sent), c.Account.AppsText(apps), policy.Lasting(length))
+	p.Does = fmt.Sprintf("%s %s %s %s", l.verb, describe.Targets(sent), c.Account.AppsText(apps), policy.Lasting(length))
 	if l.list == apiclient.ListDeny && c.Policy.Renews(sent, length) {
 		p.Renews = End(c.Now, c.Policy.Renew)
 	}
@@ -216,7 +216,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		return false, err
 	}
 	if e, ok := efficacy.LongEnough(want, lists); ok {
-		p.Nothing = describe.Join(p.Nothing, text.New(describe.Names(want), " is ", l.done, " already", describe.UntilText(e.Expires), describe.ByText(e)))
+		p.Nothing = describe.Join(p.Nothing, text.New(describe.EntrySources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.EntryAuthor(e)))
 		return false, nil
 	}
 	s := record.Step{Kind: record.AddEntry, Entry: &want}
@@ -225,7 +225,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		if efficacy.SameEntry(e, want) {
 			s.Force = true
 			s.Before = append(s.Before, e)
-			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.UntilText(e.Expires), describe.ByText(e), "; an undo brings that back"))
+			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.Until(e.Expires), describe.EntryAuthor(e), "; an undo brings that back"))
 		}
 	}
 	p.Steps = append(p.Steps, s)
@@ -240,11 +240,11 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 			continue
 		}
 		if efficacy.CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps) {
-			return refusal.Nothing(text.New(describe.Names(want), " is on the ", describe.ListName(e.List), describe.UntilText(e.Expires), describe.ByText(e), ", which wins: to ", strings.ToLower(l.verb),
-				" it would do nothing. Nothing was sent. ", text.Code("remove "+describe.Names(e)+" list="+e.List), " takes it off"))
+			return refusal.Nothing(text.New(describe.EntrySources(want), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.EntryAuthor(e), ", which wins: to ", strings.ToLower(l.verb),
+				" it would do nothing. Nothing was sent. ", text.Code("remove "+describe.EntrySources(e)+" list="+e.List), " takes it off"))
 		}
 		if efficacy.OverlapsEntry(e, want) && call.Overlap(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Names(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.UntilText(e.Expires), describe.ByText(e),
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e),
 				", which wins: there it has no effect")})
 		}
 	}

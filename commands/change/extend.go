@@ -62,7 +62,7 @@ func prolongWords(length time.Duration) string {
 	if length == grammar.Never {
 		return "Extend forever"
 	}
-	return "Extend by " + text.HumanDuration(length)
+	return "Extend by " + text.Duration(length)
 }
 
 // planLonger is the plan of the change's own line if it were to hold until then, for its guards and warnings:
@@ -94,7 +94,7 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.RuleNow(c.Changes, s.ID))), ": there is nothing to extend. Nothing was done"))
+			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), ": there is nothing to extend. Nothing was done"))
 		}
 	}
 	return nil
@@ -122,7 +122,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 		}
 		// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
 		if e := entries[i]; !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
-			p.Nothing = describe.Join(p.Nothing, text.New(describe.Names(e), " is on the ", describe.ListName(e.List), describe.UntilText(e.Expires), " already"))
+			p.Nothing = describe.Join(p.Nothing, text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already"))
 			continue
 		}
 		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})

@@ -54,7 +54,7 @@ func ModeRole(from, to string) record.Role {
 // ModeWarnings say what a switch of the mode brings, beside what was asked for.
 func ModeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []refusal.Warning {
 	var ws []refusal.Warning
-	until := "until it returns by itself, in " + text.HumanDuration(length)
+	until := "until it returns by itself, in " + text.Duration(length)
 	if length == grammar.Never {
 		until = "until somebody switches it back"
 	}

@@ -22,7 +22,7 @@ func HasEffect(c *call.Call, ch record.Change, p call.Plan) bool {
 	case ch.State == record.StateBegun:
 		return age <= approval.MaxAge
 	}
-	return ch.State == record.StateDone && c.Actor.Via != record.ViaClock && ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.ChangeSuperseded(ch, c.Changes)
+	return ch.State == record.StateDone && c.Actor.Via != record.ViaClock && ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.Superseded(ch, c.Changes)
 }
 
 // onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later end.
@@ -48,7 +48,7 @@ func DryRun(ch record.Change, p call.Plan) []text.Text {
 		lines = []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be written down, with nothing to send; it was not")}
 	}
 	for _, s := range ch.Steps {
-		lines = append(lines, text.New("• ", text.Code(describe.StepDescribe(s))))
+		lines = append(lines, text.New("• ", text.Code(describe.Step(s))))
 	}
 	return append(lines, p.Notes...)
 }

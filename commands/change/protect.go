@@ -23,7 +23,7 @@ func DeniedNow(c *call.Call, t grammar.Target) []text.Text {
 		return nil
 	}
 	e := entries[i]
-	return []text.Text{text.New("It is denied now", describe.UntilText(e.Expires), describe.ByText(e), ", and stays so: ", text.Code("remove "+describe.Names(e)+" list=black"), " takes it off")}
+	return []text.Text{text.New("It is denied now", describe.Until(e.Expires), describe.EntryAuthor(e), ", and stays so: ", text.Code("remove "+describe.EntrySources(e)+" list=black"), " takes it off")}
 }
 
 // OfferProtect offers to protect what a change denied, to who may and to who can ask for it.

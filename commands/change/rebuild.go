@@ -116,7 +116,7 @@ func listedChange(a *call.Account, id string, entries []apiclient.IPRule, now ti
 		c.Line = c.Line.With("app", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Apps), " ", ","), "[]"))
 	}
 	c.Effect = call.Plan{Line: c.Line}.Effect()
-	c.Does = fmt.Sprintf("%s %s %s", l.verb, describe.SeveralTargets(targets), a.AppsText(e.Apps))
+	c.Does = fmt.Sprintf("%s %s %s", l.verb, describe.Targets(targets), a.AppsText(e.Apps))
 	return c
 }
 

@@ -72,7 +72,7 @@ func CoveredNote(entries []apiclient.IPRule, typed string) text.Text {
 	}
 	for _, e := range entries {
 		if slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) }) {
-			return text.New(" itself, but ", text.Code(describe.Names(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
+			return text.New(" itself, but ", text.Code(describe.EntrySources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func ChangesByRule(c *call.Call) map[int64]record.Change {
 	for _, ch := range slices.Backward(c.Changes) {
 		for _, s := range ch.Steps {
 			if s.Kind == record.CreateRule && s.Done && ch.Undoes == "" {
-				makers[efficacy.RuleNow(c.Changes, s.ID)] = ch
+				makers[efficacy.CurrentRule(c.Changes, s.ID)] = ch
 			}
 		}
 	}

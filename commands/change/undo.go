@@ -61,13 +61,13 @@ func verified(c *call.Call, ch record.Change) (record.Change, error) {
 			if err != nil {
 				return record.Change{}, err
 			}
-			s.Done = efficacy.EntryStepTookEffect(entries, ch, s)
+			s.Done = efficacy.EntryStepDone(entries, ch, s)
 		case record.CreateRule:
 			rules, err := c.Given().Rules(apiclient.RuleFilter{})
 			if err != nil {
 				return record.Change{}, err
 			}
-			s.Done = efficacy.RuleStepTookEffect(rules, s)
+			s.Done = efficacy.RuleStepDone(rules, s)
 		}
 	}
 	return ch, nil
@@ -184,7 +184,7 @@ func bringBack(c *call.Call, p *call.Plan, all []apiclient.IPRule) {
 		}
 		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !undoneSince(c, before) {
 			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
-			p.Notes = append(p.Notes, text.New(describe.Names(before), " is on the ", describe.ListName(before.List), describe.UntilText(before.Expires), " again, as before", describe.ByText(before)))
+			p.Notes = append(p.Notes, text.New(describe.EntrySources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.EntryAuthor(before)))
 		}
 	}
 }
@@ -195,12 +195,12 @@ func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s rec
 	if i < 0 {
 		j := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) })
 		if j < 0 {
-			return -1, text.New("the entry for ", describe.Names(*s.Entry), " is gone already")
+			return -1, text.New("the entry for ", describe.EntrySources(*s.Entry), " is gone already")
 		}
-		return -1, text.New("the entry for ", describe.Names(*s.Entry), " is somebody else's now", describe.ByText(entries[j]), ", left as it is")
+		return -1, text.New("the entry for ", describe.EntrySources(*s.Entry), " is somebody else's now", describe.EntryAuthor(entries[j]), ", left as it is")
 	}
 	if e := entries[i]; !efficacy.SameEntry(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e) {
-		return -1, text.New("somebody changed the entry for ", describe.Names(*s.Entry), " since: it holds ", c.Account.AppsText(e.Apps), describe.UntilText(e.Expires), ", left as it is")
+		return -1, text.New("somebody changed the entry for ", describe.EntrySources(*s.Entry), " since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
 	}
 	return i, nil
 }
@@ -234,7 +234,7 @@ func asBefore(e apiclient.IPRule) *apiclient.IPRule {
 
 func putBack(c *call.Call, p *call.Plan, e apiclient.IPRule) error {
 	if !e.Expires.IsZero() && !e.Expires.After(c.Now) {
-		p.Notes = append(p.Notes, text.New("the entry for ", describe.Names(e), " would have ended by now"))
+		p.Notes = append(p.Notes, text.New("the entry for ", describe.EntrySources(e), " would have ended by now"))
 		return nil
 	}
 	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: e.List})
@@ -242,7 +242,7 @@ func putBack(c *call.Call, p *call.Plan, e apiclient.IPRule) error {
 		return err
 	}
 	if i := slices.IndexFunc(entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
-		p.Notes = append(p.Notes, text.New(describe.Names(e), " is on the ", describe.ListName(e.List), " again already", describe.ByText(entries[i])))
+		p.Notes = append(p.Notes, text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " again already", describe.EntryAuthor(entries[i])))
 		return nil
 	}
 	if !neverDenied(c, p, e) {
@@ -258,7 +258,7 @@ func neverDenied(c *call.Call, p *call.Plan, e apiclient.IPRule) bool {
 	}
 	for _, t := range grammar.TargetsOf(e) {
 		if own, ok := c.PolicyNow().Never(t); ok {
-			p.Notes = append(p.Notes, text.New(describe.Names(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back"))
+			p.Notes = append(p.Notes, text.New(describe.EntrySources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back"))
 			return true
 		}
 	}

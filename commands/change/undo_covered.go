@@ -27,11 +27,11 @@ func covering(c *call.Call, ch record.Change, off apiclient.IPRule, others []api
 		if !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
 			continue
 		}
-		note := text.New("still on the ", describe.ListName(e.List), ": ", describe.Names(e), " covers it")
+		note := text.New("still on the ", describe.ListName(e.List), ": ", describe.EntrySources(e), " covers it")
 		if !call.Everywhere(e.Apps) {
 			note = text.New(note, " ", c.Account.AppsText(e.Apps))
 		}
-		notes = append(notes, text.New(note, describe.UntilText(e.Expires), describe.ByText(e)))
+		notes = append(notes, text.New(note, describe.Until(e.Expires), describe.EntryAuthor(e)))
 	}
 	return notes, nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -167,7 +166,7 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 		}
 	}
 	if len(who) > 1 {
-		people := describe.Enumerate(who, len(who), func(a record.Actor) text.Text {
+		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
 			return text.New(text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
 		})
 		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people, ". Nothing was done"))

@@ -18,7 +18,7 @@ func undoCreate(c *call.Call, p *call.Plan, s record.Step) error {
 	if err != nil {
 		return err
 	}
-	id := efficacy.RuleNow(c.Changes, s.ID)
+	id := efficacy.CurrentRule(c.Changes, s.ID)
 	if s.Again { // what was made by the first try, whose answer never came, is ours too
 		for i, r := range rules {
 			if r.ID != id && apiclient.SameRule(r, *s.Rule) && !slices.Contains(s.Equal, r.ID) {
@@ -49,7 +49,7 @@ func undoDelete(c *call.Call, p *call.Plan, ch record.Change, s record.Step) err
 		if m.Kind != record.CreateRule || !m.Done {
 			continue
 		}
-		made = append(made, efficacy.RuleNow(c.Changes, m.ID))
+		made = append(made, efficacy.CurrentRule(c.Changes, m.ID))
 		if !ruleStands(c, rules, m) {
 			p.Notes = append(p.Notes, text.New("somebody took away or changed what wafbot had set, so the old rule is not put back"))
 			return nil
@@ -59,7 +59,7 @@ func undoDelete(c *call.Call, p *call.Plan, ch record.Change, s record.Step) err
 	if old == nil {
 		return nil
 	}
-	equal := slices.DeleteFunc(efficacy.IdsOfEqual(rules, *old), func(id int64) bool { return slices.Contains(made, id) })
+	equal := slices.DeleteFunc(efficacy.EqualRules(rules, *old), func(id int64) bool { return slices.Contains(made, id) })
 	if len(equal) > 0 {
 		p.Notes = append(p.Notes, text.New("a rule like the old one is there already: ", text.Code(strings.Trim(fmt.Sprint(equal), "[]"))))
 		return nil
@@ -70,7 +70,7 @@ func undoDelete(c *call.Call, p *call.Plan, ch record.Change, s record.Step) err
 
 // ruleStands reports whether the rule that a step made is still there and the same.
 func ruleStands(c *call.Call, rules []apiclient.Rule, made record.Step) bool {
-	id := efficacy.RuleNow(c.Changes, made.ID)
+	id := efficacy.CurrentRule(c.Changes, made.ID)
 	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })
 }
 
@@ -94,6 +94,6 @@ func before(c *call.Call, rule *apiclient.Rule) *apiclient.Rule {
 // made reports whether a change made the rule, or the one that the rule was put back for.
 func made(c *call.Call, ch record.Change, id int64) bool {
 	return slices.ContainsFunc(ch.Steps, func(s record.Step) bool {
-		return s.Kind == record.CreateRule && s.Done && efficacy.RuleNow(c.Changes, s.ID) == efficacy.RuleNow(c.Changes, id)
+		return s.Kind == record.CreateRule && s.Done && efficacy.CurrentRule(c.Changes, s.ID) == efficacy.CurrentRule(c.Changes, id)
 	})
 }

@@ -30,8 +30,8 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 		case !broad && !t.Prefix.IsSingleIP():
 			p.Notes = append(p.Notes, blind)
 		}
-		if at, seen, ok := describe.AccountContextBusiest(c.Context, t); ok {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.CrowdWords(at, seen), Known: c.Line.Has(call.FlagShared)})
+		if at, seen, ok := describe.BusiestShared(c.Context, t); ok {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.SharedSource(at, seen), Known: c.Line.Has(call.FlagShared)})
 		}
 	}
 }
@@ -42,12 +42,12 @@ func FormWarnings(c *call.Call) (all []text.Text) {
 		return nil // the guards read it again
 	}
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
-		if at, seen, shared := describe.AccountContextBusiest(c.Context, top); shared {
-			all = append(all, describe.CrowdWords(at, seen))
+		if at, seen, shared := describe.BusiestShared(c.Context, top); shared {
+			all = append(all, describe.SharedSource(at, seen))
 		}
 	}
 	if !c.Context.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
-		all = append(all, describe.LockedWords(c.Context.RulesLockedAt))
+		all = append(all, describe.RulesLocked(c.Context.RulesLockedAt))
 	}
 	return all
 }
@@ -58,5 +58,5 @@ func LockedWarnings(c *call.Call) []refusal.Warning {
 	if c.Context.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
 		return nil
 	}
-	return []refusal.Warning{{Text: describe.LockedWords(c.Context.RulesLockedAt)}}
+	return []refusal.Warning{{Text: describe.RulesLocked(c.Context.RulesLockedAt)}}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // WhoDecides says who may decide, and until when.
-func ApprovalRequestWhoDecides(r record.ApprovalRequest, approvers string) text.Text {
+func ApprovalDeciders(r record.ApprovalRequest, approvers string) text.Text {
 	words := text.New("Another ", r.Role.String(), ", not ", text.Sanitize(r.Asker.Name, text.MaxField), ", decides before ", r.Until, ": ", text.Code("approve "+r.ID), " or ", text.Code("reject "+r.ID))
 	if approvers != "" {
 		words = text.New(text.User(approvers), ": ", words)
@@ -23,7 +23,7 @@ func ApprovalRequestWhoDecides(r record.ApprovalRequest, approvers string) text.
 }
 
 // AloneLine says when and for how long the asker may do it alone; nil if never.
-func ApprovalRequestAloneLine(r record.ApprovalRequest, p policy.Policy, now time.Time) text.Text {
+func OverrideOffer(r record.ApprovalRequest, p policy.Policy, now time.Time) text.Text {
 	if r.OverrideAt.IsZero() {
 		return nil
 	}
@@ -31,11 +31,11 @@ func ApprovalRequestAloneLine(r record.ApprovalRequest, p policy.Policy, now tim
 	if now.Before(r.OverrideAt) {
 		line = text.New(line, " from ", r.OverrideAt, " on")
 	}
-	return text.New(line, ", for ", text.HumanDuration(p.Override.AtMost()), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
+	return text.New(line, ", for ", text.Duration(p.Override.AtMost()), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
 }
 
 // RequestLine is a request in one line: what, who asked, and what became of it.
-func RequestLine(q record.ApprovalRequest, now time.Time) text.Text {
+func Approval(q record.ApprovalRequest, now time.Time) text.Text {
 	line := text.New(q.Does, " · asked by ", text.Sanitize(q.Asker.Name, text.MaxField), " ", q.At, " · ")
 	who := "somebody"
 	if q.Decided != nil {
@@ -45,13 +45,13 @@ func RequestLine(q record.ApprovalRequest, now time.Time) text.Text {
 	case q.Waits(now):
 		return text.New(line, text.Bold("waits for approval"), " until ", q.Until, " ", text.Code(q.ID))
 	case q.State == record.RequestApproved:
-		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalRequestOutcome(q))
+		return text.New(line, text.Bold("approved"), " by ", who, " ", q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestRejected:
 		return text.New(line, text.Bold("rejected"), " by ", who, " ", q.DecidedAt, because(q.Why))
 	case q.State == record.RequestOverridden && q.Outcome == "failed":
-		return text.New(line, text.Bold("override tried"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
+		return text.New(line, text.Bold("override tried"), ", without approval, ", q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestOverridden:
-		return text.New(line, text.Bold("override"), ", without approval, ", q.DecidedAt, approvalRequestOutcome(q))
+		return text.New(line, text.Bold("override"), ", without approval, ", q.DecidedAt, approvalOutcome(q))
 	case q.State == record.RequestClosed:
 		return text.New(line, text.Bold("closed"), " ", q.DecidedAt, ", nothing was done", because(q.Why))
 	}
@@ -67,7 +67,7 @@ func because(words string) text.Text {
 }
 
 // outcome is what came of carrying it out.
-func approvalRequestOutcome(r record.ApprovalRequest) text.Text {
+func approvalOutcome(r record.ApprovalRequest) text.Text {
 	switch r.Outcome {
 	case "":
 		return text.New(": in hand")
@@ -83,9 +83,9 @@ func approvalRequestOutcome(r record.ApprovalRequest) text.Text {
 func Reach(a *call.Account, s record.Step) string {
 	switch {
 	case s.Kind == record.AddEntry && s.Entry.Kind == apiclient.KindRange:
-		return fmt.Sprintf("%s is %s, %s", Names(*s.Entry), addresses(*s.Entry), a.AppsText(s.Entry.Apps))
+		return fmt.Sprintf("%s is %s, %s", EntrySources(*s.Entry), addresses(*s.Entry), a.AppsText(s.Entry.Apps))
 	case s.Kind == record.AddEntry:
-		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Names(*s.Entry), a.AppsText(s.Entry.Apps))
+		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, EntrySources(*s.Entry), a.AppsText(s.Entry.Apps))
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
 		return "" // clean requests pass
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode:
@@ -93,7 +93,7 @@ func Reach(a *call.Account, s record.Step) string {
 	case s.Kind == record.CreateRule && len(s.Rule.Conditions) == 0:
 		return "it is for every request to every host"
 	case s.Kind == record.CreateRule:
-		return "it is for every request " + ScopeText(s.Rule.Conditions)
+		return "it is for every request " + Scope(s.Rule.Conditions)
 	}
 	return ""
 }
@@ -111,7 +111,7 @@ func addresses(e apiclient.IPRule) string {
 }
 
 // neverAlone says why nobody may do it alone, however long nobody answers; "" if the asker may.
-func ApprovalRequestNeverAlone(r record.ApprovalRequest) string {
+func NeverOverridden(r record.ApprovalRequest) string {
 	needs := func(what string) bool {
 		return slices.ContainsFunc(r.Needs, func(n record.ApprovalReason) bool { return n.What == what })
 	}

@@ -14,12 +14,12 @@ import (
 )
 
 // AttackLine is an attack in one line, what its attacker wrote last.
-func AttackLine(a *call.Account, attack apiclient.Attack, now time.Time) text.Text {
-	return AttackLineOpening(a, attack, now, nil)
+func Attack(a *call.Account, attack apiclient.Attack, now time.Time) text.Text {
+	return AttackWithCard(a, attack, now, nil)
 }
 
 // attackLine is an attack in one line, with the way to its card where nothing is ever cut.
-func AttackLineOpening(a *call.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
+func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
 	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
 	switch {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
@@ -44,7 +44,7 @@ func Where(a apiclient.Attack) string {
 }
 
 // In is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
-func In(a apiclient.Attack) text.Text {
+func Part(a apiclient.Attack) text.Text {
 	point, ok := apiclient.ParameterPoint(a.Parameter)
 	if !ok {
 		if a.Parameter == "" {
@@ -88,7 +88,7 @@ func Ago(t, now time.Time) string {
 	case d > time.Minute:
 		d = d.Truncate(time.Minute) // the seconds of a quarter of an hour tell nobody anything
 	}
-	return text.HumanDuration(d) + " ago"
+	return text.Duration(d) + " ago"
 }
 
 // worstFirst orders attacks: incidents, then what gets through, then by hits.
@@ -106,7 +106,7 @@ func urgency(a apiclient.Attack) int {
 }
 
 // cardText opens a card; nothing where there is none.
-func CardText(url string) text.Text {
+func CardLink(url string) text.Text {
 	if url == "" {
 		return nil
 	}
@@ -156,3 +156,6 @@ func Severity(threat apiclient.Figure) string {
 	}
 	return fmt.Sprintf("low (threat %d)", threat.N)
 }
+
+// figure is a count with its noun.
+func Figure(f apiclient.Figure, noun string) string { return f.String() + " " + text.Plural(f.N, noun) }

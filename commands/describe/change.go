@@ -7,10 +7,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func ChangeShownID(c record.Change) text.Code { return text.Code(cmp.Or(c.Extends, c.ID)) }
+func ChangeID(c record.Change) text.Code { return text.Code(cmp.Or(c.Extends, c.ID)) }
 
 // by is who made the change, and who approved it.
-func ChangeBy(c record.Change) text.Text {
+func ChangeAuthor(c record.Change) text.Text {
 	switch {
 	case c.Approved != nil:
 		return text.New(c.Actor.Name, ", approved by ", c.Approved.Name)
@@ -22,7 +22,7 @@ func ChangeBy(c record.Change) text.Text {
 
 // span is what the change does, who made it when, and until when it holds.
 func ChangeSpan(c record.Change) text.Text {
-	line := text.New(c.Does, " · ", ChangeBy(c), " ", c.At)
+	line := text.New(c.Does, " · ", ChangeAuthor(c), " ", c.At)
 	if !c.Until.IsZero() {
 		line = text.New(line, " → ", c.Until, ChangeRenewal(c))
 	}
@@ -50,3 +50,9 @@ func ChangeRenewal(c record.Change) text.Text {
 	}
 	return text.New(", longer while it keeps trying, ", c.Renew, " at most")
 }
+
+// When entries reach the nodes.
+const EntryWorks = "in about 1 min"
+
+// When rules reach the nodes: they are compiled, then synchronised.
+const RuleWorks = "in minutes to 1 h"

@@ -40,7 +40,7 @@ func precisely(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return text.HumanDuration(d)
+	return text.Duration(d)
 }
 
 // Steps are what is known of a drill's steps, in their order. Where a step failed, those behind it are left out.
@@ -58,19 +58,19 @@ func DrillSteps(d record.Drill) []DrillStep {
 		add(DrillStep{Name: "somebody answers", Note: "nobody has yet"})
 		return steps
 	case d.Claim == nil:
-		add(DrillStep{Name: "somebody answers", Note: "nobody did within " + text.HumanDuration(d.Over.Sub(d.Card.Posted))})
-		return append(steps, drillShown(d, d.Over)...)
+		add(DrillStep{Name: "somebody answers", Note: "nobody did within " + text.Duration(d.Over.Sub(d.Card.Posted))})
+		return append(steps, stepsAfter(d, d.Over)...)
 	}
 	add(DrillStep{Name: "until " + text.Sanitize(d.Claim.By.Name, text.MaxField) + " answered", OK: true, Took: d.Claim.Taken.Sub(d.Card.Posted)})
 	if !d.Claim.Clicked.IsZero() {
 		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Claim.Taken.Sub(d.Claim.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
 	}
 	add(DrillStep{Name: "until it was written down and in hand", OK: true, Took: d.Claim.InHand.Sub(d.Claim.Taken)})
-	return append(steps, drillShown(d, d.Claim.InHand)...)
+	return append(steps, stepsAfter(d, d.Claim.InHand)...)
 }
 
 // shown are the steps after a drill has ended.
-func drillShown(d record.Drill, ended time.Time) []DrillStep {
+func stepsAfter(d record.Drill, ended time.Time) []DrillStep {
 	card := DrillStep{Name: "until the card showed it", OK: !d.Card.Shown.IsZero(), Note: "it does not yet"}
 	if card.OK {
 		card.Took, card.Note = d.Card.Shown.Sub(ended), ""
@@ -101,7 +101,7 @@ func NotDrilled() []string {
 }
 
 // Report is what came of a drill.
-func DrillReport(d record.Drill) []text.Text {
+func Drill(d record.Drill) []text.Text {
 	head := text.New(text.Bold("DRILL of "+d.Account), ": answered by ", text.Bold(text.Sanitize(answerer(d), text.MaxField)))
 	switch {
 	case d.Card.Drill != d.ID:

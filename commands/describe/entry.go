@@ -11,7 +11,7 @@ import (
 )
 
 // severalTargets names targets, the first three of many.
-func SeveralTargets(ts []grammar.Target) string {
+func Targets(ts []grammar.Target) string {
 	var all []string
 	for _, t := range ts[:min(3, len(ts))] {
 		all = append(all, t.String())
@@ -24,7 +24,7 @@ func SeveralTargets(ts []grammar.Target) string {
 }
 
 // names are an entry's sources as the grammar writes them.
-func Names(e apiclient.IPRule) string {
+func EntrySources(e apiclient.IPRule) string {
 	var all []string
 	for _, t := range grammar.TargetsOf(e) {
 		all = append(all, t.String())
@@ -44,7 +44,7 @@ func ListName(list string) string {
 	return "list " + text.Sanitize(list, text.MaxField)
 }
 
-func UntilText(t time.Time) text.Text {
+func Until(t time.Time) text.Text {
 	switch {
 	case t.IsZero():
 		return text.New(" (until when, the service doesn't say)")
@@ -55,7 +55,7 @@ func UntilText(t time.Time) text.Text {
 }
 
 // byText says who made an entry, as far as the service tells: its own author, and the reason, in which wafbot names the person.
-func ByText(e apiclient.IPRule) text.Text {
+func EntryAuthor(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":
 		return text.New(" (", text.Sanitize(e.Reason, 120), ")")

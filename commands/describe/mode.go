@@ -5,7 +5,17 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
 )
+
+// modeOf is the application whose mode a step is about.
+func ModeOf(s record.Step) (app apiclient.Figure, ok bool) {
+	if s.Rule == nil || s.Rule.Type != apiclient.RuleMode {
+		return app, false
+	}
+	scope, ok := apiclient.ConditionsScope(s.Rule.Conditions)
+	return scope.App, ok && len(s.Rule.Conditions) == 1
+}
 
 // modeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
 func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
@@ -34,7 +44,7 @@ func ModeByRules(rules []apiclient.Rule, app int) string {
 func ModeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
 
 // modeAppName is an application in a text about its mode: others have that of the default one.
-func ModeAppName(a *call.Account, app int) string {
+func ModeApp(a *call.Account, app int) string {
 	name := a.AppName(apiclient.Known(int64(app)))
 	if app == apiclient.DefaultApp {
 		name += " and all that inherit its mode"

@@ -8,7 +8,7 @@ import (
 )
 
 // protectedLine is it in one line: what, whose, since when.
-func ProtectedLine(p record.Protected) text.Text {
+func Protected(p record.Protected) text.Text {
 	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), " ", text.Bold(policy.ProtectedSource(p).Name), ", ", policy.HowDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
 	if p.Reason != "" {
 		line = text.New(line, ": ", text.Sanitize(p.Reason, text.MaxField))

@@ -7,12 +7,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// When entries reach the nodes.
-const EntryWorks = "in about 1 min"
-
-// When rules reach the nodes: they are compiled, then synchronised.
-const RuleWorks = "in minutes to 1 h"
-
 // maxReason is how many characters of a reason are sent.
 const maxReason = 200
 

@@ -12,8 +12,8 @@ import (
 const AnyAttack = "any"
 
 // ruleText is a rule in words.
-func RuleText(r apiclient.Rule) string {
-	scope, part := ScopeText(r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
+func Rule(r apiclient.Rule) string {
+	scope, part := Scope(r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
 	switch {
 	case r.Type == apiclient.RuleMode:
 		return fmt.Sprintf("mode %s %s", text.Sanitize(r.Mode, text.MaxField), scope)
@@ -28,7 +28,7 @@ func RuleText(r apiclient.Rule) string {
 }
 
 // scopeText is which requests a rule is for, in words.
-func ScopeText(conditions []apiclient.Condition) string {
+func Scope(conditions []apiclient.Condition) string {
 	if len(conditions) == 0 {
 		return "everywhere"
 	}

@@ -13,23 +13,23 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func SourceActivityWhere(s record.SourceActivity) string {
+func SourceSpread(s record.SourceActivity) string {
 	return "in " + text.Count(s.Attacks, "attack") + " on " + text.Count(s.Apps, "application")
 }
 
-func CrowdWords(t grammar.Target, seen record.SourceActivity) text.Text {
-	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", SourceActivityWhere(seen), ", and denying it may hit everybody behind it")
+func SharedSource(t grammar.Target, seen record.SourceActivity) text.Text {
+	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", SourceSpread(seen), ", and denying it may hit everybody behind it")
 }
 
-func LockedWords(at time.Time) text.Text {
+func RulesLocked(at time.Time) text.Text {
 	return text.New(text.Bold("The service's rules are locked"), ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
 }
 
 // busiest is the busiest of the sources in a target that are likely many people's.
-func AccountContextBusiest(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
+func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
 	for source, seen := range s.Sources {
-		if SourceActivityShared(seen) && t.Overlaps(policy.OnlyAddr(source)) {
+		if LikelyShared(seen) && t.Overlaps(policy.OnlyAddr(source)) {
 			in = append(in, source)
 		}
 	}
@@ -50,12 +50,12 @@ const (
 )
 
 // Shared reports whether the source is likely a CDN, a proxy or an office.
-func SourceActivityShared(s record.SourceActivity) bool {
+func LikelyShared(s record.SourceActivity) bool {
 	return s.Attacks >= sharedAttacks && s.Apps >= sharedApps
 }
 
 // Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
-func SourceActivityElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
+func SourceElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
 	n := s.OtherAttacks(&a, source)
 	if n == 0 {
 		return ""

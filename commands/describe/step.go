@@ -10,7 +10,7 @@ import (
 )
 
 // describe is the step in words for the audit log and for rehearsals.
-func StepDescribe(s record.Step) string {
+func Step(s record.Step) string {
 	switch s.Kind {
 	case record.AddEntry, record.DeleteEntry:
 		verb := "add to"
@@ -28,5 +28,5 @@ func StepDescribe(s record.Step) string {
 	if s.Kind == record.DeleteRule {
 		verb = fmt.Sprintf("delete rule %d,", s.Rule.ID)
 	}
-	return fmt.Sprintf("%s %s", verb, RuleText(*s.Rule))
+	return fmt.Sprintf("%s %s", verb, Rule(*s.Rule))
 }

@@ -22,7 +22,7 @@ func StormBlocking(s record.Storm) string {
 		words = "not fully blocked"
 	}
 	switch {
-	case stormCounted(s) == 0:
+	case countedByStatus(s) == 0:
 		return "all false positives"
 	case through+unknown == 0:
 		return "all blocked"
@@ -48,11 +48,11 @@ func StormOn(s record.Storm, a *call.Account) string {
 }
 
 // oddNamed is how many odd ones out are named where a storm is shown.
-const oddNamed = 8
+const maxOutliers = 8
 
 // OddNamed are the odd ones out that are named where the storm is shown, and how many are not.
-func StormOddNamed(s record.Storm) (named []apiclient.Attack, left int) {
-	named = s.Outliers[:min(oddNamed, len(s.Outliers))]
+func StormOutliers(s record.Storm) (named []apiclient.Attack, left int) {
+	named = s.Outliers[:min(maxOutliers, len(s.Outliers))]
 	return named, s.OutlierCount - len(named)
 }
 
@@ -69,7 +69,7 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 }
 
 // StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
-func StormStillOn(s record.Storm, of string) string {
+func StormOngoing(s record.Storm, of string) string {
 	on := text.Number(s.Ongoing) + " of " + of + " still on"
 	if s.StillTrying > 0 {
 		on += ", " + text.Number(s.StillTrying) + " still trying only"
@@ -79,19 +79,19 @@ func StormStillOn(s record.Storm, of string) string {
 
 // Why says why its attacks have no cards of their own, and until when.
 func StormWhy(s record.Storm) text.Text {
-	why := StormCauseShort(s)
+	why := StormTrigger(s)
 	if !s.GoesOn() {
 		return text.New(why, ", from ", s.Began, " on. ", text.Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}
-	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.HumanDuration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
+	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.Duration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
 }
 
 // cause is why it began.
-func StormCauseShort(s record.Storm) string {
+func StormTrigger(s record.Storm) string {
 	if s.CaughtUp {
 		return "more than " + text.Number(s.Over) + " attacks were found going on when wafbot looked first, or again"
 	}
-	return "more than " + text.Number(s.Over) + " new attacks came in " + text.HumanDuration(s.In)
+	return "more than " + text.Number(s.Over) + " new attacks came in " + text.Duration(s.In)
 }
 
 // Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
@@ -99,7 +99,7 @@ func StormCause(s record.Storm, policy policy.Policy) text.Text {
 	all := " of " + text.Count(s.Grouped, "attack")
 	switch {
 	case s.Source.IsValid():
-		return text.New(stormSourceText(s, s.Source, policy), " is behind ", text.Number(s.SharedBy), all)
+		return text.New(stormSource(s, s.Source, policy), " is behind ", text.Number(s.SharedBy), all)
 	case s.Place != "":
 		return text.New("No one source is behind it. ", text.Number(s.SharedBy), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
 	}
@@ -107,14 +107,14 @@ func StormCause(s record.Storm, policy policy.Policy) text.Text {
 }
 
 // StormLine is a storm in one line, with the way to its card where nothing is ever cut.
-func StormLine(a *call.Account, row call.StormRow, now time.Time) text.Text {
+func Storm(a *call.Account, row call.StormRow, now time.Time) text.Text {
 	s := row.Storm
-	line := text.New(text.Code(row.ID), " ", CardText(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Grouped, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
+	line := text.New(text.Code(row.ID), " ", CardLink(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Grouped, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
 		text.Count(s.Incidents, "incident"), " beside it, ")
 	if s.GoesOn() {
 		line = text.New(line, "goes on")
 	} else {
-		line = text.New(line, "over since ", s.Ended, ", ", StormStillOn(s, "them"))
+		line = text.New(line, "over since ", s.Ended, ", ", StormOngoing(s, "them"))
 	}
 	return text.New(line, ", last hit ", Ago(row.Attack.Last, now), ". ", StormCause(s, policy.Policy{}))
 }

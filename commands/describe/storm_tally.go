@@ -18,7 +18,7 @@ const maxTallied = 4
 
 // Tallies count a storm's attacks by status, type, application, and source.
 func StormTallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
-	of := stormCounted(s)
+	of := countedByStatus(s)
 	status, none := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) }), s.Grouped-of
 	if status != nil && none > 0 {
 		status = text.New(status, " · ")
@@ -36,11 +36,11 @@ func StormTallies(s record.Storm, a *call.Account, policy policy.Policy, sources
 		})
 		lines = append(lines, text.New(text.Bold("By application:"), " ", apps))
 	}
-	return append(lines, text.New(text.Bold("By source:"), " ", stormSourcesTally(s, policy, sources)))
+	return append(lines, text.New(text.Bold("By source:"), " ", sourcesTally(s, policy, sources)))
 }
 
 // counted is how many of its attacks are counted by status, type and application: all but those that are marked as false positives.
-func stormCounted(s record.Storm) (n int) {
+func countedByStatus(s record.Storm) (n int) {
 	for _, attacks := range s.Status {
 		n += attacks
 	}
@@ -49,10 +49,10 @@ func stormCounted(s record.Storm) (n int) {
 
 // sourcesTally counts in how many of the attacks each source is: one that is in a single attack tells nothing here. An attack can have several,
 // so what is left of the attacks isn't what the others are behind.
-func stormSourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure) text.Text {
+func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure) text.Text {
 	several := maps.Clone(s.Sources)
 	maps.DeleteFunc(several, func(_ netip.Addr, n int) bool { return n < 2 })
-	from := tally(several, 0, func(ip netip.Addr) text.Text { return stormSourceText(s, ip, policy) })
+	from := tally(several, 0, func(ip netip.Addr) text.Text { return stormSource(s, ip, policy) })
 	switch rest := sources.N - int64(min(maxTallied, len(several))); {
 	case !sources.Known && from == nil:
 		return text.New("each in one attack, as far as the service lists them")
@@ -74,7 +74,7 @@ var statusWords = map[apiclient.Status]string{
 }
 
 // sourceText is one of the storm's sources, and whose it is if people named it.
-func stormSourceText(s record.Storm, ip netip.Addr, policy policy.Policy) text.Text {
+func stormSource(s record.Storm, ip netip.Addr, policy policy.Policy) text.Text {
 	words := text.New(text.Code(ip.String()))
 	if own, ok := policy.SourceOf(ip); ok {
 		words = text.New(words, " = ", text.Sanitize(own.Name, text.MaxField))

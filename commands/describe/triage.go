@@ -8,37 +8,37 @@ import (
 )
 
 // caseLines are who is on an attack and what it was found to be; none when nothing was said.
-func CaseLines(k record.Triage) []text.Text {
+func Triage(k record.Triage) []text.Text {
 	var lines []text.Text
 	if k.Owner != nil {
-		lines = append(lines, OwnerLine(k.Owner))
+		lines = append(lines, Owner(k.Owner))
 	}
 	if k.Verdict != nil {
-		lines = append(lines, VerdictLine(*k.Verdict))
+		lines = append(lines, Verdict(*k.Verdict))
 	}
 	return lines
 }
 
 // OwnerLine says who is on it, since when.
-func OwnerLine(o *record.Owner) text.Text {
+func Owner(o *record.Owner) text.Text {
 	if o == nil {
 		return text.New("Unacknowledged")
 	}
-	return OwnerOnIt(*o, text.Bold(text.Sanitize(o.Name, text.MaxField)))
+	return OwnerSince(*o, text.Bold(text.Sanitize(o.Name, text.MaxField)))
 }
 
 // OnIt says that the owner, under the name given, is on an attack.
-func OwnerOnIt(o record.Owner, name any) text.Text {
+func OwnerSince(o record.Owner, name any) text.Text {
 	return text.New(name, " is on it since ", o.Since)
 }
 
 // VerdictLine says what somebody found an attack to be.
-func VerdictLine(v record.Verdict) text.Text {
+func Verdict(v record.Verdict) text.Text {
 	return text.New("Verdict: ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, text.MaxField), "_", " ")), ", by ", text.Sanitize(v.By.Name, text.MaxField), " ", v.At)
 }
 
 // NoteLine is a note with its author.
-func NoteLine(n record.Note) text.Text {
+func Note(n record.Note) text.Text {
 	return text.New("Note of ", text.Sanitize(n.By.Name, text.MaxField), " ", n.At, ": ", text.Sanitize(n.Text, MaxNote))
 }
 

@@ -12,12 +12,12 @@ func ChangeLine(ch record.Change, effect text.Text) text.Text {
 	if ch.State == record.StateFailed || ch.State == record.StateUndone {
 		return ChangeWords(ch, effect)
 	}
-	return text.New(ChangeWords(ch, effect), " ", describe.ChangeShownID(ch))
+	return text.New(ChangeWords(ch, effect), " ", describe.ChangeID(ch))
 }
 
 // changeRow is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
 func ChangeRow(ch record.Change, effect text.Text) text.Text {
-	return text.New(describe.ChangeShownID(ch), " ", ChangeWords(ch, effect))
+	return text.New(describe.ChangeID(ch), " ", ChangeWords(ch, effect))
 }
 
 func ChangeWords(ch record.Change, effect text.Text) text.Text {
@@ -26,7 +26,7 @@ func ChangeWords(ch record.Change, effect text.Text) text.Text {
 	case record.StateBegun:
 		return text.New(line, " · in hand")
 	case record.StateFailed: // it holds until nothing
-		return text.New(ch.Does, " · ", describe.ChangeBy(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault)
+		return text.New(ch.Does, " · ", describe.ChangeAuthor(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault)
 	case record.StateHalf:
 		return text.New(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
 	case record.StateUndone:
@@ -49,9 +49,9 @@ func changeShouldWork(c record.Change) text.Text {
 	case c.Extends != "":
 		return describe.ChangeAccepted(c)
 	case c.When == describe.EntryWorks:
-		by = text.New("accepted by the service, due ", c.At.Add(entryDelays.Works))
+		by = text.New("accepted by the service, due ", c.At.Add(entryDelays.works))
 	case c.When == describe.RuleWorks:
-		by = text.New("accepted by the service, compiling, due by ", c.At.Add(ruleDelays.Works))
+		by = text.New("accepted by the service, compiling, due by ", c.At.Add(ruleDelays.works))
 	default:
 		return describe.ChangeAccepted(c)
 	}

@@ -9,16 +9,16 @@ import (
 )
 
 // Delays are how long after a change was accepted something can be said about it.
-type Delays struct {
-	Works  time.Duration // it works, as the service promises
-	Counts time.Duration // what gets through from now on does so for sure: the service lists hits with a delay
-	Judged time.Duration // it is judged by what got through
+type delays struct {
+	works  time.Duration // it works, as the service promises
+	counts time.Duration // what gets through from now on does so for sure: the service lists hits with a delay
+	judged time.Duration // it is judged by what got through
 }
 
 // What the service takes: entries reach its nodes about once a minute; rules are compiled, which takes up to an hour, and then synchronised.
 var (
-	entryDelays = Delays{Works: time.Minute, Counts: 3 * time.Minute, Judged: 6 * time.Minute}
-	ruleDelays  = Delays{Works: time.Hour, Counts: 65 * time.Minute, Judged: 70 * time.Minute}
+	entryDelays = delays{works: time.Minute, counts: 3 * time.Minute, judged: 6 * time.Minute}
+	ruleDelays  = delays{works: time.Hour, counts: 65 * time.Minute, judged: 70 * time.Minute}
 )
 
 // settling is how long after something was stopped for the first time hits can still get through or be listed: the nodes follow one by one.
@@ -32,7 +32,7 @@ const worksAgainAfter = 3 * settling
 const expiredFor = time.Hour
 
 // delays are those of the change.
-func changeDelays(c record.Change) Delays {
+func delaysOf(c record.Change) delays {
 	if slices.ContainsFunc(c.Steps, func(s record.Step) bool { return s.Rule != nil }) {
 		return ruleDelays
 	}
@@ -50,8 +50,8 @@ func (j judge) scaled(d time.Duration) time.Duration {
 }
 
 // observe takes what was seen at a glance in. The change was accepted before.
-func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, seen []glimpse) record.Efficacy {
-	d, parts := changeDelays(c), map[string]record.Traffic{}
+func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, seen []delta) record.Efficacy {
+	d, parts := delaysOf(c), map[string]record.Traffic{}
 	for key, t := range e.Parts {
 		parts[key] = t
 	}
@@ -64,18 +64,18 @@ func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, s
 			t := parts[s.key]
 			if c.Expired(came.since) {
 				if as == apiclient.StatusNotBlocked {
-					t.After = tallyPlus(t.After, came)
+					t.After = addTally(t.After, came)
 				}
 				parts[s.key] = t
 				continue
 			}
-			from := c.At.Add(j.scaled(d.Counts))
+			from := c.At.Add(j.scaled(d.counts))
 			if first := t.Stopped.First; !first.IsZero() {
 				from = record.Earlier(first.Add(j.scaled(settling)), from)
 			}
-			t = trafficSee(t, came, as, c.At.Truncate(time.Second), from)
-			if g.turned && as == apiclient.StatusPartly && s.Rule != nil {
-				t.Stopped = tallyPlus(t.Stopped, growth{1, came.since, came.last})
+			t = addTraffic(t, came, as, c.At.Truncate(time.Second), from)
+			if g.turned && as == apiclient.StatusPartly && s.rule != nil {
+				t.Stopped = addTally(t.Stopped, growth{1, came.since, came.last})
 			}
 			if t != (record.Traffic{}) {
 				parts[s.key] = t
@@ -94,7 +94,7 @@ func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoin
 		return e.Afterwards(c, ongoing)
 	}
 	found := map[record.Finding]bool{}
-	for _, key := range changeParts(c) {
+	for _, key := range partsOf(c) {
 		found[j.part(e.Parts[key], c, now)] = true
 	}
 	switch {
@@ -111,8 +111,8 @@ func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoin
 }
 
 // parts are the keys of all that the change is judged by, in its own order.
-func changeParts(c record.Change) (keys []string) {
-	for _, s := range ChangeSubjects(c) {
+func partsOf(c record.Change) (keys []string) {
+	for _, s := range subjectsOf(c) {
 		keys = append(keys, s.key)
 	}
 	return keys
@@ -120,7 +120,7 @@ func changeParts(c record.Change) (keys []string) {
 
 // part judges one source, or a rule.
 func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Finding {
-	d, since := changeDelays(c), now.Sub(c.At)
+	d, since := delaysOf(c), now.Sub(c.At)
 	last := record.Later(t.Through.Last, t.Mixed.Last)
 	counted := t.Through.N + t.Mixed.N
 	switch {
@@ -128,13 +128,13 @@ func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Fin
 		return record.NotWorking // no longer
 	case t.Stopped.N > 0 && now.Sub(last) > j.scaled(settling):
 		return record.Working
-	case t.Stopped.N > 0 && counted == 0 && (last.Before(t.Stopped.Last) || since >= j.scaled(d.Counts)):
+	case t.Stopped.N > 0 && counted == 0 && (last.Before(t.Stopped.Last) || since >= j.scaled(d.counts)):
 		return record.Working
 	case t.Stopped.N > 0 && counted == 0:
 		return record.NotYet
 	case t.Stopped.N > 0:
 		return record.PartlyWorking
-	case since < j.scaled(d.Counts), t.Through.N > 0 && since < j.scaled(d.Judged):
+	case since < j.scaled(d.counts), t.Through.N > 0 && since < j.scaled(d.judged):
 		return record.NotYet
 	case t.Through.N > 0:
 		return record.NotWorking
@@ -143,17 +143,17 @@ func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Fin
 }
 
 // watched reports whether something is to be seen of a change: it is in force, or was a denial that expired lately.
-func changeWatched(c record.Change, all []record.Change, now time.Time) bool {
+func watched(c record.Change, all []record.Change, now time.Time) bool {
 	inForce := c.InForce(now)
-	lately := c.State == record.StateDone && c.Expired(now) && now.Sub(c.Until) < expiredFor && len(ChangeDenied(c)) > 0 && !changeDeniedElsewhere(c, all, now)
-	return (inForce || lately) && !ChangeSuperseded(c, all)
+	lately := c.State == record.StateDone && c.Expired(now) && now.Sub(c.Until) < expiredFor && len(DeniedAddresses(c)) > 0 && !deniedElsewhere(c, all, now)
+	return (inForce || lately) && !Superseded(c, all)
 }
 
 // deniedElsewhere reports whether another change denies one of its addresses.
-func changeDeniedElsewhere(c record.Change, all []record.Change, now time.Time) bool {
+func deniedElsewhere(c record.Change, all []record.Change, now time.Time) bool {
 	return slices.ContainsFunc(all, func(other record.Change) bool {
-		return other.ID != c.ID && other.Parent() == "" && other.InForce(now) && slices.ContainsFunc(ChangeSubjects(other), func(s subject) bool {
-			return s.Target != nil && slices.ContainsFunc(ChangeDenied(c), s.Target.Prefix.Contains)
+		return other.ID != c.ID && other.Parent() == "" && other.InForce(now) && slices.ContainsFunc(subjectsOf(other), func(s subject) bool {
+			return s.target != nil && slices.ContainsFunc(DeniedAddresses(c), s.target.Prefix.Contains)
 		})
 	})
 }

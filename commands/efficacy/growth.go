@@ -10,16 +10,16 @@ import (
 )
 
 // Glance is what one look at the service's records found.
-type Glance struct {
-	At    time.Time            // on this machine's clock
-	Since time.Time            // of the look before; zero: what stood there before isn't known
-	Skew  time.Duration        // how far the service's clock is ahead of this machine's
-	Pairs []record.AttackDelta // the records that changed
+type Snapshot struct {
+	At     time.Time            // on this machine's clock
+	Since  time.Time            // of the look before; zero: what stood there before isn't known
+	Skew   time.Duration        // how far the service's clock is ahead of this machine's
+	Deltas []record.AttackDelta // the records that changed
 
 	// The lists and rules as they were read last, and when; zero: not yet.
-	Entries  []apiclient.IPRule
-	Rules    []apiclient.Rule
-	LookedAt time.Time
+	Entries     []apiclient.IPRule
+	Rules       []apiclient.Rule
+	ListsReadAt time.Time
 }
 
 // growth is hits that came since the look before, at the latest.
@@ -29,7 +29,7 @@ type growth struct {
 }
 
 // glimpse is a pair taken apart: what came, in all and of each source that the service names.
-type glimpse struct {
+type delta struct {
 	record  apiclient.Attack
 	turned  bool // from not blocked to blocked, in part or whole: some were stopped
 	hits    growth
@@ -37,8 +37,8 @@ type glimpse struct {
 }
 
 // glimpse takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
-func (g Glance) glimpse(p record.AttackDelta, most highs) glimpse {
-	s := glimpse{record: p.Now, sources: map[netip.Addr]growth{}}
+func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
+	s := delta{record: p.Now, sources: map[netip.Addr]growth{}}
 	grown := growth{since: g.Since, last: g.last(p.Now)}
 	var before apiclient.Attack
 	if p.Before == nil {
@@ -69,7 +69,7 @@ func (g Glance) glimpse(p record.AttackDelta, most highs) glimpse {
 }
 
 // last is a record's last hit on this machine's clock; at the latest, now.
-func (g Glance) last(a apiclient.Attack) time.Time {
+func (g Snapshot) last(a apiclient.Attack) time.Time {
 	if a.Last.IsZero() {
 		return g.At
 	}

@@ -13,16 +13,16 @@ import (
 
 // likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
 // hand, they are those that were written down.
-func likely(s call.Situation, c record.Change) []text.Text {
+func likelyReasons(s call.Situation, c record.Change) []text.Text {
 	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
 		return []text.Text{why}
 	}
 	all := hindrances(s, c)
-	for _, sub := range ChangeSubjects(c) {
-		if sub.Target == nil {
+	for _, sub := range subjectsOf(c) {
+		if sub.target == nil {
 			continue
 		}
-		if at, _, shared := describe.AccountContextBusiest(s.Scene, *sub.Target); shared {
+		if at, _, shared := describe.BusiestShared(s.Scene, *sub.target); shared {
 			all = append(all, text.New(text.Code(at.String()), " looks as a CDN or balancer that many come through"))
 		}
 	}
@@ -38,8 +38,8 @@ func likely(s call.Situation, c record.Change) []text.Text {
 // hindrances are the reasons that the lists, the rules and the configuration tell.
 func hindrances(s call.Situation, c record.Change) []text.Text {
 	all := powerless(s)
-	for _, sub := range ChangeSubjects(c) {
-		if sub.Target != nil {
+	for _, sub := range subjectsOf(c) {
+		if sub.target != nil {
 			all = append(all, overruled(s, sub)...)
 		}
 	}
@@ -58,7 +58,7 @@ func Gone(s call.Situation, c record.Change) bool {
 }
 
 // shortened is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
-func shortened(s call.Situation, c record.Change) (end time.Time) {
+func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 	if s.LookedAt.IsZero() && c.InForce(s.Now) {
 		return s.Effects[c.ID].Ends
 	}
@@ -79,8 +79,8 @@ func lookedAfter(s call.Situation, c record.Change) bool {
 
 // aimedElsewhere reports whether all that the change does is for something else than the attack.
 func aimedElsewhere(s call.Situation, c record.Change) bool {
-	all := ChangeSubjects(c)
-	return !record.IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.Elsewhere(s.Attack) })
+	all := subjectsOf(c)
+	return !record.IsStorm(s.Attack.ID) && len(all) > 0 && !slices.ContainsFunc(all, func(sub subject) bool { return !sub.elsewhere(s.Attack) })
 }
 
 // notHere says what the change is for instead.
@@ -106,13 +106,13 @@ func powerless(s call.Situation) (all []text.Text) {
 
 // overruled says why an entry may not be heeded: the allowlist wins.
 func overruled(s call.Situation, sub subject) (all []text.Text) {
-	want := apiclient.IPRule{Kind: sub.Target.Kind, Subnet: sub.Target.Prefix, Apps: sub.apps}
-	if sub.Target.Kind != apiclient.KindRange {
-		want.Values = []string{sub.Target.Value}
+	want := apiclient.IPRule{Kind: sub.target.Kind, Subnet: sub.target.Prefix, Apps: sub.apps}
+	if sub.target.Kind != apiclient.KindRange {
+		want.Values = []string{sub.target.Value}
 	}
 	for _, e := range s.Entries {
 		if e.List == apiclient.ListAllow && OverlapsEntry(e, want) && call.Overlap(e.Apps, sub.apps) {
-			all = append(all, text.New(text.Code(describe.Names(e)), " is on the allowlist", describe.UntilText(e.Expires), ", which wins"))
+			all = append(all, text.New(text.Code(describe.EntrySources(e)), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
 		}
 	}
 	return all
@@ -125,7 +125,7 @@ func allowed(s call.Situation) (all []text.Text) {
 			return e.List == apiclient.ListAllow && e.Kind == apiclient.KindRange && e.Subnet.Contains(source.IP)
 		})
 		if i >= 0 {
-			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", describe.UntilText(s.Entries[i].Expires), ", which wins"))
+			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", describe.Until(s.Entries[i].Expires), ", which wins"))
 		}
 	}
 	return all

@@ -41,7 +41,7 @@ func OverlapsEntry(e, want apiclient.IPRule) bool {
 const ListedWithin = time.Minute
 
 // entryStepTookEffect reports whether a step on the lists took effect, and notes the id of the entry that it made.
-func EntryStepTookEffect(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
+func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
 	if step.Kind == record.DeleteEntry {
 		return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return Unchanged(e, *step.Entry) })
 	}
@@ -55,8 +55,8 @@ func EntryStepTookEffect(entries []apiclient.IPRule, ch record.Change, step *rec
 }
 
 // ruleStepTookEffect reports whether the rule of a step was created, and notes its id.
-func RuleStepTookEffect(rules []apiclient.Rule, step *record.Step) bool {
-	ids := IdsOfEqual(rules, *step.Rule)
+func RuleStepDone(rules []apiclient.Rule, step *record.Step) bool {
+	ids := EqualRules(rules, *step.Rule)
 	i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
 	if i >= 0 {
 		step.ID = ids[i]
@@ -100,7 +100,7 @@ func SameEntry(a, b apiclient.IPRule) bool {
 	return SameSource(a, b) && call.HoldsFor(a.Apps, b.Apps) && call.HoldsFor(b.Apps, a.Apps)
 }
 
-func IdsOfEqual(rules []apiclient.Rule, want apiclient.Rule) []int64 {
+func EqualRules(rules []apiclient.Rule, want apiclient.Rule) []int64 {
 	var ids []int64
 	for _, rule := range rules {
 		if apiclient.SameRule(rule, want) {

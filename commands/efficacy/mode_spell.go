@@ -13,7 +13,7 @@ import (
 )
 
 // modeSpell is a time in which an application was in a mode in which the service registers no incidents.
-type ModeSpell struct {
+type ModeWindow struct {
 	App    int       `json:"application"`
 	Mode   string    `json:"mode"`
 	From   time.Time `json:"from"`
@@ -22,35 +22,35 @@ type ModeSpell struct {
 }
 
 // hides reports whether no incident is registered in a mode.
-func hides(mode string) bool {
+func hidesIncidents(mode string) bool {
 	return mode == apiclient.ModeOff || mode == apiclient.ModeSafeBlocking || mode == apiclient.ModeBlock
 }
 
 // hiding is the application's own rule if no incident is registered because of it; nil: there is none.
-func Hiding(rules []apiclient.Rule, app int) *apiclient.Rule {
-	if own, _ := describe.ModeRules(rules, app); own != nil && hides(own.Mode) {
+func HidingRule(rules []apiclient.Rule, app int) *apiclient.Rule {
+	if own, _ := describe.ModeRules(rules, app); own != nil && hidesIncidents(own.Mode) {
 		return own
 	}
 	return nil
 }
 
 // modeSpells are those that changes tell of, the oldest first.
-func ModeSpells(changes []record.Change, now time.Time) []ModeSpell {
-	var all []ModeSpell
+func ModeWindows(changes []record.Change, now time.Time) []ModeWindow {
+	var all []ModeWindow
 	for _, ch := range slices.Backward(changes) {
 		if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf && ch.State != record.StateUndone {
 			continue
 		}
 		app, err := strconv.Atoi(ch.Line.Words[0])
 		mode := ch.Line.Words[1]
-		if err != nil || !hides(mode) {
+		if err != nil || !hidesIncidents(mode) {
 			continue
 		}
-		m := ModeSpell{App: app, Mode: mode, From: ch.At, Until: ch.Until, Change: ch.ID}
+		m := ModeWindow{App: app, Mode: mode, From: ch.At, Until: ch.Until, Change: ch.ID}
 		switch {
 		case ch.State == record.StateUndone:
 			m.Until = ch.EndedAt
-		case ChangeSuperseded(ch, changes):
+		case Superseded(ch, changes):
 			m.Until = supersededAt(ch, changes)
 		case ch.Overdue(now):
 			m.Until = time.Time{} // it could not be returned
@@ -63,7 +63,7 @@ func ModeSpells(changes []record.Change, now time.Time) []ModeSpell {
 // supersededAt is when a change took away what this one made.
 func supersededAt(ch record.Change, changes []record.Change) time.Time {
 	for _, later := range slices.Backward(changes) {
-		if ChangeSuperseded(ch, []record.Change{later}) {
+		if Superseded(ch, []record.Change{later}) {
 			return later.At
 		}
 	}
@@ -71,13 +71,13 @@ func supersededAt(ch record.Change, changes []record.Change) time.Time {
 }
 
 // overlaps reports whether some of it lies in a time.
-func (m ModeSpell) Overlaps(from, until time.Time) bool {
+func (m ModeWindow) Overlaps(from, until time.Time) bool {
 	return m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from))
 }
 
 // modeSpellText says from when to when nobody could see whether an attack worked.
-func ModeSpellText(a *call.Account, m ModeSpell, now time.Time) text.Text {
-	app := describe.ModeAppName(a, m.App)
+func ModeWindowText(a *call.Account, m ModeWindow, now time.Time) text.Text {
+	app := describe.ModeApp(a, m.App)
 	switch {
 	case m.Until.IsZero():
 		return text.New("no incidents ", text.Bold("can"), " be registered on ", app, " since ", m.From, ": it is in mode ", m.Mode)

@@ -7,21 +7,21 @@ import (
 )
 
 // superseded reports whether a change made since has taken away what this one made.
-func ChangeSuperseded(c record.Change, all []record.Change) bool {
+func Superseded(c record.Change, all []record.Change) bool {
 	takes := func(made record.Step) bool {
 		return slices.ContainsFunc(all, func(later record.Change) bool {
-			return later.State != record.StateUndone && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Done && changeDeletedBy(c, all, s, made) })
+			return later.State != record.StateUndone && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Done && deletedBy(c, all, s, made) })
 		})
 	}
 	return slices.ContainsFunc(c.Steps, takes)
 }
 
-func changeDeletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
+func deletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
 	switch {
 	case !made.Done:
 		return false
 	case s.Kind == record.DeleteRule && made.Kind == record.CreateRule:
-		return s.Rule.ID == RuleNow(all, made.ID)
+		return s.Rule.ID == CurrentRule(all, made.ID)
 	case s.Kind == record.DeleteEntry && made.Kind == record.AddEntry:
 		return Ours(*s.Entry, c, made)
 	}
@@ -29,7 +29,7 @@ func changeDeletedBy(c record.Change, all []record.Change, s, made record.Step) 
 }
 
 // ruleNow is the number that a rule has by now: when an undo creates it again, it gets a new one.
-func RuleNow(known []record.Change, id int64) int64 {
+func CurrentRule(known []record.Change, id int64) int64 {
 	for _, ch := range slices.Backward(known) {
 		for _, s := range ch.Steps {
 			if s.Kind == record.CreateRule && s.Done && s.Rule.ID == id {

@@ -19,7 +19,7 @@ import (
 const maxRemarks = 20
 
 // remark keeps what is said from now on, if that is another thing than before.
-func efficacyRemark(e *record.Efficacy, at time.Time, line text.Text) {
+func addRemark(e *record.Efficacy, at time.Time, line text.Text) {
 	if n := len(e.Said); n > 0 && text.Text(e.Said[n-1].Text).String() == line.String() {
 		return
 	}
@@ -30,14 +30,14 @@ func efficacyRemark(e *record.Efficacy, at time.Time, line text.Text) {
 // subject is what a change is judged by: all that one of its entries or its rule is to stop.
 type subject struct {
 	key    string // in Effect.Parts
-	Target *grammar.Target
+	target *grammar.Target
 	apps   []int // of an entry
-	Rule   *apiclient.Rule
+	rule   *apiclient.Rule
 	scope  apiclient.Scope // of a rule
 }
 
 // subjects are what the change can be judged by; none where that can't be seen, as unseeable says.
-func ChangeSubjects(c record.Change) (all []subject) {
+func subjectsOf(c record.Change) (all []subject) {
 	if c.Parent() != "" || c.Unseeable() != "" {
 		return nil
 	}
@@ -46,11 +46,11 @@ func ChangeSubjects(c record.Change) (all []subject) {
 		case !s.Done:
 		case s.Kind == record.AddEntry:
 			for _, t := range grammar.TargetsOf(*s.Entry) {
-				all = append(all, subject{key: t.String(), Target: &t, apps: s.Entry.Apps})
+				all = append(all, subject{key: t.String(), target: &t, apps: s.Entry.Apps})
 			}
 		case s.Kind == record.CreateRule:
 			if scope, ok := apiclient.ConditionsScope(s.Rule.Conditions); ok {
-				all = append(all, subject{Rule: s.Rule, scope: scope})
+				all = append(all, subject{rule: s.Rule, scope: scope})
 			}
 		}
 	}
@@ -58,8 +58,8 @@ func ChangeSubjects(c record.Change) (all []subject) {
 }
 
 // of is what came of all that the subject is to stop, and how the record has it: as let through, as stopped, or as neither for sure.
-func (s subject) of(g glimpse) (came growth, as apiclient.Status) {
-	if s.Target != nil {
+func (s subject) of(g delta) (came growth, as apiclient.Status) {
+	if s.target != nil {
 		return s.ofSources(g)
 	}
 	a := g.record
@@ -67,15 +67,15 @@ func (s subject) of(g glimpse) (came growth, as apiclient.Status) {
 	switch {
 	case !s.place(a) || a.Type == apiclient.TypeBlockedSource || a.FalsePositive() && !stopped:
 		return growth{}, ""
-	case s.Rule.Type == apiclient.RuleMode && !stopped && !apiclient.Patchable(a.Type):
+	case s.rule.Type == apiclient.RuleMode && !stopped && !apiclient.Patchable(a.Type):
 		return growth{}, "" // to a mode its requests look clean
-	case s.Rule.Type == apiclient.RuleMode && stopped:
+	case s.rule.Type == apiclient.RuleMode && stopped:
 		return growth{}, ""
-	case s.Rule.Type == apiclient.RulePatch && !s.patches(a):
+	case s.rule.Type == apiclient.RulePatch && !s.patches(a):
 		return growth{}, ""
 	case stopped:
 		return g.hits, apiclient.StatusBlocked
-	case s.Rule.Type == apiclient.RulePatch && a.Status() == apiclient.StatusBlocked:
+	case s.rule.Type == apiclient.RulePatch && a.Status() == apiclient.StatusBlocked:
 		return g.hits, apiclient.StatusPartly // by the mode, or by whatever blocked it before: what a patch stops has records of its own
 	}
 	return g.hits, a.Status()
@@ -83,14 +83,14 @@ func (s subject) of(g glimpse) (came growth, as apiclient.Status) {
 
 // ofSources judges an entry by its sources' own shares. Of a record that is blocked nobody can tell whether the entry stopped them: what an entry
 // stops leaves the record.
-func (s subject) ofSources(g glimpse) (came growth, as apiclient.Status) {
+func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
 	a := g.record
 	if !call.Everywhere(s.apps) && (!a.App.Known || !call.Overlap(s.apps, []int{int(a.App.N)})) || a.Type == apiclient.TypeVirtualPatch {
 		return growth{}, ""
 	}
 	for _, source := range a.Sources {
 		more, ok := g.sources[source.IP]
-		if !ok || !s.Target.Holds(source) {
+		if !ok || !s.target.Holds(source) {
 			continue
 		}
 		came = growth{came.n + more.n, more.since, more.last}
@@ -105,12 +105,12 @@ func (s subject) ofSources(g glimpse) (came growth, as apiclient.Status) {
 }
 
 // elsewhere reports whether the subject is for another application, place or part than an attack, as far as that tells.
-func (s subject) Elsewhere(a apiclient.Attack) bool {
-	if s.Target != nil {
+func (s subject) elsewhere(a apiclient.Attack) bool {
+	if s.target != nil {
 		return a.App.Known && !call.HoldsFor(s.apps, []int{int(a.App.N)})
 	}
 	part, told := apiclient.ParameterPoint(a.Parameter)
-	otherPart := s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != describe.AnyAttack && told && part.String() != s.Rule.Point.String()
+	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != describe.AnyAttack && told && part.String() != s.rule.Point.String()
 	return otherPart || a.App.Known && a.Path != describe.SeveralPaths && !s.place(a)
 }
 
@@ -124,41 +124,41 @@ func (s subject) place(a apiclient.Attack) bool {
 
 // patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the record tells.
 func (s subject) patches(a apiclient.Attack) bool {
-	if s.Rule.AttackType == describe.AnyAttack {
+	if s.rule.AttackType == describe.AnyAttack {
 		return true
 	}
 	part, told := apiclient.ParameterPoint(a.Parameter)
 	if a.Type == apiclient.TypeVirtualPatch {
-		return !told || part.String() == s.Rule.Point.String()
+		return !told || part.String() == s.rule.Point.String()
 	}
-	return a.Type == s.Rule.AttackType && told && part.String() == s.Rule.Point.String()
+	return a.Type == s.rule.AttackType && told && part.String() == s.rule.Point.String()
 }
 
 // see takes in what came. Through and mixed hits are counted from a time on; when the last came matters before, too.
-func trafficSee(t record.Traffic, came growth, as apiclient.Status, accepted, from time.Time) record.Traffic {
+func addTraffic(t record.Traffic, came growth, as apiclient.Status, accepted, from time.Time) record.Traffic {
 	switch {
 	case came.n == 0 || !came.last.After(accepted):
 	case as == apiclient.StatusBlocked:
 		if !came.since.Before(accepted) {
-			t.Stopped = tallyPlus(t.Stopped, came)
+			t.Stopped = addTally(t.Stopped, came)
 		}
 	case as == apiclient.StatusNotBlocked:
-		t.Through = tallyFrom(t.Through, came, from)
+		t.Through = addTallyFrom(t.Through, came, from)
 	default:
-		t.Mixed = tallyFrom(t.Mixed, came, from)
+		t.Mixed = addTallyFrom(t.Mixed, came, from)
 	}
 	return t
 }
 
-func tallyFrom(t record.Tally, came growth, from time.Time) record.Tally {
+func addTallyFrom(t record.Tally, came growth, from time.Time) record.Tally {
 	if !came.since.Before(from) {
-		return tallyPlus(t, came)
+		return addTally(t, came)
 	}
 	t.Last = record.Later(t.Last, came.last)
 	return t
 }
 
-func tallyPlus(t record.Tally, came growth) record.Tally {
+func addTally(t record.Tally, came growth) record.Tally {
 	t.N += came.n
 	t.First, t.Last = cmp.Or(t.First, came.last), record.Later(t.Last, came.last)
 	return t
@@ -170,7 +170,7 @@ func OneAddress(e apiclient.IPRule) bool {
 }
 
 // denied are the addresses that the change denies one by one.
-func ChangeDenied(c record.Change) (all []netip.Addr) {
+func DeniedAddresses(c record.Change) (all []netip.Addr) {
 	for _, s := range c.Steps {
 		if s.Kind == record.AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && OneAddress(*s.Entry) {
 			all = append(all, s.Entry.Subnet.Addr())

@@ -9,8 +9,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How often what was judged is written down though only its figures changed: when they doubled, a minute later at the earliest; else that long
@@ -24,7 +24,7 @@ const (
 const rereadAfter = time.Minute
 
 // Effects remembers what was seen of changes.
-type Effects interface {
+type Store interface {
 	// Changes are the account's changes, the newest first.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Scene is what is known of the account beside its attacks.
@@ -33,7 +33,7 @@ type Effects interface {
 	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
 	// SaveEfficacy writes down what was seen, has the cards of the changes' attacks be drawn again, and puts events into the outbox, all in one step. It
 	// fails when another replica owns the account by now.
-	SaveEfficacy(ctx context.Context, account string, all []Judged, events ...record.Event) error
+	SaveEfficacy(ctx context.Context, account string, all []Judgement, events ...record.Event) error
 }
 
 // Notifier is told of what was stored, so that the replica that owns the account posts and redraws at once.
@@ -45,15 +45,15 @@ type Notifier interface {
 }
 
 // Judged is a change with what was seen of it.
-type Judged struct {
-	Change record.Change
-	Effect record.Efficacy
-	Turned bool // the finding, in words, is another than before
-	Tell   bool // people are told: it has no effect though it should, or what it denied came back
+type Judgement struct {
+	Change   record.Change
+	Efficacy record.Efficacy
+	Turned   bool // the finding, in words, is another than before
+	Notify   bool // people are told: it has no effect though it should, or what it denied came back
 }
 
 // Urgency is how soon the card is to show it: who made the change waits for what comes of it.
-func (j Judged) Urgency() record.Urgency {
+func (j Judgement) Urgency() record.Urgency {
 	if j.Turned {
 		return record.UrgentActed
 	}
@@ -61,9 +61,9 @@ func (j Judged) Urgency() record.Urgency {
 }
 
 // EffectWatch sees what becomes of one account's changes, by the looks at the service's records. Only Again may be called at the same time as others.
-type EffectWatch struct {
+type Watch struct {
 	account  *call.Account
-	memory   Effects
+	memory   Store
 	notifier Notifier
 	judge    judge
 	stale    atomic.Bool // changes may have been made since they were read
@@ -73,22 +73,22 @@ type EffectWatch struct {
 	all      []record.Change
 	changes  []record.Change // those that are watched
 	subjects map[string][]subject
-	effects  map[string]record.Efficacy // by change, as seen
+	seen     map[string]record.Efficacy // by change, as seen
 	saved    map[string]record.Efficacy // and as written down
 	most     highs
 }
 
 // NewEffectWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is the real one.
-func NewEffectWatch(account *call.Account, memory Effects, notifier Notifier, speed float64) *EffectWatch {
-	return &EffectWatch{account: account, memory: memory, notifier: notifier, judge: judge{speed}, most: highs{}}
+func NewWatch(account *call.Account, memory Store, notifier Notifier, speed float64) *Watch {
+	return &Watch{account: account, memory: memory, notifier: notifier, judge: judge{speed}, most: highs{}}
 }
 
 // Again says that the account's changes may be others by now.
-func (w *EffectWatch) Again() { w.stale.Store(true) }
+func (w *Watch) Refresh() { w.stale.Store(true) }
 
 // See takes a glance in, and writes down what it means, where that is worth showing. A glance at which nothing came
 // costs no reading and no writing, unless time alone changes what is to be said. After an error what was seen is lost but for what was written down.
-func (w *EffectWatch) See(ctx context.Context, g Glance) error {
+func (w *Watch) Observe(ctx context.Context, g Snapshot) error {
 	if g.Since.IsZero() {
 		w.known = false // another replica may have watched meanwhile
 	}
@@ -97,8 +97,8 @@ func (w *EffectWatch) See(ctx context.Context, g Glance) error {
 	}
 	w.observe(g)
 	all, s := w.worthSaving(g)
-	if slices.ContainsFunc(all, func(j Judged) bool { return j.Tell }) {
-		w.Again() // nobody is called about what was taken back just now
+	if slices.ContainsFunc(all, func(j Judgement) bool { return j.Notify }) {
+		w.Refresh() // nobody is called about what was taken back just now
 		if err := w.load(ctx, g.At); err != nil {
 			return err
 		}
@@ -121,13 +121,13 @@ func (w *EffectWatch) See(ctx context.Context, g Glance) error {
 	w.notifier.Redraw(w.account.Name)
 	w.notifier.Notify(w.account.Name, events)
 	for _, j := range all {
-		w.effects[j.Change.ID], w.saved[j.Change.ID] = j.Effect, j.Effect
+		w.seen[j.Change.ID], w.saved[j.Change.ID] = j.Efficacy, j.Efficacy
 	}
 	return nil
 }
 
 // load reads what is to be watched, if it isn't known or may be others by now.
-func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
+func (w *Watch) load(ctx context.Context, now time.Time) error {
 	stale := w.stale.Swap(false)
 	if w.known && !stale && (len(w.changes) == 0 || now.Sub(w.read) < rereadAfter) {
 		return nil
@@ -135,15 +135,15 @@ func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
 	all, err := w.memory.Changes(ctx, w.account.Name)
 	if err == nil && !w.known {
 		w.saved, err = w.memory.Efficacy(ctx, w.account.Name)
-		w.effects = maps.Clone(w.saved)
+		w.seen = maps.Clone(w.saved)
 	}
 	if err != nil {
-		w.Again()
+		w.Refresh()
 		return err
 	}
 	w.known, w.read, w.all, w.changes, w.subjects = true, now, all, nil, map[string][]subject{}
 	for _, ch := range all {
-		if subjects := ChangeSubjects(ch); len(subjects) > 0 && changeWatched(ch, all, now) {
+		if subjects := subjectsOf(ch); len(subjects) > 0 && watched(ch, all, now) {
 			w.changes, w.subjects[ch.ID] = append(w.changes, ch), subjects
 		}
 	}
@@ -151,40 +151,40 @@ func (w *EffectWatch) load(ctx context.Context, now time.Time) error {
 }
 
 // observe takes what came into all that is watched.
-func (w *EffectWatch) observe(g Glance) {
-	if len(g.Pairs) == 0 && !g.Since.IsZero() {
+func (w *Watch) observe(g Snapshot) {
+	if len(g.Deltas) == 0 && !g.Since.IsZero() {
 		return
 	}
-	seen := make([]glimpse, len(g.Pairs))
-	for i, p := range g.Pairs {
-		seen[i] = g.glimpse(p, w.most)
+	seen := make([]delta, len(g.Deltas))
+	for i, p := range g.Deltas {
+		seen[i] = g.delta(p, w.most)
 	}
 	w.most.forget(g.At)
 	for _, ch := range w.changes {
-		e, news := w.effects[ch.ID], seen
+		e, news := w.seen[ch.ID], seen
 		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
-			news = slices.DeleteFunc(slices.Clone(seen), func(s glimpse) bool { return !s.hits.since.After(e.At) })
+			news = slices.DeleteFunc(slices.Clone(seen), func(s delta) bool { return !s.hits.since.After(e.At) })
 			e.From = g.At
 		}
-		w.effects[ch.ID] = w.judge.observe(e, ch, w.subjects[ch.ID], news)
+		w.seen[ch.ID] = w.judge.observe(e, ch, w.subjects[ch.ID], news)
 	}
 }
 
 // worthSaving judges all that is watched, and gives what people should see, and in what situation.
-func (w *EffectWatch) worthSaving(g Glance) (all []Judged, s call.Situation) {
+func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
 	if len(w.changes) == 0 {
 		return nil, s // what follows costs as much as the lists are long
 	}
 	now := g.At
 	s = w.situation(g)
 	for _, ch := range w.changes {
-		e, saved := w.effects[ch.ID], w.saved[ch.ID]
+		e, saved := w.seen[ch.ID], w.saved[ch.ID]
 		e.Finding, e.At = w.judge.finding(e, ch, now, w.account.OngoingFor), now
-		e.Off, e.Ends = Gone(s, ch), shortened(s, ch)
+		e.Off, e.Ends = Gone(s, ch), shortenedTo(s, ch)
 		if e.Finding != saved.Finding {
 			e.Since = now
 		}
-		turned := e.Finding != saved.Finding || efficacyHead(e) != efficacyHead(saved) || e.Off != saved.Off || !e.Ends.Equal(saved.Ends)
+		turned := e.Finding != saved.Finding || finding(e) != finding(saved) || e.Off != saved.Off || !e.Ends.Equal(saved.Ends)
 		tell := (e.Finding == record.NotWorking || e.Finding == record.SourceReturned) && e.LastCall() != e.Finding
 		again := e.Finding == record.Working && e.LastCall() == record.NotWorking && now.Sub(e.Since) >= w.judge.scaled(worksAgainAfter)
 		switch age := now.Sub(saved.At); {
@@ -198,40 +198,40 @@ func (w *EffectWatch) worthSaving(g Glance) (all []Judged, s call.Situation) {
 		if tell || again {
 			e.Called = append(slices.Clip(e.Called), e.Finding)
 		}
-		all = append(all, Judged{Change: ch, Effect: e, Turned: turned, Tell: tell})
+		all = append(all, Judgement{Change: ch, Efficacy: e, Turned: turned, Notify: tell})
 	}
 	return all, s
 }
 
 // situation is what is known at a glance beside what is seen of changes.
-func (w *EffectWatch) situation(g Glance) call.Situation {
-	s := call.Situation{Account: w.account, Known: w.all, Effects: w.effects, LookedAt: g.LookedAt, Now: g.At}
-	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.LookedAt)
+func (w *Watch) situation(g Snapshot) call.Situation {
+	s := call.Situation{Account: w.account, Known: w.all, Effects: w.seen, LookedAt: g.ListsReadAt, Now: g.At}
+	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.ListsReadAt)
 	return s
 }
 
 // explain adds to what turned, or has no effect, what cards say of it from now on and why.
-func (w *EffectWatch) explain(ctx context.Context, s call.Situation, all []Judged) (err error) {
-	if !slices.ContainsFunc(all, Judged.wantsWords) {
+func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) (err error) {
+	if !slices.ContainsFunc(all, Judgement.wantsWords) {
 		return nil
 	}
 	if s.Scene, err = w.memory.AccountContext(ctx, w.account.Name); err != nil {
 		return err
 	}
 	for i, j := range all {
-		e := &all[i].Effect
+		e := &all[i].Efficacy
 		if s.Attack = (apiclient.Attack{}); j.Change.Observed != nil {
 			s.Attack = j.Change.Observed.Attack
 		}
 		s.ID, s.Effects = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
 		if e.Why = nil; e.Finding == record.NotWorking && !s.LookedAt.IsZero() {
-			e.Why = describe.Joined(likely(s, j.Change), "; ")
+			e.Why = text.Join(likelyReasons(s, j.Change), "; ")
 		}
-		if line := EffectLine(s, j.Change); j.Turned && len(line) > 0 {
-			efficacyRemark(e, s.Now, line)
+		if line := Line(s, j.Change); j.Turned && len(line) > 0 {
+			addRemark(e, s.Now, line)
 		}
 	}
 	return nil
 }
 
-func (j Judged) wantsWords() bool { return j.Turned || j.Effect.Finding == record.NotWorking }
+func (j Judgement) wantsWords() bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }

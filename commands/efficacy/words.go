@@ -7,33 +7,32 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // words say what was seen of a change; nothing while it need not work yet. A source that knocks goes on for so long after its last hit.
-func efficacyWords(e record.Efficacy, c record.Change, ongoing time.Duration) text.Text {
-	if keys := changeParts(c); len(keys) > 1 {
-		return efficacySeveral(e, keys, c, ongoing)
+func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Text {
+	if keys := partsOf(c); len(keys) > 1 {
+		return observedSources(e, keys, c, ongoing)
 	}
 	var t record.Traffic
 	for _, one := range e.Parts {
 		t = one
 	}
-	head := text.Bold(efficacyHead(e))
+	head := text.Bold(finding(e))
 	switch e.Finding {
 	case record.Working:
-		return text.New(head, ": ", efficacyQuiet(e, t, c), ", at least ", text.Number(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
+		return text.New(head, ": ", quietSince(e, t, c), ", at least ", text.Number(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
 	case record.PartlyWorking:
-		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", trafficLeak(t))
+		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", gotThrough(t))
 	case record.NotWorking:
 		if t.Stopped.N > 0 {
-			return text.New(text.Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", trafficAgain(t))
+			return text.New(text.Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", throughAgain(t))
 		}
-		return text.New(head, ": ", trafficLeak(t))
+		return text.New(head, ": ", gotThrough(t))
 	case record.EfficacyUnknown:
-		return text.New(head, ": ", efficacyUnseen(e, t, c))
+		return text.New(head, ": ", unseen(e, t, c))
 	case record.SourceReturned:
 		if t.After.N == 0 {
 			return text.New(head, ", the last time ", t.Stopped.Last)
@@ -45,7 +44,7 @@ func efficacyWords(e record.Efficacy, c record.Change, ongoing time.Duration) te
 
 // head says in as few words as can be what a change does; nothing while it need not work yet.
 func Head(s call.Situation, c record.Change) text.Text {
-	switch head := efficacyHead(s.Effects[c.ID]); {
+	switch head := finding(s.Effects[c.ID]); {
 	case replaced(s, c):
 		return text.New(text.Bold("replaced"))
 	case Gone(s, c):
@@ -60,13 +59,13 @@ func Head(s call.Situation, c record.Change) text.Text {
 
 // replaced reports whether a later change of wafbot's has taken away what this one made, so that nothing is to be seen of it any more.
 func replaced(s call.Situation, c record.Change) bool {
-	return c.InForce(s.Now) && ChangeSuperseded(c, s.Known)
+	return c.InForce(s.Now) && Superseded(c, s.Known)
 }
 
 // unwatched reports whether nobody could see what a change does, though it was due long ago: the service or wafbot was away, or wafbot's memory was emptied.
 func unwatched(s call.Situation, c record.Change) bool {
 	const looked = 2 * time.Minute // by then somebody has
-	return s.Effects[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(ChangeSubjects(c)) > 0 && s.Now.Sub(c.At) > changeDelays(c).Judged+looked
+	return s.Effects[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+looked
 }
 
 // Brief are words for a row of a listing, where there is no room for times and reasons.
@@ -75,12 +74,12 @@ func Brief(s call.Situation, c record.Change) text.Text {
 	if len(line) > 0 && !Gone(s, c) && (e.Finding == record.Working || e.Finding == record.PartlyWorking) {
 		line = text.New(line, ", at least ", text.Number(e.Stopped()), " stopped")
 	}
-	return sooner(s, c, line)
+	return withEarlierEnd(s, c, line)
 }
 
 // sooner puts before a line that somebody has the change end sooner, if so.
-func sooner(s call.Situation, c record.Change, line text.Text) text.Text {
-	end := shortened(s, c)
+func withEarlierEnd(s call.Situation, c record.Change, line text.Text) text.Text {
+	end := shortenedTo(s, c)
 	if end.IsZero() {
 		return line
 	}
@@ -97,7 +96,7 @@ var heads = map[record.Finding]string{
 }
 
 // head is the finding in words, as far as it is sure.
-func efficacyHead(e record.Efficacy) string {
+func finding(e record.Efficacy) string {
 	through, back := false, false
 	for _, t := range e.Parts {
 		through, back = through || t.Through.N > 0, back || t.After.N > 0
@@ -112,12 +111,12 @@ func efficacyHead(e record.Efficacy) string {
 }
 
 // quiet says since when nothing got through, as far as it was watched.
-func efficacyQuiet(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
+func quietSince(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
 	return text.New("nothing through since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)))
 }
 
 // leak says what got through, or may have.
-func trafficLeak(t record.Traffic) text.Text {
+func gotThrough(t record.Traffic) text.Text {
 	if t.Through.N == 0 {
 		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
 	}
@@ -125,23 +124,23 @@ func trafficLeak(t record.Traffic) text.Text {
 }
 
 // again says what gets through of what was stopped before. What got through before that doesn't count for it.
-func trafficAgain(t record.Traffic) text.Text {
+func throughAgain(t record.Traffic) text.Text {
 	if t.Through.First.Before(t.Stopped.Last) {
 		return text.New("hits get through again, the last ", t.Through.Last)
 	}
-	return trafficLeak(t)
+	return gotThrough(t)
 }
 
 // unseen says why nothing is known.
-func efficacyUnseen(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
+func unseen(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
 	if t.Mixed.N > 0 {
-		return text.New("nothing was reported as stopped by it, and ", trafficLeak(t))
+		return text.New("nothing was reported as stopped by it, and ", gotThrough(t))
 	}
 	return text.New("nothing of it was seen since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)), ", neither stopped nor let through: stopped or gone, nobody can tell")
 }
 
 // several says of a change that denies several sources what was seen of how many, and which it doesn't stop.
-func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing time.Duration) text.Text {
+func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing time.Duration) text.Text {
 	if e.Finding == record.NotYet {
 		return nil
 	}
@@ -153,7 +152,7 @@ func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing 
 		switch {
 		case t.After.N > 0:
 			back = append(back, key)
-		case e.Finding == record.SourceReturned && t.KnockedTo(c.Until, ongoing):
+		case e.Finding == record.SourceReturned && t.TriedUntil(c.Until, ongoing):
 			knocked = append(knocked, key)
 		case t.Through.N+t.Mixed.N > 0 && through.After(t.Stopped.Last):
 			leaks, last = append(leaks, key), record.Later(last, through)
@@ -167,7 +166,7 @@ func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing 
 	case len(knocked) > 0:
 		return text.New(text.Bold("sources kept trying to the end"), ": ", naming(knocked))
 	}
-	line := text.New(text.Bold(efficacyHead(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
+	line := text.New(text.Bold(finding(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
 	if stopped > 0 {
 		line = text.New(line, " (at least ", text.Number(hits), text.Plural(hits, " hit"), ")")
 	}
@@ -181,10 +180,10 @@ func efficacySeveral(e record.Efficacy, keys []string, c record.Change, ongoing 
 }
 
 // naming names the first three.
-func naming(keys []string) text.Text { return describe.Enumerate(keys, 3, describe.CodeText) }
+func naming(keys []string) text.Text { return text.Enumerate(keys, 3, text.AsCode) }
 
 // EffectLine is what was seen of a change of the situation, and why it may do nothing, or that it ended; nothing while it need not work yet and still can.
-func EffectLine(s call.Situation, c record.Change) text.Text {
+func Line(s call.Situation, c record.Change) text.Text {
 	line := seen(s, c)
 	switch ended := c.State == record.StateDone && !c.InForce(s.Now); {
 	case c.Overdue(s.Now):
@@ -194,12 +193,12 @@ func EffectLine(s call.Situation, c record.Change) text.Text {
 	case ended:
 		return text.New(text.Bold("ended"))
 	}
-	return sooner(s, c, line)
+	return withEarlierEnd(s, c, line)
 }
 
 func seen(s call.Situation, c record.Change) text.Text {
 	e := s.Effects[c.ID]
-	line := efficacyWords(e, c, s.Account.OngoingFor)
+	line := observed(e, c, s.Account.OngoingFor)
 	hindrances := hindrances(s, c)
 	switch {
 	case c.Expired(s.Now) && e.Finding != record.SourceReturned:
@@ -207,15 +206,15 @@ func seen(s call.Situation, c record.Change) text.Text {
 	case replaced(s, c):
 		return text.New(text.Bold("replaced"), " by a later change")
 	case e.Finding == record.NotWorking:
-		return text.New(line, ". Likely: ", describe.Joined(likely(s, c), "; "))
+		return text.New(line, ". Likely: ", text.Join(likelyReasons(s, c), "; "))
 	case Gone(s, c):
 		return text.New(text.Bold("no longer in force"), ": somebody removed or changed it at the service")
 	case unwatched(s, c):
-		return text.New(text.Bold(heads[record.EfficacyUnknown]), ": it was due ", c.At.Add(changeDelays(c).Works), ", and nobody could look since")
+		return text.New(text.Bold(heads[record.EfficacyUnknown]), ": it was due ", c.At.Add(delaysOf(c).works), ", and nobody could look since")
 	case e.Finding == record.EfficacyUnknown && aimedElsewhere(s, c):
-		return text.New(text.Bold(efficacyHead(e)), ": ", notHere(s, c), ", and nothing was seen there")
+		return text.New(text.Bold(finding(e)), ": ", notHere(s, c), ", and nothing was seen there")
 	case (e.Finding == record.EfficacyUnknown || e.Finding == record.PartlyWorking) && len(hindrances) > 0:
-		return text.New(line, ". Likely: ", describe.Joined(hindrances, "; "))
+		return text.New(line, ". Likely: ", text.Join(hindrances, "; "))
 	case e.Finding == record.EfficacyUnknown && unlisted(s, c):
 		return text.New(line, "; the service lists only the top sources, and it is not among them")
 	}
@@ -223,10 +222,10 @@ func seen(s call.Situation, c record.Change) text.Text {
 }
 
 // NoEffectLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
-func NoEffectLines(s call.Situation, c record.Change) []text.Text {
-	lines := []text.Text{text.New(text.Bold(c.Does), ": ", efficacyWords(s.Effects[c.ID], c, s.Account.OngoingFor))}
+func FailureLines(s call.Situation, c record.Change) []text.Text {
+	lines := []text.Text{text.New(text.Bold(c.Does), ": ", observed(s.Effects[c.ID], c, s.Account.OngoingFor))}
 	if s.Effects[c.ID].Finding == record.NotWorking {
-		lines = append(lines, text.New("Likely: ", describe.Joined(likely(s, c), "; ")))
+		lines = append(lines, text.New("Likely: ", text.Join(likelyReasons(s, c), "; ")))
 	}
 	if c.AttackID != "" {
 		lines[0] = text.New(lines[0], " ", text.Code(c.AttackID))
@@ -235,8 +234,8 @@ func NoEffectLines(s call.Situation, c record.Change) []text.Text {
 }
 
 // Replaced reports whether others deny what the change denied until it expired.
-func Replaced(s call.Situation, c record.Change) bool {
-	return c.Expired(s.Now) && !slices.ContainsFunc(ChangeDenied(c), func(addr netip.Addr) bool {
+func StillDenied(s call.Situation, c record.Change) bool {
+	return c.Expired(s.Now) && !slices.ContainsFunc(DeniedAddresses(c), func(addr netip.Addr) bool {
 		return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool {
 			return e.List == apiclient.ListDeny && e.Kind == apiclient.KindRange && e.Subnet.Contains(addr)
 		})
@@ -246,7 +245,7 @@ func Replaced(s call.Situation, c record.Change) bool {
 // unlisted reports whether a denied source may go on in the attack's record without being listed.
 func unlisted(s call.Situation, c record.Change) bool {
 	cut := s.Attack.SourceCount.Known && s.Attack.SourceCount.N > int64(len(s.Attack.Sources))
-	return cut && slices.ContainsFunc(ChangeSubjects(c), func(sub subject) bool {
-		return sub.Target != nil && !slices.ContainsFunc(s.Attack.Sources, sub.Target.Holds)
+	return cut && slices.ContainsFunc(subjectsOf(c), func(sub subject) bool {
+		return sub.target != nil && !slices.ContainsFunc(s.Attack.Sources, sub.target.Holds)
 	})
 }

@@ -46,7 +46,7 @@ func Lengths(c *call.Call) []call.Option {
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
 		if d <= c.Policy.LongestDuration() {
-			options = append(options, call.Option{Value: grammar.DurationText(d), Label: text.HumanDuration(d)})
+			options = append(options, call.Option{Value: grammar.DurationText(d), Label: text.Duration(d)})
 		}
 	}
 	return options
@@ -106,7 +106,7 @@ func ChangesInForce(c *call.Call) []call.Option {
 	}
 	var options []call.Option
 	for _, ch := range all {
-		if ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.ChangeSuperseded(ch, all) && len(options) < maxOptions {
+		if ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.Superseded(ch, all) && len(options) < maxOptions {
 			options = append(options, call.Option{Value: ch.ID, Label: ch.ID + " " + ch.Does})
 		}
 	}

@@ -84,9 +84,9 @@ func placeOf(s record.AttackState) string {
 func ended(page record.Page, attack apiclient.Attack, triage record.Triage) string {
 	switch {
 	case triage.Owner != nil:
-		return describe.OwnerLine(triage.Owner).String() + ". "
+		return describe.Owner(triage.Owner).String() + ". "
 	case triage.Verdict != nil:
-		return describe.VerdictLine(*triage.Verdict).String() + ". "
+		return describe.Verdict(*triage.Verdict).String() + ". "
 	}
 	if attack.Incident() && !page.Incident {
 		return "It is an incident now, which has its own pager. "

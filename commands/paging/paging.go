@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -157,7 +157,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	var g errgroup.Group
 	g.SetLimit(pagesAtOnce)
 	for _, c := range todo {
-		_, muted := describe.Muted(mutes, c.shown.Attack, time.Now())
+		_, muted := policy.Muted(mutes, c.shown.Attack, time.Now())
 		c.state = p.unacknowledged(c.shown, triages[c.id], muted)
 		g.Go(func() error { return p.step(ctx, c) })
 	}

@@ -242,7 +242,7 @@ func Lasting(d time.Duration) string {
 	if d == grammar.Never {
 		return "forever"
 	}
-	return "for " + text.HumanDuration(d)
+	return "for " + text.Duration(d)
 }
 
 // Renews reports whether a denial is extended while a source is still trying: of single addresses, and not yet for as long as that may last. Those of

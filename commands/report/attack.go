@@ -17,8 +17,8 @@ import (
 )
 
 // attackLinesOf are what an attack is, from where and since when.
-func AttackLinesOf(c *call.Call, k record.KnownAttack) []text.Text {
-	lines := []text.Text{text.New(describe.AttackLine(c.Account, k.Attack, c.Now), describe.In(k.Attack))}
+func AttackLines(c *call.Call, k record.KnownAttack) []text.Text {
+	lines := []text.Text{text.New(describe.Attack(c.Account, k.Attack, c.Now), describe.Part(k.Attack))}
 	if k.Incident() {
 		lines = append(lines, text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(k.VulnID, text.MaxField)), ". Assume data was read"))
 	}
@@ -53,7 +53,7 @@ func sourcesText(c *call.Call, a apiclient.Attack) string {
 		if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
 			own = " = " + src.Name
 		}
-		if more := describe.SourceActivityElsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceElsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
 			own += " (" + more + ")"
 		}
 		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+text.Sanitize(s.Country, 20))+share+own)
@@ -76,13 +76,13 @@ func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 
 // since is how far back a line looks.
 func Since(c *call.Call, back time.Duration) (time.Time, error) {
-	since, err := AuditedSince(c, back)
+	since, err := AuditFrom(c, back)
 	if err == nil && since.IsZero() {
 		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
 	}
 	return since, err
 }
 
-func AttackLines(c *call.Call, pages *call.Pager, a *call.Account, all []apiclient.Attack) []text.Text {
-	return pages.Part(len(all), func(i int) text.Text { return describe.AttackLine(a, all[i], c.Now) })
+func AttackList(c *call.Call, pages *call.Pager, a *call.Account, all []apiclient.Attack) []text.Text {
+	return pages.Part(len(all), func(i int) text.Text { return describe.Attack(a, all[i], c.Now) })
 }

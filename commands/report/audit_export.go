@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-func AuditAway(err error) error {
+func AuditUnknown(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which; at the terminal ", text.Code("wafbot audit export"), " gives the others")}
 	}
@@ -22,7 +22,7 @@ func AuditAway(err error) error {
 }
 
 // auditedSince is from when on entries are wanted, if nothing is said from so long ago on; zero: all that are kept.
-func AuditedSince(c *call.Call, back time.Duration) (time.Time, error) {
+func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 	if since := c.Line.Keys["since"]; since != "" {
 		var err error
 		if back, err = grammar.ParseDuration(since); err != nil {
@@ -36,7 +36,7 @@ func AuditedSince(c *call.Call, back time.Duration) (time.Time, error) {
 }
 
 // auditedUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.
-func AuditedUser(c *call.Call) string {
+func AuditUser(c *call.Call) string {
 	by := c.Line.Keys["by"]
 	if user, err := call.ReadUser(by, nil); err == nil {
 		by = user
@@ -55,7 +55,7 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail, from ti
 			text.New("The audit log is exported at the terminal, as JSON lines: ", text.Code("wafbot "+line.String()), ". Here ", text.Code("audit"), " lists it"),
 		}}
 	}
-	by := AuditedUser(c)
+	by := AuditUser(c)
 	return call.Result{Account: c.OnlyAccount(), Stream: func(yield func(any, error) bool) {
 		for _, a := range c.InScope {
 			for e, err := range log.Trail(ctx, a.Name, from) {

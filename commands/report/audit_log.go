@@ -75,7 +75,7 @@ func (p *printedLog) add(e record.AuditEntry) {
 }
 
 // others says what of the log belongs to none of the accounts that were checked, or to nobody knows which; nil if there is nothing.
-func (p *printedLog) others(checks []*auditCheck) text.Text {
+func (p *printedLog) unchecked(checks []*auditCheck) text.Text {
 	var words text.Text
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
 		if !slices.ContainsFunc(checks, func(c *auditCheck) bool { return c.Account == name }) {

@@ -67,7 +67,7 @@ func VerifyAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (call.R
 	for i, a := range c.InScope {
 		var err error
 		if checks[i], err = checkAudit(c, ctx, log, a.Name); err != nil {
-			return call.Result{}, AuditAway(err)
+			return call.Result{}, AuditUnknown(err)
 		}
 	}
 	var strange text.Text
@@ -79,7 +79,7 @@ func VerifyAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (call.R
 		for _, check := range checks {
 			check.compare(printed)
 		}
-		strange = printed.others(checks)
+		strange = printed.unchecked(checks)
 	}
 	res := call.Result{Account: c.OnlyAccount(), Data: checks}
 	wrong := 0

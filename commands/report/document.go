@@ -15,7 +15,7 @@ import (
 )
 
 // document is a history as Markdown.
-func Document(c *call.Call, h history) string {
+func Markdown(c *call.Call, h History) string {
 	d := &text.Document{Zone: c.Zone}
 	head(c, d, h)
 	d.Heading(2, text.New("What happened"))
@@ -32,7 +32,7 @@ func Document(c *call.Call, h history) string {
 }
 
 // head is what it was and how bad.
-func head(c *call.Call, d *text.Document, h history) {
+func head(c *call.Call, d *text.Document, h History) {
 	a, attack := c.Account, h.Attack
 	kind := "Attack"
 	if attack.Incident() {
@@ -55,17 +55,17 @@ func head(c *call.Call, d *text.Document, h history) {
 	}
 	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), sourcesLine(attack))
 	owner := text.Text(nil)
-	for _, l := range describe.CaseLines(h.Case) {
+	for _, l := range describe.Triage(h.Triage) {
 		owner = append(owner, text.New(". ", l)...)
 	}
-	if h.Case.Owner == nil {
-		owner = text.New(". ", describe.OwnerLine(nil), owner)
+	if h.Triage.Owner == nil {
+		owner = text.New(". ", describe.Owner(nil), owner)
 	}
 	if !h.away {
 		d.Item(owner[1:])
 	}
-	for _, s := range h.Blind {
-		d.Item(text.New(text.Bold("wafbot was blind"), " ", describe.OutageText(s)))
+	for _, s := range h.Outages {
+		d.Item(text.New(text.Bold("wafbot was blind"), " ", describe.Outage(s)))
 	}
 	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
@@ -81,7 +81,7 @@ func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	}
 	var odd []text.Text
 	for _, one := range s.Outliers {
-		odd = append(odd, describe.AttackLine(c.Account, one, c.Now))
+		odd = append(odd, describe.Attack(c.Account, one, c.Now))
 	}
 	if s.OutlierCount > 0 {
 		d.Item(text.New("Outliers (they get through beside it): ", text.Number(s.OutlierCount)), odd...)
@@ -108,7 +108,7 @@ func stamp(t interface{ IsZero() bool }) text.Text {
 }
 
 // worked says whether the attack worked, as far as anybody can tell.
-func worked(c *call.Call, h history) text.Text {
+func worked(c *call.Call, h History) text.Text {
 	if h.Attack.Incident() {
 		return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(h.Attack.VulnID, text.MaxField)), ". Assume data was read")
 	}
@@ -120,15 +120,15 @@ func worked(c *call.Call, h history) text.Text {
 	}
 	var modes []text.Text
 	for _, m := range h.Modes {
-		modes = append(modes, efficacy.ModeSpellText(c.Account, m, h.At))
+		modes = append(modes, efficacy.ModeWindowText(c.Account, m, h.At))
 	}
-	return text.New("The service registered no incident, which tells little: ", describe.Joined(modes, "; "))
+	return text.New("The service registered no incident, which tells little: ", text.Join(modes, "; "))
 }
 
 // inPlace is what still holds, until when, and how it is taken back.
-func inPlace(c *call.Call, d *text.Document, h history) {
+func inPlace(c *call.Call, d *text.Document, h History) {
 	d.Heading(2, text.New("Still in place"))
-	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Effects: h.Effects, Now: h.At}
+	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Effects: h.Efficacy, Now: h.At}
 	for _, ch := range h.InPlace {
 		line := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
 		switch {
@@ -141,13 +141,13 @@ func inPlace(c *call.Call, d *text.Document, h history) {
 		default:
 			line = text.New(line, ", until it ends by itself ", ch.Until)
 		}
-		if seen := efficacy.EffectLine(s, ch); len(seen) > 0 && !ch.Overdue(h.At) {
+		if seen := efficacy.Line(s, ch); len(seen) > 0 && !ch.Overdue(h.At) {
 			line = text.New(line, ". Now: ", seen)
 		}
 		d.Item(text.New(line, ". ", text.Code("undo "+ch.ID), " undoes it"))
 	}
 	for _, m := range h.Mutes {
-		d.Item(text.New("Muted: ", describe.MuteLine(m), ". ", text.Code("unmute "+m.ID), " ends it"))
+		d.Item(text.New("Muted: ", describe.Mute(m), ". ", text.Code("unmute "+m.ID), " ends it"))
 	}
 	switch {
 	case h.away:
@@ -158,7 +158,7 @@ func inPlace(c *call.Call, d *text.Document, h history) {
 }
 
 // whoDidWhat is what each person asked, by the audit log.
-func whoDidWhat(d *text.Document, h history) {
+func whoDidWhat(d *text.Document, h History) {
 	type doing struct {
 		name, id string
 		outcomes []string
@@ -222,7 +222,7 @@ func numbersText(entries []record.AuditEntry) string {
 }
 
 // notKnown says what a reader must not take for granted.
-func notKnown(c *call.Call, h history) []text.Text {
+func notKnown(c *call.Call, h History) []text.Text {
 	all := []text.Text{
 		text.New("How many hits there were exactly: the service counts samples, and late. Quiet means that no hit was seen, not that it is over"),
 		text.New("What others did in the service's console, and what a node's own setting overrides"),
@@ -232,7 +232,7 @@ func notKnown(c *call.Call, h history) []text.Text {
 	switch {
 	case h.away:
 		all = append(all, text.New("What else wafbot saw and did: its store (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
-	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Case.Owner == nil:
+	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
 		all = append(all, text.New("How it looked at first and at its peak: wafbot told nobody of it, and keeps that of attacks only that it tells"))
 	case e == nil:
 		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot did not tell of it, its store was emptied, or it is over 30 days ago"))
@@ -245,7 +245,7 @@ func notKnown(c *call.Call, h history) []text.Text {
 	if e != nil && e.Dropped > 0 {
 		all = append(all, text.New("When it paused and went on ", e.Dropped, " more times in between: only some of that is kept"))
 	}
-	if n := len(h.Blind); n > 0 {
+	if n := len(h.Outages); n > 0 {
 		all = append(all, text.New("What happened while wafbot was blind: ", n, " ", text.Plural(int64(n), "spell"), ", with their times above"))
 	}
 	return all

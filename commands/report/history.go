@@ -12,13 +12,14 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // history is all that is known of an attack, for programs.
-type history struct {
+type History struct {
 	ID       string                     `json:"id"`
 	Account  string                     `json:"account"`
 	At       time.Time                  `json:"at"`                // when it was put together
@@ -26,14 +27,14 @@ type history struct {
 	ReadAt   time.Time                  `json:"read_at,omitzero"`  // when that was; zero: not known
 	Listed   bool                       `json:"listed"`            // the service lists it now
 	Evidence *record.Evidence           `json:"evidence"`          // nil: none is kept
-	Case     record.Triage              `json:"case"`              //
+	Triage   record.Triage              `json:"case"`              //
 	Changes  []record.Change            `json:"changes"`           // for this attack, the oldest first
-	Effects  map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of the account's changes, by their ids
+	Efficacy map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of the account's changes, by their ids
 	InPlace  []record.Change            `json:"in_place"`          // of these
 	Entries  []record.AuditEntry        `json:"audit"`             // about it, the oldest first
 	Mutes    []record.Mute              `json:"mutes,omitempty"`   // that cover it now
-	Blind    []record.Outage            `json:"blind,omitempty"`   // that fall into it
-	Modes    []efficacy.ModeSpell       `json:"modes,omitempty"`   // likewise
+	Outages  []record.Outage            `json:"blind,omitempty"`   // that fall into it
+	Modes    []efficacy.ModeWindow      `json:"modes,omitempty"`   // likewise
 	Unknown  []text.Text                `json:"unknown,omitempty"` // what is not known, and why
 	Storm    *call.StormRow             `json:"storm,omitempty"`   // nil: it is an attack
 
@@ -41,9 +42,9 @@ type history struct {
 }
 
 // history gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
-func History(c *call.Call) history {
+func HistoryOf(c *call.Call) History {
 	a := c.Account
-	h := history{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
+	h := History{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
 	storm, isOne, noStorm := Storm(c)
 	if failed(c, &h, "read storm", noStorm); noStorm == nil && isOne {
 		h.Storm, h.Attack, h.ReadAt = new(call.NewStormRow(storm, a.Name, record.Triage{})), storm.Attack, storm.SeenAt
@@ -69,17 +70,17 @@ func History(c *call.Call) history {
 	return h
 }
 
-func (h *history) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
+func (h *History) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 
 // failed notes a part of the memory that could not be read.
-func failed(c *call.Call, h *history, doing string, err error) {
+func failed(c *call.Call, h *History, doing string, err error) {
 	if err != nil {
 		h.away = true
 	}
 }
 
 // recall adds what is kept about the attack itself.
-func recall(c *call.Call, h *history) {
+func recall(c *call.Call, h *History) {
 	e, ok, err := c.Facts(h.Account).Evidence(h.ID)
 	if failed(c, h, "read evidence", err); ok {
 		h.Evidence = &e
@@ -93,12 +94,12 @@ func recall(c *call.Call, h *history) {
 			h.Attack, h.ReadAt = EvidenceLast(*h.Evidence)
 		}
 	}
-	h.Case, err = c.Facts(h.Account).Triage(h.ID)
+	h.Triage, err = c.Facts(h.Account).Triage(h.ID)
 	failed(c, h, "read what was said", err)
 	mutes, err := c.Facts(h.Account).Mutes()
 	failed(c, h, "read mutes", err)
 	for _, m := range mutes {
-		if !h.Attack.Incident() && !m.Over(c.Now) && describe.MuteCovers(m, h.Attack) {
+		if !h.Attack.Incident() && !m.Over(c.Now) && policy.MuteCovers(m, h.Attack) {
 			h.Mutes = append(h.Mutes, m)
 		}
 	}
@@ -113,7 +114,7 @@ func EvidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
 }
 
 // recorded adds what was done, by whom, and when nobody could see it.
-func recorded(c *call.Call, h *history) {
+func recorded(c *call.Call, h *History) {
 	all, err := c.Facts(h.Account).Changes()
 	failed(c, h, "read changes", err)
 	for _, ch := range slices.Backward(all) {
@@ -121,11 +122,11 @@ func recorded(c *call.Call, h *history) {
 			continue
 		}
 		h.Changes = append(h.Changes, ch)
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.ChangeSuperseded(ch, all) {
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.Superseded(ch, all) {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
-	h.Effects, err = c.Facts(h.Account).Efficacy()
+	h.Efficacy, err = c.Facts(h.Account).Efficacy()
 	failed(c, h, "read effects", err)
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := c.Facts(h.Account).Audit(from)
@@ -143,14 +144,14 @@ func recorded(c *call.Call, h *history) {
 	failed(c, h, "read blind spells", err)
 	for _, s := range blind {
 		if s.From.Before(until) {
-			h.Blind = append(h.Blind, s)
+			h.Outages = append(h.Outages, s)
 		}
 	}
 	modesOf(c, h, all)
 }
 
 // modesOf adds the times in which no incident could be registered on the attack's application: because of wafbot's changes, and of a rule that is there now.
-func modesOf(c *call.Call, h *history, changes []record.Change) {
+func modesOf(c *call.Call, h *History, changes []record.Change) {
 	if !h.Attack.App.Known {
 		return
 	}
@@ -162,14 +163,14 @@ func modesOf(c *call.Call, h *history, changes []record.Change) {
 	}
 	add := func(app int) {
 		known := false
-		for _, m := range efficacy.ModeSpells(changes, c.Now) {
+		for _, m := range efficacy.ModeWindows(changes, c.Now) {
 			if m.App == app && m.Overlaps(from, until) {
 				h.Modes = append(h.Modes, m)
 				known = known || m.Until.IsZero() || m.Until.After(c.Now)
 			}
 		}
-		if rule := efficacy.Hiding(rules, app); rule != nil && !known && rule.Updated.Before(until) {
-			h.Modes = append(h.Modes, efficacy.ModeSpell{App: app, Mode: rule.Mode, From: rule.Updated})
+		if rule := efficacy.HidingRule(rules, app); rule != nil && !known && rule.Updated.Before(until) {
+			h.Modes = append(h.Modes, efficacy.ModeWindow{App: app, Mode: rule.Mode, From: rule.Updated})
 		}
 	}
 	add(app)
@@ -192,7 +193,7 @@ func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 
 // span is the time that a report is about: from the first hit, or the first sight where that is earlier or all that is known, to now, or until
 // the attack counted as over. Zero times where nothing is known.
-func (h *history) span(now time.Time, ongoingFor time.Duration) (from, until time.Time) {
+func (h *History) span(now time.Time, ongoingFor time.Duration) (from, until time.Time) {
 	from = h.Attack.First
 	if h.Evidence != nil && (from.IsZero() || h.Evidence.First.At.Before(from)) {
 		from = h.Evidence.First.At

@@ -24,7 +24,7 @@ type Home struct {
 
 // How many rows of each kind a Home tab shows, so that all its blocks are under a hundred.
 const (
-	homeBurning = 15
+	homeOngoing = 15
 	homeWaiting = 6
 	homeModes   = 8
 	homeInForce = 15
@@ -36,7 +36,7 @@ const (
 func (h Home) Parts() []call.Part {
 	switched, rest := h.inForceParts()
 	parts := []call.Part{
-		h.burningPart().CutTo(homeBurning, h.where()), h.waitingPart().CutTo(homeWaiting, h.where()), switched.CutTo(homeModes, h.where()),
+		h.ongoingPart().CutTo(homeOngoing, h.where()), h.waitingPart().CutTo(homeWaiting, h.where()), switched.CutTo(homeModes, h.where()),
 		rest.CutTo(homeInForce, h.where()), h.mutedPart().CutTo(homeMuted, h.where()), h.healthPart().CutTo(homeHealth, h.where()),
 	}
 	return slices.DeleteFunc(parts, func(p call.Part) bool { return p.Title == nil })
@@ -67,14 +67,14 @@ type ongoing struct {
 	row call.AttackRow
 }
 
-func (h Home) burningPart() call.Part {
+func (h Home) ongoingPart() call.Part {
 	var all []ongoing
 	var p call.Part
 	incidents, unknown := 0, 0
 	for _, o := range h.Accounts {
 		if o.Fault != "" {
 			unknown++
-			p.Rows = append(p.Rows, call.Row{Text: o.burningHead()})
+			p.Rows = append(p.Rows, call.Row{Text: o.ongoingHead()})
 		}
 		for _, row := range o.Ongoing {
 			all = append(all, ongoing{o, row})
@@ -88,7 +88,7 @@ func (h Home) burningPart() call.Part {
 	storms := h.stormRows()
 	p.Rows = append(p.Rows, storms...)
 	for _, b := range all {
-		p.Rows = append(p.Rows, h.burningRow(b.of, b.row))
+		p.Rows = append(p.Rows, h.attackRow(b.of, b.row))
 	}
 	switch {
 	case len(all)+len(storms) > 0:
@@ -99,7 +99,7 @@ func (h Home) burningPart() call.Part {
 	case unknown > 0:
 		p.Title = text.New(text.Bold("Going on: unknown"))
 	default:
-		p.Title = text.New(text.Bold("Nothing is going on"), " (no hit in the last ", text.HumanDuration(h.quietFor()), ")")
+		p.Title = text.New(text.Bold("Nothing is going on"), " (no hit in the last ", text.Duration(h.quietFor()), ")")
 	}
 	if unknown > 0 && unknown < len(h.Accounts) {
 		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(unknown, "account"))
@@ -123,7 +123,7 @@ func (h Home) stormRows() (rows []call.Row) {
 		for _, row := range o.Storms {
 			var claim []call.Suggestion
 			if row.Triage.Owner == nil {
-				claim = append(claim, advice.ClaimButton(call.Situation{Account: o.Of, ID: row.ID}))
+				claim = append(claim, advice.Acknowledge(call.Situation{Account: o.Of, ID: row.ID}))
 			}
 			rows = append(rows, h.row(o, o.stormRow(row, h.Now), claim...))
 		}
@@ -131,18 +131,18 @@ func (h Home) stormRows() (rows []call.Row) {
 	return rows
 }
 
-func (h Home) burningRow(o Overview, row call.AttackRow) call.Row {
-	text := text.New(o.burningLine(row, h.Now), " · ", describe.Joined(append([]text.Text{describe.OwnerLine(row.Triage.Owner)}, describe.CaseLines(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
+func (h Home) attackRow(o Overview, row call.AttackRow) call.Row {
+	text := text.New(o.attackLine(row, h.Now), " · ", text.Join(append([]text.Text{describe.Owner(row.Triage.Owner)}, describe.Triage(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
 	if row.Triage.Owner != nil {
 		return h.row(o, text)
 	}
-	return h.row(o, text, advice.ClaimButton(call.Situation{Account: o.Of, ID: row.ID}))
+	return h.row(o, text, advice.Acknowledge(call.Situation{Account: o.Of, ID: row.ID}))
 }
 
 func (h Home) waitingPart() (p call.Part) {
 	for _, o := range h.Accounts {
 		for _, r := range o.Waiting {
-			p.Rows = append(p.Rows, h.row(o, requestLine(r), advice.RequestButtons(r, h.Who, h.Role)...))
+			p.Rows = append(p.Rows, h.row(o, requestLine(r), advice.Approval(r, h.Who, h.Role)...))
 		}
 	}
 	if len(p.Rows) > 0 {
@@ -155,8 +155,8 @@ func (h Home) waitingPart() (p call.Part) {
 func (h Home) inForceParts() (switched, rest call.Part) {
 	var unknown []call.Row
 	for _, o := range h.Accounts {
-		if o.NoMemory {
-			unknown = append(unknown, h.row(o, o.forceHead()))
+		if o.NoStore {
+			unknown = append(unknown, h.row(o, o.inForceHead()))
 			continue
 		}
 		modes, others := o.modes()
@@ -190,10 +190,10 @@ func (h Home) changeRows(o Overview, changes []record.Change) (rows []call.Row) 
 	})
 	for _, ch := range changes {
 		var do []call.Suggestion
-		if undo, ok := advice.UndoButton(ch, h.Now); ok {
+		if undo, ok := advice.Undo(ch, h.Now); ok {
 			do = append(do, undo)
 		}
-		rows = append(rows, h.row(o, o.forceLine(ch, h.Now), do...))
+		rows = append(rows, h.row(o, o.changeLine(ch, h.Now), do...))
 	}
 	return rows
 }
@@ -201,7 +201,7 @@ func (h Home) changeRows(o Overview, changes []record.Change) (rows []call.Row) 
 func (h Home) mutedPart() (p call.Part) {
 	for _, o := range h.Accounts {
 		for _, m := range o.Muted {
-			p.Rows = append(p.Rows, h.row(o, describe.MuteLine(m)))
+			p.Rows = append(p.Rows, h.row(o, describe.Mute(m)))
 		}
 	}
 	if len(p.Rows) > 0 {

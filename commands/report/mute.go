@@ -9,7 +9,7 @@ import (
 )
 
 // mutesNow are an account's mutes that are not over.
-func MutesNow(c *call.Call, a *call.Account) ([]record.Mute, error) {
+func ActiveMutes(c *call.Call, a *call.Account) ([]record.Mute, error) {
 	all, err := c.Facts(a.Name).Mutes()
 	if err != nil {
 		return nil, refusal.Away(err)

@@ -22,67 +22,67 @@ type Answered[T any] struct {
 // Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
 // another figure than the others.
 type Overview struct {
-	Account  string                     `json:"account"`
-	Of       *call.Account              `json:"-"`
-	Health   *call.PollHealth           `json:"health,omitempty"`
-	Fault    string                     `json:"fault,omitempty"`   // for people: why what burns is unknown
-	Storms   []call.StormRow            `json:"storms,omitempty"`  // that go on, or whose attacks do
-	Ongoing  []call.AttackRow           `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
-	InForce  []record.Change            `json:"in_force"`          // the newest first, with those that should have ended and have not
-	Effects  map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of these, by their ids
-	Waiting  []record.ApprovalRequest   `json:"waiting,omitempty"`
-	Muted    []record.Mute              `json:"muted,omitempty"`
-	Tied     *record.PermissionLoss     `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
-	NoMemory bool                       `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
-	Emptied  bool                       `json:"emptied,omitempty"`   // the latter
+	Account        string                     `json:"account"`
+	Of             *call.Account              `json:"-"`
+	Health         *call.PollHealth           `json:"health,omitempty"`
+	Fault          string                     `json:"fault,omitempty"`   // for people: why what burns is unknown
+	Storms         []call.StormRow            `json:"storms,omitempty"`  // that go on, or whose attacks do
+	Ongoing        []call.AttackRow           `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
+	InForce        []record.Change            `json:"in_force"`          // the newest first, with those that should have ended and have not
+	Efficacy       map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of these, by their ids
+	Waiting        []record.ApprovalRequest   `json:"waiting,omitempty"`
+	Muted          []record.Mute              `json:"muted,omitempty"`
+	PermissionLoss *record.PermissionLoss     `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
+	NoStore        bool                       `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
+	Emptied        bool                       `json:"emptied,omitempty"`   // the latter
 }
 
 // seen is what was read for an overview and isn't all in it.
 type seen struct {
 	attacks []apiclient.Attack
 	changes []record.Change
-	cases   map[string]record.Triage
+	triages map[string]record.Triage
 }
 
 // maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
 const maxLinked = call.LongList
 
 // overviewNeeds are the facts of an overview.
-func OverviewNeeds() []call.Fact {
+func Needs() []call.Fact {
 	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms}
 }
 
 // picture gathers what is known of an account: what was listed at the service, and what wafbot remembers.
-func picture(c *call.Call, a *call.Account, listed Answered[apiclient.Attack]) (Overview, seen) {
+func overviewOf(c *call.Call, a *call.Account, listed Answered[apiclient.Attack]) (Overview, seen) {
 	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}}
 	s := seen{attacks: listed.Found}
 	if listed.Err != nil {
 		text, _ := call.ForPeople(c.Invocation, refusal.FromService(listed.Err))
 		o.Fault = text.String()
 	}
-	for _, attack := range Burning(c, a, listed.Found) {
+	for _, attack := range Ongoing(c, a, listed.Found) {
 		o.Ongoing = append(o.Ongoing, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
 	}
 	if h, ok := c.Facts(a.Name).Health(); ok {
 		o.Health = &h
 	}
 	if t, err := c.Facts(a.Name).PermissionLoss(); err == nil && t.GoesOn() {
-		o.Tied = &t
+		o.PermissionLoss = &t
 	}
 	var err error
 	if s.changes, err = c.Facts(a.Name).Changes(); err == nil {
-		err = remembered(c, a, &o, &s)
+		err = addStored(c, a, &o, &s)
 	}
-	o.NoMemory, o.Emptied = err != nil, errors.Is(err, refusal.ErrEmptied)
+	o.NoStore, o.Emptied = err != nil, errors.Is(err, refusal.ErrEmptied)
 	return o, s
 }
 
 // remembered adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
-func remembered(c *call.Call, a *call.Account, o *Overview, s *seen) (err error) {
-	if s.cases, err = c.Facts(a.Name).Triages(); err != nil {
+func addStored(c *call.Call, a *call.Account, o *Overview, s *seen) (err error) {
+	if s.triages, err = c.Facts(a.Name).Triages(); err != nil {
 		return err
 	}
-	muted, err := MutesNow(c, a)
+	muted, err := ActiveMutes(c, a)
 	if err != nil {
 		return err
 	}
@@ -100,13 +100,13 @@ func remembered(c *call.Call, a *call.Account, o *Overview, s *seen) (err error)
 	}
 	o.Muted, o.Waiting = muted, waiting
 	for _, ch := range s.changes {
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.ChangeSuperseded(ch, s.changes) {
+		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.Superseded(ch, s.changes) {
 			o.InForce = append(o.InForce, ch)
 			o.seen(ch, effects)
 		}
 	}
 	for _, storm := range storms {
-		o.Storms = append(o.Storms, call.NewStormRow(storm, a.Name, s.cases[storm.ID]))
+		o.Storms = append(o.Storms, call.NewStormRow(storm, a.Name, s.triages[storm.ID]))
 	}
 	links := cardLinks(c, a, o.linked())
 	for i := range o.Storms {
@@ -115,7 +115,7 @@ func remembered(c *call.Call, a *call.Account, o *Overview, s *seen) (err error)
 	}
 	for i := range o.Ongoing {
 		row := &o.Ongoing[i]
-		row.Triage, row.Card = s.cases[row.ID], links[row.ID]
+		row.Triage, row.Card = s.triages[row.ID], links[row.ID]
 		row.Triage.Notes = nil // the attack's own line has them
 	}
 	return nil
@@ -135,10 +135,10 @@ func (o *Overview) linked() (ids []string) {
 // seen adds what was seen of a change in force.
 func (o *Overview) seen(ch record.Change, effects map[string]record.Efficacy) {
 	if e, ok := effects[ch.ID]; ok {
-		if o.Effects == nil {
-			o.Effects = map[string]record.Efficacy{}
+		if o.Efficacy == nil {
+			o.Efficacy = map[string]record.Efficacy{}
 		}
-		o.Effects[ch.ID] = e
+		o.Efficacy[ch.ID] = e
 	}
 }
 
@@ -162,7 +162,7 @@ func cardLinks(c *call.Call, a *call.Account, ids []string) map[string]string {
 }
 
 // burning are the attacks that go on, what gets through first.
-func Burning(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclient.Attack {
+func Ongoing(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclient.Attack {
 	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
 		return !c.Ongoing(a, attack) || attack.Result() || attack.FalsePositive()
 	})
@@ -171,7 +171,7 @@ func Burning(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclie
 }
 
 // burningFrom is since when attacks are listed to find those that go on.
-func BurningFrom(c *call.Call, a *call.Account) time.Time {
+func OngoingFrom(c *call.Call, a *call.Account) time.Time {
 	return c.Now.Add(-max(a.OngoingFor, time.Hour))
 }
 

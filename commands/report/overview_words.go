@@ -11,38 +11,38 @@ import (
 )
 
 // burningHead says how many attacks go on, or why that is unknown.
-func (o Overview) burningHead() text.Text {
+func (o Overview) ongoingHead() text.Text {
 	switch {
 	case o.Fault != "":
 		return text.New(text.Bold(o.Account), ": what goes on is unknown: ", o.Fault)
 	case len(o.Ongoing) == 0:
-		return text.New(text.Bold(o.Account), ": no attack is going on (no hit in the last ", text.HumanDuration(o.Of.OngoingFor), ")")
+		return text.New(text.Bold(o.Account), ": no attack is going on (no hit in the last ", text.Duration(o.Of.OngoingFor), ")")
 	}
 	return text.New(text.Bold(o.Account), ": ", len(o.Ongoing), " going on")
 }
 
 // burningLine is an attack that goes on, with the way to its card.
-func (o Overview) burningLine(row call.AttackRow, now time.Time) text.Text {
-	return describe.AttackLineOpening(o.Of, row.Attack, now, describe.CardText(row.Card))
+func (o Overview) attackLine(row call.AttackRow, now time.Time) text.Text {
+	return describe.AttackWithCard(o.Of, row.Attack, now, describe.CardLink(row.Card))
 }
 
 // stormRow is a storm that goes on, with the way to its card and who is on it.
 func (o Overview) stormRow(row call.StormRow, now time.Time) text.Text {
-	return text.New(describe.StormLine(o.Of, row, now), " · ", describe.Joined(append([]text.Text{describe.OwnerLine(row.Triage.Owner)}, describe.CaseLines(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
+	return text.New(describe.Storm(o.Of, row, now), " · ", text.Join(append([]text.Text{describe.Owner(row.Triage.Owner)}, describe.Triage(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
 }
 
 // deskLines are what people have in hand: requests that wait, who is on which of the ongoing attacks, and mutes.
-func (o Overview) deskLines() (lines []text.Text) {
+func (o Overview) peopleLines() (lines []text.Text) {
 	for _, r := range o.Waiting {
 		lines = append(lines, text.New(text.Bold("Waits for approval: "), requestLine(r)))
 	}
 	for _, row := range o.Ongoing {
-		if said := describe.CaseLines(row.Triage); len(said) > 0 {
-			lines = append(lines, text.New(text.Code(row.ID), " ", describe.Joined(said, " · ")))
+		if said := describe.Triage(row.Triage); len(said) > 0 {
+			lines = append(lines, text.New(text.Code(row.ID), " ", text.Join(said, " · ")))
 		}
 	}
 	for _, m := range o.Muted {
-		lines = append(lines, text.New("Muted, incidents excepted: ", describe.MuteLine(m)))
+		lines = append(lines, text.New("Muted, incidents excepted: ", describe.Mute(m)))
 	}
 	return lines
 }
@@ -61,19 +61,19 @@ func (o Overview) troubleLines(now time.Time) (lines []text.Text) {
 		}
 		lines = append(lines, line)
 	}
-	if t := o.Tied; t != nil {
+	if t := o.PermissionLoss; t != nil {
 		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
 	}
 	return lines
 }
 
 // forceHead says how much of wafbot's is in force, or why that is unknown.
-func (o Overview) forceHead() text.Text {
+func (o Overview) inForceHead() text.Text {
 	switched, _ := o.modes()
 	switch {
 	case o.Emptied:
 		return text.New("What is in force is unknown: wafbot's store (Redis) is empty, and until it is read back from Slack nothing is changed")
-	case o.NoMemory:
+	case o.NoStore:
 		return text.New("What is in force is unknown: wafbot's store (Redis) can't be reached, and until it can nothing is changed")
 	case len(o.InForce) == 0:
 		return text.New("Nothing of wafbot's is in force")
@@ -84,11 +84,11 @@ func (o Overview) forceHead() text.Text {
 }
 
 // forceLine is a change in a listing of what is in force.
-func (o Overview) forceLine(ch record.Change, now time.Time) text.Text {
+func (o Overview) changeLine(ch record.Change, now time.Time) text.Text {
 	row := efficacy.ChangeRow(ch, describe.ChangeAccepted(ch))
-	s := call.Situation{Account: o.Of, Effects: o.Effects, Now: now}
+	s := call.Situation{Account: o.Of, Effects: o.Efficacy, Now: now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone { // first, for rows are cut
-		row = text.New(describe.ChangeShownID(ch), " ", seen, " · ", describe.ChangeSpan(ch))
+		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.ChangeSpan(ch))
 	}
 	switch {
 	case ch.Overdue(now):

@@ -10,23 +10,23 @@ import (
 func Overviews(c *call.Call) []Overview {
 	all := make([]Overview, len(c.InScope))
 	for i, a := range c.InScope {
-		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: BurningFrom(c, a)})
-		all[i], _ = picture(c, a, Answered[apiclient.Attack]{attacks, err})
+		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: OngoingFrom(c, a)})
+		all[i], _ = overviewOf(c, a, Answered[apiclient.Attack]{attacks, err})
 	}
 	return all
 }
 
 func StatusLines(c *call.Call, pages *call.Pager, o Overview) []text.Text {
-	lines := []text.Text{o.burningHead()}
+	lines := []text.Text{o.ongoingHead()}
 	for _, row := range o.Storms {
 		lines = append(lines, text.New("• ", o.stormRow(row, c.Now)))
 	}
 	if len(o.Ongoing) > 0 {
-		lines = append(lines, pages.Part(len(o.Ongoing), func(i int) text.Text { return o.burningLine(o.Ongoing[i], c.Now) })...)
+		lines = append(lines, pages.Part(len(o.Ongoing), func(i int) text.Text { return o.attackLine(o.Ongoing[i], c.Now) })...)
 	}
-	desk := o.deskLines()
+	desk := o.peopleLines()
 	lines = append(lines, pages.Part(len(desk), func(i int) text.Text { return desk[i] })...)
 	lines = append(lines, o.troubleLines(c.Now)...)
-	lines = append(lines, o.forceHead())
-	return append(lines, pages.Part(len(o.InForce), func(i int) text.Text { return o.forceLine(o.InForce[i], c.Now) })...)
+	lines = append(lines, o.inForceHead())
+	return append(lines, pages.Part(len(o.InForce), func(i int) text.Text { return o.changeLine(o.InForce[i], c.Now) })...)
 }

@@ -28,7 +28,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 }
 
 // gathered is what a storm has gathered, the one with the latest hit first.
-func Gathered(c *call.Call, a *call.Account, storm string) ([]record.GatheredAttack, error) {
+func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GatheredAttack, error) {
 	all, err := c.Facts(a.Name).Grouped(storm)
 	if err != nil {
 		return nil, refusal.Away(err)
@@ -37,13 +37,13 @@ func Gathered(c *call.Call, a *call.Account, storm string) ([]record.GatheredAtt
 }
 
 // gatheredIn is the storm that gathered the call's attack; ok tells whether one did.
-func GatheredIn(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack, ok bool, err error) {
+func StormOf(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack, ok bool, err error) {
 	storms, err := c.Facts(c.Account.Name).Storms()
 	if err != nil {
 		return record.StormSeen{}, record.GatheredAttack{}, false, refusal.Away(err)
 	}
 	for _, s := range storms {
-		all, err := Gathered(c, c.Account, s.ID)
+		all, err := Grouped(c, c.Account, s.ID)
 		if err != nil {
 			return record.StormSeen{}, record.GatheredAttack{}, false, err
 		}
@@ -55,8 +55,8 @@ func GatheredIn(c *call.Call) (storm record.StormSeen, attack record.GatheredAtt
 }
 
 // gatheredLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
-func GatheredLine(c *call.Call) (line text.Text, err error) {
-	storm, attack, ok, err := GatheredIn(c)
+func StormOfLine(c *call.Call) (line text.Text, err error) {
+	storm, attack, ok, err := StormOf(c)
 	switch {
 	case err != nil || !ok:
 		return nil, err
@@ -109,12 +109,12 @@ func stormTyped(c *call.Call, typed string) (*call.Account, record.StormSeen, er
 }
 
 // readGathered lists what a storm gathered, what gets through first.
-func ReadGathered(c *call.Call) (call.Result, error) {
+func ListGrouped(c *call.Call) (call.Result, error) {
 	a, storm, err := stormTyped(c, c.Line.Keys["storm"])
 	if err != nil {
 		return call.Result{}, err
 	}
-	all, err := Gathered(c, a, storm.ID)
+	all, err := Grouped(c, a, storm.ID)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -126,14 +126,14 @@ func ReadGathered(c *call.Call) (call.Result, error) {
 		all = slices.DeleteFunc(all, func(g record.GatheredAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GatheredAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
-	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{describe.StormLine(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
+	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{describe.Storm(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)
 		if all[i].Own {
 			own = text.New("(own card) ")
 		}
-		return describe.AttackLineOpening(a, all[i].Attack, c.Now, own)
+		return describe.AttackWithCard(a, all[i].Attack, c.Now, own)
 	})...)
 	for _, g := range all {
 		data = append(data, call.AttackRow{ID: g.ID, Account: a.Name, Ongoing: c.Ongoing(a, g.Attack), Attack: g.Attack, Storm: storm.ID, OwnCard: g.Own})
@@ -144,20 +144,20 @@ func ReadGathered(c *call.Call) (call.Result, error) {
 
 // stormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
-	lines := []text.Text{describe.StormLine(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
+	lines := []text.Text{describe.Storm(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
 	lines = append(lines, describe.StormTallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
-	named, left := describe.StormOddNamed(seen.Storm)
+	named, left := describe.StormOutliers(seen.Storm)
 	for _, odd := range named {
-		lines = append(lines, text.New(text.Bold("Outlier: "), describe.AttackLine(c.Account, odd, c.Now)))
+		lines = append(lines, text.New(text.Bold("Outlier: "), describe.Attack(c.Account, odd, c.Now)))
 	}
 	if left > 0 {
 		lines = append(lines, text.New("… and ", text.Number(left), " more outliers"))
 	}
-	return append(lines, text.New("All grouped attacks: ", text.Code(ListStorm(seen).String()), "; figures of ", seen.SeenAt))
+	return append(lines, text.New("All grouped attacks: ", text.Code(StormListLine(seen).String()), "; figures of ", seen.SeenAt))
 }
 
 // list is the line that lists what the storm gathered.
-func ListStorm(s record.StormSeen) record.Line {
+func StormListLine(s record.StormSeen) record.Line {
 	return record.Line{Name: "attacks"}.With("storm", s.ID)
 }
 

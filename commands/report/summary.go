@@ -16,20 +16,20 @@ import (
 // Summary is what one shift leaves to the next.
 type Summary struct {
 	Overview
-	Since     time.Time          `json:"since"`
-	Now       time.Time          `json:"now"`
-	Incidents int                `json:"incidents"` // that were hit since then, over or not
-	Attacks   int                `json:"attacks"`   // likewise, incidents left out
-	Alone     int                `json:"alone"`     // of these: blocked by the service, and nobody had to do anything
-	Blocked   []BlockWindow      `json:"blocked,omitempty"`
-	Others    []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
-	Unread    string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
-	Undone    []Undone           `json:"undone,omitempty"`
-	Blind     []record.Outage    `json:"blind,omitempty"`
-	Notes     []NoteOn           `json:"notes,omitempty"`
-	Policy    policy.Policy      `json:"-"`
-	Role      record.Role        `json:"-"` // of who sees it: what he may not do has no button
-	Who       record.Actor       `json:"-"`
+	Since         time.Time          `json:"since"`
+	Now           time.Time          `json:"now"`
+	Incidents     int                `json:"incidents"` // that were hit since then, over or not
+	Attacks       int                `json:"attacks"`   // likewise, incidents left out
+	BlockedAnyway int                `json:"alone"`     // of these: blocked by the service, and nobody had to do anything
+	Blocked       []BlockWindow      `json:"blocked,omitempty"`
+	Others        []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
+	Unread        string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
+	Undone        []Undone           `json:"undone,omitempty"`
+	Outages       []record.Outage    `json:"blind,omitempty"`
+	Notes         []NoteOn           `json:"notes,omitempty"`
+	Policy        policy.Policy      `json:"-"`
+	Role          record.Role        `json:"-"` // of who sees it: what he may not do has no button
+	Who           record.Actor       `json:"-"`
 }
 
 // BlockWindow is a time in which an application blocked, or was off, so that no incident could be registered on it.
@@ -56,16 +56,16 @@ type NoteOn struct {
 func Summarize(c *call.Call, since time.Time) Summary {
 	a := c.Account
 	from := since
-	if burning := BurningFrom(c, a); burning.Before(from) {
+	if burning := OngoingFrom(c, a); burning.Before(from) {
 		from = burning
 	}
 	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: from})
-	o, seen := picture(c, a, Answered[apiclient.Attack]{attacks, err})
+	o, seen := overviewOf(c, a, Answered[apiclient.Attack]{attacks, err})
 	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.Policy, Role: c.Role, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
-	if s.Blind, err = c.Facts(a.Name).Outages(since); err != nil {
-		s.NoMemory = true
+	if s.Outages, err = c.Facts(a.Name).Outages(since); err != nil {
+		s.NoStore = true
 	}
 	if err = byOthers(c, &s, seen); err != nil {
 		text, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
@@ -87,8 +87,8 @@ func (s *Summary) countAttacks(seen seen) {
 		s.Attacks++
 		id := record.AttackID(s.Account, attack.ID)
 		acted := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return ch.AttackID == id })
-		if attack.Status() == apiclient.StatusBlocked && !acted && seen.cases[id].Owner == nil {
-			s.Alone++
+		if attack.Status() == apiclient.StatusBlocked && !acted && seen.triages[id].Owner == nil {
+			s.BlockedAnyway++
 		}
 	}
 }
@@ -105,18 +105,18 @@ func (s *Summary) happened(seen seen) {
 		}
 		s.Undone = append(s.Undone, u)
 	}
-	for attack, k := range seen.cases {
+	for attack, k := range seen.triages {
 		for _, n := range k.Notes {
 			if !n.At.Before(s.Since) {
 				s.Notes = append(s.Notes, NoteOn{attack, n})
 			}
 		}
 	}
-	for _, m := range efficacy.ModeSpells(seen.changes, s.Now) {
+	for _, m := range efficacy.ModeWindows(seen.changes, s.Now) {
 		if !m.Overlaps(s.Since, s.Now) {
 			continue
 		}
-		w := BlockWindow{App: describe.ModeAppName(s.Of, m.App), Mode: m.Mode, From: m.From}
+		w := BlockWindow{App: describe.ModeApp(s.Of, m.App), Mode: m.Mode, From: m.From}
 		if !m.Until.After(s.Now) {
 			w.To = m.Until
 		}
@@ -146,8 +146,8 @@ func byOthers(c *call.Call, s *Summary, seen seen) error {
 		if !ok || !scope.App.Known {
 			continue
 		}
-		own := efficacy.Hiding(rules, int(scope.App.N))
-		name := describe.ModeAppName(s.Of, int(scope.App.N))
+		own := efficacy.HidingRule(rules, int(scope.App.N))
+		name := describe.ModeApp(s.Of, int(scope.App.N))
 		known := slices.ContainsFunc(s.Blocked, func(w BlockWindow) bool { return w.App == name && w.To.IsZero() })
 		if own != nil && own.ID == rule.ID && !known {
 			s.Blocked = append(s.Blocked, BlockWindow{App: name, Mode: own.Mode, From: own.Updated})

@@ -15,7 +15,7 @@ import (
 
 // How many rows of each kind a hand-over shows in a chat: one message has to hold it all.
 const (
-	summaryBurning = 5
+	summaryOngoing = 5
 	summaryWaiting = 3
 	summaryEnding  = 5
 	summaryOthers  = 3
@@ -31,7 +31,7 @@ func (s Summary) Parts(chat bool) []call.Part {
 		return p.CutTo(most, where)
 	}
 	status, lists, audit := h.where(), s.line("lists", "black"), s.line("audit")
-	parts := []call.Part{s.head(), cut(s.burningPart(h), summaryBurning, status), cut(h.waitingPart(), summaryWaiting, status)}
+	parts := []call.Part{s.head(), cut(s.ongoingPart(h), summaryOngoing, status), cut(h.waitingPart(), summaryWaiting, status)}
 	ends, longer, returns := s.inForceParts(h)
 	parts = append(parts, cut(ends, summaryEnding, status), cut(longer, summaryOthers, status), cut(returns, summaryOthers, status), s.happenedPart(),
 		cut(s.othersPart(), summaryOthers, lists), cut(s.undonePart(), summaryOthers, audit), cut(s.notesPart(), summaryOthers, audit))
@@ -43,28 +43,28 @@ func (s Summary) line(name string, words ...string) record.Line {
 }
 
 func (s Summary) head() call.Part {
-	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.HumanDuration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
+	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
 	for _, line := range s.troubleLines(s.Now) {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}
-	if s.NoMemory {
-		p.Rows = append(p.Rows, call.Row{Text: text.New(s.forceHead(), ". So is what people did and said")})
+	if s.NoStore {
+		p.Rows = append(p.Rows, call.Row{Text: text.New(s.inForceHead(), ". So is what people did and said")})
 	}
 	return p
 }
 
 // burningPart is what goes on, with the button by which one person is on all of it.
-func (s Summary) burningPart(h Home) call.Part {
-	p := h.burningPart()
+func (s Summary) ongoingPart(h Home) call.Part {
+	p := h.ongoingPart()
 	if len(s.Ongoing) > 0 && s.Role >= record.Responder {
-		p.Do = []call.Suggestion{advice.TakeOverButton(s.Account, len(s.Ongoing))}
+		p.Do = []call.Suggestion{advice.TakeOver(s.Account, len(s.Ongoing))}
 	}
 	return p
 }
 
 // inForceParts are what ends by itself on the next shift, what holds for longer, and the modes.
 func (s Summary) inForceParts(h Home) (ends, longer, returns call.Part) {
-	if s.NoMemory {
+	if s.NoStore {
 		return ends, longer, returns // the head says so
 	}
 	until := s.Now.Add(Shift)
@@ -74,7 +74,7 @@ func (s Summary) inForceParts(h Home) (ends, longer, returns call.Part) {
 	ending := slices.DeleteFunc(slices.Clone(rest), func(ch record.Change) bool { return !soon(ch) })
 	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
 	if len(s.InForce) == 0 {
-		longer.Title = s.forceHead()
+		longer.Title = s.inForceHead()
 	}
 	for _, p := range []struct {
 		part    *call.Part
@@ -106,13 +106,13 @@ func (s Summary) happenedPart() call.Part {
 	if s.Fault == "" {
 		p.Title = text.New(p.Title, ", ", text.Count(s.Attacks, "other attack"))
 	}
-	if s.Fault == "" && !s.NoMemory { // else who had to do something is unknown
-		p.Title = text.New(p.Title, "; ", text.Number(s.Alone), " of these blocked without anybody")
+	if s.Fault == "" && !s.NoStore { // else who had to do something is unknown
+		p.Title = text.New(p.Title, "; ", text.Number(s.BlockedAnyway), " of these blocked without anybody")
 	}
 	for _, w := range s.Blocked {
 		p.Rows = append(p.Rows, call.Row{Text: w.text()})
 	}
-	for _, b := range s.Blind {
+	for _, b := range s.Outages {
 		why := b.Why
 		if why == "" {
 			why = "wafbot was not running"
@@ -139,7 +139,7 @@ func (w BlockWindow) text() text.Text {
 
 // unseen reports whether there was a time in which an incident would not have been seen.
 func (s Summary) unseen() bool {
-	return len(s.Blocked)+len(s.Blind) > 0 || s.Health != nil && s.Health.Failing != ""
+	return len(s.Blocked)+len(s.Outages) > 0 || s.Health != nil && s.Health.Failing != ""
 }
 
 func fromTo(from, to time.Time) text.Text {
@@ -154,7 +154,7 @@ func (s Summary) othersPart() (p call.Part) {
 		return call.Part{Title: text.New(text.Bold("Denied by others: "), "unknown: ", s.Unread)}
 	}
 	for _, e := range s.Others {
-		p.Rows = append(p.Rows, call.Row{Text: text.New(text.Code(describe.Names(e)), " ", s.Of.AppsText(e.Apps), describe.UntilText(e.Expires), describe.ByText(e), ", since ", e.Created)})
+		p.Rows = append(p.Rows, call.Row{Text: text.New(text.Code(describe.EntrySources(e)), " ", s.Of.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e), ", since ", e.Created)})
 	}
 	if len(p.Rows) > 0 {
 		p.Title = text.New(text.Bold("Denied by others than wafbot: "), text.Number(len(p.Rows)))
@@ -169,7 +169,7 @@ func (s Summary) undonePart() (p call.Part) {
 			why = text.Sanitize(u.Why, text.MaxField)
 		}
 		ch := u.Change // its ends don't matter any more, and would leave no room for why
-		p.Rows = append(p.Rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.ChangeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
+		p.Rows = append(p.Rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.ChangeAuthor(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
 	if len(p.Rows) > 0 {
 		p.Title = text.New(text.Bold("Undone: "), text.Number(len(p.Rows)))
@@ -192,7 +192,7 @@ func (s Summary) notesPart() (p call.Part) {
 		if same > 0 {
 			about = text.New(about, " and ", same, " more")
 		}
-		p.Rows = append(p.Rows, call.Row{Text: text.New(about, " ", describe.NoteLine(n.Note))})
+		p.Rows = append(p.Rows, call.Row{Text: text.New(about, " ", describe.Note(n.Note))})
 	}
 	if len(p.Rows) > 0 {
 		p.Title = text.New(text.Bold("Notes: "), text.Number(len(p.Rows)))

@@ -22,21 +22,21 @@ type moment struct {
 }
 
 // timeline is what happened, in the order in which it did.
-func timeline(c *call.Call, h history) []moment {
-	all := slices.Concat(h.beginning(), h.course(c.Account), measures(c, h), words(c, h), unseen(c, h))
+func timeline(c *call.Call, h History) []moment {
+	all := slices.Concat(h.beginning(), h.course(c.Account), changesMade(c, h), words(c, h), unseen(c, h))
 	slices.SortStableFunc(all, func(x, y moment) int { return x.at.Compare(y.at) })
 	return all
 }
 
 // beginning are the first hit, the first sight and the peak.
-func (h history) beginning() []moment {
+func (h History) beginning() []moment {
 	var all []moment
 	if first := h.Attack.First; !first.IsZero() {
 		all = append(all, moment{at: first, text: text.New("First hit, says the service")})
 	}
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.StormCauseShort(s), "; from here on they are grouped in one card")})
+		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.StormTrigger(s), "; from here on they are grouped in one card")})
 		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
@@ -88,13 +88,13 @@ func sourcesLine(a apiclient.Attack) text.Text {
 }
 
 // course is what wafbot told about the attack.
-func (h history) course(a *call.Account) []moment {
+func (h History) course(a *call.Account) []moment {
 	if h.Evidence == nil {
 		return nil
 	}
 	words := map[record.EventKind]string{
 		record.NewIncident: "Card: told as an incident", record.NewAttack: "Card: told as an attack", record.BecameIncident: "It became an incident: the service says that it worked",
-		record.Worsened: "It got worse", record.WentQuiet: "Seen quiet: no hit in the last " + text.HumanDuration(a.OngoingFor), record.Resumed: "It goes on again",
+		record.Worsened: "It got worse", record.WentQuiet: "Seen quiet: no hit in the last " + text.Duration(a.OngoingFor), record.Resumed: "It goes on again",
 	}
 	var all []moment
 	for _, t := range h.Evidence.Milestones {
@@ -105,7 +105,7 @@ func (h history) course(a *call.Account) []moment {
 }
 
 // measures are the changes made for the attack, and their ends.
-func measures(c *call.Call, h history) []moment {
+func changesMade(c *call.Call, h History) []moment {
 	var all []moment
 	for _, ch := range h.Changes {
 		words := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", text.Code(ch.ID), ": ")
@@ -128,13 +128,13 @@ func measures(c *call.Call, h history) []moment {
 		}
 		if ch.Observed != nil && ch.Parent() == "" {
 			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), sourcesLine(ch.Observed.Attack))
-			m.below = append(m.below, h.effect(ch)...)
+			m.below = append(m.below, h.sourcesSince(ch)...)
 		}
-		if n := h.Effects[ch.ID].Stopped(); n > 0 {
+		if n := h.Efficacy[ch.ID].Stopped(); n > 0 {
 			m.below = append(m.below, text.New("Stopped by it, as far as was seen: at least ", text.Number(n), text.Plural(n, " hit")))
 		}
 		all = append(all, m)
-		for _, said := range h.Effects[ch.ID].Said {
+		for _, said := range h.Efficacy[ch.ID].Said {
 			all = append(all, moment{at: said.At, text: text.New(text.Bold(ch.Does), " ", text.Code(ch.ID), ": ", text.Text(said.Text))})
 		}
 		if over := ch.Until; ch.State == record.StateDone && ch.Parent() == "" && !over.IsZero() && !ch.MustBeEnded() && !over.After(c.Now) {
@@ -145,7 +145,7 @@ func measures(c *call.Call, h history) []moment {
 }
 
 // effect is what became of the sources that a change denied, each judged by its own hits.
-func (h history) effect(ch record.Change) []text.Text {
+func (h History) sourcesSince(ch record.Change) []text.Text {
 	var lines []text.Text
 	for _, s := range ch.Observed.Attack.Sources {
 		if !ch.Denies(s.IP) {
@@ -164,7 +164,7 @@ func (h history) effect(ch record.Change) []text.Text {
 }
 
 // words are what people said and asked, as the audit log has it: the case holds what was said last only.
-func words(c *call.Call, h history) []moment {
+func words(c *call.Call, h History) []moment {
 	var all []moment
 	for _, e := range h.Entries {
 		if e.Change != "" && slices.ContainsFunc(h.Changes, func(ch record.Change) bool { return ch.ID == e.Change }) {
@@ -175,14 +175,14 @@ func words(c *call.Call, h history) []moment {
 	if len(h.Entries) > 0 {
 		return all
 	}
-	if o := h.Case.Owner; o != nil {
-		all = append(all, moment{at: o.Since, text: describe.OwnerLine(o)})
+	if o := h.Triage.Owner; o != nil {
+		all = append(all, moment{at: o.Since, text: describe.Owner(o)})
 	}
-	if v := h.Case.Verdict; v != nil {
-		all = append(all, moment{at: v.At, text: describe.VerdictLine(*v)})
+	if v := h.Triage.Verdict; v != nil {
+		all = append(all, moment{at: v.At, text: describe.Verdict(*v)})
 	}
-	for _, n := range h.Case.Notes {
-		all = append(all, moment{at: n.At, text: describe.NoteLine(n)})
+	for _, n := range h.Triage.Notes {
+		all = append(all, moment{at: n.At, text: describe.Note(n)})
 	}
 	return all
 }
@@ -233,13 +233,13 @@ func handoverText(e record.AuditEntry, who, message string) text.Text {
 }
 
 // unseen are the times in which nobody watched, or nobody could see whether the attack worked.
-func unseen(c *call.Call, h history) []moment {
+func unseen(c *call.Call, h History) []moment {
 	var all []moment
-	for _, s := range h.Blind {
-		all = append(all, moment{at: s.From, text: text.New(text.Bold("wafbot was blind"), " ", describe.OutageText(s))})
+	for _, s := range h.Outages {
+		all = append(all, moment{at: s.From, text: text.New(text.Bold("wafbot was blind"), " ", describe.Outage(s))})
 	}
 	for _, m := range h.Modes {
-		words := text.New("In mode ", m.Mode, " no incidents ", text.Bold("could"), " be registered on ", describe.ModeAppName(c.Account, m.App))
+		words := text.New("In mode ", m.Mode, " no incidents ", text.Bold("could"), " be registered on ", describe.ModeApp(c.Account, m.App))
 		if !m.Until.IsZero() {
 			words = text.New(words, " until ", m.Until)
 		}

@@ -25,9 +25,9 @@ func writeAck(c *call.Call) (call.Result, error) {
 	switch {
 	case k.Owner == nil:
 		k.Owner = owner(c, c.Actor)
-		return saveTriage(c, k, "", describe.OwnerLine(k.Owner))
+		return saveTriage(c, k, "", describe.Owner(k.Owner))
 	case k.Owner.ID == c.Actor.ID:
-		return unchanged(k, text.New(describe.OwnerLine(k.Owner), " already. Nothing was changed")), nil
+		return unchanged(k, text.New(describe.Owner(k.Owner), " already. Nothing was changed")), nil
 	}
-	return call.Result{}, refusal.Nothing(text.New(describe.OwnerLine(k.Owner), ". Nothing was changed. ", takeOver(c)))
+	return call.Result{}, refusal.Nothing(text.New(describe.Owner(k.Owner), ". Nothing was changed. ", takeOver(c)))
 }

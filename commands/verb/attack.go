@@ -35,9 +35,9 @@ func readAttack(c *call.Call) (call.Result, error) {
 	if isOne {
 		res.Lines = report.StormLines(c, storm)
 	} else {
-		res.Lines = append(report.AttackLinesOf(c, k), old...)
+		res.Lines = append(report.AttackLines(c, k), old...)
 		var gathered text.Text
-		if gathered, noStorms = report.GatheredLine(c); gathered != nil {
+		if gathered, noStorms = report.StormOfLine(c); gathered != nil {
 			res.Lines = append(res.Lines, gathered)
 		}
 	}
@@ -50,17 +50,17 @@ func readAttack(c *call.Call) (call.Result, error) {
 	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
-	res.Lines = append(res.Lines, describe.CaseLines(row.Triage)...)
+	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
 	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Context, Known: changes, Effects: effects, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Parent() == "" {
-			res.Lines = append(res.Lines, text.New("• ", efficacy.ChangeRow(ch, efficacy.EffectLine(now, ch))))
+			res.Lines = append(res.Lines, text.New("• ", efficacy.ChangeRow(ch, efficacy.Line(now, ch))))
 			res.Changes = append(res.Changes, ch)
 		}
 	}
 	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
 	for _, n := range slices.Backward(row.Triage.Notes) {
-		res.Lines = append(res.Lines, describe.NoteLine(n))
+		res.Lines = append(res.Lines, describe.Note(n))
 	}
 	return res, nil
 }

@@ -23,7 +23,7 @@ func attacks() *call.Command {
 		},
 		Read: func(c *call.Call) (call.Result, error) {
 			if c.Line.Keys["storm"] != "" {
-				return report.ReadGathered(c)
+				return report.ListGrouped(c)
 			}
 			return readListing(c, "attack", time.Hour, apiclient.AttackFilter{})
 		},
@@ -50,8 +50,8 @@ func readListing(c *call.Call, what string, back time.Duration, f apiclient.Atta
 			res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": unknown: ", words))
 			continue
 		}
-		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.HumanDuration(c.Now.Sub(f.From))))
-		res.Lines = append(res.Lines, report.AttackLines(c, pages, a, all)...)
+		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.Duration(c.Now.Sub(f.From))))
+		res.Lines = append(res.Lines, report.AttackList(c, pages, a, all)...)
 		for _, attack := range all {
 			data = append(data, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.Ongoing(a, attack), Attack: attack})
 		}

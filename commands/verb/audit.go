@@ -32,7 +32,7 @@ func readWholeAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (cal
 	if slices.Contains(c.Line.Words, "verify") {
 		return report.VerifyAudit(c, ctx, log)
 	}
-	from, err := report.AuditedSince(c, grammar.Never)
+	from, err := report.AuditFrom(c, grammar.Never)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -40,22 +40,22 @@ func readWholeAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (cal
 }
 
 func readAudit(c *call.Call) (call.Result, error) {
-	from, err := report.AuditedSince(c, 24*time.Hour)
+	from, err := report.AuditFrom(c, 24*time.Hour)
 	if err != nil {
 		return call.Result{}, err
 	}
-	by := report.AuditedUser(c)
+	by := report.AuditUser(c)
 	res := call.Result{Account: c.OnlyAccount()}
 	data, pages := []record.AuditEntry{}, call.Pages(c, len(c.InScope))
 	for _, a := range c.InScope {
 		entries, err := c.Facts(a.Name).Audit(from)
 		if err != nil {
-			return call.Result{}, report.AuditAway(err)
+			return call.Result{}, report.AuditUnknown(err)
 		}
 		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
 		data = append(data, entries...)
 		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(entries), "entry")))
-		res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text { return describe.AuditLine(entries[i]) })...)
+		res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text { return describe.AuditEntry(entries[i]) })...)
 	}
 	res.Data = data
 	return pages.Finish(res)

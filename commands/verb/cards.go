@@ -33,7 +33,7 @@ func writeCards(c *call.Call) (call.Result, error) {
 	if !isOne {
 		return writeCard(c)
 	}
-	gathered, err := report.Gathered(c, c.Account, storm.ID)
+	gathered, err := report.Grouped(c, c.Account, storm.ID)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -63,7 +63,7 @@ func outlierIDs(s record.StormSeen, account string) (ids []string) {
 
 // writeCard gives one attack that a storm groups a card.
 func writeCard(c *call.Call) (call.Result, error) {
-	storm, attack, ok, err := report.GatheredIn(c)
+	storm, attack, ok, err := report.StormOf(c)
 	switch {
 	case err != nil:
 		return call.Result{}, err

@@ -47,7 +47,7 @@ func readConditions(c *call.Call) (call.Result, error) {
 	res := call.Result{Account: c.Account.Name, Data: rows, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(rows), "set"), " of conditions")}}
 	pages := call.Pages(c, 1)
 	res.Lines = append(res.Lines, pages.Part(len(rows), func(i int) text.Text {
-		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", describe.ScopeText(rows[i].Conditions), ": ", text.Count(rows[i].Rules, "rule"))
+		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", describe.Scope(rows[i].Conditions), ": ", text.Count(rows[i].Rules, "rule"))
 	})...)
 	return pages.Finish(res)
 }

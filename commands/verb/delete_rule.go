@@ -41,7 +41,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	made, ours := change.ChangesByRule(c)[rule.ID]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
-		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.RuleText(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
+		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.Rule(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
 		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("wafbot did not make this rule: ", ruleLine(rule, made))})

@@ -6,6 +6,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
@@ -37,7 +38,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	r, err := c.Facts(a.Name).Routing(k.Attack)
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
-	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.AttackLine(a, k.Attack, c.Now)}, old...)}
+	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.Attack(a, k.Attack, c.Now)}, old...)}
 	res.Lines = append(res.Lines, destination(k.Attack, r))
 	for i, t := range r.Tried {
 		line := text.New("• route ", i+1, " takes ", t.Match, ": ")
@@ -51,7 +52,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
-	gathered, _ := report.GatheredLine(c) // after an error the lines above say that Redis is away
+	gathered, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
 	if gathered != nil {
 		res.Lines = append(res.Lines, gathered)
 	}
@@ -63,7 +64,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, pagerLine(r))
 	}
 	if !c.Ongoing(a, k.Attack) {
-		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.HumanDuration(a.OngoingFor)))
+		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.Duration(a.OngoingFor)))
 	}
 	if c.Policy.Cardless(k.Attack) {
 		res = res.And(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
@@ -85,8 +86,8 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
-		describe.StormLine(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
-		text.New("It gathers the new attacks that a route sends there, incidents excepted; ", text.Code(report.ListStorm(storm).String()), " lists them"),
+		describe.Storm(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
+		text.New("It gathers the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
 	if r.PageAfter > 0 {
 		res.Lines = append(res.Lines, pagerLine(r))
@@ -138,7 +139,7 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 	if r.Calls != "" {
 		line := text.New("Who acknowledges it is mentioned in place of ", text.User(r.Calls), " when it gets worse")
 		if r.MentionEvery > 0 {
-			line = text.New(line, ", at most once in ", text.HumanDuration(r.MentionEvery), " but for its becoming an incident")
+			line = text.New(line, ", at most once in ", text.Duration(r.MentionEvery), " but for its becoming an incident")
 		}
 		if !r.MentionedAt.IsZero() {
 			line = text.New(line, "; last ", r.MentionedAt)
@@ -164,7 +165,7 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 }
 
 func pagerLine(r call.Routing) text.Text {
-	line := text.New("Its pager is called when unacknowledged for ", text.HumanDuration(r.PageAfter), "; it ")
+	line := text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ")
 	if r.PagedAt.IsZero() {
 		return text.New(line, "was not called so far")
 	}
@@ -177,11 +178,11 @@ func muteOf(c *call.Call, attack apiclient.Attack) (*record.Mute, text.Text) {
 	if err != nil {
 		return nil, text.New("Whether it is muted is unknown: wafbot's store (Redis) can't be reached")
 	}
-	m, muted := describe.Muted(all, attack, c.Now)
+	m, muted := policy.Muted(all, attack, c.Now)
 	if !muted {
 		return nil, text.New("It isn't muted")
 	}
-	return &m, text.New(text.Bold("Muted"), ": ", describe.MuteLine(m))
+	return &m, text.New(text.Bold("Muted"), ": ", describe.Mute(m))
 }
 
 // valueOf is what an attack has where a route has the key.

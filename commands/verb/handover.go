@@ -48,7 +48,7 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	}
 	before := k.Owner
 	if before != nil && before.ID == to.ID && len(c.Line.Words) == 0 {
-		return unchanged(k, text.New(describe.OwnerLine(before), " already. Nothing was changed")), nil
+		return unchanged(k, text.New(describe.Owner(before), " already. Nothing was changed")), nil
 	}
 	k.Owner = owner(c, to)
 	if before != nil && before.ID == to.ID {
@@ -65,7 +65,7 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	if to.ID == c.Actor.ID {
 		how = text.New(", taken over")
 	}
-	return saveTriage(c, k, to.ID, text.New(describe.OwnerLine(k.Owner), how, ". The thread of the attack's card says so"))
+	return saveTriage(c, k, to.ID, text.New(describe.Owner(k.Owner), how, ". The thread of the attack's card says so"))
 }
 
 // assignee is the user to whom a line hands an attack over: a full member who may act.

@@ -51,7 +51,7 @@ func readLists(c *call.Call) (call.Result, error) {
 	pages := call.Pages(c, 1)
 	res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text {
 		e := entries[i]
-		return text.New(text.Code(fmt.Sprint(e.ID)), " ", describe.ListName(e.List), ": ", text.Code(describe.Names(e)), " ", c.Account.AppsText(e.Apps), describe.UntilText(e.Expires), describe.ByText(e))
+		return text.New(text.Code(fmt.Sprint(e.ID)), " ", describe.ListName(e.List), ": ", text.Code(describe.EntrySources(e)), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e))
 	})...)
 	return pages.Finish(res)
 }
@@ -61,6 +61,6 @@ func mentions(e apiclient.IPRule, text string) bool {
 	if t, err := grammar.ParseTarget(text); err == nil {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	}
-	all := strings.ToLower(describe.Names(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
+	all := strings.ToLower(describe.EntrySources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
 	return strings.Contains(all, strings.ToLower(text))
 }

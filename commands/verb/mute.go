@@ -59,7 +59,7 @@ func writeMute(c *call.Call) (call.Result, error) {
 	if m.Attack != "" && c.Attack.Incident() {
 		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always posted. Nothing was changed"))
 	}
-	all, err := report.MutesNow(c, c.Account)
+	all, err := report.ActiveMutes(c, c.Account)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -68,19 +68,19 @@ func writeMute(c *call.Call) (call.Result, error) {
 	}
 	i := slices.IndexFunc(all, func(have record.Mute) bool { return have.ID == m.ID })
 	if i >= 0 && !all[i].Until.Before(m.Until) {
-		return unchanged(all[i], text.New("Muted already: ", describe.MuteLine(all[i]), ". Nothing was changed")), nil
+		return unchanged(all[i], text.New("Muted already: ", describe.Mute(all[i]), ". Nothing was changed")), nil
 	}
 	if i >= 0 {
 		all = slices.Delete(all, i, i+1)
 	}
-	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.MuteLine(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
+	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
 // saveMutes is the answer of a command that changed the account's mutes; the cards that the mute is or was about are stale.
 func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.Text) call.Result {
 	cards := []string{one.Attack}
 	if one.Attack == "" {
-		cards = staleCards(c, func(a apiclient.Attack) bool { return !a.Incident() && describe.MuteCovers(one, a) })
+		cards = staleCards(c, func(a apiclient.Attack) bool { return !a.Incident() && policy.MuteCovers(one, a) })
 	}
 	res := saved(one, answer...)
 	res.Saves.Mutes = &call.MutesSave{All: all, Stale: cards}
@@ -128,7 +128,7 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
 		}
 	}
-	m.ID = record.MuteID(m.Account, describe.MuteWhat(m))
+	m.ID = record.MuteID(m.Account, describe.MuteScope(m))
 	return m, nil
 }
 

@@ -33,7 +33,7 @@ func writeNote(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	i := slices.IndexFunc(k.Notes, func(n record.Note) bool { return n.ID == id })
-	return saveTriage(c, k, "", describe.NoteLine(k.Notes[i]))
+	return saveTriage(c, k, "", describe.Note(k.Notes[i]))
 }
 
 // noteAgain is for how long the same words of the same user are the same note: typed twice because the answer was slow, or delivered over two ways.

@@ -49,7 +49,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		p := protected(c, t)
 		i := slices.IndexFunc(all, func(have record.Protected) bool { return have.ID == p.ID })
 		if i >= 0 && all[i].Name == p.Name && all[i].Deny == p.Deny {
-			lines = append(lines, text.New("Protected already: ", describe.ProtectedLine(all[i])))
+			lines = append(lines, text.New("Protected already: ", describe.Protected(all[i])))
 			continue
 		}
 		if fresh = true; i < 0 {
@@ -57,7 +57,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		} else {
 			all[i] = p
 		}
-		lines = append(append(lines, text.New("Protected: ", describe.ProtectedLine(p))), change.DeniedNow(c, t)...)
+		lines = append(append(lines, text.New("Protected: ", describe.Protected(p))), change.DeniedNow(c, t)...)
 	}
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil

@@ -52,16 +52,16 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	e := matches[0]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
-		Does: fmt.Sprintf("Take %s off the %s", describe.Names(e), describe.ListName(e.List)), When: describe.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
+		Does: fmt.Sprintf("Take %s off the %s", describe.EntrySources(e), describe.ListName(e.List)), When: describe.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
 	}
 	theirs, ok := change.Foreign(c, e)
 	if !ok {
 		return []call.Plan{p}, nil
 	}
 	p.Role = record.Admin
-	words := text.New("wafbot did not make this entry", describe.ByText(theirs), describe.UntilText(theirs.Expires), "; an automatic one can come back by itself")
+	words := text.New("wafbot did not make this entry", describe.EntryAuthor(theirs), describe.Until(theirs.Expires), "; an automatic one can come back by itself")
 	if made, ours := change.Maker(c, e); ours {
-		words = text.New("this entry took the place of one that wafbot did not make", describe.ByText(theirs), describe.UntilText(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
+		words = text.New("this entry took the place of one that wafbot did not make", describe.EntryAuthor(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
 	}
 	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	return []call.Plan{p}, nil

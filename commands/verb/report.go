@@ -22,8 +22,8 @@ func reportCommand() *call.Command {
 }
 
 func readReport(c *call.Call) (call.Result, error) {
-	h := report.History(c)
-	words := report.Document(c, h)
+	h := report.HistoryOf(c)
+	words := report.Markdown(c, h)
 	res := call.Result{AttackID: h.ID, Account: h.Account, Data: h, Document: words}
 	if c.Actor.Via == record.ViaCLI {
 		return res, nil
@@ -37,9 +37,9 @@ func readReport(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.Usage(text.New("there is no page ", page, ": the last one is ", len(pages)))
 	}
 	res.Document = pages[page-1]
-	res.Lines = []text.Text{describe.AttackLine(c.Account, h.Attack, c.Now)}
+	res.Lines = []text.Text{describe.Attack(c.Account, h.Attack, c.Now)}
 	if h.Storm != nil {
-		res.Lines = []text.Text{describe.StormLine(c.Account, *h.Storm, c.Now)}
+		res.Lines = []text.Text{describe.Storm(c.Account, *h.Storm, c.Now)}
 	}
 	if page < len(pages) {
 		next := c.Line.With("page", strconv.Itoa(page+1)).With("account", h.Account)

@@ -102,7 +102,7 @@ func kindsText(kinds map[string]int) string {
 
 // ruleLine is a rule in one line; made is the change of wafbot's that made it, if one did.
 func ruleLine(r apiclient.Rule, made record.Change) text.Text {
-	line := text.New(text.Code(fmt.Sprint(r.ID)), " ", describe.RuleText(r))
+	line := text.New(text.Code(fmt.Sprint(r.ID)), " ", describe.Rule(r))
 	if r.System {
 		line = text.New(line, ", ", systemRule)
 	}

@@ -50,7 +50,7 @@ func readSources(c *call.Call) (call.Result, error) {
 		add(s, "configuration", nil, s.Line())
 	}
 	for _, p := range c.Context.Protected {
-		add(policy.ProtectedSource(p), "protect", &p, describe.ProtectedLine(p))
+		add(policy.ProtectedSource(p), "protect", &p, describe.Protected(p))
 	}
 	for _, s := range policy.Builtin() {
 		add(s, "wafbot", nil, text.New(s.Line(), ", by nature"))

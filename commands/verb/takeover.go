@@ -8,7 +8,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
@@ -59,7 +58,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 
 // ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for those that it groups.
 func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
-	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.BurningFrom(c, c.Account)})
+	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c, c.Account)})
 	storms, stormsErr := report.StormsGoingOn(c, c.Account)
 	if err != nil {
 		return nil, refusal.FromService(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
@@ -67,9 +66,9 @@ func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	if stormsErr != nil {
 		return nil, stormsErr
 	}
-	ongoing := report.Burning(c, c.Account, listed)
+	ongoing := report.Ongoing(c, c.Account, listed)
 	for _, storm := range storms {
-		gathered, err := report.Gathered(c, c.Account, storm.ID)
+		gathered, err := report.Grouped(c, c.Account, storm.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +117,7 @@ func (t *taken) add(id string, k record.Triage) {
 
 // answer says on how many attacks the user is now, and who was on them before.
 func (t *taken) answer(account string) text.Text {
-	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", text.Count(len(t.ids), "attack"), " of ", account, " now: ", describe.Enumerate(t.ids, call.ShortList, describe.CodeText), ". Until now: ")
+	words := text.New(text.Bold(text.Sanitize(t.to.Name, text.MaxField)), " is on ", text.Count(len(t.ids), "attack"), " of ", account, " now: ", text.Enumerate(t.ids, call.ShortList, text.AsCode), ". Until now: ")
 	slices.Sort(t.from)
 	for _, who := range slices.Compact(slices.Clone(t.from)) {
 		n := 0

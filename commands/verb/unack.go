@@ -26,7 +26,7 @@ func writeUnack(c *call.Call) (call.Result, error) {
 	case k.Owner == nil:
 		return unchanged(k, text.New("Unacknowledged. Nothing was changed")), nil
 	case k.Owner.ID != c.Actor.ID && c.Role < record.Admin:
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.OwnerLine(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(k.Owner), ": only ", text.Sanitize(k.Owner.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
 	}
 	was := k.Owner
 	k.Owner, k.UnackedAt = nil, c.Now

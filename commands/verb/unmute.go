@@ -21,7 +21,7 @@ func unmute() *call.Command {
 }
 
 func writeUnmute(c *call.Call) (call.Result, error) {
-	all, err := report.MutesNow(c, c.Account)
+	all, err := report.ActiveMutes(c, c.Account)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -48,5 +48,5 @@ func writeUnmute(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
 	}
 	ended := all[found[0]]
-	return saveMutes(c, slices.Delete(all, found[0], found[0]+1), ended, text.New("No longer muted: ", text.Code(describe.MuteWhat(ended)))), nil
+	return saveMutes(c, slices.Delete(all, found[0], found[0]+1), ended, text.New("No longer muted: ", text.Code(describe.MuteScope(ended)))), nil
 }

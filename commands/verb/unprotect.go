@@ -44,6 +44,6 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		return call.Result{}, refusal.Nothing(words)
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Context.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
-	res := saved(found[0], text.New("No longer protected: ", describe.ProtectedLine(found[0])))
+	res := saved(found[0], text.New("No longer protected: ", describe.Protected(found[0])))
 	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
 }

@@ -24,5 +24,5 @@ func writeVerdict(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	t.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return saveTriage(c, t, "", describe.VerdictLine(*t.Verdict))
+	return saveTriage(c, t, "", describe.Verdict(*t.Verdict))
 }

@@ -116,9 +116,9 @@ func clock(account string, server time.Time) []Finding {
 	}
 	off := time.Until(server).Round(time.Second)
 	if off.Abs() <= clockOff {
-		return []Finding{{"account", account, OK, "its clock agrees with this machine's within " + text.HumanDuration(clockOff), ""}}
+		return []Finding{{"account", account, OK, "its clock agrees with this machine's within " + text.Duration(clockOff), ""}}
 	}
-	return []Finding{{"account", account, Warn, "its clock is off this machine's by " + text.HumanDuration(off.Abs()), "set this machine's clock (NTP)"}}
+	return []Finding{{"account", account, Warn, "its clock is off this machine's by " + text.Duration(off.Abs()), "set this machine's clock (NTP)"}}
 }
 
 // applications compares the ids seen in attacks with those that have a name.

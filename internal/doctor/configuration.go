@@ -149,7 +149,7 @@ func (c checkup) pagers() []Finding {
 				continue
 			}
 			key := config.Element(config.Element("accounts", i)+".routes", j) + ".page"
-			found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.HumanDuration(r.Page.After)), ""})
+			found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.Duration(r.Page.After)), ""})
 			if u, err := url.Parse(r.Page.URL.Reveal()); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) && r.Page.Format != pager.Alertmanager {
 				found = append(found, Finding{"config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
 			}

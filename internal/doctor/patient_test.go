@@ -172,7 +172,7 @@ func printed(t *testing.T, r report) string {
 	if err := r.Err(); err != nil {
 		out.WriteString(err.Error() + "\n")
 	}
-	return out.String() + string(text.SeenJSON(words))
+	return out.String() + string(text.SanitizeJSON(words))
 }
 
 // requireOne demands exactly one line that holds all the parts.

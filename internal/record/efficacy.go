@@ -83,7 +83,7 @@ const (
 // Afterwards is what is found of a denial that expired: a finding stays what it was unless the source goes on.
 func (e Efficacy) Afterwards(c Change, ongoing time.Duration) Finding {
 	for _, t := range e.Parts {
-		if t.After.N > 0 || t.KnockedTo(c.Until, ongoing) {
+		if t.After.N > 0 || t.TriedUntil(c.Until, ongoing) {
 			return SourceReturned
 		}
 	}
@@ -91,7 +91,7 @@ func (e Efficacy) Afterwards(c Change, ongoing time.Duration) Finding {
 }
 
 // KnockedTo reports whether its source went on when the denial expired, as far as what was stopped tells.
-func (t Traffic) KnockedTo(end time.Time, ongoing time.Duration) bool {
+func (t Traffic) TriedUntil(end time.Time, ongoing time.Duration) bool {
 	return t.Stopped.N > 0 && end.Sub(t.Stopped.Last) < ongoing
 }
 

@@ -14,10 +14,10 @@ func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]recor
 
 // SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces
 // events, all in one step. It fails when this replica doesn't own the account any more.
-func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judged, events ...record.Event) error {
+func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
 	var b batch
 	for _, j := range all {
-		if err := b.json("HSET", keyEfficacy(account), j.Change.ID, j.Effect); err != nil {
+		if err := b.json("HSET", keyEfficacy(account), j.Change.ID, j.Efficacy); err != nil {
 			return err
 		}
 		if j.Change.AttackID != "" {

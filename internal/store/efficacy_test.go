@@ -20,7 +20,7 @@ func TestEffects(t *testing.T) {
 		seen := record.Efficacy{
 			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
 		}
-		all := []efficacy.Judged{{Change: ch, Effect: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Effect: record.Efficacy{Finding: record.NotWorking}, Tell: true}}
+		all := []efficacy.Judgement{{Change: ch, Efficacy: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}, Notify: true}}
 		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't tend the account")
 		tending(t, s)
 		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all, news("of c2", "x:1")))

@@ -61,7 +61,7 @@ func First(s string, most int) string {
 
 // SeenJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written
 // as \u202e.
-func SeenJSON(text []byte) []byte {
+func SanitizeJSON(text []byte) []byte {
 	var b bytes.Buffer
 	marks := 0
 	for _, r := range string(text) {

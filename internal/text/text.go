@@ -137,36 +137,3 @@ func (t Text) String() string { return t.In(time.UTC) }
 
 // MarshalText is the line as plain text with times in UTC.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
-
-// HumanDuration is a duration in its two largest units, short enough for a button; less than two days are hours, as people say them.
-func HumanDuration(d time.Duration) string {
-	const day = 24 * time.Hour
-	var parts []string
-	for _, u := range []struct {
-		length time.Duration
-		name   string
-	}{{day, "days"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
-		if u.length == day && d < 2*day {
-			continue
-		}
-		if n := d / u.length; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
-			d %= u.length
-		}
-	}
-	if len(parts) == 0 {
-		return "under a second"
-	}
-	return strings.Join(parts[:min(2, len(parts))], " ")
-}
-
-// Plural is the noun for that many, by its ending.
-func Plural(n int64, noun string) string {
-	switch {
-	case n == 1:
-		return noun
-	case strings.HasSuffix(noun, "try"):
-		return strings.TrimSuffix(noun, "y") + "ies"
-	}
-	return noun + "s"
-}

@@ -107,9 +107,9 @@ func testEffects(t *testing.T, s Store) {
 	seen := record.Efficacy{
 		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
 	}
-	without := efficacy.Judged{Change: record.Change{ID: "c2", Account: Account}, Effect: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judged{{Change: ch, Effect: record.Efficacy{Finding: record.NotYet}}, without}))
-	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judged{{Change: ch, Effect: seen}}))
-	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Effect}, effects(Account))
+	without := efficacy.Judgement{Change: record.Change{ID: "c2", Account: Account}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}))
+	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judgement{{Change: ch, Efficacy: seen}}))
+	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Efficacy}, effects(Account))
 	require.Empty(t, effects(other))
 }

@@ -21,7 +21,7 @@ const Account = "acme"
 // Store is a store that nothing was written to yet.
 type Store struct {
 	Ledger   commands.Ledger
-	Effects  efficacy.Effects
+	Effects  efficacy.Store
 	Due      commands.Due
 	Facts    commands.KnownAttacks
 	Scenes   commands.AccountContexts

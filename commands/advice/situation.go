@@ -1,10 +1,11 @@
-package efficacy
+package advice
 
 import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -28,7 +29,7 @@ func stormWatchedOnly(s record.Storm, a *call.Account) bool {
 }
 
 // topSource is the busiest source that the service lists; of a storm the one that is behind most of it.
-func TopSource(s call.Situation) (apiclient.Source, bool) {
+func topSource(s call.Situation) (apiclient.Source, bool) {
 	if s.Storm != nil {
 		return stormSource(*s.Storm, s.Attack)
 	}
@@ -36,13 +37,13 @@ func TopSource(s call.Situation) (apiclient.Source, bool) {
 }
 
 // listed is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
-func Listed(s call.Situation, list string, t grammar.Target) (e *apiclient.IPRule, where string) {
+func listedEntry(s call.Situation, list string, t grammar.Target) (e *apiclient.IPRule, where string) {
 	want, here := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix}, []int{apiclient.AllApps}
 	if s.Attack.App.Known {
 		here = []int{int(s.Attack.App.N)}
 	}
 	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
-		return e.List == list && CoversEntry(e, want) && call.HoldsFor(e.Apps, here)
+		return e.List == list && efficacy.CoversEntry(e, want) && call.HoldsFor(e.Apps, here)
 	})
 	if i < 0 {
 		return nil, ""

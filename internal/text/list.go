@@ -1,0 +1,28 @@
+package text
+
+// joined is one line of several.
+func Join(lines []Text, between string) (all Text) {
+	for i, l := range lines {
+		if i > 0 {
+			all = New(all, between)
+		}
+		all = New(all, l)
+	}
+	return all
+}
+
+// Enumerate is the first of all, as show shows them, with commas between them, and how many more there are.
+func Enumerate[T any](all []T, most int, show func(T) Text) Text {
+	var shown []Text
+	for _, one := range all[:min(most, len(all))] {
+		shown = append(shown, show(one))
+	}
+	line := Join(shown, ", ")
+	if more := len(all) - most; more > 0 {
+		line = New(line, " and ", more, " more")
+	}
+	return line
+}
+
+// codeText shows a word as code.
+func AsCode(word string) Text { return New(Code(word)) }
