@@ -90,18 +90,18 @@ func TestTheReportOfADrill(t *testing.T) {
 		"not posted": {begun, false, []string{"ok a round trip to Redis: 0.4 ms", "FAILED the card reaches Slack (it was not posted: look at the log of wafbot serve)"}},
 		"waits": {posted, false, []string{
 			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s", "ok finding the card again in the channel's history: 45.0 ms",
-			"FAILED somebody answers (nobody has yet)",
+			"FAILED an answer (none yet)",
 		}},
 		"answered": {answered, true, []string{
 			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s", "ok finding the card again in the channel's history: 45.0 ms",
 			"ok until Ann answered: 11.8 s", "ok from the click until wafbot had it: 30.0 ms (Slack's clock against wafbot's)",
-			"ok until it was written down and in hand: 11.0 ms", "ok until the card showed it: 200.0 ms",
+			"ok until it was recorded and in progress: 11.0 ms", "ok until the card showed it: 200.0 ms",
 			"ok the audit log has it (number 17; wafbot serve prints its own, numbered alike, on standard output)",
 		}},
 		"nobody": {silent, false, []string{
 			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s",
 			"FAILED finding the card again in the channel's history (the channel's history can't be read: missing_scope)",
-			"FAILED somebody answers (nobody did within 4 min 58 s)", "FAILED until the card showed it (it does not yet)",
+			"FAILED an answer (none within 4 min 58 s)", "FAILED until the card showed it (it does not yet)",
 			"FAILED the audit log has it (it has no number: Redis did not take it, or the account's last entries can't be read)",
 		}},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -50,7 +51,7 @@ func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) s
 		}
 	}
 	change(&s)
-	return efficacy.ChangeLine(ch, efficacy.Line(s, ch)).String() + " | " + efficacy.StillThrough(s, false).String()
+	return describe.Change(ch, efficacy.Line(s, ch)).String() + " | " + efficacy.StillThrough(s, false).String()
 }
 
 // seenOf is what was seen of one source.
@@ -71,16 +72,16 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	works := seenOf(record.Working, source, record.Traffic{Stopped: hitsUntil(10, 12*time.Minute)})
 	off := func(s *call.Situation) { s.Entries = nil }
 
-	require.Contains(t, said(here, works, func(*call.Situation) {}), "works: nothing through since")
+	require.Contains(t, said(here, works, func(*call.Situation) {}), "working: nothing through since")
 	gone := said(here, works, off)
-	require.Contains(t, gone, "no longer in force: somebody removed or changed it at the service")
-	require.NotContains(t, gone, "works:")
+	require.Contains(t, gone, "no longer in force: it was removed or changed at the service")
+	require.NotContains(t, gone, "working:")
 	require.NotContains(t, gone, "Still through")
-	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: somebody removed or changed it at the service", "also before it is judged")
+	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: it was removed or changed at the service", "also before it is judged")
 	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.LookedAt = nil, time.Time{} }), "no longer", "nobody looked")
 
 	shortened := said(here, works, func(s *call.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
-	require.Contains(t, shortened, "somebody shortened it at the service: it ends 2026-11-20 04:10 UTC; works: nothing through since")
+	require.Contains(t, shortened, "shortened at the service: it ends 2026-11-20 04:10 UTC; working: nothing through since")
 	require.Contains(t, shortened, "Still through: up to 2 other sources")
 
 	allowed := func(s *call.Situation) {
@@ -108,7 +109,7 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	plain := func(*call.Situation) {}
 	through := record.Traffic{Stopped: hitsUntil(10, 12*time.Minute), Through: hitsUntil(5, time.Minute)}
 	noLonger := said(ch, record.Efficacy{Finding: record.NotWorking, Parts: map[string]record.Traffic{"203.0.113.7": through, "203.0.113.8": through, "203.0.113.9": through}}, plain)
-	require.Contains(t, noLonger, "NO EFFECT: stops 0 of 3 sources, gets through: 203.0.113.7, 203.0.113.8, 203.0.113.9")
+	require.Contains(t, noLonger, "NOT WORKING: stops 0 of 3 sources, gets through: 203.0.113.7, 203.0.113.8, 203.0.113.9")
 
 	ch.Until = atFour.Add(-time.Minute)
 	back := said(ch, record.Efficacy{Finding: record.SourceReturned, Parts: map[string]record.Traffic{
@@ -136,7 +137,7 @@ func TestBlockedInAnotherWay(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
 	line := said(ch, seenOf(record.EfficacyUnknown, "203.0.113.7", record.Traffic{Mixed: hitsUntil(4, time.Minute)}), func(s *call.Situation) { s.Attack.BlockStatus = "blocked" })
-	require.Contains(t, line, "4 more hits in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
+	require.Contains(t, line, "4 more hits in records that the service blocks in another way, in part or whole: whether any got through is unknown")
 }
 
 // Sampled counts fall and rise again: that is no new hit.
@@ -169,11 +170,11 @@ func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(6 * time.Minute)}, "deny 203.0.113.7")
 	x.watches(10 * time.Minute)
-	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:0")
+	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
 	w.pass(10 * time.Minute)
 	x.restart()
 	x.look()
-	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:20 UTC")
+	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:20 UTC")
 }
 
 // A mode that somebody set since is another one.
@@ -185,11 +186,11 @@ func TestAModeThatSomebodySetSince(t *testing.T) {
 	ch := w.anyway(ann, "mode 4 block for=2h")
 	x.watch.Refresh()
 	x.watches(20 * time.Minute)
-	require.Contains(t, x.line(ch), "works")
+	require.Contains(t, x.line(ch), "working")
 	require.NoError(t, w.cfg.Services["acme"].DeleteRule(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(2 * time.Minute)
-	require.Contains(t, x.line(ch), "no longer in force: somebody removed or changed it at the service")
-	require.NotContains(t, x.line(ch), "works")
+	require.Contains(t, x.line(ch), "no longer in force: it was removed or changed at the service")
+	require.NotContains(t, x.line(ch), "working")
 }
 
 // A mode that wafbot set since took the place of another: nobody was at the console.
@@ -255,8 +256,8 @@ func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 		return advice.Mitigations(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
 	}
 	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
-	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny works")
+	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny working")
 	require.Contains(t, standing(works), "deny no longer in force")
 	mixed := seenOf(record.PartlyWorking, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute), Mixed: hitsUntil(4, 0)})
-	require.Contains(t, standing(mixed, *ch.Steps[0].Entry), "deny works, at least in part")
+	require.Contains(t, standing(mixed, *ch.Steps[0].Entry), "deny working, at least partly")
 }

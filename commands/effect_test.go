@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -124,7 +125,7 @@ func (x *watcher) line(ch record.Change) string {
 			}
 		}
 	}
-	return efficacy.ChangeLine(ch, efficacy.Line(s, ch)).String()
+	return describe.Change(ch, efficacy.Line(s, ch)).String()
 }
 
 // told are the findings about which people were called.
@@ -145,7 +146,7 @@ func TestADenialWorks(t *testing.T) {
 	require.Empty(t, x.effect(ch).Finding, "nothing was stopped yet")
 	x.watches(time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding)
-	require.Regexp(t, "works: nothing through since 2026-11-20 03:0[01] UTC, at least [0-9]+ stopped", x.line(ch))
+	require.Regexp(t, "working: nothing through since 2026-11-20 03:0[01] UTC, at least [0-9]+ stopped", x.line(ch))
 	require.Equal(t, record.UrgentActed, w.ledger.judged[0].Urgency(), "who denied it looks for that on the card, also in a storm")
 	first, saves := x.effect(ch).Parts["203.0.113.7"], len(w.ledger.judged)
 	require.Zero(t, first.Through.N, "what got through before it was due is no fault of it")
@@ -166,7 +167,7 @@ func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 	require.Empty(t, x.effect(ch).Finding, "hits are listed late: it isn't judged before it is well after")
 	x.watches(time.Minute)
 	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
-	require.Regexp(t, `NO EFFECT: [0-9,]+ hits got through since .* the last .*Likely: 203\.0\.113\.0/24 is on the allowlist until 2026-11-20 04:00 UTC, which wins`, x.line(ch))
+	require.Regexp(t, `NOT WORKING: [0-9,]+ hits got through since .* the last .*Likely: 203\.0\.113\.0/24 is on the allowlist until 2026-11-20 04:00 UTC, which wins`, x.line(ch))
 	x.restart()
 	x.watches(20 * time.Minute)
 	require.Equal(t, []record.Finding{record.NotWorking}, x.told(), "once, also after a restart")
@@ -180,8 +181,8 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID)) // in the console
 	x.watches(10 * time.Minute)
 	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
-	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped ")
-	require.Contains(t, x.line(ch), "Likely: it is no longer listed at the service: somebody removed or changed it")
+	require.Contains(t, x.line(ch), "NO LONGER working: the last was stopped ")
+	require.Contains(t, x.line(ch), "Likely: it is no longer listed at the service: it was removed or changed")
 	require.Equal(t, []record.Finding{record.NotWorking}, x.told())
 }
 
@@ -194,7 +195,7 @@ func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
 	w.does(ann, "undo "+ch.ID)
 	x.watches(20 * time.Minute)
 	require.Empty(t, x.told())
-	require.NotContains(t, x.line(w.ledger.change(ch.ID)), "NO EFFECT")
+	require.NotContains(t, x.line(w.ledger.change(ch.ID)), "NOT WORKING")
 }
 
 func TestAPatchWorks(t *testing.T) {
@@ -205,7 +206,7 @@ func TestAPatchWorks(t *testing.T) {
 	require.Empty(t, x.effect(ch).Finding)
 	x.watches(time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding, "before the hour is over")
-	require.Regexp(t, "works: nothing through since 2026-11-20 03:02 UTC, at least [0-9]+ stopped, the last 2026-11-20 03:03 UTC", x.line(ch))
+	require.Regexp(t, "working: nothing through since 2026-11-20 03:02 UTC, at least [0-9]+ stopped, the last 2026-11-20 03:03 UTC", x.line(ch))
 	require.Empty(t, x.told())
 }
 
@@ -227,7 +228,7 @@ func TestASourceThatIsGone(t *testing.T) {
 	_, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(70 * time.Second)}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
 	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding)
-	require.Contains(t, x.line(ch), "stopped or gone, nobody can tell")
+	require.Contains(t, x.line(ch), "whether stopped or gone is unknown")
 	require.Empty(t, x.told())
 }
 

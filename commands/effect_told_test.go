@@ -33,7 +33,7 @@ func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(4 * time.Minute)}, "deny 203.0.113.7")
 	x.watches(3 * time.Minute)
 	for where, said := range x.everywhere(ch.AttackID) {
-		require.Contains(t, said, "works", where)
+		require.Contains(t, said, "working", where)
 	}
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(15 * time.Minute)
@@ -41,8 +41,8 @@ func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "no longer in force", where)
 		if where != "report" { // which tells what was before, too
-			require.NotContains(t, said, "works, at least", where)
-			require.NotContains(t, said, "works: ", where)
+			require.NotContains(t, said, "working, at least", where)
+			require.NotContains(t, said, "working: ", where)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestWhatWasShortenedIsSaidEverywhere(t *testing.T) {
 	w.overwrite(waf.IPRule{RuleType: "ip_range", List: "black", Subnet: "203.0.113.7/32", Pools: []int{0}}, "by hand", time.Hour)
 	x.watches(2 * time.Minute)
 	for where, said := range x.everywhere(ch.AttackID) {
-		require.Regexp(t, `somebody shortened it\** at the service: it ends 2026-11-20 04:03(:00)? UTC; \**works`, said, where)
+		require.Regexp(t, `shortened\** at the service: it ends 2026-11-20 04:03(:00)? UTC; \**working`, said, where)
 	}
 }
 
@@ -65,10 +65,10 @@ func TestReasonsAreSaidEverywhere(t *testing.T) {
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.0/24", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	x.watches(8 * time.Minute)
 	all := x.everywhere(ch.AttackID)
-	require.Regexp(t, "NO EFFECT: [0-9,]+ hits got through since .*Likely: 203.0.113.0/24 is on the allowlist", all["attack "+ch.AttackID])
-	require.Regexp(t, `NO EFFECT.*: [0-9,]+ hits got through since .*Likely: .*203\.0\.113\.0/24.* is on the allowlist`, all["report"])
+	require.Regexp(t, "NOT WORKING: [0-9,]+ hits got through since .*Likely: 203.0.113.0/24 is on the allowlist", all["attack "+ch.AttackID])
+	require.Regexp(t, `NOT WORKING.*: [0-9,]+ hits got through since .*Likely: .*203\.0\.113\.0/24.* is on the allowlist`, all["report"])
 	for _, where := range []string{"status", "summary", "Home"} {
-		require.Contains(t, all[where], "NO EFFECT", where)
+		require.Contains(t, all[where], "NOT WORKING", where)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestEachFallIsToldOnce(t *testing.T) {
 	off(10 * time.Minute)
 	require.Equal(t, []record.Finding{record.NotWorking, record.NotWorking}, x.told())
 	require.Equal(t, 2, x.effect(ch).Calls(record.NotWorking))
-	require.Contains(t, x.line(ch), "works NO LONGER: the last was stopped 2026-11-20 03:5")
+	require.Contains(t, x.line(ch), "NO LONGER working: the last was stopped 2026-11-20 03:5")
 	require.Contains(t, x.line(ch), "hits get through again, the last 2026-11-20 04:0", "in between it worked")
 	x.restart()
 	x.watches(20 * time.Minute)
@@ -121,7 +121,7 @@ func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
 func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
-	const unknown = "unknown whether it works: it was due 2026-11-20 03:01 UTC, and nobody could look since"
+	const unknown = "unknown whether it works: it was due 2026-11-20 03:01 UTC, and it was not observed since"
 	w.pass(7 * time.Minute)
 	require.NotContains(t, x.line(ch), "unknown")
 	w.pass(2 * time.Minute)
@@ -130,7 +130,7 @@ func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
 	x.look()
 	x.watches(2 * time.Minute)
-	require.Contains(t, x.line(ch), "works: nothing through since 2026-11-20 03:0")
+	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
 
 	w.ledger.set(func(l *ledger) { clear(l.effects) }) // Redis was emptied
 	x.restart()
@@ -150,6 +150,6 @@ func TestARangeThatWorksInPart(t *testing.T) {
 	ch := w.insists(ann, "deny 203.0.113.0/24 attack="+id)
 	x.watch.Refresh()
 	x.watches(10 * time.Minute)
-	require.Regexp(t, `works in part: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
+	require.Regexp(t, `partly working: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
 	require.Empty(t, x.told())
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -84,7 +84,7 @@ func TestExtendAPatch(t *testing.T) {
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
 		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
-		require.Contains(t, efficacy.ChangeLine(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
+		require.Contains(t, describe.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
 		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())

@@ -80,7 +80,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	_, err := w.do(click(before))
 	require.ErrorIs(t, err, refusal.ErrAsk)
 	require.ErrorContains(t, err, "likely a CDN, proxy or office")
-	w.refuses(ann, "deny 203.0.113.7", refusal.ErrAsk, "it is in 13 attacks on 4 applications, and denying it may hit everybody behind it")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrAsk, "it is in 13 attacks on 4 applications, and denying it may hit all users behind it")
 	w.refuses(ann, "gray 203.0.113.0/24", refusal.ErrAsk, "203.0.113.7 is likely")
 	for line, said := range map[string]bool{"deny attack=" + id: true, "gray attack=" + id: true, "patch attack=" + id: false} {
 		form, err := w.formOf(ann, line)

@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -160,7 +160,7 @@ func FuzzReadMemo(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = efficacy.ChangeLine(c, nil)
+		_ = describe.Change(c, nil)
 		_, _ = advice.Undo(c, time.Now())
 		_ = c.DueAt()
 		again, err := change.ReadMetadata(throughSlack(t, change.Metadata(c)))

@@ -146,7 +146,7 @@ func TestSummary(t *testing.T) {
 	require.Contains(t, quiet, "Hand-over of acme: the last 10 h, since 2026-11-19 17:00 UTC. wafbot is live")
 	require.Contains(t, quiet, "Nothing is going on (no hit in the last 15 min)")
 	require.Contains(t, quiet, "Nothing of wafbot's is in force")
-	require.Contains(t, quiet, "What happened: no incidents are known of, 0 other attacks; 0 of these blocked without anybody")
+	require.Contains(t, quiet, "What happened: no incidents are known of, 0 other attacks; 0 of these blocked by the WAF alone")
 	require.Contains(t, quiet, "Not watched from 2026-11-20 01:00 UTC to 2026-11-20 01:10 UTC: the service can't be reached")
 
 	w.anyway(ann, "mode Shop block for=2h")

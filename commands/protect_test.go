@@ -43,7 +43,7 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	a := advice.Advise(s)
 	require.NotContains(t, notes(a), "branch office", "it is said once")
 	require.Len(t, a.Denied, 1)
-	require.Equal(t, "branch office IS DENIED until 2026-11-20 04:00 UTC: whoever comes through it may be shut out. An admin takes it off: remove 203.0.113.0/24 list=black", a.Denied[0].String())
+	require.Equal(t, "branch office IS DENIED until 2026-11-20 04:00 UTC: customers who come through it may be shut out. An admin takes it off: remove 203.0.113.0/24 list=black", a.Denied[0].String())
 	require.Equal(t, "Take branch office off the list", a.Remedies[0].Label)
 
 	w.nothing(root, `protect 203.0.113.7 name="branch office"`, "Protected already: 203.0.113.7")

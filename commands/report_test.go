@@ -142,7 +142,7 @@ func TestReportOfAFalsePositive(t *testing.T) {
 	golden(t, "report-false-positive.md", w.document(id))
 }
 
-// While wafbot was blind, and while the application blocked, nobody could see what happened.
+// While Not watched, and while the application blocked, nobody could see what happened.
 func TestReportOfWhatNobodySaw(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, berlin(t))
@@ -239,7 +239,7 @@ func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	doc := w.document(id)
-	for _, part := range []string{"100 hits, 2 sources", "First hit, says the service", "wafbot told nobody of it", "Nothing of wafbot's for this attack", "Nothing about this attack is in the audit log", "Unacknowledged", "registered no incident"} {
+	for _, part := range []string{"100 hits, 2 sources", "First hit, says the service", "wafbot posted no card of it", "Nothing of wafbot's for this attack", "Nothing about this attack is in the audit log", "Unacknowledged", "registered no incident"} {
 		require.Contains(t, doc, part)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -57,7 +56,7 @@ func TestASecondPersonApproves(t *testing.T) {
 	require.Equal(t, []string{"FR [0] 2h0m0s"}, w.entries("black"), "its time begins when it is done")
 	ch := res.Changes[0]
 	require.Equal(t, []string{"Ann", "Bob", q.ID, id}, []string{ch.Actor.Name, ch.Approved.Name, ch.Request, ch.AttackID})
-	require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
+	require.Contains(t, describe.Change(ch, nil).String(), "· Ann, approved by Bob 2026-11-20 03:10 UTC")
 	require.Regexp(t, `^wafbot `+ch.ID+` by Ann \(U1ANN\) for `+id+`: approved by Bob: they all come from there$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	approved, done := all[len(all)-2], all[len(all)-1]
@@ -99,7 +98,7 @@ func TestTheTerminalAsks(t *testing.T) {
 	q := w.waits(shell, "mode 4 off")
 	res, err := w.try(root, "approve "+q.ID)
 	require.NoError(t, err)
-	require.Equal(t, "root, approved by Root", strings.SplitN(efficacy.ChangeLine(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
+	require.Equal(t, "root, approved by Root", strings.SplitN(describe.Change(res.Changes[0], nil).String(), " · ", 3)[1][:len("root, approved by Root")])
 	require.Equal(t, []string{"off"}, w.modes())
 }
 
@@ -491,7 +490,7 @@ func TestOverride(t *testing.T) {
 	ch := res.Changes[0]
 	require.True(t, ch.Overridden)
 	require.Nil(t, ch.Approved)
-	require.Contains(t, efficacy.ChangeLine(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
+	require.Contains(t, describe.Change(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
 	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
 	require.Equal(t, []string{"overridden", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})

@@ -7,8 +7,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/report"
 )
+
+// answered is what an account gave, or why it gave nothing.
+type answered[T any] struct {
+	Found []T
+	Err   error
+}
 
 // How long each of several accounts is waited for, and how many are asked at a time.
 const (
@@ -17,13 +22,13 @@ const (
 
 // sideBySide asks accounts at the same time, and keeps their order. Of several each gets some seconds: one whose service hangs
 // must not keep people from what the others have to say.
-func sideBySide[T any](ctx context.Context, accounts []*call.Account, ask func(ctx context.Context, a *call.Account) ([]T, error)) []report.Answered[T] {
+func sideBySide[T any](ctx context.Context, accounts []*call.Account, ask func(ctx context.Context, a *call.Account) ([]T, error)) []answered[T] {
 	if len(accounts) > 1 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, accountPatience)
 		defer cancel()
 	}
-	all := make([]report.Answered[T], len(accounts))
+	all := make([]answered[T], len(accounts))
 	var g errgroup.Group
 	g.SetLimit(accountsAtOnce)
 	for i, a := range accounts {

@@ -135,8 +135,8 @@ func TestCardOfOneGatheredAttack(t *testing.T) {
 	alone := w.attackOn("/login")
 	storm := w.gather(12, 1)
 	one := record.AttackID("acme", "grouped 3")
-	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Gathered in storm "+storm+": it has no card of its own; cards attack="+one+" gives it one")
-	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Gathered in storm "+storm)
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Grouped in storm "+storm+": it has no card of its own; cards attack="+one+" gives it one")
+	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Grouped in storm "+storm)
 	w.writes(ann, "cards attack="+one, one+" of storm "+storm+" gets a card of its own in a moment")
 	require.Equal(t, []string{one}, w.storms.asked)
 	w.own(storm, func(apiclient.Attack) bool { return true })
@@ -231,7 +231,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
 			storm.Source, storm.OutlierCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
-		}, []string{}, "block-path POST shop.example.com/login for=30m lets nobody through, clean requests neither · patch POST shop.example.com/login part=… type=sqli"},
+		}, []string{}, "block-path POST shop.example.com/login for=30m blocks all requests, clean ones too · patch POST shop.example.com/login part=… type=sqli"},
 	} {
 		s, changed := s, seen.Storm
 		s.Storm = &changed

@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
@@ -287,7 +287,7 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	w.nothing(bob, "undo "+ch.ID, "gone already")
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
-	require.Contains(t, efficacy.ChangeLine(closed, nil).String(), "undone by Bob 2026-11-20 03:00 UTC, nothing of it was left")
+	require.Contains(t, describe.Change(closed, nil).String(), "undone by Bob 2026-11-20 03:00 UTC, nothing of it was left")
 	read, err := change.ReadMetadata(change.Metadata(closed))
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -15,7 +15,7 @@ import (
 // ChangeSettled is the message of a settled change; calls reports whether it mentions its authors. A change that only extends another one carries
 // that one in its metadata: the message that carried it before may be too old to be read when state is rebuilt.
 func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggestion) (msg Message, calls bool) {
-	line := efficacy.ChangeLine(ch, nil)
+	line := describe.Change(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
 		line = change.EndedLateLine(ch)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -95,7 +96,7 @@ func changeLine(ch record.Change, s call.Situation) text.Text {
 	if ch.State == record.StateUndone && ch.EndedBy == nil {
 		ch.EndedBy = &record.Actor{Name: "another user"}
 	}
-	return efficacy.ChangeLine(ch, efficacy.Line(s, ch))
+	return describe.Change(ch, efficacy.Line(s, ch))
 }
 
 func moreChanges(s call.Situation, n int) text.Text {

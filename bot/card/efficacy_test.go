@@ -135,7 +135,7 @@ func TestReasonsOutliveLongPaths(t *testing.T) {
 			line := fitChange(s.Changes[0], s)
 			require.LessOrEqual(t, length(line), maxChangeLine)
 			require.Contains(t, line, "Patch exactly POST")
-			require.Regexp(t, "\\*NO EFFECT\\*: 1,204 hits got through .*Likely: `203.0.113.0/24` is on the allowlist until .*, which wins `c7k2m9xw4`$", line, "%q", path)
+			require.Regexp(t, "\\*NOT WORKING\\*: 1,204 hits got through .*Likely: `203.0.113.0/24` is on the allowlist until .*, which wins `c7k2m9xw4`$", line, "%q", path)
 		}
 	}
 }

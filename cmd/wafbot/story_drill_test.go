@@ -26,7 +26,7 @@ func TestADrillInSlack(t *testing.T) {
 		w.message("#waf", "DRILL · nothing is attacked · acme", "Rob Diaz answered at")
 
 		w.types("ann", "drill for=1s")
-		w.message("#waf", "DRILL of acme: no answer", "FAILED somebody answers", "ok until the card showed it")
+		w.message("#waf", "DRILL of acme: no answer", "FAILED an answer", "ok until the card showed it")
 		w.message("#waf", "DRILL · nothing is attacked · acme", "No answer until")
 		require.Empty(t, w.sent())
 		require.True(t, w.journal.has(`"audit"`, "drill ack=d", `"outcome":"done"`, "U0ROB0002"))
@@ -113,7 +113,7 @@ func TestADrillFromTheTerminal(t *testing.T) {
 		require.Equal(t, w.cfg.Accounts[i].Name, each.Account)
 		require.False(t, each.OK)
 		require.NotEmpty(t, each.NotTried)
-		require.Equal(t, "somebody answers", each.Steps[3].Name)
+		require.Equal(t, "an answer", each.Steps[3].Name)
 	}
 
 	begun := start(t, w.shellOfAll(), "drill", "account=acme")
@@ -121,7 +121,7 @@ func TestADrillFromTheTerminal(t *testing.T) {
 	begun.line(t)
 	given := begun.stop() // nobody waits any more
 	require.Equal(t, exitFailed, given.code)
-	require.Contains(t, given.out, "FAILED somebody answers (nobody did within ")
+	require.Contains(t, given.out, "FAILED an answer (none within ")
 	require.Contains(t, given.out, "ok until the card showed it", "that it was called off is waited for")
 	require.Contains(t, given.out, "ok the audit log has it")
 	w.message("#waf", "DRILL · nothing is attacked · acme", "Called off")

@@ -40,7 +40,7 @@ func TestAnAttackAndItsReport(t *testing.T) {
 		card.says("undone by Rob Diaz")
 
 		parts := []string{
-			"First hit, says the service", "First seen by wafbot", "Card: told as an attack", "Rob Diaz is on it", "Deny " + attacker + " everywhere for 4 h", "As wafbot had seen it",
+			"First hit, says the service", "First seen by wafbot", "Card: posted as an attack", "Rob Diaz is on it", "Deny " + attacker + " everywhere for 4 h", "As wafbot had seen it",
 			"Note of Rob Diaz: same *botnet* as on Monday", "deny needs the role", "Verdict: real, by Anna Weber", "Seen quiet", "Undo of: Deny", "Nothing of wafbot's for this attack",
 		}
 		w.types("vic", "report attack="+card.id())

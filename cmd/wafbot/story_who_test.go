@@ -154,7 +154,7 @@ func TestASharedSourceIsNamed(t *testing.T) {
 	storyOver(t, eitherWay(), busy, func(t *testing.T, w *world) {
 		card := w.card("shop.example.com/p0", attacker+" FR", "also in 11 other attacks, on 3 applications in all", attacker+" is likely a CDN, proxy or office: it is in 12 attacks on 3 applications")
 		w.types("rob", "deny "+attacker)
-		w.sees("rob", "Before you do:", "it is in 12 attacks on 3 applications, and denying it may hit everybody behind it")
+		w.sees("rob", "Before you do:", "it is in 12 attacks on 3 applications, and denying it may hit all users behind it")
 		w.leaves("rob")
 		require.Empty(t, w.sent())
 		card.click("rob", "Deny only")

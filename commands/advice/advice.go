@@ -1,3 +1,4 @@
+// Package advice finds what a card offers: the mitigations that fit an attack, the buttons, and why some are missing.
 package advice
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Advice is what a card says about measures: the buttons, the fastest first, and in words why some are missing.
+// Advice is what a card says about mitigations: the buttons, the fastest first, and in words why some are missing.
 type Advice struct {
 	Suggestions []call.Suggestion
 	Notes       []text.Text
@@ -24,7 +25,7 @@ type Advice struct {
 	Remedies    []call.Suggestion // the buttons that end that
 }
 
-// Advise finds the measures that fit an attack. It is pure: the same situation gives the same advice.
+// Advise finds the mitigations that fit an attack. It is pure: the same situation gives the same advice.
 func Advise(s call.Situation) Advice {
 	var a Advice
 	a.Denied, a.Remedies = deniedSources(s)
@@ -37,7 +38,7 @@ func Advise(s call.Situation) Advice {
 		return a
 	}
 	if s.Attack.FalsePositive() {
-		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and nobody is called while it is"))
+		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))
 		return a
 	}
 	spec, fits, whyNoPatch := patchable(s)
@@ -188,7 +189,7 @@ func appWord(app apiclient.Figure) string {
 	return fmt.Sprint(app.N)
 }
 
-// UndoButton takes back a change.
+// Undo takes back a change.
 func Undo(ch record.Change, now time.Time) (call.Suggestion, bool) {
 	if !ch.InForce(now) || ch.Parent() != "" {
 		return call.Suggestion{}, false

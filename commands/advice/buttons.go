@@ -10,12 +10,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// ClaimButton says that whoever clicks it is on the attack.
+// Acknowledge makes the clicking person the attack's owner.
 func Acknowledge(s call.Situation) call.Suggestion {
 	return call.Suggestion{Label: "Acknowledge", Line: lineFor(s, "ack")}
 }
 
-// requestButtons decide a request. Whoever asked has none: it takes somebody else.
+// Approval are the buttons that decide a request. The asker has none: it takes another person.
 func Approval(q record.ApprovalRequest, who record.Actor, role record.Role) []call.Suggestion {
 	if who.ID == q.Asker.ID || role < max(q.Role, record.Responder) {
 		return nil
@@ -23,7 +23,7 @@ func Approval(q record.ApprovalRequest, who record.Actor, role record.Role) []ca
 	return Decide(q)
 }
 
-// ExtendButton prolongs a change by as long as it was to hold at first.
+// Extend extends a change by as long as it was to hold at first.
 func Extend(ch record.Change) call.Suggestion {
 	length, err := grammar.ParseDuration(ch.Line.Keys["for"])
 	if err != nil || length == grammar.Never {
@@ -37,7 +37,7 @@ func Extend(ch record.Change) call.Suggestion {
 	}
 }
 
-// DecideButtons are what a second person does about a request.
+// Decide are what an approver does about a request.
 func Decide(q record.ApprovalRequest) []call.Suggestion {
 	line := func(verb string) record.Line {
 		return record.Line{Name: verb, Words: []string{q.ID}}.With("account", q.Account)
@@ -51,17 +51,17 @@ func Decide(q record.ApprovalRequest) []call.Suggestion {
 	}
 }
 
-// takeOverButton puts whoever clicks it on everything that goes on.
+// TakeOver makes the clicking person the owner of everything that goes on.
 func TakeOver(account string, ongoing int) call.Suggestion {
 	return call.Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
-		Confirm: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Whoever was on one of them is told.",
+		Confirm: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Their owners until now are told.",
 			account, text.Count(ongoing, "attack")),
 	}
 }
 
-// TryNow is the button, beside a refused change, that asks for it again.
+// Retry is the button, beside a refused change, that asks for it again.
 func Retry(t record.PermissionLoss, r record.RefusedChange) call.Suggestion {
 	return call.Suggestion{
 		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),

@@ -101,7 +101,7 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
 			sentence{does, fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, describe.ModeName(now))},
-			sentence{hidesIncidents, "Incidents are registered only in monitoring: meanwhile nobody can tell whether an attack worked."},
+			sentence{hidesIncidents, "Incidents are registered only in monitoring: meanwhile it is unknown whether an attack worked."},
 			sentence{returns, "Returns by itself in " + text.Duration(modeFor(s)) + "."},
 			lockedSentence(s, "it"),
 		),
@@ -152,10 +152,10 @@ func shared(s call.Situation, top apiclient.Source) sentence {
 	if !describe.LikelyShared(seen) {
 		return sentence{}
 	}
-	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceSpread(seen) + "): it may hit everybody behind it."}
+	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceSpread(seen) + "): it may hit all users behind it."}
 }
 
-// elsewhere says in how many other attacks a source is.
+// elsewhereSentence says in how many other attacks a source is.
 func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
 	seen := s.Scene.Sources[top.IP]
 	text := describe.SourceElsewhere(seen, s.Attack, top.IP)
@@ -165,7 +165,7 @@ func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
 	return sentence{elsewhere, strings.ToUpper(text[:1]) + text[1:] + "."}
 }
 
-// locked says that what changes rules may be refused.
+// lockedSentence says that what changes rules may be refused.
 func lockedSentence(s call.Situation, what string) sentence {
 	if s.Scene.RulesLockedAt.IsZero() {
 		return sentence{}
@@ -173,7 +173,7 @@ func lockedSentence(s call.Situation, what string) sentence {
 	return sentence{locked, "The service's rules were locked lately: " + what + " may be refused."}
 }
 
-// crowd is the card's warning of a source that is likely many people's.
+// crowdLines is the card's warning of a source that is likely many people's.
 func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
 	seen := s.Scene.Sources[top.IP]
 	if !describe.LikelyShared(seen) {

@@ -34,7 +34,7 @@ func More(s call.Situation) []call.Suggestion {
 	return all
 }
 
-// moreMeasures are those that change something at the service.
+// moreMitigations are those that change something at the service.
 func moreMitigations(s call.Situation, add func(label, about string, l record.Line)) {
 	a := s.Attack
 	cannotBlock := WatchedOnly(s)
@@ -50,12 +50,12 @@ func moreMitigations(s call.Situation, add func(label, about string, l record.Li
 		add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
 	if _, why := change.PatchFor(a); why.Scope == "" && a.Method != "" && !cannotBlock {
-		add("Block "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "No request gets through, clean ones neither", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
+		add("Block "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "Blocks all requests, clean ones too", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
 	}
 	moreExtend(s, add)
 }
 
-// moreProlong are the changes that end.
+// moreExtend are the changes that end.
 func moreExtend(s call.Situation, add func(label, about string, l record.Line)) {
 	ending := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return !ch.InForce(s.Now) || ch.Until.IsZero() || ch.Parent() != "" })
 	slices.SortStableFunc(ending, func(x, y record.Change) int { return x.Until.Compare(y.Until) })
@@ -68,10 +68,10 @@ func moreExtend(s call.Situation, add func(label, about string, l record.Line)) 
 	}
 }
 
-// maxProlong is how many changes can be prolonged with one press: those that end first. A view holds a hundred things.
+// maxExtend is how many changes can be extended with one press: those that end first. A view holds a hundred things.
 const maxExtend = 20
 
-// ThinForms are what can stop an attack of which denying one source stops next to nothing.
+// Alternatives are what can stop an attack of which denying one source stops next to nothing.
 func Alternatives(s call.Situation) []call.Suggestion {
 	return []call.Suggestion{
 		{Label: "Block by header…", Line: lineFor(s, "indicator"), Form: true},

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// source is the one behind most of the storm, with its hits as far as they are known.
+// stormSource is the one behind most of the storm, with its hits as far as they are known.
 func stormSource(s record.Storm, a apiclient.Attack) (apiclient.Source, bool) {
 	if i := slices.IndexFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source }); i >= 0 {
 		return a.Sources[i], true
@@ -18,7 +18,7 @@ func stormSource(s record.Storm, a apiclient.Attack) (apiclient.Source, bool) {
 	return apiclient.Source{IP: s.Source, Country: s.Country}, s.Source.IsValid()
 }
 
-// watchedOnly reports whether all applications that the storm is on only watch.
+// stormWatchedOnly reports whether all applications that the storm is on only watch.
 func stormWatchedOnly(s record.Storm, a *call.Account) bool {
 	for app := range s.Apps {
 		if !a.Applications[int(app)].CannotBlock {
@@ -36,7 +36,7 @@ func topSource(s call.Situation) (apiclient.Source, bool) {
 	return call.TopSource(s.Attack)
 }
 
-// listed is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
+// listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
 func listedEntry(s call.Situation, list string, t grammar.Target) (e *apiclient.IPRule, where string) {
 	want, here := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix}, []int{apiclient.AllApps}
 	if s.Attack.App.Known {

@@ -43,7 +43,7 @@ func noStormDeny(s call.Situation) []text.Text {
 		return lines
 	}
 	closing := record.Line{Name: "block-path", Words: []string{method, place}}.With("for", "30m")
-	line := text.New("At that path: ", text.Code(closing.String()), " lets nobody through, clean requests neither")
+	line := text.New("At that path: ", text.Code(closing.String()), " blocks all requests, clean ones too")
 	if apiclient.Patchable(s.Attack.Type) {
 		patching := record.Line{Name: "patch", Words: []string{method, place}}.With("type", s.Attack.Type).With("part", "…")
 		line = text.New(line, " · ", text.Code(patching.String()), " closes the hole alone; the part is in the list")
@@ -57,7 +57,7 @@ func stormPlace(s call.Situation) (method, place string, ok bool) {
 	return method, place, ok && method != "" && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
 }
 
-// ownCardsButton gives the odd ones out cards of their own.
+// ownCardsButton gives the outliers cards of their own.
 func ownCardsButton(s call.Situation) (call.Suggestion, bool) {
 	label := "Own card for the outlier"
 	switch left := s.Storm.OutlierCount; {
@@ -80,7 +80,7 @@ func moreStorm(s call.Situation, add func(label, about string, l record.Line)) {
 		if !WatchedOnly(s) {
 			add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", lineFor(s, "indicator"))
 			if method, place, ok := stormPlace(s); ok {
-				add("Block "+text.Sanitize(method+" "+place, text.MaxField), "No request gets through, clean ones neither", lineFor(s, "block-path", method, place))
+				add("Block "+text.Sanitize(method+" "+place, text.MaxField), "Blocks all requests, clean ones too", lineFor(s, "block-path", method, place))
 			}
 		}
 		moreExtend(s, add)

@@ -216,7 +216,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		return false, err
 	}
 	if e, ok := efficacy.LongEnough(want, lists); ok {
-		p.Nothing = describe.Join(p.Nothing, text.New(describe.EntrySources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.EntryAuthor(e)))
+		p.Nothing = text.Join([]text.Text{p.Nothing, text.New(describe.EntrySources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.EntryAuthor(e))}, "; ")
 		return false, nil
 	}
 	s := record.Step{Kind: record.AddEntry, Entry: &want}

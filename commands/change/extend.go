@@ -122,7 +122,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 		}
 		// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
 		if e := entries[i]; !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
-			p.Nothing = describe.Join(p.Nothing, text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already"))
+			p.Nothing = text.Join([]text.Text{p.Nothing, text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")}, "; ")
 			continue
 		}
 		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -52,7 +51,7 @@ func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text 
 
 // EndedLateLine says that an end was brought about after all.
 func EndedLateLine(ch record.Change) text.Text {
-	return text.New(text.Bold("Done after all"), ", due at ", ch.Late.Due, ": ", efficacy.ChangeLine(ch, nil))
+	return text.New(text.Bold("Done after all"), ", due at ", ch.Late.Due, ": ", describe.Change(ch, nil))
 }
 
 // EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -38,7 +38,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		line.Words = append(line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if len(chosen) > 1 {
-			p.Warnings = []refusal.Warning{{Text: text.New(efficacy.ChangeWords(ch, nil), " ", text.Code(ch.ID))}}
+			p.Warnings = []refusal.Warning{{Text: text.New(describe.ChangeText(ch, nil), " ", text.Code(ch.ID))}}
 		}
 		plans = append(plans, p)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// WhoDecides says who may decide, and until when.
+// ApprovalDeciders says who may decide, and until when.
 func ApprovalDeciders(r record.ApprovalRequest, approvers string) text.Text {
 	words := text.New("Another ", r.Role.String(), ", not ", text.Sanitize(r.Asker.Name, text.MaxField), ", decides before ", r.Until, ": ", text.Code("approve "+r.ID), " or ", text.Code("reject "+r.ID))
 	if approvers != "" {
@@ -22,7 +22,7 @@ func ApprovalDeciders(r record.ApprovalRequest, approvers string) text.Text {
 	return words
 }
 
-// AloneLine says when and for how long the asker may do it alone; nil if never.
+// OverrideOffer says when the asker may override, and for how long; nil if never.
 func OverrideOffer(r record.ApprovalRequest, p policy.Policy, now time.Time) text.Text {
 	if r.OverrideAt.IsZero() {
 		return nil
@@ -34,10 +34,10 @@ func OverrideOffer(r record.ApprovalRequest, p policy.Policy, now time.Time) tex
 	return text.New(line, ", for ", text.Duration(p.Override.AtMost()), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
 }
 
-// RequestLine is a request in one line: what, who asked, and what became of it.
+// Approval is a request in one line: what, who asked, and what became of it.
 func Approval(q record.ApprovalRequest, now time.Time) text.Text {
 	line := text.New(q.Does, " · asked by ", text.Sanitize(q.Asker.Name, text.MaxField), " ", q.At, " · ")
-	who := "somebody"
+	who := "another"
 	if q.Decided != nil {
 		who = text.Sanitize(q.Decided.Name, text.MaxField)
 	}
@@ -66,11 +66,11 @@ func because(words string) text.Text {
 	return text.New(": ", text.Sanitize(words, MaxNote))
 }
 
-// outcome is what came of carrying it out.
+// approvalOutcome is what came of carrying it out.
 func approvalOutcome(r record.ApprovalRequest) text.Text {
 	switch r.Outcome {
 	case "":
-		return text.New(": in hand")
+		return text.New(": in progress")
 	case "done":
 		return text.New(": done")
 	case "nothing":
@@ -79,7 +79,7 @@ func approvalOutcome(r record.ApprovalRequest) text.Text {
 	return because(cmp.Or(r.Fault, "NOT done"))
 }
 
-// reach says whom a step hits; "" where that goes without saying.
+// Reach says whom a step hits; "" where that goes without saying.
 func Reach(a *call.Account, s record.Step) string {
 	switch {
 	case s.Kind == record.AddEntry && s.Entry.Kind == apiclient.KindRange:
@@ -110,7 +110,7 @@ func addresses(e apiclient.IPRule) string {
 	return fmt.Sprintf("2^%d addresses", bits)
 }
 
-// neverAlone says why nobody may do it alone, however long nobody answers; "" if the asker may.
+// NeverOverridden says why the approval is never overridden; "" if the asker may.
 func NeverOverridden(r record.ApprovalRequest) string {
 	needs := func(what string) bool {
 		return slices.ContainsFunc(r.Needs, func(n record.ApprovalReason) bool { return n.What == what })

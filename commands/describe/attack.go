@@ -13,12 +13,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// AttackLine is an attack in one line, what its attacker wrote last.
+// Attack is an attack in one line, what its attacker wrote last.
 func Attack(a *call.Account, attack apiclient.Attack, now time.Time) text.Text {
 	return AttackWithCard(a, attack, now, nil)
 }
 
-// attackLine is an attack in one line, with the way to its card where nothing is ever cut.
+// AttackWithCard is an attack in one line, with the way to its card where nothing is ever cut.
 func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
 	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
 	switch {
@@ -31,7 +31,7 @@ func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, car
 		Figure(attack.Hits, "hit"), ", ", Figure(attack.SourceCount, "source"), ", last hit ", Ago(attack.Last, now), ": ", text.Code(Where(attack)))
 }
 
-// severalPaths is the path of a record that has several.
+// SeveralPaths is the path of a record that has several.
 const SeveralPaths = "[multiple]"
 
 // Where is what an attack hits: METHOD host/path.
@@ -43,7 +43,7 @@ func Where(a apiclient.Attack) string {
 	return strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
 }
 
-// In is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
+// Part is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
 func Part(a apiclient.Attack) text.Text {
 	point, ok := apiclient.ParameterPoint(a.Parameter)
 	if !ok {
@@ -76,7 +76,7 @@ func StatusName(a apiclient.Attack) string {
 	return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
 }
 
-// ago is how long ago something was, "unknown" for a zero time.
+// Ago is how long ago something was, "unknown" for a zero time.
 func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return "unknown"
@@ -91,7 +91,7 @@ func Ago(t, now time.Time) string {
 	return text.Duration(d) + " ago"
 }
 
-// worstFirst orders attacks: incidents, then what gets through, then by hits.
+// WorstFirst orders attacks: incidents, then what gets through, then by hits.
 func WorstFirst(x, y apiclient.Attack) int {
 	return cmp.Or(urgency(y)-urgency(x), cmp.Compare(y.Hits.N, x.Hits.N))
 }
@@ -105,7 +105,7 @@ func urgency(a apiclient.Attack) int {
 	return n
 }
 
-// cardText opens a card; nothing where there is none.
+// CardLink opens a card; nothing where there is none.
 func CardLink(url string) text.Text {
 	if url == "" {
 		return nil
@@ -157,5 +157,5 @@ func Severity(threat apiclient.Figure) string {
 	return fmt.Sprintf("low (threat %d)", threat.N)
 }
 
-// figure is a count with its noun.
+// Figure is a count with its noun.
 func Figure(f apiclient.Figure, noun string) string { return f.String() + " " + text.Plural(f.N, noun) }

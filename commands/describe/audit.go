@@ -7,6 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// AuditEntry is an audit entry in one line.
 func AuditEntry(e record.AuditEntry) text.Text {
 	line := text.New("#", e.N, " ", e.At, " ", e.Actor.Name, " (", string(e.Actor.Via), ") ", text.Code(text.Sanitize(e.Line, 200)), ": ", text.Bold(e.Outcome))
 	if e.Change != "" {

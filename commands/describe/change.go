@@ -2,14 +2,25 @@ package describe
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// When what a change made works at the service's nodes. Entries are synchronised about once a minute; rules are compiled first, which takes up to
+// an hour.
+const (
+	EntryWorks      = "in about 1 min"
+	EntryWorksAfter = time.Minute
+	RuleWorks       = "in minutes to 1 h"
+	RuleWorksAfter  = time.Hour
+)
+
+// ChangeID is the id that undo and extend take: of an extension, that of the change that it extends.
 func ChangeID(c record.Change) text.Code { return text.Code(cmp.Or(c.Extends, c.ID)) }
 
-// by is who made the change, and who approved it.
+// ChangeAuthor is who made the change, and who approved it.
 func ChangeAuthor(c record.Change) text.Text {
 	switch {
 	case c.Approved != nil:
@@ -20,7 +31,7 @@ func ChangeAuthor(c record.Change) text.Text {
 	return text.New(c.Actor.Name)
 }
 
-// span is what the change does, who made it when, and until when it holds.
+// ChangeSpan is what the change does, who made it when, and until when it holds.
 func ChangeSpan(c record.Change) text.Text {
 	line := text.New(c.Does, " · ", ChangeAuthor(c), " ", c.At)
 	if !c.Until.IsZero() {
@@ -29,7 +40,7 @@ func ChangeSpan(c record.Change) text.Text {
 	return line
 }
 
-// accepted says how far a finished change has come: of the end of a rule only wafbot knows.
+// ChangeAccepted says how far a finished change has come: of the end of a rule only wafbot knows.
 func ChangeAccepted(c record.Change) text.Text {
 	switch {
 	case c.Extends != "" && len(c.Steps) == 0:
@@ -40,7 +51,7 @@ func ChangeAccepted(c record.Change) text.Text {
 	return text.New("accepted by the service, works ", c.When)
 }
 
-// renewal says that the change lasts longer while it knocks, and how long at most; nothing where it doesn't.
+// changeRenewal says that the change lasts longer while it keeps trying, and how long at most; nothing where it doesn't.
 func ChangeRenewal(c record.Change) text.Text {
 	switch {
 	case !c.Until.Before(c.Renew):
@@ -51,8 +62,58 @@ func ChangeRenewal(c record.Change) text.Text {
 	return text.New(", longer while it keeps trying, ", c.Renew, " at most")
 }
 
-// When entries reach the nodes.
-const EntryWorks = "in about 1 min"
+// Change is a change in one line: what, by whom, until when, what became of it, and its id where it can be undone.
+// What was seen of its efficacy stands where it was accepted; nil: nothing yet.
+func Change(ch record.Change, seen text.Text) text.Text {
+	if ch.State == record.StateFailed || ch.State == record.StateUndone {
+		return ChangeText(ch, seen)
+	}
+	return text.New(ChangeText(ch, seen), " ", ChangeID(ch))
+}
 
-// When rules reach the nodes: they are compiled, then synchronised.
-const RuleWorks = "in minutes to 1 h"
+// ChangeRow is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
+func ChangeRow(ch record.Change, seen text.Text) text.Text {
+	return text.New(ChangeID(ch), " ", ChangeText(ch, seen))
+}
+
+// ChangeText is a change in one line without its id.
+func ChangeText(ch record.Change, seen text.Text) text.Text {
+	line := ChangeSpan(ch)
+	switch ch.State {
+	case record.StateBegun:
+		return text.New(line, " · in progress")
+	case record.StateFailed: // it holds until nothing
+		return text.New(ch.Does, " · ", ChangeAuthor(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault)
+	case record.StateHalf:
+		return text.New(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
+	case record.StateUndone:
+		line = text.New(line, " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		if ch.Gone {
+			line = text.New(line, ", nothing of it was left")
+		}
+		return line
+	}
+	if len(seen) > 0 {
+		return text.New(line, " · ", seen)
+	}
+	return text.New(line, " · ", whenItWorks(ch))
+}
+
+// whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.
+func whenItWorks(c record.Change) text.Text {
+	by := text.Text(nil)
+	switch {
+	case c.Extends != "":
+		return ChangeAccepted(c)
+	case c.When == EntryWorks:
+		by = text.New("accepted by the service, due ", c.At.Add(EntryWorksAfter))
+	case c.When == RuleWorks:
+		by = text.New("accepted by the service, compiling, due by ", c.At.Add(RuleWorksAfter))
+	default:
+		return ChangeAccepted(c)
+	}
+	if why := c.Unseeable(); why != "" {
+		return text.New(by, "; whether it works can't be seen: ", why)
+	}
+	return by
+}

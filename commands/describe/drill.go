@@ -43,7 +43,7 @@ func precisely(d time.Duration) string {
 	return text.Duration(d)
 }
 
-// Steps are what is known of a drill's steps, in their order. Where a step failed, those behind it are left out.
+// DrillSteps are what is known of a drill's steps, in their order. Where a step failed, those behind it are left out.
 func DrillSteps(d record.Drill) []DrillStep {
 	steps := []DrillStep{{Name: "a round trip to Redis", OK: true, Took: d.Redis}}
 	add := func(s DrillStep) { steps = append(steps, s) }
@@ -55,21 +55,21 @@ func DrillSteps(d record.Drill) []DrillStep {
 	add(DrillStep{Name: "finding the card again in the channel's history", OK: d.Card.Found > 0, Took: d.Card.Found, Note: d.Card.Fault})
 	switch {
 	case d.Waits():
-		add(DrillStep{Name: "somebody answers", Note: "nobody has yet"})
+		add(DrillStep{Name: "an answer", Note: "none yet"})
 		return steps
 	case d.Claim == nil:
-		add(DrillStep{Name: "somebody answers", Note: "nobody did within " + text.Duration(d.Over.Sub(d.Card.Posted))})
+		add(DrillStep{Name: "an answer", Note: "none within " + text.Duration(d.Over.Sub(d.Card.Posted))})
 		return append(steps, stepsAfter(d, d.Over)...)
 	}
 	add(DrillStep{Name: "until " + text.Sanitize(d.Claim.By.Name, text.MaxField) + " answered", OK: true, Took: d.Claim.Taken.Sub(d.Card.Posted)})
 	if !d.Claim.Clicked.IsZero() {
 		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Claim.Taken.Sub(d.Claim.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
 	}
-	add(DrillStep{Name: "until it was written down and in hand", OK: true, Took: d.Claim.InHand.Sub(d.Claim.Taken)})
+	add(DrillStep{Name: "until it was recorded and in progress", OK: true, Took: d.Claim.InHand.Sub(d.Claim.Taken)})
 	return append(steps, stepsAfter(d, d.Claim.InHand)...)
 }
 
-// shown are the steps after a drill has ended.
+// stepsAfter are the steps after a drill has ended.
 func stepsAfter(d record.Drill, ended time.Time) []DrillStep {
 	card := DrillStep{Name: "until the card showed it", OK: !d.Card.Shown.IsZero(), Note: "it does not yet"}
 	if card.OK {
@@ -82,7 +82,7 @@ func stepsAfter(d record.Drill, ended time.Time) []DrillStep {
 	return []DrillStep{card, audit}
 }
 
-// Passed reports whether somebody answered and every step went well.
+// DrillPassed reports whether it was answered and every step went well.
 func DrillPassed(d record.Drill) bool {
 	for _, s := range DrillSteps(d) {
 		if !s.OK {
@@ -100,7 +100,7 @@ func NotDrilled() []string {
 	}
 }
 
-// Report is what came of a drill.
+// Drill is what came of a drill.
 func Drill(d record.Drill) []text.Text {
 	head := text.New(text.Bold("DRILL of "+d.Account), ": answered by ", text.Bold(text.Sanitize(answerer(d), text.MaxField)))
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// severalTargets names targets, the first three of many.
+// Targets names targets, the first three of many.
 func Targets(ts []grammar.Target) string {
 	var all []string
 	for _, t := range ts[:min(3, len(ts))] {
@@ -23,7 +23,7 @@ func Targets(ts []grammar.Target) string {
 	return text
 }
 
-// names are an entry's sources as the grammar writes them.
+// EntrySources are an entry's sources as the grammar writes them.
 func EntrySources(e apiclient.IPRule) string {
 	var all []string
 	for _, t := range grammar.TargetsOf(e) {
@@ -32,6 +32,7 @@ func EntrySources(e apiclient.IPRule) string {
 	return text.Sanitize(strings.Join(all, ", "), text.MaxPath)
 }
 
+// ListName is an IP list for people.
 func ListName(list string) string {
 	switch list {
 	case apiclient.ListDeny:
@@ -44,6 +45,7 @@ func ListName(list string) string {
 	return "list " + text.Sanitize(list, text.MaxField)
 }
 
+// Until says when an entry ends, with the space before it.
 func Until(t time.Time) text.Text {
 	switch {
 	case t.IsZero():
@@ -54,7 +56,7 @@ func Until(t time.Time) text.Text {
 	return text.New(" until ", t)
 }
 
-// byText says who made an entry, as far as the service tells: its own author, and the reason, in which wafbot names the person.
+// EntryAuthor says who made an entry, as far as the service tells: its own author, and the reason, in which wafbot names the person.
 func EntryAuthor(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":
@@ -63,11 +65,4 @@ func EntryAuthor(e apiclient.IPRule) text.Text {
 		return text.New(" (by ", text.Sanitize(e.Author, text.MaxField), ")")
 	}
 	return nil
-}
-
-func Join(a, b text.Text) text.Text {
-	if len(a) == 0 {
-		return b
-	}
-	return text.New(a, "; ", b)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// modeOf is the application whose mode a step is about.
+// ModeOf is the application whose mode a step is about.
 func ModeOf(s record.Step) (app apiclient.Figure, ok bool) {
 	if s.Rule == nil || s.Rule.Type != apiclient.RuleMode {
 		return app, false
@@ -17,7 +17,7 @@ func ModeOf(s record.Step) (app apiclient.Figure, ok bool) {
 	return scope.App, ok && len(s.Rule.Conditions) == 1
 }
 
-// modeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
+// ModeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
 func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
 	for _, rule := range rules {
 		scope, ok := apiclient.ConditionsScope(rule.Conditions)
@@ -41,9 +41,10 @@ func ModeByRules(rules []apiclient.Rule, app int) string {
 	return ""
 }
 
+// ModeName is a mode for people.
 func ModeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
 
-// modeAppName is an application in a text about its mode: others have that of the default one.
+// ModeApp is an application in a text about its mode: others have that of the default one.
 func ModeApp(a *call.Account, app int) string {
 	name := a.AppName(apiclient.Known(int64(app)))
 	if app == apiclient.DefaultApp {

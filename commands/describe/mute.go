@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// what is muted, as the grammar writes it.
+// MuteScope is muted, as the grammar writes it.
 func MuteScope(m record.Mute) string {
 	what := "type=" + m.Type
 	switch {
@@ -23,7 +23,7 @@ func MuteScope(m record.Mute) string {
 	return what
 }
 
-// MuteLine is a mute in one line: what, until when, by whom.
+// Mute is a mute in one line: what, until when, by whom.
 func Mute(m record.Mute) text.Text {
 	return text.New(text.Code(MuteScope(m)), " until ", m.Until, ", by ", text.Sanitize(m.By.Name, text.MaxField), " ", text.Code(m.ID))
 }

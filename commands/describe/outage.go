@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// text says how long a spell was, and why.
+// Outage says how long an outage was, and why.
 func Outage(s record.Outage) text.Text {
 	words := text.New("from ", s.From)
 	if s.Until.IsZero() {

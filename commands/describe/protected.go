@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// protectedLine is it in one line: what, whose, since when.
+// Protected is it in one line: what, whose, since when.
 func Protected(p record.Protected) text.Text {
 	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), " ", text.Bold(policy.ProtectedSource(p).Name), ", ", policy.HowDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
 	if p.Reason != "" {

@@ -10,10 +10,10 @@ import (
 // maxReason is how many characters of a reason are sent.
 const maxReason = 200
 
-// reasonPrefix is how the reason of every entry begins that a change makes; undo and reading back know it by that.
+// ReasonPrefix is how the reason of every entry begins that a change makes; undo and reading back know it by that.
 func ReasonPrefix(id string) string { return "wafbot " + id + " " }
 
-// entryReason names the change and the person, because the service itself sees only the owner of the token.
+// EntryReason names the change and the person, because the service itself sees only the owner of the token.
 func EntryReason(ch record.Change) string {
 	text := fmt.Sprintf("%sby %s (%s)", ReasonPrefix(ch.ID), ch.Actor.Name, ch.Actor.ID)
 	if ch.AttackID != "" {

@@ -8,10 +8,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// anyAttack is the attack type of a patch that blocks every request that has its part, clean ones too.
+// AnyAttack is the attack type of a patch that blocks every request that has its part, clean ones too.
 const AnyAttack = "any"
 
-// ruleText is a rule in words.
+// Rule is a rule in words.
 func Rule(r apiclient.Rule) string {
 	scope, part := Scope(r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
 	switch {
@@ -27,7 +27,7 @@ func Rule(r apiclient.Rule) string {
 	return fmt.Sprintf("%s %s in %s, %s", r.Type, text.Sanitize(r.AttackType, text.MaxField), part, scope)
 }
 
-// scopeText is which requests a rule is for, in words.
+// Scope is which requests a rule is for, in words.
 func Scope(conditions []apiclient.Condition) string {
 	if len(conditions) == 0 {
 		return "everywhere"

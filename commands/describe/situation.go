@@ -5,7 +5,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Line is the attack or storm in one line.
+// Situation is the attack or storm in one line.
 func Situation(s call.Situation) text.Text {
 	if s.Storm != nil {
 		return Storm(s.Account, call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)

@@ -13,19 +13,22 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// SourceSpread says in how many attacks on how many applications a source is.
 func SourceSpread(s record.SourceActivity) string {
 	return "in " + text.Count(s.Attacks, "attack") + " on " + text.Count(s.Apps, "application")
 }
 
+// SharedSource warns that a source is likely many people's.
 func SharedSource(t grammar.Target, seen record.SourceActivity) text.Text {
-	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", SourceSpread(seen), ", and denying it may hit everybody behind it")
+	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", SourceSpread(seen), ", and denying it may hit all users behind it")
 }
 
+// RulesLocked warns that the service may refuse changes of rules.
 func RulesLocked(at time.Time) text.Text {
 	return text.New(text.Bold("The service's rules are locked"), ", as it said at ", at, ": patches, modes and other rules may be refused for some minutes")
 }
 
-// busiest is the busiest of the sources in a target that are likely many people's.
+// BusiestShared is the busiest of the sources in a target that are likely many people's.
 func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
 	for source, seen := range s.Sources {
@@ -49,12 +52,12 @@ const (
 	sharedApps    = 3
 )
 
-// Shared reports whether the source is likely a CDN, a proxy or an office.
+// LikelyShared reports whether the source is likely a CDN, a proxy or an office.
 func LikelyShared(s record.SourceActivity) bool {
 	return s.Attacks >= sharedAttacks && s.Apps >= sharedApps
 }
 
-// Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
+// SourceElsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
 func SourceElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
 	n := s.OtherAttacks(&a, source)
 	if n == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// describe is the step in words for the audit log and for rehearsals.
+// Step is the step in words for the audit log and for dry runs.
 func Step(s record.Step) string {
 	switch s.Kind {
 	case record.AddEntry, record.DeleteEntry:

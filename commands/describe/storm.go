@@ -11,10 +11,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// mostCards is how many gathered attacks get a card of their own at once: a channel takes about one message a second.
+// MostCards is how many grouped attacks get a card of their own at once: a channel takes about one message a second.
 const MostCards = 20
 
-// Blocking says how much of the storm gets through, as far as the service tells: "all blocked", "4 not blocked, 2 unknown".
+// StormBlocking says how much of the storm gets through, as far as the service tells: "all blocked", "4 not blocked, 2 unknown".
 func StormBlocking(s record.Storm) string {
 	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
 	words := "not blocked"
@@ -34,7 +34,7 @@ func StormBlocking(s record.Storm) string {
 	return text.Number(through) + " " + words
 }
 
-// On names the application that the storm is on, or says on how many it is.
+// StormOn names the application that the storm is on, or says on how many it is.
 func StormOn(s record.Storm, a *call.Account) string {
 	if len(s.Apps) == 1 {
 		for app := range s.Apps {
@@ -47,16 +47,16 @@ func StormOn(s record.Storm, a *call.Account) string {
 	return text.Count(len(s.Apps), "application")
 }
 
-// oddNamed is how many odd ones out are named where a storm is shown.
+// maxOutliers is how many outliers are named where a storm is shown.
 const maxOutliers = 8
 
-// OddNamed are the odd ones out that are named where the storm is shown, and how many are not.
+// StormOutliers are the outliers that are named where the storm is shown, and how many are not.
 func StormOutliers(s record.Storm) (named []apiclient.Attack, left int) {
 	named = s.Outliers[:min(maxOutliers, len(s.Outliers))]
 	return named, s.OutlierCount - len(named)
 }
 
-// Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
+// StormLasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
 func StormLasted(s record.Storm, seen time.Time) time.Duration {
 	if !s.GoesOn() {
 		seen = s.Ended
@@ -68,7 +68,7 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 	return lasted.Round(time.Second)
 }
 
-// StillOn says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
+// StormOngoing says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
 func StormOngoing(s record.Storm, of string) string {
 	on := text.Number(s.Ongoing) + " of " + of + " still on"
 	if s.StillTrying > 0 {
@@ -77,7 +77,7 @@ func StormOngoing(s record.Storm, of string) string {
 	return on
 }
 
-// Why says why its attacks have no cards of their own, and until when.
+// StormWhy says why its attacks have no cards of their own, and until when.
 func StormWhy(s record.Storm) text.Text {
 	why := StormTrigger(s)
 	if !s.GoesOn() {
@@ -86,7 +86,7 @@ func StormWhy(s record.Storm) text.Text {
 	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.Duration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
 }
 
-// cause is why it began.
+// StormTrigger is why it began.
 func StormTrigger(s record.Storm) string {
 	if s.CaughtUp {
 		return "more than " + text.Number(s.Over) + " attacks were found going on when wafbot looked first, or again"
@@ -94,7 +94,7 @@ func StormTrigger(s record.Storm) string {
 	return "more than " + text.Number(s.Over) + " new attacks came in " + text.Duration(s.In)
 }
 
-// Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
+// StormCause is the one source that is behind most of the storm, else the one place that most of it goes to.
 func StormCause(s record.Storm, policy policy.Policy) text.Text {
 	all := " of " + text.Count(s.Grouped, "attack")
 	switch {
@@ -106,7 +106,7 @@ func StormCause(s record.Storm, policy policy.Policy) text.Text {
 	return text.New("No one source and no one path is behind it")
 }
 
-// StormLine is a storm in one line, with the way to its card where nothing is ever cut.
+// Storm is a storm in one line, with the way to its card where nothing is ever cut.
 func Storm(a *call.Account, row call.StormRow, now time.Time) text.Text {
 	s := row.Storm
 	line := text.New(text.Code(row.ID), " ", CardLink(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Grouped, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",

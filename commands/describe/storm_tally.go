@@ -39,7 +39,7 @@ func StormTallies(s record.Storm, a *call.Account, policy policy.Policy, sources
 	return append(lines, text.New(text.Bold("By source:"), " ", sourcesTally(s, policy, sources)))
 }
 
-// counted is how many of its attacks are counted by status, type and application: all but those that are marked as false positives.
+// countedByStatus is how many of its attacks are counted by status, type and application: all but those that are marked as false positives.
 func countedByStatus(s record.Storm) (n int) {
 	for _, attacks := range s.Status {
 		n += attacks
@@ -73,7 +73,7 @@ var statusWords = map[apiclient.Status]string{
 	apiclient.StatusBlocked: "blocked", apiclient.StatusPartly: "partly blocked", apiclient.StatusNotBlocked: "not blocked", apiclient.StatusUnknown: "blocking unknown",
 }
 
-// sourceText is one of the storm's sources, and whose it is if people named it.
+// stormSource is one of the storm's sources, and whose it is if people named it.
 func stormSource(s record.Storm, ip netip.Addr, policy policy.Policy) text.Text {
 	words := text.New(text.Code(ip.String()))
 	if own, ok := policy.SourceOf(ip); ok {

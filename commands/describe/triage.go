@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// caseLines are who is on an attack and what it was found to be; none when nothing was said.
+// Triage are who is on an attack and what it was found to be; none when nothing was said.
 func Triage(k record.Triage) []text.Text {
 	var lines []text.Text
 	if k.Owner != nil {
@@ -19,7 +19,7 @@ func Triage(k record.Triage) []text.Text {
 	return lines
 }
 
-// OwnerLine says who is on it, since when.
+// Owner says who is on it, since when.
 func Owner(o *record.Owner) text.Text {
 	if o == nil {
 		return text.New("Unacknowledged")
@@ -27,17 +27,17 @@ func Owner(o *record.Owner) text.Text {
 	return OwnerSince(*o, text.Bold(text.Sanitize(o.Name, text.MaxField)))
 }
 
-// OnIt says that the owner, under the name given, is on an attack.
+// OwnerSince says that the owner, under the name given, is on an attack.
 func OwnerSince(o record.Owner, name any) text.Text {
 	return text.New(name, " is on it since ", o.Since)
 }
 
-// VerdictLine says what somebody found an attack to be.
+// Verdict says what a person found an attack to be.
 func Verdict(v record.Verdict) text.Text {
 	return text.New("Verdict: ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, text.MaxField), "_", " ")), ", by ", text.Sanitize(v.By.Name, text.MaxField), " ", v.At)
 }
 
-// NoteLine is a note with its author.
+// Note is a note with its author.
 func Note(n record.Note) text.Text {
 	return text.New("Note of ", text.Sanitize(n.By.Name, text.MaxField), " ", n.At, ": ", text.Sanitize(n.Text, MaxNote))
 }

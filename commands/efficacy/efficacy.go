@@ -1,3 +1,4 @@
+// Package efficacy judges whether mitigations work, by what the service lists of their sources and places.
 package efficacy
 
 import (
@@ -5,10 +6,11 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Delays are how long after a change was accepted something can be said about it.
+// delays are how long after a change was accepted something can be said about it.
 type delays struct {
 	works  time.Duration // it works, as the service promises
 	counts time.Duration // what gets through from now on does so for sure: the service lists hits with a delay
@@ -17,21 +19,21 @@ type delays struct {
 
 // What the service takes: entries reach its nodes about once a minute; rules are compiled, which takes up to an hour, and then synchronised.
 var (
-	entryDelays = delays{works: time.Minute, counts: 3 * time.Minute, judged: 6 * time.Minute}
-	ruleDelays  = delays{works: time.Hour, counts: 65 * time.Minute, judged: 70 * time.Minute}
+	entryDelays = delays{works: describe.EntryWorksAfter, counts: 3 * time.Minute, judged: 6 * time.Minute}
+	ruleDelays  = delays{works: describe.RuleWorksAfter, counts: 65 * time.Minute, judged: 70 * time.Minute}
 )
 
 // settling is how long after something was stopped for the first time hits can still get through or be listed: the nodes follow one by one.
 const settling = 5 * time.Minute
 
-// worksAgainAfter is how long a change that had no effect is to have worked, so that people are called when it falls again: one that comes and goes
+// worksAgainAfter is how long a change that did not work is to have worked, so that people are called when it falls again: one that comes and goes
 // must not call them each time.
 const worksAgainAfter = 3 * settling
 
 // expiredFor is how long it is watched whether the source of an expired denial comes back.
 const expiredFor = time.Hour
 
-// delays are those of the change.
+// delaysOf are those of the change.
 func delaysOf(c record.Change) delays {
 	if slices.ContainsFunc(c.Steps, func(s record.Step) bool { return s.Rule != nil }) {
 		return ruleDelays
@@ -49,7 +51,7 @@ func (j judge) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / j.speed)
 }
 
-// observe takes what was seen at a glance in. The change was accepted before.
+// observe takes what a snapshot shows in. The change was accepted before.
 func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, seen []delta) record.Efficacy {
 	d, parts := delaysOf(c), map[string]record.Traffic{}
 	for key, t := range e.Parts {
@@ -88,7 +90,7 @@ func (j judge) observe(e record.Efficacy, c record.Change, subjects []subject, s
 	return e
 }
 
-// finding is what the change does, by all that was seen of it until now. A source that knocks goes on for so long after its last hit.
+// finding is what the change does, by all that was seen of it until now. A source that still tries goes on for so long after its last hit.
 func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoing time.Duration) record.Finding {
 	if c.Expired(now) {
 		return e.Afterwards(c, ongoing)
@@ -110,7 +112,7 @@ func (j judge) finding(e record.Efficacy, c record.Change, now time.Time, ongoin
 	return record.EfficacyUnknown
 }
 
-// parts are the keys of all that the change is judged by, in its own order.
+// partsOf are the keys of all that the change is judged by, in its own order.
 func partsOf(c record.Change) (keys []string) {
 	for _, s := range subjectsOf(c) {
 		keys = append(keys, s.key)

@@ -6,7 +6,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// superseded reports whether a change made since has taken away what this one made.
+// Superseded reports whether a change made since has taken away what this one made.
 func Superseded(c record.Change, all []record.Change) bool {
 	takes := func(made record.Step) bool {
 		return slices.ContainsFunc(all, func(later record.Change) bool {
@@ -28,7 +28,7 @@ func deletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
 	return false
 }
 
-// ruleNow is the number that a rule has by now: when an undo creates it again, it gets a new one.
+// CurrentRule is the number that a rule has by now: when an undo creates it again, it gets a new one.
 func CurrentRule(known []record.Change, id int64) int64 {
 	for _, ch := range slices.Backward(known) {
 		for _, s := range ch.Steps {

@@ -18,7 +18,7 @@ import (
 // maxRemarks is how many remarks on a change are kept.
 const maxRemarks = 20
 
-// remark keeps what is said from now on, if that is another thing than before.
+// addRemark keeps what is said from now on, if that is another thing than before.
 func addRemark(e *record.Efficacy, at time.Time, line text.Text) {
 	if n := len(e.Said); n > 0 && text.Text(e.Said[n-1].Text).String() == line.String() {
 		return
@@ -29,14 +29,14 @@ func addRemark(e *record.Efficacy, at time.Time, line text.Text) {
 
 // subject is what a change is judged by: all that one of its entries or its rule is to stop.
 type subject struct {
-	key    string // in Effect.Parts
+	key    string // in Efficacy.Parts
 	target *grammar.Target
 	apps   []int // of an entry
 	rule   *apiclient.Rule
 	scope  apiclient.Scope // of a rule
 }
 
-// subjects are what the change can be judged by; none where that can't be seen, as unseeable says.
+// subjectsOf are what the change can be judged by; none where that can't be seen, as unseeable says.
 func subjectsOf(c record.Change) (all []subject) {
 	if c.Parent() != "" || c.Unseeable() != "" {
 		return nil
@@ -81,7 +81,7 @@ func (s subject) of(g delta) (came growth, as apiclient.Status) {
 	return g.hits, a.Status()
 }
 
-// ofSources judges an entry by its sources' own shares. Of a record that is blocked nobody can tell whether the entry stopped them: what an entry
+// ofSources judges an entry by its sources' own shares. Of a record that is blocked it is unknown whether the entry stopped them: what an entry
 // stops leaves the record.
 func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
 	a := g.record
@@ -134,7 +134,7 @@ func (s subject) patches(a apiclient.Attack) bool {
 	return a.Type == s.rule.AttackType && told && part.String() == s.rule.Point.String()
 }
 
-// see takes in what came. Through and mixed hits are counted from a time on; when the last came matters before, too.
+// addTraffic takes in what came. Through and mixed hits are counted from a time on; when the last came matters before, too.
 func addTraffic(t record.Traffic, came growth, as apiclient.Status, accepted, from time.Time) record.Traffic {
 	switch {
 	case came.n == 0 || !came.last.After(accepted):
@@ -164,12 +164,12 @@ func addTally(t record.Tally, came growth) record.Tally {
 	return t
 }
 
-// oneAddress reports whether an entry is for one address.
+// OneAddress reports whether an entry is for one address.
 func OneAddress(e apiclient.IPRule) bool {
 	return e.Kind == apiclient.KindRange && e.Subnet.IsSingleIP()
 }
 
-// denied are the addresses that the change denies one by one.
+// DeniedAddresses are the addresses that the change denies one by one.
 func DeniedAddresses(c record.Change) (all []netip.Addr) {
 	for _, s := range c.Steps {
 		if s.Kind == record.AddEntry && s.Done && s.Entry.List == apiclient.ListDeny && OneAddress(*s.Entry) {

@@ -23,7 +23,7 @@ const (
 // rereadAfter is how long the changes that are watched are taken for what they were, unless something tells that they changed.
 const rereadAfter = time.Minute
 
-// Effects remembers what was seen of changes.
+// Store keeps what was seen of changes.
 type Store interface {
 	// Changes are the account's changes, the newest first.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
@@ -31,8 +31,8 @@ type Store interface {
 	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
 	// Efficacy is what was seen of an account's changes, by their ids.
 	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
-	// SaveEfficacy writes down what was seen, has the cards of the changes' attacks be drawn again, and puts events into the outbox, all in one step. It
-	// fails when another replica owns the account by now.
+	// SaveEfficacy saves what was seen, queues the cards of the changes' attacks for a redraw, and puts events into the outbox, all in one step. It
+	// fails when another replica owns the account now.
 	SaveEfficacy(ctx context.Context, account string, all []Judgement, events ...record.Event) error
 }
 
@@ -44,12 +44,12 @@ type Notifier interface {
 	Redraw(account string)
 }
 
-// Judged is a change with what was seen of it.
+// Judgement is a change with what was seen of it.
 type Judgement struct {
 	Change   record.Change
 	Efficacy record.Efficacy
 	Turned   bool // the finding, in words, is another than before
-	Notify   bool // people are told: it has no effect though it should, or what it denied came back
+	Notify   bool // people are notified: it does not work though it should, or what it denied came back
 }
 
 // Urgency is how soon the card is to show it: who made the change waits for what comes of it.
@@ -60,15 +60,15 @@ func (j Judgement) Urgency() record.Urgency {
 	return record.UrgentFigures
 }
 
-// EffectWatch sees what becomes of one account's changes, by the looks at the service's records. Only Again may be called at the same time as others.
+// Watch judges one account's changes by the snapshots of the service's records. Only Refresh may be called at the same time as others.
 type Watch struct {
 	account  *call.Account
-	memory   Store
+	store    Store
 	notifier Notifier
 	judge    judge
 	stale    atomic.Bool // changes may have been made since they were read
 
-	known    bool // what follows is what memory holds, or newer
+	known    bool // what follows is what the store holds, or newer
 	read     time.Time
 	all      []record.Change
 	changes  []record.Change // those that are watched
@@ -78,16 +78,16 @@ type Watch struct {
 	most     highs
 }
 
-// NewEffectWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is the real one.
-func NewWatch(account *call.Account, memory Store, notifier Notifier, speed float64) *Watch {
-	return &Watch{account: account, memory: memory, notifier: notifier, judge: judge{speed}, most: highs{}}
+// NewWatch makes the watch of an account. Speed is how many times faster than the real service this one is; 0: it is the real one.
+func NewWatch(account *call.Account, store Store, notifier Notifier, speed float64) *Watch {
+	return &Watch{account: account, store: store, notifier: notifier, judge: judge{speed}, most: highs{}}
 }
 
-// Again says that the account's changes may be others by now.
+// Refresh says that the account's changes may be others by now.
 func (w *Watch) Refresh() { w.stale.Store(true) }
 
-// See takes a glance in, and writes down what it means, where that is worth showing. A glance at which nothing came
-// costs no reading and no writing, unless time alone changes what is to be said. After an error what was seen is lost but for what was written down.
+// Observe takes a snapshot in, saves what it means where that is worth showing, and notifies. A snapshot in which nothing came costs no reading
+// and no writing, unless time alone changes what is to be said. After an error what was seen is lost but for what was saved.
 func (w *Watch) Observe(ctx context.Context, g Snapshot) error {
 	if g.Since.IsZero() {
 		w.known = false // another replica may have watched meanwhile
@@ -98,7 +98,7 @@ func (w *Watch) Observe(ctx context.Context, g Snapshot) error {
 	w.observe(g)
 	all, s := w.worthSaving(g)
 	if slices.ContainsFunc(all, func(j Judgement) bool { return j.Notify }) {
-		w.Refresh() // nobody is called about what was taken back just now
+		w.Refresh() // no one is called about what was undone just now
 		if err := w.load(ctx, g.At); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (w *Watch) Observe(ctx context.Context, g Snapshot) error {
 	for _, j := range all {
 		events = append(events, judgedEvents(j, w.account.Channel)...)
 	}
-	if err := w.memory.SaveEfficacy(ctx, w.account.Name, all, events...); err != nil {
+	if err := w.store.SaveEfficacy(ctx, w.account.Name, all, events...); err != nil {
 		w.known = false
 		return err
 	}
@@ -132,9 +132,9 @@ func (w *Watch) load(ctx context.Context, now time.Time) error {
 	if w.known && !stale && (len(w.changes) == 0 || now.Sub(w.read) < rereadAfter) {
 		return nil
 	}
-	all, err := w.memory.Changes(ctx, w.account.Name)
+	all, err := w.store.Changes(ctx, w.account.Name)
 	if err == nil && !w.known {
-		w.saved, err = w.memory.Efficacy(ctx, w.account.Name)
+		w.saved, err = w.store.Efficacy(ctx, w.account.Name)
 		w.seen = maps.Clone(w.saved)
 	}
 	if err != nil {
@@ -203,19 +203,19 @@ func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
 	return all, s
 }
 
-// situation is what is known at a glance beside what is seen of changes.
+// situation is what a snapshot tells beside what is seen of changes.
 func (w *Watch) situation(g Snapshot) call.Situation {
 	s := call.Situation{Account: w.account, Known: w.all, Effects: w.seen, LookedAt: g.ListsReadAt, Now: g.At}
 	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.ListsReadAt)
 	return s
 }
 
-// explain adds to what turned, or has no effect, what cards say of it from now on and why.
+// explain adds to what turned, or does not work, what cards say of it from now on and why.
 func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) (err error) {
 	if !slices.ContainsFunc(all, Judgement.wantsWords) {
 		return nil
 	}
-	if s.Scene, err = w.memory.AccountContext(ctx, w.account.Name); err != nil {
+	if s.Scene, err = w.store.AccountContext(ctx, w.account.Name); err != nil {
 		return err
 	}
 	for i, j := range all {

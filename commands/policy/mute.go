@@ -18,6 +18,7 @@ func Muted(all []record.Mute, a apiclient.Attack, now time.Time) (record.Mute, b
 	return all[i], true
 }
 
+// MuteCovers reports whether a mute is for an attack.
 func MuteCovers(m record.Mute, a apiclient.Attack) bool {
 	if m.App != 0 && a.App != apiclient.Known(int64(m.App)) {
 		return false

@@ -16,7 +16,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// attackLinesOf are what an attack is, from where and since when.
+// AttackLines are what an attack is, from where and since when.
 func AttackLines(c *call.Call, k record.KnownAttack) []text.Text {
 	lines := []text.Text{text.New(describe.Attack(c.Account, k.Attack, c.Now), describe.Part(k.Attack))}
 	if k.Incident() {
@@ -25,7 +25,7 @@ func AttackLines(c *call.Call, k record.KnownAttack) []text.Text {
 	return append(lines, text.New("Sources: ", sourcesText(c, k.Attack)), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload")))
 }
 
-// fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
+// Fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
 // Where the service doesn't answer it is that one, and a line says so.
 func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
 	k = *c.Attack
@@ -64,7 +64,7 @@ func sourcesText(c *call.Call, a apiclient.Attack) string {
 	return cmp.Or(strings.Join(parts, " · "), "unknown")
 }
 
-// knownAttacks are all the account's remembered attacks and storms, by their ids.
+// KnownAttacks are all the account's remembered attacks and storms, by their ids.
 func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 	all := map[string]apiclient.Attack{}
 	attacks, err := c.Given().KnownAttacks("a")
@@ -74,7 +74,7 @@ func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 	return all, errors.Join(err, stormsErr)
 }
 
-// since is how far back a line looks.
+// Since is how far back a line looks.
 func Since(c *call.Call, back time.Duration) (time.Time, error) {
 	since, err := AuditFrom(c, back)
 	if err == nil && since.IsZero() {
@@ -83,6 +83,7 @@ func Since(c *call.Call, back time.Duration) (time.Time, error) {
 	return since, err
 }
 
+// AttackList is a page of attacks, a line each.
 func AttackList(c *call.Call, pages *call.Pager, a *call.Account, all []apiclient.Attack) []text.Text {
 	return pages.Part(len(all), func(i int) text.Text { return describe.Attack(a, all[i], c.Now) })
 }

@@ -74,7 +74,7 @@ func (p *printedLog) add(e record.AuditEntry) {
 	a.entries = append(a.entries, auditEntryBrief(e))
 }
 
-// others says what of the log belongs to none of the accounts that were checked, or to nobody knows which; nil if there is nothing.
+// unchecked says what of the log belongs to none of the accounts that were checked, or to nobody knows which; nil if there is nothing.
 func (p *printedLog) unchecked(checks []*auditCheck) text.Text {
 	var words text.Text
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
@@ -92,7 +92,7 @@ func (a *auditCheck) compare(p *printedLog) {
 		for _, n := range p.unreadable {
 			numbers = append(numbers, int64(n))
 		}
-		a.find("unreadable", numbers, "are lines of the log, counted from its beginning, that hold half an audit entry", "Whoever stores the log cut them: look for the whole lines at the source")
+		a.find("unreadable", numbers, "are lines of the log, counted from its beginning, that hold half an audit entry", "What stores the log cut them: look for the whole lines at the source")
 	}
 	printed := p.accounts[a.Account]
 	if printed == nil {

@@ -62,6 +62,7 @@ type auditFinding struct {
 	Text    text.Text `json:"text"` // what it is, what it means, and what to do
 }
 
+// VerifyAudit checks that the audit log is whole.
 func VerifyAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (call.Result, error) {
 	checks := make([]*auditCheck, len(c.InScope))
 	for i, a := range c.InScope {
@@ -128,7 +129,7 @@ func checkAudit(c *call.Call, ctx context.Context, log call.AuditTrail, account 
 	if check.Counter, err = log.Audited(ctx, account); err != nil {
 		return nil, err
 	}
-	check.find("unreadable", unreadable, "in Redis in a form that can't be read", "Somebody altered them there. What wafbot printed tells what they were")
+	check.find("unreadable", unreadable, "in Redis in a form that can't be read", "They were altered there. What wafbot printed tells what they were")
 	check.numbers(before)
 	return check, nil
 }
@@ -162,13 +163,13 @@ func (a *auditCheck) numbers(before int64) {
 	}
 	a.find("missing", gaps, "missing in Redis", "Entries were deleted, or Redis lost writes when a server of it failed. Look for these numbers in what wafbot printed (", text.Code("--log"), "), and who may delete in Redis")
 	a.find("doubled", doubles, "in Redis more than once", "Redis went back to an earlier state, as after a failover or from a backup, and counted on from there. What wafbot printed tells which was first")
-	a.find("order", backwards, "in Redis behind higher ones", "Somebody wrote into the stream by hand, or Redis went back to an earlier state")
+	a.find("order", backwards, "in Redis behind higher ones", "The stream was written by hand, or Redis went back to an earlier state")
 	a.find("times", early, "with a time that doesn't fit their neighbours'", "A machine's clock was wrong, or the entry was altered. Compare with what wafbot printed")
 	if before > a.Newest {
 		a.find("missing", between(a.Newest, before+1), "missing at the end: the counter is further", "The newest entries were deleted, or Redis lost them. Look for them in what wafbot printed")
 	}
 	if a.Counter < a.Newest {
-		a.find("counter", []int64{a.Counter}, "where the counter stands, and entries have higher numbers", "The counter was set back: the next entries get numbers that are taken. Redis went back to an earlier state, or somebody wrote there")
+		a.find("counter", []int64{a.Counter}, "where the counter stands, and entries have higher numbers", "The counter was set back: the next entries get numbers that are taken. Redis went back to an earlier state, or the counter was written by hand")
 	}
 	if a.Oldest > 1 {
 		a.note("#1 to #", a.Oldest-1, " are no longer kept in Redis (", text.Code("audit.keep"), "): that is as it should be")

@@ -18,30 +18,30 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// history is all that is known of an attack, for programs.
+// History is all that is known of an attack, for programs.
 type History struct {
 	ID       string                     `json:"id"`
 	Account  string                     `json:"account"`
-	At       time.Time                  `json:"at"`                // when it was put together
-	Attack   apiclient.Attack           `json:"attack"`            // as it was read last
-	ReadAt   time.Time                  `json:"read_at,omitzero"`  // when that was; zero: not known
-	Listed   bool                       `json:"listed"`            // the service lists it now
-	Evidence *record.Evidence           `json:"evidence"`          // nil: none is kept
-	Triage   record.Triage              `json:"case"`              //
-	Changes  []record.Change            `json:"changes"`           // for this attack, the oldest first
-	Efficacy map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of the account's changes, by their ids
-	InPlace  []record.Change            `json:"in_place"`          // of these
-	Entries  []record.AuditEntry        `json:"audit"`             // about it, the oldest first
-	Mutes    []record.Mute              `json:"mutes,omitempty"`   // that cover it now
-	Outages  []record.Outage            `json:"blind,omitempty"`   // that fall into it
-	Modes    []efficacy.ModeWindow      `json:"modes,omitempty"`   // likewise
-	Unknown  []text.Text                `json:"unknown,omitempty"` // what is not known, and why
-	Storm    *call.StormRow             `json:"storm,omitempty"`   // nil: it is an attack
+	At       time.Time                  `json:"at"`               // when it was put together
+	Attack   apiclient.Attack           `json:"attack"`           // as it was read last
+	ReadAt   time.Time                  `json:"read_at,omitzero"` // when that was; zero: not known
+	Listed   bool                       `json:"listed"`           // the service lists it now
+	Evidence *record.Evidence           `json:"evidence"`         // nil: none is kept
+	Triage   record.Triage              `json:"triage"`
+	Changes  []record.Change            `json:"changes"`            // for this attack, the oldest first
+	Efficacy map[string]record.Efficacy `json:"efficacy,omitempty"` // what was seen of the account's changes, by their ids
+	InPlace  []record.Change            `json:"in_place"`           // of these
+	Entries  []record.AuditEntry        `json:"audit"`              // about it, the oldest first
+	Mutes    []record.Mute              `json:"mutes,omitempty"`    // that cover it now
+	Outages  []record.Outage            `json:"outages,omitempty"`  // that fall into it
+	Modes    []efficacy.ModeWindow      `json:"modes,omitempty"`    // likewise
+	Unknown  []text.Text                `json:"unknown,omitempty"`  // what is not known, and why
+	Storm    *call.StormRow             `json:"storm,omitempty"`    // nil: it is an attack
 
-	away bool // the memory could not be read, or a part of it
+	away bool // the store could not be read, or a part of it
 }
 
-// history gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
+// HistoryOf gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
 func HistoryOf(c *call.Call) History {
 	a := c.Account
 	h := History{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
@@ -72,7 +72,7 @@ func HistoryOf(c *call.Call) History {
 
 func (h *History) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 
-// failed notes a part of the memory that could not be read.
+// failed notes a part of the store that could not be read.
 func failed(c *call.Call, h *History, doing string, err error) {
 	if err != nil {
 		h.away = true
@@ -105,7 +105,7 @@ func recall(c *call.Call, h *History) {
 	}
 }
 
-// last is the newest reading that is kept.
+// EvidenceLast is the newest reading that is kept.
 func EvidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
 	if e.Peak != nil && e.Peak.At.After(e.First.At) {
 		return e.Peak.Attack, e.Peak.At
@@ -127,7 +127,7 @@ func recorded(c *call.Call, h *History) {
 		}
 	}
 	h.Efficacy, err = c.Facts(h.Account).Efficacy()
-	failed(c, h, "read effects", err)
+	failed(c, h, "read efficacy", err)
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := c.Facts(h.Account).Audit(from)
 	if errors.Is(err, record.ErrBadEntry) {
@@ -141,7 +141,7 @@ func recorded(c *call.Call, h *History) {
 		}
 	}
 	blind, err := c.Facts(h.Account).Outages(from)
-	failed(c, h, "read blind spells", err)
+	failed(c, h, "read outages", err)
 	for _, s := range blind {
 		if s.From.Before(until) {
 			h.Outages = append(h.Outages, s)
@@ -179,7 +179,7 @@ func modesOf(c *call.Call, h *History, changes []record.Change) {
 	}
 }
 
-// isAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
+// auditEntryIsAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
 func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 	if e.Attack != "" {
 		return e.Attack == attack

@@ -132,7 +132,7 @@ func (h Home) stormRows() (rows []call.Row) {
 }
 
 func (h Home) attackRow(o Overview, row call.AttackRow) call.Row {
-	text := text.New(o.attackLine(row, h.Now), " · ", text.Join(append([]text.Text{describe.Owner(row.Triage.Owner)}, describe.Triage(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
+	text := text.New(o.attackLine(row, h.Now), " · ", triage(row.Triage))
 	if row.Triage.Owner != nil {
 		return h.row(o, text)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// ShowMode answers with an application's mode as the rules set it.
 func ShowMode(c *call.Call) (call.Result, error) {
 	app, err := strconv.Atoi(c.Line.Words[0])
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// mutesNow are an account's mutes that are not over.
+// ActiveMutes are an account's mutes that are not over.
 func ActiveMutes(c *call.Call, a *call.Account) ([]record.Mute, error) {
 	all, err := c.Facts(a.Name).Mutes()
 	if err != nil {

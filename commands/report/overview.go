@@ -13,28 +13,22 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// answered is what an account gave, or why it gave nothing.
-type Answered[T any] struct {
-	Found []T
-	Err   error
-}
-
 // Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
 // another figure than the others.
 type Overview struct {
 	Account        string                     `json:"account"`
 	Of             *call.Account              `json:"-"`
 	Health         *call.PollHealth           `json:"health,omitempty"`
-	Fault          string                     `json:"fault,omitempty"`   // for people: why what burns is unknown
-	Storms         []call.StormRow            `json:"storms,omitempty"`  // that go on, or whose attacks do
-	Ongoing        []call.AttackRow           `json:"ongoing"`           // incidents first, then what gets through; those that a storm gathered, too
-	InForce        []record.Change            `json:"in_force"`          // the newest first, with those that should have ended and have not
-	Efficacy       map[string]record.Efficacy `json:"effects,omitempty"` // what was seen of these, by their ids
+	Fault          string                     `json:"fault,omitempty"`    // for people: why what goes on is unknown
+	Storms         []call.StormRow            `json:"storms,omitempty"`   // that go on, or whose attacks do
+	Ongoing        []call.AttackRow           `json:"ongoing"`            // incidents first, then what gets through; those that a storm grouped, too
+	InForce        []record.Change            `json:"in_force"`           // the newest first, with those that should have ended and have not
+	Efficacy       map[string]record.Efficacy `json:"efficacy,omitempty"` // what was seen of these, by their ids
 	Waiting        []record.ApprovalRequest   `json:"waiting,omitempty"`
 	Muted          []record.Mute              `json:"muted,omitempty"`
-	PermissionLoss *record.PermissionLoss     `json:"tied,omitempty"`      // the service refuses changes; nil: not as far as is known
-	NoStore        bool                       `json:"no_memory,omitempty"` // Redis can't be reached or was emptied: what people did is unknown
-	Emptied        bool                       `json:"emptied,omitempty"`   // the latter
+	PermissionLoss *record.PermissionLoss     `json:"permission_loss,omitempty"` // the service refuses changes; nil: not as far as is known
+	NoStore        bool                       `json:"no_store,omitempty"`        // Redis can't be reached or was emptied: what people did is unknown
+	Emptied        bool                       `json:"emptied,omitempty"`         // the latter
 }
 
 // seen is what was read for an overview and isn't all in it.
@@ -47,20 +41,20 @@ type seen struct {
 // maxLinked is how many attacks of an account get a link to their card: no more are ever shown in one message.
 const maxLinked = call.LongList
 
-// overviewNeeds are the facts of an overview.
+// Needs are the facts of an overview.
 func Needs() []call.Fact {
 	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms}
 }
 
-// picture gathers what is known of an account: what was listed at the service, and what wafbot remembers.
-func overviewOf(c *call.Call, a *call.Account, listed Answered[apiclient.Attack]) (Overview, seen) {
+// overviewOf puts together what is known of an account: what was listed at the service, or why not, and what is stored.
+func overviewOf(c *call.Call, a *call.Account, listed []apiclient.Attack, unlisted error) (Overview, seen) {
 	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}}
-	s := seen{attacks: listed.Found}
-	if listed.Err != nil {
-		text, _ := call.ForPeople(c.Invocation, refusal.FromService(listed.Err))
+	s := seen{attacks: listed}
+	if unlisted != nil {
+		text, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
 		o.Fault = text.String()
 	}
-	for _, attack := range Ongoing(c, a, listed.Found) {
+	for _, attack := range Ongoing(c, a, listed) {
 		o.Ongoing = append(o.Ongoing, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
 	}
 	if h, ok := c.Facts(a.Name).Health(); ok {
@@ -77,7 +71,7 @@ func overviewOf(c *call.Call, a *call.Account, listed Answered[apiclient.Attack]
 	return o, s
 }
 
-// remembered adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
+// addStored adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
 func addStored(c *call.Call, a *call.Account, o *Overview, s *seen) (err error) {
 	if s.triages, err = c.Facts(a.Name).Triages(); err != nil {
 		return err
@@ -142,7 +136,7 @@ func (o *Overview) seen(ch record.Change, effects map[string]record.Efficacy) {
 	}
 }
 
-// waiting are the requests that a second person can still decide, the oldest first: its time is over first.
+// waiting are the requests that an approver can still decide, the oldest first: its time is over first.
 func waiting(c *call.Call, a *call.Account) ([]record.ApprovalRequest, error) {
 	all, err := c.Facts(a.Name).Approvals()
 	if err != nil {
@@ -161,7 +155,7 @@ func cardLinks(c *call.Call, a *call.Account, ids []string) map[string]string {
 	return c.Facts(a.Name).CardLinks(ids)
 }
 
-// burning are the attacks that go on, what gets through first.
+// Ongoing are the attacks that go on, what gets through first.
 func Ongoing(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclient.Attack {
 	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
 		return !c.Ongoing(a, attack) || attack.Result() || attack.FalsePositive()
@@ -170,7 +164,7 @@ func Ongoing(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclie
 	return ongoing
 }
 
-// burningFrom is since when attacks are listed to find those that go on.
+// OngoingFrom is since when attacks are listed to find those that go on.
 func OngoingFrom(c *call.Call, a *call.Account) time.Time {
 	return c.Now.Add(-max(a.OngoingFor, time.Hour))
 }
@@ -187,5 +181,5 @@ func (o Overview) modes() (switched, rest []record.Change) {
 	return switched, rest
 }
 
-// shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
+// Shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
 const Shift = 10 * time.Hour

@@ -5,7 +5,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// partLines are parts as lines, for where there are no buttons.
+// PartLines are parts as lines, for where there are no buttons.
 func PartLines(parts []call.Part) (lines []text.Text) {
 	for _, p := range parts {
 		lines = append(lines, p.Title)

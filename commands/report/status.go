@@ -6,16 +6,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// overviews are those of all accounts that the call is about. One whose service hangs keeps nothing of what wafbot remembers from anybody.
+// Overviews are those of all accounts that the call is about. One whose service hangs keeps nothing of what wafbot remembers from anybody.
 func Overviews(c *call.Call) []Overview {
 	all := make([]Overview, len(c.InScope))
 	for i, a := range c.InScope {
 		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: OngoingFrom(c, a)})
-		all[i], _ = overviewOf(c, a, Answered[apiclient.Attack]{attacks, err})
+		all[i], _ = overviewOf(c, a, attacks, err)
 	}
 	return all
 }
 
+// StatusLines are an account's overview as lines.
 func StatusLines(c *call.Call, pages *call.Pager, o Overview) []text.Text {
 	lines := []text.Text{o.ongoingHead()}
 	for _, row := range o.Storms {

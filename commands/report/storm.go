@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// storm is the storm that the call's attack is; ok tells whether it is one.
+// Storm is the storm that the call's attack is; ok tells whether it is one.
 func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
 		return record.StormSeen{}, false, nil
@@ -27,7 +27,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	return all[i], true, nil
 }
 
-// gathered is what a storm has gathered, the one with the latest hit first.
+// Grouped is what a storm has grouped, the one with the latest hit first.
 func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GatheredAttack, error) {
 	all, err := c.Facts(a.Name).Grouped(storm)
 	if err != nil {
@@ -36,7 +36,7 @@ func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GatheredAtta
 	return all, nil
 }
 
-// gatheredIn is the storm that gathered the call's attack; ok tells whether one did.
+// StormOf is the storm that grouped the call's attack; ok tells whether one did.
 func StormOf(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack, ok bool, err error) {
 	storms, err := c.Facts(c.Account.Name).Storms()
 	if err != nil {
@@ -54,20 +54,20 @@ func StormOf(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack
 	return record.StormSeen{}, record.GatheredAttack{}, false, nil
 }
 
-// gatheredLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
+// StormOfLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
 func StormOfLine(c *call.Call) (line text.Text, err error) {
 	storm, attack, ok, err := StormOf(c)
 	switch {
 	case err != nil || !ok:
 		return nil, err
 	case attack.Own:
-		return text.New("Gathered in storm ", text.Code(storm.ID), ", and it has a card of its own since"), nil
+		return text.New("Grouped in storm ", text.Code(storm.ID), ", and it has a card of its own since"), nil
 	}
 	give := record.Line{Name: "cards"}.With("attack", c.Attack.ID)
-	return text.New("Gathered in storm ", text.Code(storm.ID), ": it has no card of its own; ", text.Code(give.String()), " gives it one"), nil
+	return text.New("Grouped in storm ", text.Code(storm.ID), ": it has no card of its own; ", text.Code(give.String()), " gives it one"), nil
 }
 
-// stormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
+// StormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
 func StormsGoingOn(c *call.Call, a *call.Account) ([]record.StormSeen, error) {
 	all, err := c.Facts(a.Name).Storms()
 	if err != nil {
@@ -108,7 +108,7 @@ func stormTyped(c *call.Call, typed string) (*call.Account, record.StormSeen, er
 	return nil, record.StormSeen{}, NoStorm(typed)
 }
 
-// readGathered lists what a storm gathered, what gets through first.
+// ListGrouped lists what a storm grouped, what gets through first.
 func ListGrouped(c *call.Call) (call.Result, error) {
 	a, storm, err := stormTyped(c, c.Line.Keys["storm"])
 	if err != nil {
@@ -142,7 +142,7 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 	return pages.Finish(res)
 }
 
-// stormLines are what a storm is, why it is there, and what doesn't fit in.
+// StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
 	lines := []text.Text{describe.Storm(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
 	lines = append(lines, describe.StormTallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
@@ -156,11 +156,12 @@ func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
 	return append(lines, text.New("All grouped attacks: ", text.Code(StormListLine(seen).String()), "; figures of ", seen.SeenAt))
 }
 
-// list is the line that lists what the storm gathered.
+// StormListLine is the line that lists what the storm grouped.
 func StormListLine(s record.StormSeen) record.Line {
 	return record.Line{Name: "attacks"}.With("storm", s.ID)
 }
 
+// NoStorm refuses an id that is no stored storm's.
 func NoStorm(typed string) error {
 	return refusal.Usage(text.New("no storm ", text.Code(text.Sanitize(typed, text.MaxField)), " is remembered: ", text.Code("status"), " names those that go on; at least ", record.MinPrefix, " characters of an id are needed"))
 }

@@ -18,14 +18,14 @@ type Summary struct {
 	Overview
 	Since         time.Time          `json:"since"`
 	Now           time.Time          `json:"now"`
-	Incidents     int                `json:"incidents"` // that were hit since then, over or not
-	Attacks       int                `json:"attacks"`   // likewise, incidents left out
-	BlockedAnyway int                `json:"alone"`     // of these: blocked by the service, and nobody had to do anything
+	Incidents     int                `json:"incidents"`      // that were hit since then, over or not
+	Attacks       int                `json:"attacks"`        // likewise, incidents left out
+	BlockedAnyway int                `json:"blocked_anyway"` // of these: blocked by the service, and without action by a person
 	Blocked       []BlockWindow      `json:"blocked,omitempty"`
 	Others        []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
 	Unread        string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
 	Undone        []Undone           `json:"undone,omitempty"`
-	Outages       []record.Outage    `json:"blind,omitempty"`
+	Outages       []record.Outage    `json:"outages,omitempty"`
 	Notes         []NoteOn           `json:"notes,omitempty"`
 	Policy        policy.Policy      `json:"-"`
 	Role          record.Role        `json:"-"` // of who sees it: what he may not do has no button
@@ -40,7 +40,7 @@ type BlockWindow struct {
 	To   time.Time `json:"to,omitzero"`   // zero: it goes on
 }
 
-// Undone is a change that somebody took back.
+// Undone is a change that a person undid.
 type Undone struct {
 	Change record.Change `json:"change"`
 	Why    string        `json:"why,omitempty"` // as given
@@ -52,7 +52,7 @@ type NoteOn struct {
 	record.Note
 }
 
-// summary gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
+// Summarize gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
 func Summarize(c *call.Call, since time.Time) Summary {
 	a := c.Account
 	from := since
@@ -60,7 +60,7 @@ func Summarize(c *call.Call, since time.Time) Summary {
 		from = burning
 	}
 	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: from})
-	o, seen := overviewOf(c, a, Answered[apiclient.Attack]{attacks, err})
+	o, seen := overviewOf(c, a, attacks, err)
 	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.Policy, Role: c.Role, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)

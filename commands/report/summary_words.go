@@ -107,7 +107,7 @@ func (s Summary) happenedPart() call.Part {
 		p.Title = text.New(p.Title, ", ", text.Count(s.Attacks, "other attack"))
 	}
 	if s.Fault == "" && !s.NoStore { // else who had to do something is unknown
-		p.Title = text.New(p.Title, "; ", text.Number(s.BlockedAnyway), " of these blocked without anybody")
+		p.Title = text.New(p.Title, "; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
 	}
 	for _, w := range s.Blocked {
 		p.Rows = append(p.Rows, call.Row{Text: w.text()})

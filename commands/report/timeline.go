@@ -93,7 +93,7 @@ func (h History) course(a *call.Account) []moment {
 		return nil
 	}
 	words := map[record.EventKind]string{
-		record.NewIncident: "Card: told as an incident", record.NewAttack: "Card: told as an attack", record.BecameIncident: "It became an incident: the service says that it worked",
+		record.NewIncident: "Card: posted as an incident", record.NewAttack: "Card: posted as an attack", record.BecameIncident: "It became an incident: the service says that it worked",
 		record.Worsened: "It got worse", record.WentQuiet: "Seen quiet: no hit in the last " + text.Duration(a.OngoingFor), record.Resumed: "It goes on again",
 	}
 	var all []moment
@@ -104,14 +104,14 @@ func (h History) course(a *call.Account) []moment {
 	return all
 }
 
-// measures are the changes made for the attack, and their ends.
+// changesMade are the changes made for the attack, and their ends.
 func changesMade(c *call.Call, h History) []moment {
 	var all []moment
 	for _, ch := range h.Changes {
 		words := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", text.Code(ch.ID), ": ")
 		switch ch.State {
 		case record.StateBegun:
-			words = text.New(words, "in hand, or nobody knows what came of it")
+			words = text.New(words, "in progress, or its outcome is unknown")
 		case record.StateFailed:
 			words = text.New(words, text.Bold("NOT done"), ", ", ch.Fault)
 		case record.StateHalf:
@@ -236,7 +236,7 @@ func handoverText(e record.AuditEntry, who, message string) text.Text {
 func unseen(c *call.Call, h History) []moment {
 	var all []moment
 	for _, s := range h.Outages {
-		all = append(all, moment{at: s.From, text: text.New(text.Bold("wafbot was blind"), " ", describe.Outage(s))})
+		all = append(all, moment{at: s.From, text: text.New(text.Bold("Not watched"), " ", describe.Outage(s))})
 	}
 	for _, m := range h.Modes {
 		words := text.New("In mode ", m.Mode, " no incidents ", text.Bold("could"), " be registered on ", describe.ModeApp(c.Account, m.App))

@@ -6,17 +6,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Effect is what was seen of a change since it was accepted, and what that was judged to mean. What was seen only grows.
+// Efficacy is what was seen of a change since it was accepted, and what that was judged to mean. What was seen only grows.
 type Efficacy struct {
 	Parts   map[string]Traffic `json:"parts,omitempty"` // of each source that it denies, as the grammar writes it; of a rule under ""
 	Finding Finding            `json:"finding,omitempty"`
-	At      time.Time          `json:"at,omitzero"`      // of the look by which it was judged so, on this machine's clock
+	At      time.Time          `json:"at,omitzero"`      // of the snapshot by which it was judged so, on this machine's clock
 	From    time.Time          `json:"from,omitzero"`    // without a gap it was watched since; zero: since it was accepted
 	Since   time.Time          `json:"since,omitzero"`   // the finding is this one since then
 	Off     bool               `json:"off,omitempty"`    // what it made was not listed at the service when the lists and rules were read last
-	Ends    time.Time          `json:"ends,omitzero"`    // somebody has it end then, sooner than it was made to; zero: not as far as is known
-	Called  []Finding          `json:"called,omitempty"` // what people were called about; between two falls that it worked again
-	Why     []text.Span        `json:"why,omitempty"`    // a Text: the likely reasons for which it has no effect
+	Ends    time.Time          `json:"ends,omitzero"`    // it was changed at the service to end then, sooner than it was made to; zero: not as far as is known
+	Called  []Finding          `json:"called,omitempty"` // what people were called about; between two failures that it worked again
+	Why     []text.Span        `json:"why,omitempty"`    // a Text: the likely reasons for which it does not work
 	Said    []Remark           `json:"said,omitempty"`   // what cards said of it whenever it turned, the oldest first
 }
 
@@ -55,7 +55,7 @@ func (e Efficacy) Stopped() (n int64) {
 // Traffic is what was seen of the hits that a change is to stop. None of it is exact: the service counts samples.
 type Traffic struct {
 	Through Tally `json:"through,omitzero"` // let through; counted from when the change was to work for sure, its Last since it was accepted
-	Mixed   Tally `json:"mixed,omitzero"`   // in records that the service blocks in another way, in part or whole, so that nobody can tell; likewise
+	Mixed   Tally `json:"mixed,omitzero"`   // in records that the service blocks in another way, in part or whole, so that it is unknown whether they got through; likewise
 	Stopped Tally `json:"stopped,omitzero"` // at least so many
 	After   Tally `json:"after,omitzero"`   // let through since a denial expired
 }
@@ -72,12 +72,12 @@ type Finding string
 
 // The findings.
 const (
-	NotYet          Finding = ""          // it need not work yet, as far as is known
-	Working         Finding = "works"     // it stops something, and nothing gets through
-	PartlyWorking   Finding = "in part"   // it stops something, and something gets through all the same
-	NotWorking      Finding = "no effect" // well after it was to work nothing is stopped and something gets through
-	EfficacyUnknown Finding = "unseen"    // nothing was seen by which it can be judged
-	SourceReturned  Finding = "came back" // it was a denial that expired, and its source knocked to the end, or gets through since
+	NotYet          Finding = ""                // it need not work yet, as far as is known
+	Working         Finding = "working"         // it stops something, and nothing gets through
+	PartlyWorking   Finding = "partly"          // it stops something, and something gets through all the same
+	NotWorking      Finding = "not_working"     // well after it was to work nothing is stopped and something gets through
+	EfficacyUnknown Finding = "unknown"         // nothing was seen by which it can be judged
+	SourceReturned  Finding = "source_returned" // it was a denial that expired, and its source was still trying at the end, or gets through since
 )
 
 // Afterwards is what is found of a denial that expired: a finding stays what it was unless the source goes on.
@@ -90,7 +90,7 @@ func (e Efficacy) Afterwards(c Change, ongoing time.Duration) Finding {
 	return e.Finding
 }
 
-// KnockedTo reports whether its source went on when the denial expired, as far as what was stopped tells.
+// TriedUntil reports whether its source went on when the denial expired, as far as what was stopped tells.
 func (t Traffic) TriedUntil(end time.Time, ongoing time.Duration) bool {
 	return t.Stopped.N > 0 && end.Sub(t.Stopped.Last) < ongoing
 }

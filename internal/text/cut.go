@@ -10,7 +10,7 @@ const (
 	timeMarks = 90
 )
 
-// cut is the beginning of a line that takes at most so many characters in Slack's markup.
+// Cut is the beginning of a line that takes at most so many characters in Slack's markup.
 func (t Text) Cut(most int) Text {
 	var out Text
 	for _, s := range t {

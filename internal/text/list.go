@@ -1,9 +1,12 @@
 package text
 
-// joined is one line of several.
+// Join is one line of several, with between between them. Empty ones are left out.
 func Join(lines []Text, between string) (all Text) {
-	for i, l := range lines {
-		if i > 0 {
+	for _, l := range lines {
+		if len(l) == 0 {
+			continue
+		}
+		if len(all) > 0 {
 			all = New(all, between)
 		}
 		all = New(all, l)
@@ -24,5 +27,5 @@ func Enumerate[T any](all []T, most int, show func(T) Text) Text {
 	return line
 }
 
-// codeText shows a word as code.
+// AsCode shows a word as code.
 func AsCode(word string) Text { return New(Code(word)) }

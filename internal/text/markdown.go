@@ -151,7 +151,7 @@ func readsMore(word string) bool {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// document is Markdown under construction.
+// Document is Markdown under construction.
 type Document struct {
 	Zone *time.Location
 	Out  strings.Builder
@@ -164,7 +164,7 @@ func (d *Document) Heading(level int, t Text) {
 	d.Out.WriteString(strings.Repeat("#", level) + " " + t.Markdown(d.Zone) + "\n\n")
 }
 
-// item is one of a list, with what belongs to it below.
+// Item is one of a list, with what belongs to it below.
 func (d *Document) Item(t Text, below ...Text) {
 	d.Out.WriteString("- " + t.Markdown(d.Zone) + "\n")
 	for _, b := range below {
@@ -175,7 +175,7 @@ func (d *Document) Item(t Text, below ...Text) {
 // maxDocument is how many characters of a document a message of a chat holds beside some lines.
 const maxDocument = 8_000
 
-// documentPages are a document cut at ends of lines. A line too long for one is cut anywhere.
+// DocumentPages are a document cut at ends of lines. A line too long for one is cut anywhere.
 func DocumentPages(text string) []string {
 	var pages []string
 	var page strings.Builder

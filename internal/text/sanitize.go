@@ -14,7 +14,7 @@ import (
 // maxMarks is how many code points one visible character may have before it counts as a flood of combining marks.
 const maxMarks = 12
 
-// Visible makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that turn the direction
+// Sanitize makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that turn the direction
 // of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
 // is cut to at most limit characters, never inside a visible one.
 func Sanitize(s string, limit int) string {
@@ -59,7 +59,7 @@ func First(s string, most int) string {
 	return s
 }
 
-// SeenJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written
+// SanitizeJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written
 // as \u202e.
 func SanitizeJSON(text []byte) []byte {
 	var b bytes.Buffer
@@ -108,7 +108,7 @@ var unseen = []*unicode.RangeTable{
 	unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
-// hidden are characters that nobody sees. A zero-width joiner inside an emoji is one too: better odd than trusted.
+// hidden are characters that are not seen. A zero-width joiner inside an emoji is one too: better odd than trusted.
 func hidden(r rune) bool { return r == blank || unicode.In(r, unseen...) }
 
 const (

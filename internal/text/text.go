@@ -54,7 +54,7 @@ type User string
 // Channel is the id of a Slack channel.
 type Channel string
 
-// Say makes a line of strings, times, Clock, Ago, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
+// New makes a line of strings, times, Clock, Ago, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
 func New(parts ...any) Text {
 	var t Text
 	for _, p := range parts {
@@ -114,11 +114,11 @@ func (t Text) In(zone *time.Location) string {
 
 // inLine is a piece of a line as plain text, of which all can be a stranger's.
 func inLine(piece string) string {
-	const most = 1 << 20 // characters: whoever made the piece has cut it
+	const most = 1 << 20 // characters: the caller has cut it
 	return Sanitize(piece, most)
 }
 
-// shown is a plain piece of a line. It may begin and end lines: what strangers wrote has come through Visible; line ends inside it are theirs all the same.
+// shown is a plain piece of a line. It may begin and end lines: what strangers wrote has come through Sanitize; line ends inside it are theirs all the same.
 func shown(piece string) string {
 	rest, begins := strings.CutPrefix(piece, "\n")
 	rest, ends := strings.CutSuffix(rest, "\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// burningHead says how many attacks go on, or why that is unknown.
+// ongoingHead says how many attacks go on, or why that is unknown.
 func (o Overview) ongoingHead() text.Text {
 	switch {
 	case o.Fault != "":
@@ -21,17 +21,26 @@ func (o Overview) ongoingHead() text.Text {
 	return text.New(text.Bold(o.Account), ": ", len(o.Ongoing), " going on")
 }
 
-// burningLine is an attack that goes on, with the way to its card.
+// attackLine is an attack that goes on, with the way to its card.
 func (o Overview) attackLine(row call.AttackRow, now time.Time) text.Text {
 	return describe.AttackWithCard(o.Of, row.Attack, now, describe.CardLink(row.Card))
 }
 
 // stormRow is a storm that goes on, with the way to its card and who is on it.
 func (o Overview) stormRow(row call.StormRow, now time.Time) text.Text {
-	return text.New(describe.Storm(o.Of, row, now), " · ", text.Join(append([]text.Text{describe.Owner(row.Triage.Owner)}, describe.Triage(record.Triage{Verdict: row.Triage.Verdict})...), " · "))
+	return text.New(describe.Storm(o.Of, row, now), " · ", triage(row.Triage))
 }
 
-// deskLines are what people have in hand: requests that wait, who is on which of the ongoing attacks, and mutes.
+// triage says who is on an attack or storm, and its verdict.
+func triage(k record.Triage) text.Text {
+	line := describe.Owner(k.Owner)
+	if k.Verdict != nil {
+		line = text.New(line, " · ", describe.Verdict(*k.Verdict))
+	}
+	return line
+}
+
+// peopleLines are what people work on: requests that wait, who is on which of the ongoing attacks, and mutes.
 func (o Overview) peopleLines() (lines []text.Text) {
 	for _, r := range o.Waiting {
 		lines = append(lines, text.New(text.Bold("Waits for approval: "), requestLine(r)))
@@ -67,7 +76,7 @@ func (o Overview) troubleLines(now time.Time) (lines []text.Text) {
 	return lines
 }
 
-// forceHead says how much of wafbot's is in force, or why that is unknown.
+// inForceHead says how much of wafbot's is in force, or why that is unknown.
 func (o Overview) inForceHead() text.Text {
 	switched, _ := o.modes()
 	switch {
@@ -83,9 +92,9 @@ func (o Overview) inForceHead() text.Text {
 	return text.New("In force by wafbot: ", len(o.InForce))
 }
 
-// forceLine is a change in a listing of what is in force.
+// changeLine is a change in a listing of what is in force.
 func (o Overview) changeLine(ch record.Change, now time.Time) text.Text {
-	row := efficacy.ChangeRow(ch, describe.ChangeAccepted(ch))
+	row := describe.ChangeRow(ch, describe.ChangeAccepted(ch))
 	s := call.Situation{Account: o.Of, Effects: o.Efficacy, Now: now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone { // first, for rows are cut
 		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.ChangeSpan(ch))

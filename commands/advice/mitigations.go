@@ -7,10 +7,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// maxSoFar is how many measures Standing tells of by themselves.
+// maxMitigations is how many mitigations Mitigations names by themselves.
 const maxMitigations = 4
 
-// Standing says in few words which measures are in force and whether they work, the newest first; nothing where none is.
+// Mitigations says in few words which mitigations are in force and whether they work, the newest first; nothing where none is.
 func Mitigations(s call.Situation) text.Text {
 	var all []text.Text
 	for _, ch := range s.Changes {

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// document is a history as Markdown.
+// Markdown is a history as Markdown.
 func Markdown(c *call.Call, h History) string {
 	d := &text.Document{Zone: c.Zone}
 	head(c, d, h)
@@ -65,7 +65,7 @@ func head(c *call.Call, d *text.Document, h History) {
 		d.Item(owner[1:])
 	}
 	for _, s := range h.Outages {
-		d.Item(text.New(text.Bold("wafbot was blind"), " ", describe.Outage(s)))
+		d.Item(text.New(text.Bold("Not watched"), " ", describe.Outage(s)))
 	}
 	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
@@ -113,7 +113,7 @@ func worked(c *call.Call, h History) text.Text {
 		return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(h.Attack.VulnID, text.MaxField)), ". Assume data was read")
 	}
 	if h.Attack.FalsePositive() {
-		return text.New("At the service somebody marked it as a false positive")
+		return text.New("It is marked as a false positive at the service")
 	}
 	if len(h.Modes) == 0 {
 		return text.New("The service registered no incident")
@@ -233,9 +233,9 @@ func notKnown(c *call.Call, h History) []text.Text {
 	case h.away:
 		all = append(all, text.New("What else wafbot saw and did: its store (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
-		all = append(all, text.New("How it looked at first and at its peak: wafbot told nobody of it, and keeps that of attacks only that it tells"))
+		all = append(all, text.New("How it looked at first and at its peak: wafbot posted no card of it, and keeps that only of attacks with a card"))
 	case e == nil:
-		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot did not tell of it, its store was emptied, or it is over 30 days ago"))
+		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot posted no card of it, its store was emptied, or it is over 30 days ago"))
 	case e.Late:
 		all = append(all, text.New("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it"))
 	}
@@ -246,7 +246,7 @@ func notKnown(c *call.Call, h History) []text.Text {
 		all = append(all, text.New("When it paused and went on ", e.Dropped, " more times in between: only some of that is kept"))
 	}
 	if n := len(h.Outages); n > 0 {
-		all = append(all, text.New("What happened while wafbot was blind: ", n, " ", text.Plural(int64(n), "spell"), ", with their times above"))
+		all = append(all, text.New("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"), ", with their times above"))
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// modeSpell is a time in which an application was in a mode in which the service registers no incidents.
+// ModeWindow is a time in which an application was in a mode in which the service registers no incidents.
 type ModeWindow struct {
 	App    int       `json:"application"`
 	Mode   string    `json:"mode"`
@@ -21,12 +21,12 @@ type ModeWindow struct {
 	Change string    `json:"change,omitempty"` // "": others set it
 }
 
-// hides reports whether no incident is registered in a mode.
+// hidesIncidents reports whether no incident is registered in a mode.
 func hidesIncidents(mode string) bool {
 	return mode == apiclient.ModeOff || mode == apiclient.ModeSafeBlocking || mode == apiclient.ModeBlock
 }
 
-// hiding is the application's own rule if no incident is registered because of it; nil: there is none.
+// HidingRule is the application's own rule if no incident is registered because of it; nil: there is none.
 func HidingRule(rules []apiclient.Rule, app int) *apiclient.Rule {
 	if own, _ := describe.ModeRules(rules, app); own != nil && hidesIncidents(own.Mode) {
 		return own
@@ -34,7 +34,7 @@ func HidingRule(rules []apiclient.Rule, app int) *apiclient.Rule {
 	return nil
 }
 
-// modeSpells are those that changes tell of, the oldest first.
+// ModeWindows are those that changes tell of, the oldest first.
 func ModeWindows(changes []record.Change, now time.Time) []ModeWindow {
 	var all []ModeWindow
 	for _, ch := range slices.Backward(changes) {
@@ -70,12 +70,12 @@ func supersededAt(ch record.Change, changes []record.Change) time.Time {
 	return ch.Until
 }
 
-// overlaps reports whether some of it lies in a time.
+// Overlaps reports whether some of it lies in a time.
 func (m ModeWindow) Overlaps(from, until time.Time) bool {
 	return m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from))
 }
 
-// modeSpellText says from when to when nobody could see whether an attack worked.
+// ModeWindowText says from when to when nobody could see whether an attack worked.
 func ModeWindowText(a *call.Account, m ModeWindow, now time.Time) text.Text {
 	app := describe.ModeApp(a, m.App)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// words say what was seen of a change; nothing while it need not work yet. A source that knocks goes on for so long after its last hit.
+// observed say what was seen of a change; nothing while it need not work yet. A source that knocks goes on for so long after its last hit.
 func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Text {
 	if keys := partsOf(c); len(keys) > 1 {
 		return observedSources(e, keys, c, ongoing)
@@ -28,7 +28,7 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", gotThrough(t))
 	case record.NotWorking:
 		if t.Stopped.N > 0 {
-			return text.New(text.Bold("works NO LONGER"), ": the last was stopped ", t.Stopped.Last, ", ", throughAgain(t))
+			return text.New(text.Bold("NO LONGER working"), ": the last was stopped ", t.Stopped.Last, ", ", throughAgain(t))
 		}
 		return text.New(head, ": ", gotThrough(t))
 	case record.EfficacyUnknown:
@@ -42,7 +42,7 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 	return nil
 }
 
-// head says in as few words as can be what a change does; nothing while it need not work yet.
+// Head says in as few words as can be what a change does; nothing while it need not work yet.
 func Head(s call.Situation, c record.Change) text.Text {
 	switch head := finding(s.Effects[c.ID]); {
 	case replaced(s, c):
@@ -77,13 +77,13 @@ func Brief(s call.Situation, c record.Change) text.Text {
 	return withEarlierEnd(s, c, line)
 }
 
-// sooner puts before a line that somebody has the change end sooner, if so.
+// withEarlierEnd puts before a line that somebody has the change end sooner, if so.
 func withEarlierEnd(s call.Situation, c record.Change, line text.Text) text.Text {
 	end := shortenedTo(s, c)
 	if end.IsZero() {
 		return line
 	}
-	short := text.New(text.Bold("somebody shortened it"), " at the service: it ends ", end)
+	short := text.New(text.Bold("shortened"), " at the service: it ends ", end)
 	if len(line) == 0 {
 		return short
 	}
@@ -92,10 +92,10 @@ func withEarlierEnd(s call.Situation, c record.Change, line text.Text) text.Text
 
 // heads are the findings in words, of one source or rule.
 var heads = map[record.Finding]string{
-	record.Working: "works", record.PartlyWorking: "works in part", record.NotWorking: "NO EFFECT", record.EfficacyUnknown: "unknown whether it works", record.SourceReturned: "its source came back",
+	record.Working: "working", record.PartlyWorking: "partly working", record.NotWorking: "NOT WORKING", record.EfficacyUnknown: "unknown whether it works", record.SourceReturned: "its source came back",
 }
 
-// head is the finding in words, as far as it is sure.
+// finding is the finding in words, as far as it is sure.
 func finding(e record.Efficacy) string {
 	through, back := false, false
 	for _, t := range e.Parts {
@@ -103,27 +103,27 @@ func finding(e record.Efficacy) string {
 	}
 	switch {
 	case e.Finding == record.PartlyWorking && !through:
-		return "works, at least in part"
+		return "working, at least partly"
 	case e.Finding == record.SourceReturned && !back:
 		return "its source kept trying to the end"
 	}
 	return heads[e.Finding]
 }
 
-// quiet says since when nothing got through, as far as it was watched.
+// quietSince says since when nothing got through, as far as it was watched.
 func quietSince(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
 	return text.New("nothing through since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)))
 }
 
-// leak says what got through, or may have.
+// gotThrough says what got through, or may have.
 func gotThrough(t record.Traffic) text.Text {
 	if t.Through.N == 0 {
-		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through, nobody can tell")
+		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through is unknown")
 	}
 	return text.New(text.Number(t.Through.N), text.Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
 }
 
-// again says what gets through of what was stopped before. What got through before that doesn't count for it.
+// throughAgain says what gets through of what was stopped before. What got through before that doesn't count for it.
 func throughAgain(t record.Traffic) text.Text {
 	if t.Through.First.Before(t.Stopped.Last) {
 		return text.New("hits get through again, the last ", t.Through.Last)
@@ -136,10 +136,10 @@ func unseen(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
 	if t.Mixed.N > 0 {
 		return text.New("nothing was reported as stopped by it, and ", gotThrough(t))
 	}
-	return text.New("nothing of it was seen since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)), ", neither stopped nor let through: stopped or gone, nobody can tell")
+	return text.New("nothing of it was seen since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)), ", neither stopped nor let through: whether stopped or gone is unknown")
 }
 
-// several says of a change that denies several sources what was seen of how many, and which it doesn't stop.
+// observedSources says of a change that denies several sources what was seen of how many, and which it doesn't stop.
 func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing time.Duration) text.Text {
 	if e.Finding == record.NotYet {
 		return nil
@@ -182,7 +182,7 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 // naming names the first three.
 func naming(keys []string) text.Text { return text.Enumerate(keys, 3, text.AsCode) }
 
-// EffectLine is what was seen of a change of the situation, and why it may do nothing, or that it ended; nothing while it need not work yet and still can.
+// Line is what was seen of a change of the situation, and why it may do nothing, or that it ended; nothing while it need not work yet and still can.
 func Line(s call.Situation, c record.Change) text.Text {
 	line := seen(s, c)
 	switch ended := c.State == record.StateDone && !c.InForce(s.Now); {
@@ -208,9 +208,9 @@ func seen(s call.Situation, c record.Change) text.Text {
 	case e.Finding == record.NotWorking:
 		return text.New(line, ". Likely: ", text.Join(likelyReasons(s, c), "; "))
 	case Gone(s, c):
-		return text.New(text.Bold("no longer in force"), ": somebody removed or changed it at the service")
+		return text.New(text.Bold("no longer in force"), ": it was removed or changed at the service")
 	case unwatched(s, c):
-		return text.New(text.Bold(heads[record.EfficacyUnknown]), ": it was due ", c.At.Add(delaysOf(c).works), ", and nobody could look since")
+		return text.New(text.Bold(heads[record.EfficacyUnknown]), ": it was due ", c.At.Add(delaysOf(c).works), ", and it was not observed since")
 	case e.Finding == record.EfficacyUnknown && aimedElsewhere(s, c):
 		return text.New(text.Bold(finding(e)), ": ", notHere(s, c), ", and nothing was seen there")
 	case (e.Finding == record.EfficacyUnknown || e.Finding == record.PartlyWorking) && len(hindrances) > 0:
@@ -221,7 +221,7 @@ func seen(s call.Situation, c record.Change) text.Text {
 	return line
 }
 
-// NoEffectLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
+// FailureLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
 func FailureLines(s call.Situation, c record.Change) []text.Text {
 	lines := []text.Text{text.New(text.Bold(c.Does), ": ", observed(s.Effects[c.ID], c, s.Account.OngoingFor))}
 	if s.Effects[c.ID].Finding == record.NotWorking {
@@ -233,7 +233,7 @@ func FailureLines(s call.Situation, c record.Change) []text.Text {
 	return lines
 }
 
-// Replaced reports whether others deny what the change denied until it expired.
+// StillDenied reports whether others deny what the change denied until it expired.
 func StillDenied(s call.Situation, c record.Change) bool {
 	return c.Expired(s.Now) && !slices.ContainsFunc(DeniedAddresses(c), func(addr netip.Addr) bool {
 		return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// longEnough finds an entry that holds already for at least as long and everywhere where it is wanted.
+// LongEnough finds an entry that holds already for at least as long and everywhere where it is wanted.
 // One whose end the service does not tell counts: an entry must never be shortened.
 func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRule, bool) {
 	i := slices.IndexFunc(lists, func(e apiclient.IPRule) bool {
@@ -24,23 +24,24 @@ func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRu
 	return lists[i], true
 }
 
-// coversEntry reports whether an entry's sources include all of the other's.
+// CoversEntry reports whether an entry's sources include all of the other's.
 func CoversEntry(e, want apiclient.IPRule) bool {
 	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
 		return !slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) })
 	})
 }
 
+// OverlapsEntry reports whether two entries have a source in common.
 func OverlapsEntry(e, want apiclient.IPRule) bool {
 	return slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	})
 }
 
-// listedWithin is how long a change may take to show in the service's listings.
+// ListedWithin is how long a change may take to show in the service's listings.
 const ListedWithin = time.Minute
 
-// entryStepTookEffect reports whether a step on the lists took effect, and notes the id of the entry that it made.
+// EntryStepDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
 func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
 	if step.Kind == record.DeleteEntry {
 		return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return Unchanged(e, *step.Entry) })
@@ -54,7 +55,7 @@ func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.St
 	return i >= 0
 }
 
-// ruleStepTookEffect reports whether the rule of a step was created, and notes its id.
+// RuleStepDone reports whether the rule of a step was created, and notes its id.
 func RuleStepDone(rules []apiclient.Rule, step *record.Step) bool {
 	ids := EqualRules(rules, *step.Rule)
 	i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
@@ -64,28 +65,28 @@ func RuleStepDone(rules []apiclient.Rule, step *record.Step) bool {
 	return i >= 0
 }
 
-// ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
+// Ours reports whether an entry is the one that the step made: by its reason, which begins with the change's id,
 // or, of one that was put back or prolonged, is the one it had before.
 func Ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	return SameSource(e, *step.Entry) && (NamedBy(e, ch) || e.Reason == step.Entry.Reason)
 }
 
-// namedBy reports whether an entry's reason names the change.
+// NamedBy reports whether an entry's reason names the change.
 func NamedBy(e apiclient.IPRule, ch record.Change) bool {
 	return strings.HasPrefix(e.Reason, describe.ReasonPrefix(ch.ID))
 }
 
-// lastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not tell counts.
+// LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not tell counts.
 func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }
 
-// unchanged reports whether an entry still is what it was: the service keeps the number of one that somebody overwrites.
+// Unchanged reports whether an entry still is what it was: the service keeps the number of one that somebody overwrites.
 func Unchanged(e, was apiclient.IPRule) bool {
 	return e.ID == was.ID && SameEntry(e, was) && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
 }
 
-// sameSource reports whether two entries are for the same sources on the same list.
+// SameSource reports whether two entries are for the same sources on the same list.
 func SameSource(a, b apiclient.IPRule) bool {
 	if a.List != b.List || a.Kind != b.Kind || a.Subnet != b.Subnet || len(a.Values) != len(b.Values) {
 		return false
@@ -95,11 +96,12 @@ func SameSource(a, b apiclient.IPRule) bool {
 	})
 }
 
-// sameEntry reports whether two entries are for the same sources and applications, so that one overwrites the other.
+// SameEntry reports whether two entries are for the same sources and applications, so that one overwrites the other.
 func SameEntry(a, b apiclient.IPRule) bool {
 	return SameSource(a, b) && call.HoldsFor(a.Apps, b.Apps) && call.HoldsFor(b.Apps, a.Apps)
 }
 
+// EqualRules are the ids of the rules that equal another.
 func EqualRules(rules []apiclient.Rule, want apiclient.Rule) []int64 {
 	var ids []int64
 	for _, rule := range rules {

@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Glance is what one look at the service's records found.
+// Snapshot is what one look at the service's records found.
 type Snapshot struct {
 	At     time.Time            // on this machine's clock
 	Since  time.Time            // of the look before; zero: what stood there before isn't known
@@ -28,7 +28,7 @@ type growth struct {
 	since, last time.Time
 }
 
-// glimpse is a pair taken apart: what came, in all and of each source that the service names.
+// delta is a pair taken apart: what came, in all and of each source that the service names.
 type delta struct {
 	record  apiclient.Attack
 	turned  bool // from not blocked to blocked, in part or whole: some were stopped
@@ -36,7 +36,7 @@ type delta struct {
 	sources map[netip.Addr]growth
 }
 
-// glimpse takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
+// delta takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
 func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
 	s := delta{record: p.Now, sources: map[netip.Addr]growth{}}
 	grown := growth{since: g.Since, last: g.last(p.Now)}
@@ -93,7 +93,7 @@ func shareOf(a apiclient.Attack, source netip.Addr) (hits apiclient.Figure, list
 	return apiclient.Known(0), false
 }
 
-// highs are counts that fell below what was listed before: that is an effect of sampling, and what they rise again to isn't new.
+// highs are counts that fell below what was listed before: that comes of sampling, and what they rise again to isn't new.
 type highs map[counted]high
 
 // counted is a source's share of a record's hits; all of them under no source.

@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// AuditUnknown refuses because the audit log can't be read.
 func AuditUnknown(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
 		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which; at the terminal ", text.Code("wafbot audit export"), " gives the others")}
@@ -21,7 +22,7 @@ func AuditUnknown(err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
 }
 
-// auditedSince is from when on entries are wanted, if nothing is said from so long ago on; zero: all that are kept.
+// AuditFrom is from when on entries are wanted, if nothing is said from so long ago on; zero: all that are kept.
 func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 	if since := c.Line.Keys["since"]; since != "" {
 		var err error
@@ -35,7 +36,7 @@ func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 	return c.Now.Add(-back), nil
 }
 
-// auditedUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.
+// AuditUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.
 func AuditUser(c *call.Call) string {
 	by := c.Line.Keys["by"]
 	if user, err := call.ReadUser(by, nil); err == nil {
@@ -47,7 +48,7 @@ func AuditUser(c *call.Call) string {
 	return strings.ToLower(strings.TrimPrefix(by, "@"))
 }
 
-// exportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room for them.
+// ExportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room for them.
 func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail, from time.Time) call.Result {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())
@@ -72,7 +73,7 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail, from ti
 	}}
 }
 
-// printed is an entry as it is written to the log's output, and exported.
+// Printed is an entry as it is written to the log's output, and exported.
 type Printed struct {
 	Audit record.AuditEntry `json:"audit"`
 }

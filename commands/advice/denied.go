@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// shutOut finds the attack's sources that must never be denied and are, by somebody else: customers may stand outside, which matters more than
+// deniedSources finds the attack's sources that must never be denied and are, by somebody else: customers may stand outside, which matters more than
 // the attack. Each entry has a button that takes it off.
 func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion) {
 	sources := s.Attack.Sources
@@ -31,7 +31,7 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": whoever comes through it may be shut out. ")
+		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": customers who come through it may be shut out. ")
 		if s.Policy.Changes == policy.ChangesOff {
 			lines = append(lines, text.New(line, "Take ", text.Code(describe.EntrySources(*e)), " off the denylist in the service's console"))
 			continue

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// likely are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
+// likelyReasons are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
 // hand, they are those that were written down.
 func likelyReasons(s call.Situation, c record.Change) []text.Text {
 	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
@@ -27,7 +27,7 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 		}
 	}
 	if Gone(s, c) {
-		all = append(all, text.New("it is no longer listed at the service: somebody removed or changed it"))
+		all = append(all, text.New("it is no longer listed at the service: it was removed or changed"))
 	}
 	if len(all) == 0 {
 		all = append(all, text.New("a node's own setting overrides it, or nodes see the traffic out of band and can't block"))
@@ -49,7 +49,7 @@ func hindrances(s call.Situation, c record.Change) []text.Text {
 	return all
 }
 
-// gone reports whether what a change made was taken off, as far as somebody looked. Where the lists and rules are not at hand, what was seen of it tells.
+// Gone reports whether what a change made was taken off, as far as somebody looked. Where the lists and rules are not at hand, what was seen of it tells.
 func Gone(s call.Situation, c record.Change) bool {
 	if s.LookedAt.IsZero() {
 		return s.Effects[c.ID].Off && c.InForce(s.Now)
@@ -57,7 +57,7 @@ func Gone(s call.Situation, c record.Change) bool {
 	return lookedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
 }
 
-// shortened is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
+// shortenedTo is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
 func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 	if s.LookedAt.IsZero() && c.InForce(s.Now) {
 		return s.Effects[c.ID].Ends
