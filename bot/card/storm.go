@@ -54,7 +54,7 @@ func (c Card) outliers() []text.Text {
 		lines = append(lines, c.outlier(attack))
 	}
 	if left > 0 {
-		lines = append(lines, text.New("… and ", apiclient.Known(int64(left)), " more: type ", text.Code(c.listLine())))
+		lines = append(lines, text.New("… and ", apiclient.Known(int64(left)), " more: type ", text.Code(listLine(c))))
 	}
 	return lines
 }
@@ -98,11 +98,11 @@ func (c Card) whyOneCard() []text.Text {
 	}
 	return []text.Text{
 		text.New(text.Bold("Why one card: "), describe.StormWhy(s)), beside,
-		text.New("All grouped attacks: ", text.Code(c.listLine())),
+		text.New("All grouped attacks: ", text.Code(listLine(c))),
 	}
 }
 
-func (c Card) listLine() string {
+func listLine(c Card) string {
 	return record.Line{Name: "attacks"}.With("storm", c.Situation.ID).With("account", c.Situation.Account.Name).String()
 }
 

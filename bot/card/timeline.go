@@ -27,12 +27,12 @@ var levels = []rune("▁▂▃▄▅▆▇")
 // course shows an attack's hits over time and when mitigations began and ended: first in words, then as a line of columns, because a screen reader
 // reads columns one by one. It is nil if too little is known.
 func (c Card) course() []text.Text {
-	line, ok := newTimeline(c.Course, c.courseEnd())
+	line, ok := newTimeline(c.Course, courseEnd(c))
 	if !ok {
 		return nil
 	}
-	words := c.rates(line)
-	marks := c.marks(line)
+	words := rates(c, line)
+	marks := marks(c, line)
 	words = text.New(words, ": ", line.columns(marks))
 	joined := together(marks)
 	for i, m := range joined[max(0, len(joined)-maxMarks):] {
@@ -46,7 +46,7 @@ func (c Card) course() []text.Text {
 }
 
 // rates are the peak and the rate of the last minute, if known.
-func (c Card) rates(line timeline) text.Text {
+func rates(c Card, line timeline) text.Text {
 	peak, at := line.peak()
 	words := text.New("Peak about ", about(peak), " a minute at ", c.clock(at))
 	if c.Quiet || !c.Outage.From.IsZero() {
@@ -63,7 +63,7 @@ func (c Card) rates(line timeline) text.Text {
 }
 
 // courseEnd is until when the course is known: there were no hits between the last hit and the figures.
-func (c Card) courseEnd() time.Time {
+func courseEnd(c Card) time.Time {
 	if c.Quiet {
 		return c.Situation.Attack.Last
 	}
@@ -87,7 +87,7 @@ type mark struct {
 }
 
 // marks are those of the mitigations within the course, the oldest first.
-func (c Card) marks(line timeline) []mark {
+func marks(c Card, line timeline) []mark {
 	var all []mark
 	for _, ch := range c.Situation.Changes {
 		tookEffect := slices.Contains([]record.State{record.StateDone, record.StateHalf, record.StateUndone}, ch.State)
