@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -173,16 +171,4 @@ func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *
 		c.Loaded.Missing = nil
 		l.load(ctx, c.Loaded, missing)
 	}
-}
-
-// away is the refusal of a change because a fact of the store is unknown. What is only not loaded yet is no such error.
-func away(err error) error {
-	if errors.Is(err, call.ErrMissing) {
-		return err
-	}
-	var refused *refusal.Refusal
-	if errors.As(err, &refused) {
-		return err
-	}
-	return refusal.Away(err)
 }

@@ -65,7 +65,7 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 }
 
 // planRequest plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
-func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
+func (r *Runner) planRequest(ctx context.Context, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
 	s := r.loader.rights(ctx, q.Asker)
 	if s.Unsure || s.Role < q.Role && s.Could >= q.Role {
 		return nil, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
@@ -95,7 +95,7 @@ func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision) (
 	if err != nil {
 		return call.Result{}, err
 	}
-	plans, err := r.planRequest(ctx, c, q, asked)
+	plans, err := r.planRequest(ctx, q, asked)
 	if err == nil {
 		err = approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
 	}

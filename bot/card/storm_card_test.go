@@ -197,7 +197,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 func TestAStormGotWorse(t *testing.T) {
 	t.Parallel()
 	c := scanned()
-	s := record.Storm(*c.Situation.Storm)
+	s := *c.Situation.Storm
 	n := record.Event{Account: "acme", Kind: record.Worsened, At: now, Payload: record.AttackChanged{Attack: c.Situation.Attack, Storm: &s, Mention: "U0ONCALL"}}
 	msg := Worse(c.Situation.Account, n)
 	requireFits(t, msg)

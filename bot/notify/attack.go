@@ -22,7 +22,7 @@ type cardKeeper struct {
 // the newest facts say already is only taken off. That the attack went quiet, or goes on again, goes into the card's thread, too, when all else
 // is notified.
 func (k *cardKeeper) attackChanged(ctx context.Context, _ Account, e record.Event) error {
-	_, ts, err := k.markStale(ctx, e)
+	ts, err := k.markStale(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -48,23 +48,23 @@ func (k *cardKeeper) attackWorse(ctx context.Context, a Account, e record.Event)
 	case e.Kind == record.BecameIncident && e.Channel != channel:
 		return k.moveCard(ctx, a, e)
 	}
-	if _, _, err := k.markStale(ctx, e); err != nil {
+	if _, err := k.markStale(ctx, e); err != nil {
 		return err
 	}
 	return k.replyWorse(ctx, a, e)
 }
 
 // markStale has the card of an event's attack redrawn, and tells where it is; ts is "" if there is none.
-func (k *cardKeeper) markStale(ctx context.Context, e record.Event) (channel, ts string, err error) {
+func (k *cardKeeper) markStale(ctx context.Context, e record.Event) (ts string, err error) {
 	id := record.AttackID(e.Account, e.Attack().ID)
-	if channel, ts, err = k.cfg.Stores.Cards.Card(ctx, e.Account, id); err != nil || ts == "" {
-		return channel, ts, err
+	if _, ts, err = k.cfg.Stores.Cards.Card(ctx, e.Account, id); err != nil || ts == "" {
+		return ts, err
 	}
 	if err := k.cfg.Stores.Redraws.MarkStale(ctx, e.Account, id, urgency(e)); err != nil {
-		return channel, ts, err
+		return ts, err
 	}
 	k.notifier.Stale(e.Account)
-	return channel, ts, nil
+	return ts, nil
 }
 
 // cardDraft is what is known of an attack when its card is about to be posted.

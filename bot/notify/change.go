@@ -10,7 +10,7 @@ import (
 
 // changeSettled says under the card of its attack what came of a change, else in the account's channel. The message has all that is needed to
 // undo the change after Redis was emptied.
-func changeSettled(e record.Event, _ record.ChangeFacts, f facts) reply {
+func changeSettled(_ record.Event, _ record.ChangeFacts, f facts) reply {
 	if f.change.ID == "" {
 		return reply{}
 	}

@@ -47,6 +47,7 @@ func ErrorName(err error) string {
 // Outcome is what an error of Slack means for a message.
 type Outcome int
 
+// The outcomes.
 const (
 	NotSent         Outcome = iota // not posted, for a transient reason: try later
 	Doubtful                       // may have been posted: verify before a resend

@@ -28,7 +28,7 @@ func (a *app) logInForceOn(ctx context.Context, account string) error {
 		if err != nil {
 			return fmt.Errorf("read lists: %w", err)
 		}
-		if id, ok := change.ChangeIn(e.Reason); ok {
+		if id, ok := change.NamedIn(e.Reason); ok {
 			log.Warn("in force at the service", "change", id, "list", e.List, "targets", fmt.Sprint(grammar.TargetsOf(e)), "until", e.Expires, "reason", e.Reason)
 		}
 	}
@@ -36,7 +36,7 @@ func (a *app) logInForceOn(ctx context.Context, account string) error {
 		if err != nil {
 			return fmt.Errorf("read rules: %w", err)
 		}
-		if id, ok := change.ChangeIn(r.Comment); ok {
+		if id, ok := change.NamedIn(r.Comment); ok {
 			log.Warn("in force at the service", "change", id, "rule", r.ID, "type", r.Type, "comment", r.Comment)
 		}
 	}

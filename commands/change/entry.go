@@ -30,6 +30,7 @@ type Listing struct {
 	fallback time.Duration
 }
 
+// The three lists.
 var (
 	Denying  = Listing{apiclient.ListDeny, "deny", "Deny", "denied", func(d policy.Durations) time.Duration { return d.Deny }, 4 * time.Hour}
 	Allowing = Listing{apiclient.ListAllow, "allow", "Allow", "allowed", func(d policy.Durations) time.Duration { return d.Allow }, time.Hour}

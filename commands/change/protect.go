@@ -14,9 +14,7 @@ import (
 
 // DeniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read doesn't keep it from being protected.
 func DeniedNow(c *call.Call, t grammar.Target) []text.Text {
-	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
-	if err != nil {
-	}
+	entries, _ := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
 	want := apiclient.IPRule{Kind: t.Kind, Subnet: t.Prefix}
 	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.OverlapsEntry(e, want) })
 	if i < 0 {

@@ -55,8 +55,8 @@ func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, 
 // reasonPrefix is how an entry's reason begins that wafbot made: the change, who asked, and the attack that it was for.
 var reasonPrefix = regexp.MustCompile(`^wafbot (c[0-9a-z]{8}) by (.+?) \(((?:cli:)?[^\s()]+)\)(?: for (a[0-9a-z]{8}))?(?:$|:)`)
 
-// ChangeIn is the change that made an entry or a rule, by its reason or comment; false if wafbot didn't make it.
-func ChangeIn(reason string) (change string, ok bool) {
+// NamedIn is the change that made an entry or a rule, by its reason or comment; false if wafbot didn't make it.
+func NamedIn(reason string) (change string, ok bool) {
 	m := reasonPrefix.FindStringSubmatch(reason)
 	if m == nil || !record.IsID('c', m[1]) {
 		return "", false
@@ -67,7 +67,7 @@ func ChangeIn(reason string) (change string, ok bool) {
 func entriesByChange(entries []apiclient.IPRule) map[string][]apiclient.IPRule {
 	all := map[string][]apiclient.IPRule{}
 	for _, e := range entries {
-		if change, ok := ChangeIn(e.Reason); ok {
+		if change, ok := NamedIn(e.Reason); ok {
 			all[change] = append(all[change], e)
 		}
 	}

@@ -51,7 +51,7 @@ func ChangeAccepted(c record.Change) text.Text {
 	return text.New("accepted by the service, works ", c.When)
 }
 
-// changeRenewal says that the change lasts longer while it keeps trying, and how long at most; nothing where it doesn't.
+// ChangeRenewal says that the change lasts longer while it keeps trying, and how long at most; nothing where it doesn't.
 func ChangeRenewal(c record.Change) text.Text {
 	switch {
 	case !c.Until.Before(c.Renew):

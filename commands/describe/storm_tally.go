@@ -16,7 +16,7 @@ import (
 // maxTallied is how many of a kind are named where a storm's attacks are counted.
 const maxTallied = 4
 
-// Tallies count a storm's attacks by status, type, application, and source.
+// StormTallies count a storm's attacks by status, type, application, and source.
 func StormTallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
 	of := countedByStatus(s)
 	status, none := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) }), s.Grouped-of

@@ -96,6 +96,7 @@ func PatchMisses(l record.Line) bool {
 	return len(l.Words) == 0 || l.Keys["type"] == "" || l.Keys["part"] == ""
 }
 
+// PatchTypes are the attack types that can be patched.
 func PatchTypes(*call.Call) []call.Option {
 	var options []call.Option
 	for _, t := range apiclient.PatchTypes() {
@@ -135,6 +136,7 @@ func PatchForm(c *call.Call, f *call.Form) {
 	}
 }
 
+// MarkOptions are the ways to mark what an indicator matches.
 func MarkOptions(*call.Call) []call.Option {
 	return []call.Option{{Value: change.MarkScanner, Label: "taken for a scanner: blocked where the mode blocks"}, {Value: change.MarkPatch, Label: "blocked in every mode but off"}}
 }
@@ -169,6 +171,7 @@ func handoverOrder(f call.Field) int {
 	return slices.Index([]string{"account", "attack", "to", "message"}, f.Arg)
 }
 
+// ModeOptions are the filtration modes.
 func ModeOptions(*call.Call) []call.Option {
 	return []call.Option{
 		{Value: apiclient.ModeBlock, Label: "block: attacks are blocked; no incidents are seen"},
@@ -201,6 +204,7 @@ func ModeForm(c *call.Call, f *call.Form) {
 	f.Intro = append(f.Intro, res.Lines...)
 }
 
+// ListOptions are the IP lists.
 func ListOptions(*call.Call) []call.Option {
 	return []call.Option{
 		{Value: apiclient.ListDeny, Label: "denylist"}, {Value: apiclient.ListAllow, Label: "allowlist"}, {Value: apiclient.ListGray, Label: "graylist"},

@@ -27,6 +27,7 @@ type Target struct {
 	Value  string       // of the others: FR, TOR, aws
 }
 
+// The kinds of proxies and the data centers that the service knows.
 var (
 	Proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
 	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}

@@ -61,7 +61,7 @@ func (c Config) message(page record.Page, s record.AttackState, triage record.Tr
 func (c Config) what(e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
-		storm := record.Storm(*s.Storm)
+		storm := *s.Storm
 		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Grouped,
 			text.Sanitize(describe.StormOn(storm, c.Account), maxName), describe.StormBlocking(storm), attack.Hits, storm.Incidents)
 	}
@@ -75,7 +75,7 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 // placeOf is where an attack goes, or what is behind a storm.
 func placeOf(s record.AttackState) string {
 	if s.Storm != nil {
-		return describe.StormCause(record.Storm(*s.Storm), policy.Policy{}).String()
+		return describe.StormCause(*s.Storm, policy.Policy{}).String()
 	}
 	return describe.Where(s.Attack)
 }

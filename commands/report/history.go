@@ -46,7 +46,7 @@ func HistoryOf(c *call.Call) History {
 	a := c.Account
 	h := History{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
 	storm, isOne, noStorm := Storm(c)
-	if failed(c, &h, "read storm", noStorm); noStorm == nil && isOne {
+	if h.failed(noStorm); noStorm == nil && isOne {
 		h.Storm, h.Attack, h.ReadAt = new(call.NewStormRow(storm, a.Name, record.Triage{})), storm.Attack, storm.SeenAt
 	}
 	var now apiclient.Attack
@@ -72,8 +72,8 @@ func HistoryOf(c *call.Call) History {
 
 func (h *History) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 
-// failed notes a part of the store that could not be read.
-func failed(c *call.Call, h *History, doing string, err error) {
+// failed notes that a part of the store could not be read.
+func (h *History) failed(err error) {
 	if err != nil {
 		h.away = true
 	}
@@ -82,12 +82,12 @@ func failed(c *call.Call, h *History, doing string, err error) {
 // recall adds what is kept about the attack itself.
 func recall(c *call.Call, h *History) {
 	e, ok, err := c.Facts(h.Account).Evidence(h.ID)
-	if failed(c, h, "read evidence", err); ok {
+	if h.failed(err); ok {
 		h.Evidence = &e
 	}
 	if !h.Listed {
 		seen, ok, err := c.Facts(h.Account).Observation(h.ID)
-		switch failed(c, h, "read attack", err); {
+		switch h.failed(err); {
 		case ok:
 			h.ReadAt = seen.At
 		case h.Evidence != nil:
@@ -95,9 +95,9 @@ func recall(c *call.Call, h *History) {
 		}
 	}
 	h.Triage, err = c.Facts(h.Account).Triage(h.ID)
-	failed(c, h, "read what was said", err)
+	h.failed(err)
 	mutes, err := c.Facts(h.Account).Mutes()
-	failed(c, h, "read mutes", err)
+	h.failed(err)
 	for _, m := range mutes {
 		if !h.Attack.Incident() && !m.Over(c.Now) && policy.MuteCovers(m, h.Attack) {
 			h.Mutes = append(h.Mutes, m)
@@ -116,7 +116,7 @@ func EvidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
 // recorded adds what was done, by whom, and when nobody could see it.
 func recorded(c *call.Call, h *History) {
 	all, err := c.Facts(h.Account).Changes()
-	failed(c, h, "read changes", err)
+	h.failed(err)
 	for _, ch := range slices.Backward(all) {
 		if ch.AttackID != h.ID {
 			continue
@@ -127,21 +127,21 @@ func recorded(c *call.Call, h *History) {
 		}
 	}
 	h.Efficacy, err = c.Facts(h.Account).Efficacy()
-	failed(c, h, "read efficacy", err)
+	h.failed(err)
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := c.Facts(h.Account).Audit(from)
 	if errors.Is(err, record.ErrBadEntry) {
 		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which"))
 		err = nil
 	}
-	failed(c, h, "read audit log", err)
+	h.failed(err)
 	for _, e := range slices.Backward(entries) {
 		if auditEntryIsAbout(e, h.ID) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
 	blind, err := c.Facts(h.Account).Outages(from)
-	failed(c, h, "read outages", err)
+	h.failed(err)
 	for _, s := range blind {
 		if s.From.Before(until) {
 			h.Outages = append(h.Outages, s)

@@ -25,7 +25,7 @@ func Markdown(c *call.Call, h History) string {
 	inPlace(c, d, h)
 	whoDidWhat(d, h)
 	d.Heading(2, text.New("What is not known"))
-	for _, t := range notKnown(c, h) {
+	for _, t := range notKnown(h) {
 		d.Item(t)
 	}
 	return d.Out.String()
@@ -222,7 +222,7 @@ func numbersText(entries []record.AuditEntry) string {
 }
 
 // notKnown says what a reader must not take for granted.
-func notKnown(c *call.Call, h History) []text.Text {
+func notKnown(h History) []text.Text {
 	all := []text.Text{
 		text.New("How many hits there were exactly: the service counts samples, and late. Quiet means that no hit was seen, not that it is over"),
 		text.New("What others did in the service's console, and what a node's own setting overrides"),

@@ -23,7 +23,7 @@ type moment struct {
 
 // timeline is what happened, in the order in which it did.
 func timeline(c *call.Call, h History) []moment {
-	all := slices.Concat(h.beginning(), h.course(c.Account), changesMade(c, h), words(c, h), unseen(c, h))
+	all := slices.Concat(h.beginning(), h.course(c.Account), changesMade(c, h), words(h), unseen(c, h))
 	slices.SortStableFunc(all, func(x, y moment) int { return x.at.Compare(y.at) })
 	return all
 }
@@ -164,7 +164,7 @@ func (h History) sourcesSince(ch record.Change) []text.Text {
 }
 
 // words are what people said and asked, as the audit log has it: the case holds what was said last only.
-func words(c *call.Call, h History) []moment {
+func words(h History) []moment {
 	var all []moment
 	for _, e := range h.Entries {
 		if e.Change != "" && slices.ContainsFunc(h.Changes, func(ch record.Change) bool { return ch.ID == e.Change }) {

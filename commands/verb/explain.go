@@ -35,7 +35,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if record.IsStorm(k.Attack.ID) {
 		return explainStorm(c)
 	}
-	r, err := c.Facts(a.Name).Routing(k.Attack)
+	r, whole := routingOf(c, k.Attack)
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.Attack(a, k.Attack, c.Now)}, old...)}
@@ -49,7 +49,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		}
 		res.Lines = append(res.Lines, line)
 	}
-	if err != nil {
+	if !whole {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
 	gathered, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
@@ -73,6 +73,12 @@ func readExplain(c *call.Call) (call.Result, error) {
 }
 
 // explainStorm says why a storm's attacks have no cards of their own, and where its card is.
+// routingOf is where an attack goes; whole tells that it doesn't hold only what the configuration tells.
+func routingOf(c *call.Call, a apiclient.Attack) (r call.Routing, whole bool) {
+	r, err := c.Given().Routing(a)
+	return r, err == nil
+}
+
 func explainStorm(c *call.Call) (call.Result, error) {
 	storm, _, err := report.Storm(c)
 	if err != nil {

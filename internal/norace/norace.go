@@ -8,7 +8,7 @@ import (
 )
 
 // variable names the file in which scripts/test collects the tests to run again. It is set only where the race detector is on.
-const variable = "WAFBOT_TEST_DEFERRED"
+const variable = "TESTS_WITHOUT_RACE"
 
 // Defer skips the test where scripts/test runs it again without the race detector. Everywhere else the test goes on.
 // It is for top-level tests that compute much and share nothing: other tests must run the same code with the race detector. It comes first in the test.

@@ -16,7 +16,7 @@ func TestDefer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deferred")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	ran := false
-	t.Setenv("WAFBOT_TEST_DEFERRED", file)
+	t.Setenv("TESTS_WITHOUT_RACE", file)
 	t.Run("deferred", func(t *testing.T) {
 		norace.Defer(t)
 		ran = true
@@ -26,7 +26,7 @@ func TestDefer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, folder+"\tTestDefer/deferred\n", string(lines))
 
-	t.Setenv("WAFBOT_TEST_DEFERRED", "")
+	t.Setenv("TESTS_WITHOUT_RACE", "")
 	t.Run("at once", func(t *testing.T) {
 		norace.Defer(t)
 		ran = true

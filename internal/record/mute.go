@@ -17,4 +17,5 @@ type Mute struct {
 	By      Actor        `json:"by"`
 }
 
+// Over reports whether the mute has ended.
 func (m Mute) Over(now time.Time) bool { return !now.Before(m.Until) }

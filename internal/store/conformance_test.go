@@ -86,7 +86,7 @@ func updateOf(p storetest.Polled) poller.Update {
 		u.Attacks[a.ID] = one
 	}
 	for id, e := range p.Evidence {
-		u.Evidence[id] = record.Evidence{First: record.Observation(e.First), Late: e.Late, Dropped: e.Dropped}
+		u.Evidence[id] = record.Evidence{First: e.First, Late: e.Late, Dropped: e.Dropped}
 	}
 	switch o := p.Blind; {
 	case o.From.IsZero():

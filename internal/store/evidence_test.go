@@ -43,8 +43,8 @@ func TestEvidenceIsRemembered(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, "a report is wanted long after")
 		want := evidenceOf("x:1")["x:1"]
-		require.Equal(t, record.Observation(want.First), e.First)
-		require.Equal(t, record.Observation(want.Peak.Observation), e.Peak.Observation)
+		require.Equal(t, want.First, e.First)
+		require.Equal(t, want.Peak.Observation, e.Peak.Observation)
 		require.EqualValues(t, 40, e.Peak.PerMinute)
 		require.True(t, noon.Add(-time.Minute).Equal(e.Peak.Since))
 		require.Equal(t, []record.Milestone{{At: noon, Kind: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Milestones)

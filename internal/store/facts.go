@@ -22,7 +22,7 @@ const (
 	KeptNot      = "none"
 )
 
-// MinVersion is the oldest Redis that knows all the commands in use: XADD takes MINID since then.
+// MinRedisVersion is the oldest Redis that knows all the commands in use: XADD takes MINID since then.
 const MinRedisVersion = "6.2"
 
 // Facts asks Redis about itself. It fails when Redis can't be written; what Redis merely doesn't say is left out.

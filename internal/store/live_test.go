@@ -103,29 +103,6 @@ type live struct {
 // editsPerMinute is the pace of edits, as it is by default.
 const editsPerMinute = 40
 
-// botMemory is what a bot reads and writes.
-type botMemory struct {
-	*store.Store
-	*store.Inbox
-	*store.Links
-	*store.Outbox
-	*store.Cards
-	*store.Attacks
-	*store.Ledger
-	*store.Triage
-	*store.Permissions
-	*store.Approvals
-	*store.Drills
-	*store.Pace
-}
-
-func newBotMemory(s *store.Store) botMemory {
-	return botMemory{
-		Store: s, Inbox: s.Inbox, Links: s.Links, Outbox: s.Outbox, Cards: s.Cards, Attacks: s.Attacks, Ledger: s.Ledger, Triage: s.Triage,
-		Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Pace: s.Pace,
-	}
-}
-
 // onLiveCards plays with a bot and its cards on an emulated clock.
 func onLiveCards(t *testing.T, play func(t *testing.T, l *live)) {
 	t.Helper()

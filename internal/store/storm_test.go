@@ -42,7 +42,7 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 		one, two := record.AttackID("acme", "storm:C1:1"), record.AttackID("acme", "storm:C1:2")
 		require.Equal(t, []record.StormSeen{
 			{KnownAttack: record.KnownAttack{ID: two, Attack: u.Attacks["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
-			{KnownAttack: record.KnownAttack{ID: one, Attack: u.Attacks["storm:C1:1"].Attack}, Storm: record.Storm(*u.Attacks["storm:C1:1"].Storm), SeenAt: noon},
+			{KnownAttack: record.KnownAttack{ID: one, Attack: u.Attacks["storm:C1:1"].Attack}, Storm: *u.Attacks["storm:C1:1"].Storm, SeenAt: noon},
 		}, storms)
 		gathered, err := other.Attacks.Grouped(ctx, "acme", one)
 		require.NoError(t, err)

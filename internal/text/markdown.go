@@ -157,6 +157,7 @@ type Document struct {
 	Out  strings.Builder
 }
 
+// Heading begins a section of that level, from 1 on.
 func (d *Document) Heading(level int, t Text) {
 	if d.Out.Len() > 0 {
 		d.Out.WriteByte('\n')

@@ -64,7 +64,7 @@ func New(t *testing.T, answer string, serve func(conn *websocket.Conn, first boo
 		if err != nil {
 			return
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		if s.Greeting != nil {
 			s.Greeting(conn)
 			return
