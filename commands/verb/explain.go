@@ -72,13 +72,13 @@ func readExplain(c *call.Call) (call.Result, error) {
 	return res.And(muteLine), nil
 }
 
-// explainStorm says why a storm's attacks have no cards of their own, and where its card is.
 // routingOf is where an attack goes; whole tells that it doesn't hold only what the configuration tells.
 func routingOf(c *call.Call, a apiclient.Attack) (r call.Routing, whole bool) {
 	r, err := c.Given().Routing(a)
 	return r, err == nil
 }
 
+// explainStorm says why a storm's attacks have no cards of their own, and where its card is.
 func explainStorm(c *call.Call) (call.Result, error) {
 	storm, _, err := report.Storm(c)
 	if err != nil {
