@@ -67,7 +67,7 @@ func TestJudging(t *testing.T) {
 			}
 			return a
 		}, record.EfficacyUnknown, ""},
-		"a record that begins anew has fewer hits": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+		"a record that begins again has fewer hits": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			return x.record("a", "monitored", 500-m, share("203.0.113.7", 400-m))
 		}, record.EfficacyUnknown, ""},
 		"a new record an hour later": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
@@ -82,7 +82,7 @@ func TestJudging(t *testing.T) {
 			a.Type, a.App, a.First = apiclient.TypeBlockedSource, apiclient.Known(7), x.clock()
 			return a
 		}, record.Working, "at least 2 stopped"},
-		"someone else knocks": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
+		"another source tries": {deny, 10, func(x *watcher, m int64) apiclient.Attack {
 			a := x.record("b", "blocked", 3+m, share("203.0.113.8", 3+m))
 			a.Type = apiclient.TypeBlockedSource
 			return a

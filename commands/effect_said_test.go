@@ -117,18 +117,18 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	}}, plain)
 	require.Contains(t, back, "203.0.113.7")
 	require.NotContains(t, back, "203.0.113.8 ", "it was last heard of hours before")
-	require.NotContains(t, back, "came back", "it knocked to the end: whether it came back nobody saw")
+	require.NotContains(t, back, "came back", "its source tried to the end: whether it came back nobody saw")
 }
 
-// Who knocked to the end did not come back yet.
+// What tried to the end did not come back yet.
 func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
 	ch.Until = atFour
 	plain := func(*call.Situation) {}
-	knocked := said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
-	require.Contains(t, knocked, "its source kept trying to the end, the last time")
-	require.NotContains(t, knocked, "came back")
+	stillTried := said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)}), plain)
+	require.Contains(t, stillTried, "its source kept trying to the end, the last time")
+	require.NotContains(t, stillTried, "came back")
 	require.Contains(t, said(ch, seenOf(record.SourceReturned, "203.0.113.7", record.Traffic{After: hitsUntil(3, 0)}), plain), "its source came back: 3 hits got through since")
 }
 

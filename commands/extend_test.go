@@ -25,11 +25,11 @@ func TestExtendADenial(t *testing.T) {
 	before := w.listed("black")
 	w.pass(time.Hour)
 	redrawn := w.notified.redrawn
-	res, err := w.try(bob, "extend "+first.ID[:5]+" for=2h reason=knocking")
+	res, err := w.try(bob, "extend "+first.ID[:5]+" for=2h reason=retrying")
 	require.NoError(t, err)
 	ch := res.Changes[0]
 	require.Equal(t, "Extend by 2 h: Deny 203.0.113.7, 198.51.100.4 everywhere for 4 h", ch.Does)
-	require.Equal(t, "extend "+first.ID+" for=2h reason=knocking", ch.Line.String())
+	require.Equal(t, "extend "+first.ID+" for=2h reason=retrying", ch.Line.String())
 	require.Contains(t, textOf(res), "accepted by the service, works in about 1 min. "+first.ID+", by Bob, until 2026-11-20 09:00 UTC")
 	require.Equal(t, []string{"198.51.100.4/32 [0] 5h0m0s", "203.0.113.7/32 [0] 5h0m0s"}, w.entries("black"), "from its end on")
 	for i, e := range w.listed("black") {
@@ -44,7 +44,7 @@ func TestExtendADenial(t *testing.T) {
 	require.Equal(t, "done", audited.Outcome)
 	require.Equal(t, ch.ID, audited.Change)
 	require.Equal(t, "Bob", audited.Actor.Name)
-	require.Equal(t, "knocking", audited.Why)
+	require.Equal(t, "retrying", audited.Why)
 	_, ok := advice.Undo(ch, w.clock())
 	require.False(t, ok, "the change that it extends has one")
 	require.Contains(t, audited.Before[0], "until 2026-11-20T07:00:00Z")

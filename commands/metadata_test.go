@@ -19,10 +19,10 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// throughSlack is a memo as a message gives it back.
-func throughSlack(t testing.TB, memo map[string]any) (back map[string]any) {
+// throughSlack is metadata as a message gives it back.
+func throughSlack(t testing.TB, metadata map[string]any) (back map[string]any) {
 	t.Helper()
-	text, err := json.Marshal(memo)
+	text, err := json.Marshal(metadata)
 	require.NoError(t, err)
 	require.Less(t, len(text), 950, "%s", text)
 	require.NoError(t, json.Unmarshal(text, &back))
@@ -113,7 +113,7 @@ func TestAMemoLeavesOutWhatDoesNotFit(t *testing.T) {
 func TestAMemoThatIsNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	memo := throughSlack(t, change.Metadata(w.does(ann, "deny 192.0.2.1")))
+	metadata := throughSlack(t, change.Metadata(w.does(ann, "deny 192.0.2.1")))
 	for name, ch := range map[string]func(m map[string]any){
 		"of a later version": func(m map[string]any) { m["version"] = "2" },
 		"no number":          func(m map[string]any) { m["version"] = 1 },
@@ -132,7 +132,7 @@ func TestAMemoThatIsNone(t *testing.T) {
 		"packed otherwise":   func(m map[string]any) { m["steps"] = "AAAA" },
 	} {
 		altered := map[string]any{}
-		for k, v := range memo {
+		for k, v := range metadata {
 			altered[k] = v
 		}
 		ch(altered)
@@ -152,11 +152,11 @@ func FuzzReadMemo(f *testing.F) {
 	f.Add(seed)
 	f.Add([]byte(`{"version":"1","steps":"eNo"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var memo map[string]any
-		if json.Unmarshal(text, &memo) != nil {
+		var metadata map[string]any
+		if json.Unmarshal(text, &metadata) != nil {
 			return
 		}
-		c, err := change.ReadMetadata(memo)
+		c, err := change.ReadMetadata(metadata)
 		if err != nil {
 			return
 		}

@@ -21,17 +21,17 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// going is what goes on: which addresses knock, and which attacks are not over.
+// going is what goes on: which addresses are still trying, and which attacks are not over.
 type going struct {
 	mu      sync.Mutex
-	knocks  []string
+	trying  []string
 	attacks []string
 }
 
 func (g *going) StillTrying(_ string, all []netip.Addr) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.ContainsFunc(all, func(a netip.Addr) bool { return slices.Contains(g.knocks, a.String()) })
+	return slices.ContainsFunc(all, func(a netip.Addr) bool { return slices.Contains(g.trying, a.String()) })
 }
 
 func (g *going) GoesOn(_, attack string) bool {
@@ -43,13 +43,13 @@ func (g *going) GoesOn(_, attack string) bool {
 // Changed implements commands.Watch.
 func (*going) Changed(string) {}
 
-func (g *going) set(knocks, attacks []string) {
+func (g *going) set(trying, attacks []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.knocks, g.attacks = knocks, attacks
+	g.trying, g.attacks = trying, attacks
 }
 
-// renewing prolongs for so long what knocks.
+// renewing prolongs for so long what is still trying.
 func renewing(g *going, most time.Duration) func(*commands.Config) {
 	return func(c *commands.Config) { c.Watch, c.Policy.Renew = g, most }
 }
@@ -139,7 +139,7 @@ func TestWhatIsNotProlonged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := &going{knocks: []string{"203.0.113.7"}}
+				g := &going{trying: []string{"203.0.113.7"}}
 				w := newBubble(t, renewing(g, c.most))
 				ch := w.does(ann, c.line)
 				if c.before != nil {
@@ -161,7 +161,7 @@ func TestWhatIsNotProlonged(t *testing.T) {
 func TestARenewalIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, renewing(&going{knocks: []string{"203.0.113.7"}}, 24*time.Hour))
+		w := newBubble(t, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h")
 		w.fault("POST /v4/ip_rules", "status:500", 0)
 		runDue(t, w, 3*time.Hour+50*time.Minute)
@@ -180,7 +180,7 @@ func TestARenewalOutlivesTheMemory(t *testing.T) {
 	for save := 1; save <= 3; save++ {
 		for away, what := range map[time.Duration]string{time.Second: "for a moment", 11 * time.Minute: "for longer than its first attempt counts"} {
 			synctest.Test(t, func(t *testing.T) {
-				w := newBubble(t, renewing(&going{knocks: []string{"203.0.113.7"}}, 24*time.Hour))
+				w := newBubble(t, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour))
 				ch := w.does(ann, "deny 203.0.113.7 for=4h")
 				runDue(t, w, 3*time.Hour+44*time.Minute+59*time.Second)
 				w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= save } })
@@ -200,7 +200,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 	t.Parallel()
 	for most, longer := range map[time.Duration]time.Duration{0: 0, time.Hour: 0, 6 * time.Hour: 2 * time.Hour, 48 * time.Hour: 4 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newBubble(t, renewing(&going{knocks: []string{"203.0.113.7"}}, 24*time.Hour))
+			w := newBubble(t, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour))
 			ch := w.does(ann, "deny 203.0.113.7 for=4h")
 			w.cfg.Policy.Renew = most
 			w.Runner = commands.New(w.cfg)
@@ -220,7 +220,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 func TestTheLongestIsProlonged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &going{knocks: []string{"203.0.113.7"}}
+		g := &going{trying: []string{"203.0.113.7"}}
 		w := newBubble(t, renewing(g, 24*time.Hour), func(c *commands.Config) { c.Policy.Longest = 4 * time.Hour })
 		id := w.attackOn("/login")
 		g.set([]string{"203.0.113.7"}, []string{id})
@@ -248,7 +248,7 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 		{"patch attack=% for=2h", 105 * time.Minute},
 		{"mode 4 block for=1h attack=%", 45 * time.Minute},
 		{"indicator User-Agent evil host=shop.example.com for=1h attack=%", 45 * time.Minute},
-		{"deny 203.0.113.7 for=4h attack=%", 3*time.Hour + 45*time.Minute}, // it doesn't knock
+		{"deny 203.0.113.7 for=4h attack=%", 3*time.Hour + 45*time.Minute}, // it is not trying any more
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := &going{}
@@ -280,7 +280,7 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 	}
 }
 
-// Whoever tends the account was away when it was time to ask: people are told that it has ended, once.
+// The account's owner was away when it was time to ask: people are told that it has ended, once.
 func TestWhatEndedUnaskedIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

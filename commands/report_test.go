@@ -21,7 +21,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "write golden files again")
 
 // golden holds a text against a file.
 func golden(t *testing.T, name, got string) {
@@ -33,7 +33,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "%s (go test -update writes it anew)", file)
+	require.Equal(t, string(want), got, "%s (go test -update writes it again)", file)
 }
 
 // atTerminal is somebody at the terminal, where a report comes in one piece.

@@ -154,7 +154,7 @@ func TestARequestExpires(t *testing.T) {
 	require.Equal(t, q.ID, again.ID, "one request for one effect")
 	w.pass(time.Second)
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "no answer before 2026-11-20 03:15 UTC")
-	w.tend()
+	w.runDue()
 	require.Equal(t, record.RequestExpired, w.request().State)
 	require.Equal(t, []string{"expired", "wafbot"}, []string{w.lastAudit().Outcome, w.lastAudit().Actor.Name})
 	require.Zero(t, approval.DueAt(w.request()))
@@ -163,8 +163,8 @@ func TestARequestExpires(t *testing.T) {
 	w.requireAsAtFirst()
 }
 
-// tend has the account's time looked at once.
-func (w *world) tend() {
+// runDue has the account's time looked at once.
+func (w *world) runDue() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	look := make(chan struct{})
@@ -261,7 +261,7 @@ func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
 		w.ledger.set(func(l *ledger) { l.saveFail = nil })
 		require.True(t, w.request().InHand())
 		w.pass(10 * time.Minute)
-		w.tend()
+		w.runDue()
 		require.Equal(t, want.state, w.request().State)
 		require.Equal(t, want.outcome, w.request().Outcome)
 		require.Zero(t, approval.DueAt(w.request()))
@@ -278,7 +278,7 @@ func TestAnApprovalOfWhichAPartIsLeft(t *testing.T) {
 		_, _ = w.try(bob, "approve "+q.ID)
 		w.ledger.set(func(l *ledger) { l.saveFail = nil })
 		w.pass(10 * time.Minute)
-		w.tend()
+		w.runDue()
 		require.Contains(t, w.request().Fault, says, saves)
 		require.Equal(t, map[bool]string{true: "failed", false: "done"}[says != ""], w.request().Outcome, saves)
 	}
@@ -475,10 +475,10 @@ func TestOverride(t *testing.T) {
 	w.refuses(bob, "override "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may override")
 	w.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
-	w.tend()
+	w.runDue()
 	require.False(t, w.request().OverrideOpen)
 	w.pass(time.Second)
-	w.tend()
+	w.runDue()
 	require.True(t, w.request().OverrideOpen, "the card offers it")
 	require.Equal(t, q.Until, approval.DueAt(w.request()))
 	w.refuses(ann, "override "+q.ID, refusal.ErrUsage, "reason= is missing")

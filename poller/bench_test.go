@@ -85,8 +85,8 @@ func newStill(t testing.TB, known int) *still {
 	return s
 }
 
-// stillRecord is the nth record: of eight, four go on, one is a denied source that knocks, one is an incident; the latest hits were four
-// minutes ago, which is past what each poll reads anew.
+// stillRecord is the nth record: of eight, four go on, one is a denied source that is still trying, one is an incident; the latest hits were four
+// minutes ago, which is past what each poll reads again.
 func stillRecord(n int, now time.Time) attackRecord {
 	r := attackRecord{id: strconv.Itoa(n), typ: "sqli", status: "monitored", hits: 100 + n, last: now.Add(-4*time.Minute - time.Duration(n)*time.Millisecond)}
 	r.sources = []string{fmt.Sprintf("203.0.113.%d", n%250), fmt.Sprintf("198.51.%d.%d", n/250%250, n%250)}

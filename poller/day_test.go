@@ -71,7 +71,7 @@ func TestADay(t *testing.T) {
 		{at(15, 0), func(s *shift) { s.fail(func(request) bool { return true }); s.stop() }, nil},
 		{at(15, 1), func(s *shift) { s.begin(); s.add("cart", 0) }, nil},
 		{at(15, 3), func(s *shift) { s.fail(nil) }, []string{"new attack cart", "quiet cart"}},
-		// Its source is denied, and knocks for a while: that is no news, and no end either.
+		// Its source is denied, and keeps trying for a while: that is no news, and no end either.
 		{at(18, 0), func(s *shift) { s.add("home", 0) }, []string{"new attack home", "grew home"}},
 		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *attackRecord) { r.typ = "blocked_source" }) }, nil},
 		{at(18, 20), func(s *shift) { s.hit("denied", 50) }, nil},

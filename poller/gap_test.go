@@ -280,7 +280,7 @@ func TestRunKnowsThatOthersWatched(t *testing.T) {
 	})
 }
 
-// What goes on says on its card whether it can be watched: when that changes, its card is drawn anew. Nothing else is.
+// What goes on says on its card whether it can be watched: when that changes, its card is redrawn. Nothing else is.
 func TestBlindIsShownOnCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

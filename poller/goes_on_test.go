@@ -17,7 +17,7 @@ func TestWhatGoesOn(t *testing.T) {
 	goesOn := func(p *poller.Poller, ids ...string) bool {
 		return p.GoesOn(func(id string) bool { return slices.Contains(ids, id) })
 	}
-	knocks := func(p *poller.Poller, ip string) bool {
+	trying := func(p *poller.Poller, ip string) bool {
 		return p.StillTrying([]netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr(ip)})
 	}
 	a.add("x:1", 0)
@@ -26,25 +26,25 @@ func TestWhatGoesOn(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	require.True(t, goesOn(p, "x:0", "x:1"))
 	require.False(t, goesOn(p, "x:over", "x:false", "x:0"))
-	require.False(t, knocks(p, "203.0.113.7"))
+	require.False(t, trying(p, "203.0.113.7"))
 
 	a.at(20 * time.Minute)
 	require.NoError(t, p.Poll(t.Context()))
 	require.False(t, goesOn(p, "x:1"), "on the service's clock")
 	a.add("denied:1", 14*time.Minute, func(r *attackRecord) { r.typ, r.status = "blocked_source", "blocked" })
 	require.NoError(t, p.Poll(t.Context()))
-	require.True(t, goesOn(p, "x:1"), "its source knocks")
+	require.True(t, goesOn(p, "x:1"), "its source is still trying")
 	require.False(t, goesOn(p, "denied:1"), "that is its result")
-	require.True(t, knocks(p, "203.0.113.7"))
-	require.True(t, knocks(p, "::ffff:203.0.113.7"))
-	require.False(t, knocks(p, "203.0.113.8"))
+	require.True(t, trying(p, "203.0.113.7"))
+	require.True(t, trying(p, "::ffff:203.0.113.7"))
+	require.False(t, trying(p, "203.0.113.8"))
 	another := a.start()
-	require.False(t, knocks(another, "203.0.113.7"))
+	require.False(t, trying(another, "203.0.113.7"))
 	require.NoError(t, another.Poll(t.Context()))
-	require.True(t, knocks(another, "203.0.113.7"), "whoever takes over reads it anew")
+	require.True(t, trying(another, "203.0.113.7"), "whoever takes over reads it again")
 
 	a.at(22 * time.Minute)
 	require.NoError(t, p.Poll(t.Context()))
-	require.False(t, knocks(p, "203.0.113.7"))
+	require.False(t, trying(p, "203.0.113.7"))
 	require.False(t, goesOn(p, "x:1"))
 }

@@ -58,7 +58,7 @@ func TestFirstStart(t *testing.T) {
 	require.NoError(t, a.start().Poll(t.Context()))
 	require.Empty(t, a.memory.took(), "the old ones are not told later")
 
-	// Nor does a card call anybody when it is drawn anew, before it got worse.
+	// Nor does a card call anybody when it is redrawn, before it got worse.
 	a.at(2 * time.Minute)
 	a.change("now:4", func(r *attackRecord) { r.hits, r.last = r.hits+100, a.now() })
 	require.NoError(t, p.Poll(t.Context()))

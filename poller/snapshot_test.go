@@ -117,7 +117,7 @@ func TestWhatTheListHides(t *testing.T) {
 		require.NoError(t, p.Poll(t.Context()))
 		require.Equal(t, []string{"quiet x:1"}, a.memory.took())
 	})
-	t.Run("denied source goes on knocking", func(t *testing.T) {
+	t.Run("denied source keeps trying", func(t *testing.T) {
 		t.Parallel()
 		a, p := watching(t)
 		a.add("x:1", 0)
@@ -133,7 +133,7 @@ func TestWhatTheListHides(t *testing.T) {
 		require.NoError(t, p.Poll(t.Context()))
 		require.Equal(t, []string{"quiet x:1"}, a.memory.took())
 	})
-	t.Run("another source knocks", func(t *testing.T) {
+	t.Run("another source tries", func(t *testing.T) {
 		t.Parallel()
 		a, p := watching(t)
 		a.add("x:1", 0)

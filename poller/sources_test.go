@@ -80,7 +80,7 @@ func TestSourcesOutOfTheLookbackDontCount(t *testing.T) {
 	})
 }
 
-// A successor, or who lost his memory's answer, counts anew.
+// A successor, or who lost his memory's answer, counts again.
 func TestSourcesAreCountedAnewAfterALoad(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)

@@ -109,15 +109,15 @@ func TestAStormThatOnlyKnocks(t *testing.T) {
 	a.addMany("x", 4)
 	a.addMany("y", 2, func(r *attackRecord) { r.sources = []string{"198.51.100.23"} })
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
-	knock := func(at time.Duration) []string {
+	tryAgain := func(at time.Duration) []string {
 		a.at(at)
 		a.add(fmt.Sprint("denied:", at), 0, func(r *attackRecord) { r.typ, r.sources = "blocked_source", []string{"198.51.100.23"} })
 		return stormPoll(t, a, p, at)
 	}
-	knock(8 * time.Minute)
+	tryAgain(8 * time.Minute)
 	require.Equal(t, []int{6, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.StillTrying})
 	for at := 15 * time.Minute; at < 17*time.Minute; at += 30 * time.Second {
-		knock(at)
+		tryAgain(at)
 	}
 	s := storms(a)[0]
 	require.Equal(t, []any{0, 2, false}, []any{s.Storm.Ongoing, s.Storm.StillTrying, s.Quiet})

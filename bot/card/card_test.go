@@ -21,7 +21,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "write golden files again")
 
 // now is when the cards of the tests are drawn.
 var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
@@ -292,7 +292,7 @@ func golden(t *testing.T, file, got string) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "%s (go test -update writes it anew)", file)
+	require.Equal(t, string(want), got, "%s (go test -update writes it again)", file)
 }
 
 // named is a policy's source of one range.

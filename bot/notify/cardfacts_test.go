@@ -21,8 +21,8 @@ func TestHowLateACardSaysThatItIs(t *testing.T) {
 	}{
 		"nothing known":              {},
 		"about to be posted, late":   {facts: cardFacts{shown: found}, late: 4 * time.Minute},
-		"posted soon, drawn anew":    {facts: cardFacts{shown: found, posted: now.Add(-4*time.Minute + 29*time.Second)}},
-		"posted late, drawn anew":    {facts: cardFacts{shown: found, posted: now.Add(-3 * time.Minute)}, late: time.Minute},
+		"posted soon, redrawn":       {facts: cardFacts{shown: found, posted: now.Add(-4*time.Minute + 29*time.Second)}},
+		"posted late, redrawn":       {facts: cardFacts{shown: found, posted: now.Add(-3 * time.Minute)}, late: time.Minute},
 		"outdated for a minute":      {facts: cardFacts{since: now.Add(-time.Minute)}},
 		"outdated for three minutes": {facts: cardFacts{since: now.Add(-3 * time.Minute)}, behind: 3 * time.Minute},
 	} {

@@ -150,7 +150,7 @@ func (k *cardKeeper) replyOnce(ctx context.Context, call Post, u under) (channel
 	return k.deliver.postBegun(ctx, call, attempt{first: u.tried.first})
 }
 
-// cardAgain posts the card of an attack anew, into a channel, because a reply under it failed.
+// cardAgain posts the card of an attack again, into a channel, because a reply under it failed.
 func (k *cardKeeper) cardAgain(ctx context.Context, a Account, reply Post, attack, channel string, fault error) (at record.Place, err error) {
 	e, known, err := k.lostEvent(ctx, a.Name, attack, record.Place{Channel: reply.Channel, TS: reply.Thread}, !deleted(fault))
 	if err == nil && !known {

@@ -10,7 +10,7 @@ import (
 )
 
 // verifyBeforeResend looks for a message that may have been posted before: as long as this replica's own can still be on its way, twice; that of
-// another replica, which sends nothing since this one tends the account, when it must have arrived.
+// another replica, which sends nothing since this one owns the account, when it must have arrived.
 func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t attempt) (channel, ts string, err error) {
 	switch {
 	case !t.again:

@@ -41,7 +41,7 @@ func TestDemoInABrowser(t *testing.T) {
 	p.confirm("Deny 203.0.113.7")
 	p.wait("the entry is on the list", `rows("lists") === 1`)
 	p.wait("the card says who did it", `messages().some((m) => /INCIDENT/.test(m) && /Rob Diaz/.test(m) && /Undo/.test(m))`)
-	p.wait("the source is stopped and goes on knocking", `rate("203.0.113.7", "through") === 0 && rate("203.0.113.7", "blocked") > 0`)
+	p.wait("the source is stopped and keeps trying", `rate("203.0.113.7", "through") === 0 && rate("203.0.113.7", "blocked") > 0`)
 	p.wait("the others go on", `rate("198.51.100.4", "through") > 0 && rate("198.51.100.4", "blocked") === 0`)
 	p.screenshot("denied")
 	p.looks(390, 844, "light")

@@ -19,7 +19,7 @@ func (w *world) begins(times int) {
 	w.until("state begins", func() bool { return strings.Count(w.journal.String(), "the account's state begins") >= times })
 }
 
-// emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' memories have begun anew.
+// emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' memories have begun again.
 func (w *world) emptyRedis(running bool) {
 	w.t.Helper()
 	begun := strings.Count(w.journal.String(), "the account's state begins")

@@ -109,7 +109,7 @@ func TestTheHandOver(t *testing.T) {
 		w.start() // another replica
 		first()
 		w.attack(injection())
-		card := w.card(attacker) // so the other one tends the account by now
+		card := w.card(attacker) // so the other one owns the account by now
 		w.stop()
 		w.start()
 		w.polls(2)

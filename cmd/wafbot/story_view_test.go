@@ -38,7 +38,7 @@ func (w *world) submits(user string, values map[string]any) workspace.Submitted 
 }
 
 // checked submits a form that can't be taken as it is. A machine too busy to check in time takes it all the same, and says what is wrong afterwards,
-// or has it sent again: then it is opened anew, or sent again.
+// or has it sent again: then it is opened again, or sent again.
 func (w *world) checked(user string, open func(), values map[string]any) workspace.Submitted {
 	w.t.Helper()
 	for range 5 {

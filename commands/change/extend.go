@@ -35,7 +35,7 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	until := End(ch.Until, length)
-	// Shortly before its end it may be prolonged as it could be made anew at its end.
+	// Shortly before its end it may be prolonged as it could be made again at its end.
 	if err := c.Policy.GuardEnd(until, c.Now.Add(leadOf(ch))); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// observed say what was seen of a change; nothing while it need not work yet. A source that knocks goes on for so long after its last hit.
+// observed say what was seen of a change; nothing while it need not work yet. A source that is still trying goes on for so long after its last hit.
 func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Text {
 	if keys := partsOf(c); len(keys) > 1 {
 		return observedSources(e, keys, c, ongoing)
@@ -144,7 +144,7 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 	if e.Finding == record.NotYet {
 		return nil
 	}
-	var leaks, back, knocked []string
+	var leaks, back, stillTried []string
 	stopped, hits, last := 0, int64(0), time.Time{}
 	for _, key := range keys {
 		t := e.Parts[key]
@@ -153,7 +153,7 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 		case t.After.N > 0:
 			back = append(back, key)
 		case e.Finding == record.SourceReturned && t.TriedUntil(c.Until, ongoing):
-			knocked = append(knocked, key)
+			stillTried = append(stillTried, key)
 		case t.Through.N+t.Mixed.N > 0 && through.After(t.Stopped.Last):
 			leaks, last = append(leaks, key), record.Later(last, through)
 		case t.Stopped.N > 0:
@@ -163,8 +163,8 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 	switch {
 	case len(back) > 0:
 		return text.New(text.Bold("sources came back"), ": ", naming(back))
-	case len(knocked) > 0:
-		return text.New(text.Bold("sources kept trying to the end"), ": ", naming(knocked))
+	case len(stillTried) > 0:
+		return text.New(text.Bold("sources kept trying to the end"), ": ", naming(stillTried))
 	}
 	line := text.New(text.Bold(finding(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
 	if stopped > 0 {

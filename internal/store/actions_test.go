@@ -88,7 +88,7 @@ func (p *protocol) tell(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if rapid.Bool().Draw(t, "begin") {
 		first, again, told, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
-		if err != nil { // it takes itself for who tends the account
+		if err != nil { // it takes itself for the owner of the account
 			holds := p.watch.holds()["acme"]
 			require.True(t, p.flushed || holds == nil || holds.replica != one.replica, err)
 			return

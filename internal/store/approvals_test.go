@@ -51,7 +51,7 @@ func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
 	})
 }
 
-// Whoever tends the account is told when a request has to be looked at, whichever is due first.
+// The account's owner is told when a request has to be looked at, whichever is due first.
 func TestDutiesTellOfRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()

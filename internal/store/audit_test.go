@@ -62,7 +62,7 @@ func TestAuditEntriesComeBackWhole(t *testing.T) {
 		begun := time.Now().Add(-time.Second) // Redis' clock counts, in milliseconds
 		e := record.AuditEntry{
 			At: time.Now().UTC(), Account: "acme", Actor: record.Actor{ID: "U1", Name: "Ann"}, Line: `deny 203.0.113.7 reason="\" é ` + "\x00" + `"`,
-			Outcome: "done", Change: "c1", Attack: "a1", Before: []string{"nothing"}, After: []string{"203.0.113.7"}, Why: "it knocks",
+			Outcome: "done", Change: "c1", Attack: "a1", Before: []string{"nothing"}, After: []string{"203.0.113.7"}, Why: "it is still trying",
 		}
 		n, err := s.Audit.Append(t.Context(), e)
 		require.NoError(t, err)

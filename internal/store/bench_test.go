@@ -76,10 +76,10 @@ func BenchmarkRenewal(b *testing.B) {
 	reportTrips(b, trip)
 }
 
-// BenchmarkTakeOver is how long after a replica was killed another tends its account, and has its work in hand.
+// BenchmarkTakeOver is how long after a replica was killed another owns its account, and has its work in hand.
 func BenchmarkTakeOver(b *testing.B) {
 	w := newReal(b)
-	var tended, worked time.Duration
+	var owned, worked time.Duration
 	for b.Loop() {
 		held := newWatch(b, "acme")
 		net := newWire(b, w.addr)
@@ -98,7 +98,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		killed := time.Now()
 		job := within(b, 20*time.Second, inherited)
 		worked += time.Since(killed)
-		tended += within(b, 20*time.Second, held.begun).began.Sub(killed)
+		owned += within(b, 20*time.Second, held.begun).began.Sub(killed)
 		require.NoError(b, job.done(b.Context()))
 		stopWork()
 		stopHeir()
@@ -106,6 +106,6 @@ func BenchmarkTakeOver(b *testing.B) {
 		require.NoError(b, within(b, 10*time.Second, next.ended))
 		dying.run()
 	}
-	b.ReportMetric(float64(tended.Milliseconds())/float64(b.N), "ms/account")
+	b.ReportMetric(float64(owned.Milliseconds())/float64(b.N), "ms/account")
 	b.ReportMetric(float64(worked.Milliseconds())/float64(b.N), "ms/work")
 }

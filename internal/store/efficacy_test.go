@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// What was seen of a change is kept with the mark on its card and the news of it, by the replica that tends the account alone, and for as long as
+// What was seen of a change is kept with the mark on its card and the news of it, by the account's owner alone, and for as long as
 // the change is.
 func TestEffects(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -21,8 +21,8 @@ func TestEffects(t *testing.T) {
 			Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: noon, Last: noon.Add(time.Minute)}}}, Finding: record.Working, At: noon.Add(time.Hour),
 		}
 		all := []efficacy.Judgement{{Change: ch, Efficacy: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}, Notify: true}}
-		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't tend the account")
-		tending(t, s)
+		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't own the account")
+		owning(t, s)
 		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all, news("of c2", "x:1")))
 
 		got, err := other.Ledger.Efficacy(ctx, "acme")

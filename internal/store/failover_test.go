@@ -168,7 +168,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 			eventually(t, "remember "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
 			require.NoError(t, h.held.Err())
 		}
-		t.Logf("all is tended %s after it", time.Since(promoted).Round(10*time.Millisecond))
+		t.Logf("all is owned %s after it", time.Since(promoted).Round(10*time.Millisecond))
 	})
 }
 

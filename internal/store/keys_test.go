@@ -24,7 +24,7 @@ import (
 // leaveEverything does one of everything, so that each kind of key is there until the test ends.
 func leaveEverything(t testing.TB, s *store.Store) {
 	ctx := t.Context()
-	tending(t, s)
+	owning(t, s)
 	require.NoError(t, s.Ping(ctx))
 	_, err := s.Epochs.Restore(ctx, "acme", store.Rebuilt{Epoch: store.NewEpoch(), FirstStart: noon})
 	require.NoError(t, err)

@@ -156,7 +156,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 	})
 }
 
-// Where no message can be edited, a card is posted anew for what happened, not for figures, and not at each of them.
+// Where no message can be edited, a card is reposted for what happened, not for figures, and not at each of them.
 func TestCardsThatCannotBeEdited(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2) // an incident and an attack
@@ -194,13 +194,13 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 		l.poll(2)
 		time.Sleep(5 * time.Second)
 		l.slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "ratelimited", RetryAfter: 60, Times: 1})
-		worsened := func(revision int, hushed bool) {
+		worsened := func(revision int, suppressed bool) {
 			one := apiclient.Attack{ID: "x:1", Type: "sqli", Method: "GET", Path: "/1", First: noon, Last: time.Now(), Hits: apiclient.Known(int64(1000 * revision))}
 			u := poller.Update{
 				Attacks: map[string]record.AttackState{one.ID: {Attack: one, ObservedAt: time.Now(), Revision: revision, Notified: true, Channel: "C1", Mention: "S0ONCALL1"}},
 				Events: []record.Event{{
 					ID: fmt.Sprint("worse ", revision), Account: "acme", Kind: record.Worsened, Channel: "C1", At: time.Now(),
-					Payload: record.AttackChanged{Attack: one, Revision: revision, Mention: "S0ONCALL1", Suppressed: hushed},
+					Payload: record.AttackChanged{Attack: one, Revision: revision, Mention: "S0ONCALL1", Suppressed: suppressed},
 				}},
 			}
 			require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))

@@ -136,11 +136,11 @@ func newLive(t *testing.T) *live {
 		MessagesPerSecond: 1, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
-	hold := tending(t, l.store)
-	var tends sync.WaitGroup
+	hold := owning(t, l.store)
+	var owners sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
-	t.Cleanup(func() { stop(); tends.Wait() })
-	tends.Go(func() { l.notifier.Own(hold.held, ctx, "acme") })
+	t.Cleanup(func() { stop(); owners.Wait() })
+	owners.Go(func() { l.notifier.Own(hold.held, ctx, "acme") })
 	return l
 }
 

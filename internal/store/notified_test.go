@@ -140,20 +140,20 @@ func TestACardThatMoves(t *testing.T) {
 	})
 }
 
-// A card that is gone is posted anew in its own place only: where the attack has another one by then, what was posted is taken back.
+// A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is taken back.
 func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, a := w.openTending(t), t.Context(), shown("x:1").Attack
 		attack := record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
-		anew := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon)
-		again, stands := record.Reposted(anew.ID)
+		lost := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon)
+		again, stands := record.Reposted(lost.ID)
 		require.True(t, again)
 		require.False(t, stands)
-		require.Equal(t, anew.ID, record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon.Add(time.Hour)).ID, "whoever finds out, and when")
-		requireTrying(t, s, anew.ID, noon, noon, "first")
-		tell(t, s, anew, "C1", "2.2")
-		double, err := s.Outbox.Notified(ctx, anew, "C1", "2.2", true)
+		require.Equal(t, lost.ID, record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon.Add(time.Hour)).ID, "whoever finds out, and when")
+		requireTrying(t, s, lost.ID, noon, noon, "first")
+		tell(t, s, lost, "C1", "2.2")
+		double, err := s.Outbox.Notified(ctx, lost, "C1", "2.2", true)
 		require.NoError(t, err)
 		require.False(t, double)
 
@@ -164,7 +164,7 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 		require.True(t, double)
 		file, err := s.Cards.Details(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Equal(t, record.Place{Channel: "C1", TS: "2.2", Delivery: anew.ID}, file.Card)
+		require.Equal(t, record.Place{Channel: "C1", TS: "2.2", Delivery: lost.ID}, file.Card)
 		marks, err := s.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
 		require.Empty(t, marks, "nothing is left of what is gone")

@@ -109,7 +109,7 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 		ctx := t.Context()
 		net, direct := newWire(t, w.addr), w.open(t)
 		s := net.open(t)
-		tending(t, s)
+		owning(t, s)
 		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", before))
 		tell(t, s, news("n0", "x:1"), "C1", "1.1")
@@ -138,7 +138,7 @@ func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := newWire(t, w.addr), t.Context()
 		s := net.open(t)
-		tending(t, s)
+		owning(t, s)
 		const many = 1500
 		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{news("first", "")}}
 		for i := range many {

@@ -10,14 +10,14 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// Only who tends the account writes pages down: whoever lost it would else call, or end a call, for what another replica knows better.
+// Only the account's owner writes pages down: whoever lost it would else call, or end a call, for what another replica knows better.
 func TestPages(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		s, other := w.open(t), w.open(t)
 		page := record.Page{ID: "p1", Attack: "a1", Route: "kind incident", Since: noon, Severity: "critical", State: record.PageCalling}
-		require.Error(t, other.Pages.SavePage(ctx, "acme", page), "it doesn't tend the account")
-		tending(t, s)
+		require.Error(t, other.Pages.SavePage(ctx, "acme", page), "it doesn't own the account")
+		owning(t, s)
 		none, err := s.Pages.Page(ctx, "acme", "a1")
 		require.NoError(t, err)
 		require.Zero(t, none)

@@ -17,7 +17,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// replica is one of those that share a Redis: it beats and tends its part of the accounts, over a wire of its own.
+// replica is one of those that share a Redis: it beats and owns its part of the accounts, over a wire of its own.
 type replica struct {
 	name  string
 	store *store.Store
@@ -27,13 +27,13 @@ type replica struct {
 	run   context.CancelFunc
 }
 
-// stop stops the replica cleanly: what is in hand ends, then it gives up what it tends and takes leave.
+// stop stops the replica cleanly: what is in hand ends, then it gives up what it owns and takes leave.
 func (r *replica) stop() { r.more() }
 
 // kill ends the replica as far as Redis can tell.
 func (r *replica) kill() { r.net.Refuse() }
 
-// hold is one time that a replica tends an account.
+// hold is one time that a replica owns an account.
 type hold struct {
 	account    string
 	replica    *replica
@@ -43,9 +43,9 @@ type hold struct {
 	end        context.CancelFunc // what was in hand is done
 }
 
-func (h *hold) String() string { return h.replica.name + " tends " + h.account }
+func (h *hold) String() string { return h.replica.name + " owns " + h.account }
 
-// watch sees what replicas tend, and whether two ever tend the same.
+// watch sees what replicas own, and whether two ever own the same.
 type watch struct {
 	t        tester
 	accounts []string
@@ -88,7 +88,7 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	g.Go(func() error {
 		defer leave()
 		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Pending) {
-			w.tend(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
+			w.own(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
 		})
 		return nil
 	})
@@ -99,8 +99,8 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	return r
 }
 
-// tend notes who tended the account when somebody else began.
-func (w *watch) tend(h *hold) {
+// own notes who owned the account when somebody else began.
+func (w *watch) own(h *hold) {
 	work, end := context.WithCancel(h.more)
 	if w.busy {
 		work, end = context.WithCancel(h.held)
@@ -117,7 +117,7 @@ func (w *watch) tend(h *hold) {
 	<-work.Done()
 }
 
-// holds are what is tended now, by account.
+// holds are what is owned now, by account.
 func (w *watch) holds() map[string]*hold {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *watch) holds() map[string]*hold {
 	return all
 }
 
-// shares are how many accounts each replica tends, the most first.
+// shares are how many accounts each replica owns, the most first.
 func (w *watch) shares() []int {
 	n := map[*replica]int{}
 	for _, h := range w.holds() {
@@ -150,19 +150,19 @@ func (w *watch) settled(shares ...int) {
 	require.Eventually(w.t, func() bool { return slices.Equal(w.shares(), shares) }, 30*time.Second, 10*time.Millisecond, "%v", shares)
 }
 
-// tending has a store tend an account until the test ends.
-func tending(t testing.TB, s *store.Store) *hold {
+// owning has a store own an account until the test ends.
+func owning(t testing.TB, s *store.Store) *hold {
 	t.Helper()
 	w := newWatch(t, "acme")
 	w.start("it", s, nil)
 	return within(t, 10*time.Second, w.begun)
 }
 
-// openTending is a replica's store that tends the account.
+// openTending is a replica's store that owns the account.
 func (w *world) openTending(t testing.TB) *store.Store {
 	t.Helper()
 	s := w.open(t)
-	tending(t, s)
+	owning(t, s)
 	return s
 }
 

@@ -43,7 +43,7 @@ func evenly(n, replicas int) (shares []int) {
 	return shares
 }
 
-// Replicas come, die, are paused and stop; each account is tended by one at a time all along, and all are shared out evenly every time.
+// Replicas come, die, are paused and stop; each account is owned by one at a time all along, and all are shared out evenly every time.
 func TestAccountsAreSharedOutEvenly(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 3, 50} {
@@ -95,7 +95,7 @@ func TestWhatADeadReplicaTendedIsTakenOverWithinFiveSeconds(t *testing.T) {
 				die(one)
 				died := time.Now()
 				next := within(t, 10*time.Second, w.begun)
-				require.Equal(t, "two tends acme", next.String())
+				require.Equal(t, "two owns acme", next.String())
 				require.Less(t, next.began.Sub(died), 7*time.Second) // five, and what a busy machine adds
 				require.ErrorContains(t, context.Cause(first.held), "lease lost")
 			})
@@ -197,7 +197,7 @@ func TestALeaseIsOverToTheInstant(t *testing.T) {
 func TestDutiesComeAboutOnceASecond(t *testing.T) {
 	onEach(t, func(t *testing.T, redis *world) {
 		s := redis.open(t)
-		h := tending(t, s)
+		h := owning(t, s)
 		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
 		require.NoError(t, s.Outbox.Announce(t.Context(), news("n1", "x:1")))
@@ -210,18 +210,18 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 	})
 }
 
-// Who tends an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
+// A replica that owns an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
 func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
 	t.Parallel()
 	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
 		"it never did": func(*testing.T, *world, *store.Store) {},
 		"another does": func(t *testing.T, redis *world, s *store.Store) {
-			tending(t, s)
+			owning(t, s)
 			require.NoError(t, redis.rdb.Set(t.Context(), "{a:acme}:lease", "another", 0).Err())
 		},
 		"redis was emptied": func(t *testing.T, redis *world, s *store.Store) {
-			tending(t, s)
+			owning(t, s)
 			require.NoError(t, redis.rdb.FlushAll(t.Context()).Err())
 		},
 	} {
@@ -322,7 +322,7 @@ func TestALeaseWhoseAnswerWasLostIsTakenSoon(t *testing.T) {
 	})
 }
 
-// The lease that was taken would run for 4 s, in which nobody tended the account.
+// The lease that was taken would run for 4 s, in which no replica owned the account.
 func TestALeaseWhoseAnswerWasLostIsTakenAtTheNextTry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := newWire(t, w.addr)

@@ -72,7 +72,7 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := newWire(t, w.addr), t.Context()
 		s := net.open(t)
-		tending(t, s)
+		owning(t, s)
 		const many, storm = 1500, "storm:C1:1"
 		u := poller.Update{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{news("incident", "x:incident"), news("storm", storm)}}
 		for i := range many {
@@ -96,7 +96,7 @@ func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
 func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
-		h := tending(t, s)
+		h := owning(t, s)
 		wanted := func() []string {
 			all, err := s.Attacks.WantedCards(ctx, "acme")
 			require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
 		require.ElementsMatch(t, []string{one, two}, wanted())
-		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).WantedCards == 2 }, 5*time.Second, time.Millisecond, "whoever tends the account hears of it")
+		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).WantedCards == 2 }, 5*time.Second, time.Millisecond, "The account's owner hears of it")
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", stormy()))
 		require.Equal(t, []string{two}, wanted())
