@@ -228,7 +228,7 @@ func TestQuietHoursMentionNoOne(t *testing.T) {
 		card.known()
 		require.NotContains(t, card.now().Plain(), "<!subteam")
 		w.types("vic", "explain attack="+card.id())
-		w.told("vic", "Quiet hours are ", "now, and it mentions no user in them. Nobody has been mentioned about it because of them")
+		w.told("vic", "Quiet hours are ", "now, and it mentions no user in them. No user has been mentioned about it because of them")
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
 		moved := w.cardIn("#random", "INCIDENT", "<@U0ANN0001>")
 		require.False(t, says(moved.now(), "quiet hours"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -328,13 +329,13 @@ func TestALeaseWhoseAnswerWasLostIsTakenAtTheNextTry(t *testing.T) {
 		net := newWire(t, w.addr)
 		s := net.open(t)
 		require.NoError(t, s.Ping(t.Context()))
-		lost, losing := false, false
+		var lost, losing atomic.Bool
 		net.SetFilters(func(chunk []byte) ([]byte, bool) {
-			losing = !lost && bytes.Contains(chunk, []byte("{a:acme}:lease")) && bytes.Contains(chunk, []byte("redis.call"))
-			lost = lost || losing
+			takes := bytes.Contains(chunk, []byte("{a:acme}:lease")) && bytes.Contains(chunk, []byte("redis.call"))
+			losing.Store(takes && lost.CompareAndSwap(false, true))
 			return chunk, true
 		}, func(chunk []byte) ([]byte, bool) {
-			if losing {
+			if losing.Load() {
 				return nil, false
 			}
 			return chunk, true
@@ -342,6 +343,6 @@ func TestALeaseWhoseAnswerWasLostIsTakenAtTheNextTry(t *testing.T) {
 		all := newWatch(t, "acme")
 		all.start("it", s, nil)
 		within(t, 3*time.Second, all.begun)
-		require.True(t, lost)
+		require.True(t, lost.Load())
 	})
 }
