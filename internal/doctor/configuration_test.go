@@ -52,7 +52,7 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 		says, fix  string
 	}{
 		{"only shows", "policy: {changes: off}\n", nil, doctor.Note, "policy.changes: only watching: changes are switched off", "set policy.changes to on"},
-		{"dry run", "", nil, doctor.Note, "policy.changes: in rehearsal: ", "set policy.changes to on"},
+		{"dry run", "", nil, doctor.Note, "policy.changes: in dry run: ", "set policy.changes to on"},
 		{"changes without sources", "policy: {changes: on}\nsources: []\n", nil, doctor.Warn, "sources: no address is protected", "CDN"},
 		{"no user may", "", nil, doctor.Warn, "policy.responders: no user may change anything from Slack", "policy.admins"},
 		{"no admin", "policy: {responders: [U1]}\n", nil, doctor.Warn, "policy.admins: no user may do what takes an admin", "ids"},
@@ -149,7 +149,7 @@ func TestDoctorNamesKeysAsTheyWereWritten(t *testing.T) {
 	e := newPatient(t, "").with("WAFBOT_API_URL=http://"+unused, "WAFBOT_CHANNEL=C0OLD0005", "WAFBOT_RESPONDERS=", "WAFBOT_CHANGES=dry_run").examine(t)
 	requireOne(t, e.of(doctor.Wrong), "nothing listens at ", "check WAFBOT_API_URL, and whether")
 	requireOne(t, e.of(doctor.Wrong), "archived", "for WAFBOT_CHANNEL")
-	requireOne(t, e.of(doctor.Note), "config WAFBOT_CHANGES: in rehearsal", "set WAFBOT_CHANGES to on")
+	requireOne(t, e.of(doctor.Note), "config WAFBOT_CHANGES: in dry run", "set WAFBOT_CHANGES to on")
 	e = newPatient(t, "").without("WAFBOT_SLACK_APP_TOKEN", "WAFBOT_SLACK_SIGNING_SECRET", "WAFBOT_ADMINS").examine(t)
 	requireOne(t, e.of(doctor.Wrong), "config environment: WAFBOT_SLACK_APP_TOKEN: missing, and WAFBOT_SLACK_SIGNING_SECRET too", "for signed HTTP give WAFBOT_SLACK_SIGNING_SECRET")
 	requireOne(t, e.of(doctor.Warn), "config WAFBOT_ADMINS: no user may do what takes an admin")
