@@ -24,7 +24,7 @@ func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, 
 	}
 	return Message{
 		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
-		Metadata: slack.SlackMetadata{EventType: MetaStart, EventPayload: map[string]any{"version": "1", "account": text.Sanitize(a.Name, maxMeta)}},
+		Metadata: slack.SlackMetadata{EventType: MetaStart, EventPayload: map[string]any{"version": metadataVersion, "account": text.Sanitize(a.Name, maxMeta)}},
 	}
 }
 

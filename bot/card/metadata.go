@@ -24,6 +24,9 @@ const (
 	MetaChange  = "wafbot_change"
 )
 
+// metadataVersion is the form of the metadata of cards and messages. Another one is ignored when state is rebuilt: its words may mean something else.
+const metadataVersion = "2"
+
 // Slack takes about a kilobyte in all.
 const (
 	maxMeta    = 40  // of each text, in characters
@@ -43,7 +46,7 @@ func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 // attackMeta are the facts of an attack that a message shows. A card's metadata adds to them.
 func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 	payload := map[string]any{
-		"version": "1", "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
+		"version": metadataVersion, "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
 		"attackid": a.ID,
 	}
 	if a.Incident() {
@@ -68,7 +71,8 @@ func (c Card) metadata() slack.SlackMetadata {
 	return bounded(MetaCard, payload)
 }
 
-// ReadAttack decodes attackMeta and a card's metadata. ok is false if it isn't about an attack of the account.
+// ReadAttack decodes attackMeta and a card's metadata. ok is false if it isn't about an attack of the account, or of
+// another version.
 func ReadAttack(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
 	text := func(name string) string { s, _ := payload[name].(string); return s }
 	decade, _ := payload["hits_decade"].(float64)
@@ -79,7 +83,7 @@ func ReadAttack(account string, payload map[string]any) (id string, f poller.Car
 		Mention: text("mention"),
 	}
 	// The short id is a hash of the service's id: an id that was cut or altered doesn't match.
-	return id, f, f.AttackID != "" && id == record.AttackID(account, f.AttackID)
+	return id, f, text("version") == metadataVersion && f.AttackID != "" && id == record.AttackID(account, f.AttackID)
 }
 
 // WithDelivery adds the delivery to the message's metadata, so that the message can be found by it.

@@ -23,7 +23,7 @@ import (
 // Everybody in the channel can read it. What people would look for stands there in words; what undo needs besides is packed, because Slack
 // takes about a kilobyte in all.
 const (
-	metadataVersion = "1"
+	metadataVersion = "2"
 	maxMetadata     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
 	maxUnpacked     = 1 << 16 // bytes: what a stranger packed must not fill the memory
 )

@@ -1,0 +1,18 @@
+package card
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What an older wafbot posted may mean something else by the same words.
+func TestACardOfAnotherVersionIsNotRead(t *testing.T) {
+	t.Parallel()
+	payload := Render(situations()["attack"]).Metadata.EventPayload
+	_, _, ok := ReadAttack("acme", payload)
+	require.True(t, ok)
+	payload["version"] = "1"
+	_, _, ok = ReadAttack("acme", payload)
+	require.False(t, ok)
+}
