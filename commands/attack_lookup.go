@@ -54,10 +54,10 @@ func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, ty
 	}
 	for _, search := range searches {
 		for i, answer := range sideBySide(ctx, accounts, func(ctx context.Context, a *call.Account) ([]record.KnownAttack, error) { return search(ctx, a, typed) }) {
-			if answer.Err != nil {
-				err = answer.Err
+			if answer.err != nil {
+				err = answer.err
 			}
-			for _, k := range answer.Found {
+			for _, k := range answer.found {
 				found = append(found, foundAttack{accounts[i], k})
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// loadsAtOnce is how many facts are loaded at the same time.
+// loadsAtOnce is how many facts, or accounts, are read at the same time.
 const loadsAtOnce = 32
 
 // loader reads all that commands work on: from the service, the store, Slack and this process.
@@ -47,12 +47,13 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 	if account == nil {
 		return call.Loaded{Err: fmt.Errorf("load %s: no account %q", n.Fact, n.Account)}
 	}
+	patient := ctx
 	if f.Patience > 0 && ofService(n.Fact) {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.Patience)
+		patient, cancel = context.WithTimeout(ctx, f.Patience)
 		defer cancel()
 	}
-	got.Value, got.Err = l.readFact(ctx, account, f, n)
+	got.Value, got.Err = l.readFact(patient, account, f, n)
 	if got.Err != nil && ctx.Err() == nil {
 		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
 	}

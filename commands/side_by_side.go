@@ -11,14 +11,9 @@ import (
 
 // answered is what an account gave, or why it gave nothing.
 type answered[T any] struct {
-	Found []T
-	Err   error
+	found []T
+	err   error
 }
-
-// How long each of several accounts is waited for, and how many are asked at a time.
-const (
-	accountsAtOnce = 32
-)
 
 // sideBySide asks accounts at the same time, and keeps their order. Of several each gets some seconds: one whose service hangs
 // must not keep people from what the others have to say.
@@ -30,10 +25,10 @@ func sideBySide[T any](ctx context.Context, accounts []*call.Account, ask func(c
 	}
 	all := make([]answered[T], len(accounts))
 	var g errgroup.Group
-	g.SetLimit(accountsAtOnce)
+	g.SetLimit(loadsAtOnce)
 	for i, a := range accounts {
 		g.Go(func() error {
-			all[i].Found, all[i].Err = ask(ctx, a)
+			all[i].found, all[i].err = ask(ctx, a)
 			return nil
 		})
 	}
