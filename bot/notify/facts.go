@@ -139,8 +139,8 @@ func (n *Notifier) names(ctx context.Context) func(id string) text.Text {
 		if card.IsID(id, "S") {
 			return text.New("user group ", text.Code(id))
 		}
-		if name, err := n.cfg.Slack.UserName(ctx, id); err == nil {
-			return text.New(text.Sanitize(name, card.MaxName))
+		if p, err := n.cfg.Slack.Person(ctx, id); err == nil {
+			return text.New(text.Sanitize(p.Name, card.MaxName))
 		}
 		return text.New(text.Code(id))
 	}

@@ -51,10 +51,12 @@ type Client struct {
 	refused error // result at that time
 }
 
-// Identity is the owner of the token.
+// Identity is the owner of the token: the app in its workspace.
 type Identity struct {
-	Team, User, Bot string
-	url             string // of the workspace, ends with a slash
+	Team, User, Bot    string   // ids
+	TeamName, UserName string   // of the workspace, and of the bot user
+	Scopes             []string // of the token; nil: Slack didn't say
+	url                string   // of the workspace, ends with a slash
 }
 
 // Timeout bounds a call of Slack. A call that was sent longer ago can't take effect any more.
@@ -96,13 +98,18 @@ func (s *Client) Self(ctx context.Context) (Identity, error) {
 	return s.authTest(ctx)
 }
 
-// authTest asks Slack for the token's owner (auth.test).
+// authTest asks Slack for the token's owner and scopes (auth.test).
 func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	res, err := s.api.AuthTestContext(ctx)
 	if err != nil {
 		return Identity{}, fmt.Errorf("ask slack who wafbot is: %w", WithoutURL(err))
 	}
-	self := Identity{Team: res.TeamID, User: res.UserID, Bot: res.BotID, url: res.URL}
+	self := Identity{Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team, UserName: res.User, url: res.URL}
+	for scope := range strings.SplitSeq(res.Header.Get("X-OAuth-Scopes"), ",") {
+		if scope = strings.TrimSpace(scope); scope != "" {
+			self.Scopes = append(self.Scopes, scope)
+		}
+	}
 	s.mu.Lock()
 	s.self = &self
 	s.mu.Unlock()
@@ -116,6 +123,23 @@ func (s *Client) Permalink(ctx context.Context, channel, ts string) (string, err
 		return "", err
 	}
 	return self.url + "archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", ""), nil
+}
+
+// Conversation is a channel.
+type Conversation struct {
+	Name     string // "": a direct message
+	Private  bool
+	Archived bool
+	Member   bool // wafbot is a member
+}
+
+// Conversation looks up a channel by its id (conversations.info).
+func (s *Client) Conversation(ctx context.Context, id string) (Conversation, error) {
+	c, err := s.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
+	if err != nil {
+		return Conversation{}, fmt.Errorf("look up channel %s: %w", id, WithoutURL(err))
+	}
+	return Conversation{Name: c.Name, Private: c.IsPrivate, Archived: c.IsArchived, Member: c.IsMember || c.IsIM}, nil
 }
 
 // usableFor is how long the result of Usable is cached: /readyz is open to everyone.

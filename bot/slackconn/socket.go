@@ -197,6 +197,15 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
+// TrySocket checks the app token: it asks for the address of a Socket Mode link, and doesn't connect, so that none of the app's ten links is
+// taken (apps.connections.open).
+func (s *Client) TrySocket(ctx context.Context) error {
+	if _, _, err := s.api.StartSocketModeContext(ctx); err != nil {
+		return fmt.Errorf("ask slack for a socket mode link: %w", WithoutURL(err))
+	}
+	return nil
+}
+
 // takeSlot waits for a free slot. While Redis is unreachable a spare link waits, but the first one is opened: users must learn why nothing works.
 func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) {
 	id = rand.Text()

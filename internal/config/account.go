@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,19 @@ func (a *Account) PollerRoutes() []poller.Route {
 		routes = append(routes, route)
 	}
 	return routes
+}
+
+// Routes are the routes of all accounts, by their keys: accounts[0].routes[1].
+func (c *Config) Routes() iter.Seq2[string, *Route] {
+	return func(yield func(string, *Route) bool) {
+		for i := range c.Accounts {
+			for j := range c.Accounts[i].Routes {
+				if !yield(Element(Element("accounts", i)+".routes", j), &c.Accounts[i].Routes[j]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Pagers are the pagers of the account's routes, by the route's match. Of two routes with the same match the first takes everything.

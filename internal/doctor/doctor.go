@@ -54,6 +54,12 @@ type Finding struct {
 	Fix     string `json:"fix"` // "": nothing to do
 }
 
+// of is the finding, said of a thing.
+func (f Finding) of(check, subject string) Finding {
+	f.Check, f.Subject = check, subject
+	return f
+}
+
 // sanitized is the finding safe to print: it holds names from Slack and from the service.
 func (f Finding) sanitized() Finding {
 	const longest = 1_000 // characters
@@ -128,16 +134,16 @@ func examine(ctx context.Context, o Options) []Finding {
 		return append(configProblems(err), Finding{Check: "config", State: Note, Text: "nothing else was checked: that takes a configuration that can be read"})
 	}
 	c := checkup{cfg: cfg, patience: cmp.Or(o.Patience, answerTimeout), post: o.Post}
-	checks := []func(context.Context) []Finding{
-		func(context.Context) []Finding { return c.config() },
-		c.redis,
-		c.slack,
-		c.ingress,
+	checks := []func() []Finding{
+		c.config,
+		func() []Finding { return c.redis(ctx) },
+		func() []Finding { return c.slack(ctx) },
+		func() []Finding { return c.ingress(ctx) },
 	}
 	for i := range cfg.Accounts {
-		checks = append(checks, func(ctx context.Context) []Finding { return c.account(ctx, i) })
+		checks = append(checks, func() []Finding { return c.account(ctx, i) })
 	}
-	found := sideBySide(checks, func(check func(context.Context) []Finding) []Finding { return check(ctx) })
+	found := together(checks...)
 	for i, f := range found {
 		found[i].Subject = cmp.Or(cfg.Variable(f.Subject), cfg.AsWritten(f.Subject))
 		found[i].Text, found[i].Fix = cfg.AsWritten(f.Text), cfg.AsWritten(f.Fix)
@@ -154,4 +160,9 @@ func sideBySide[T any](things []T, check func(T) []Finding) []Finding {
 	}
 	wg.Wait()
 	return slices.Concat(found...)
+}
+
+// together makes different checks at the same time.
+func together(checks ...func() []Finding) []Finding {
+	return sideBySide(checks, func(check func() []Finding) []Finding { return check() })
 }
