@@ -81,10 +81,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 			return nil, err
 		}
 	}
-	roles, err := cfg.Policy.Roles()
-	if err != nil {
-		return nil, err
-	}
+	roles := cfg.Policy.Roles()
 	a.runner = commands.New(commands.Config{
 		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,

@@ -329,7 +329,7 @@ func (c *Config) CheckServe() error {
 	}
 	if c.Slack.AppToken == "" && c.Slack.SigningSecret == "" {
 		o.report("slack.app_token", "missing, and slack.signing_secret too: no click would reach wafbot; for Socket Mode %s (an app-level token with connections:write), "+
-			"for signed HTTP give %s (the app's Basic Information page has both)", o.setIt("slack.app_token"), o.asWritten("slack.signing_secret"))
+			"for signed HTTP give %s (the app's Basic Information page has both)", o.setIt("slack.app_token"), c.AsWritten("slack.signing_secret"))
 	}
 	for i, a := range c.Accounts {
 		if key := Element("accounts", i) + ".channel"; a.Channel == "" {

@@ -209,7 +209,7 @@ func (d *decoder) scalar(n *yaml.Node, target any, key string) {
 	}
 	from := d.keys[key]
 	if _, secret := target.(*apiclient.Secret); !secret {
-		from.text, from.value = n.Value, text
+		from.text = n.Value
 	}
 	d.keys[key] = from
 	if err := setText(target, text); err != nil {

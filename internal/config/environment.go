@@ -61,7 +61,7 @@ func (o *origins) set(l leaf, text string, all []leaf) {
 	o.unset(l.key)
 	from := origin{variable: l.variable()}
 	if !l.isSecret() {
-		from.text, from.value = text, text
+		from.text = text
 	}
 	o.keys[l.key] = from
 	if l.value.Kind() != reflect.Slice {
@@ -71,7 +71,7 @@ func (o *origins) set(l leaf, text string, all []leaf) {
 	list := splitList(text)
 	l.value.Set(reflect.ValueOf(list))
 	for i, item := range list {
-		o.keys[Element(l.key, i)] = origin{variable: l.variable(), text: item, value: item}
+		o.keys[Element(l.key, i)] = origin{variable: l.variable(), text: item}
 	}
 }
 
@@ -102,14 +102,14 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 // keyWord matches a key of the file in a text. A key of one word alone can't be told from other words.
 var keyWord = regexp.MustCompile(`\w+(\[\d+\])?(\.\w+(\[\d+\])?)+`)
 
-// asWritten names the keys in a text as the operator wrote them: a key that a variable set by the variable's name.
-func (o *origins) asWritten(text string) string {
-	return keyWord.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(o.variableOf(word), word) })
+// AsWritten is a text in which keys are named as the operator wrote them: a key that a variable set by that variable's name.
+func (c *Config) AsWritten(text string) string {
+	return keyWord.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(c.Variable(word), word) })
 }
 
-// variableOf is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
-func (o *origins) variableOf(key string) string {
-	if from, set := o.keys[key]; set || o.root.File != "" {
+// Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
+func (c *Config) Variable(key string) string {
+	if from, set := c.origins.keys[key]; set || c.File() != "" {
 		return from.variable
 	}
 	return variableFor(key)

@@ -53,12 +53,6 @@ func (c *Config) File() string { return c.origins.root.File }
 // IsSet reports whether the file or a variable sets a key, such as "timezone".
 func (c *Config) IsSet(key string) bool { return c.origins.isSet(key) }
 
-// AsWritten is a text in which keys are named as the operator wrote them: a key that a variable set by that variable's name.
-func (c *Config) AsWritten(text string) string { return c.origins.asWritten(text) }
-
-// Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
-func (c *Config) Variable(key string) string { return c.origins.variableOf(key) }
-
 // defaults is a configuration without accounts. The values of list elements are in the setDefaults methods below.
 func defaults() *Config {
 	return &Config{
