@@ -88,12 +88,12 @@ type Config struct {
 
 // Bot receives what people click and type, and shows them what happens.
 type Bot struct {
-	cfg        Config
-	background *background
-	server     *server
-	worker     *worker
-	socket     *slackconn.Socket
-	metrics    *metrics
+	cfg      Config
+	requests *requests
+	server   *server
+	worker   *worker
+	socket   *slackconn.Socket
+	metrics  *metrics
 }
 
 // New makes a Bot.
@@ -105,14 +105,13 @@ func New(cfg Config) *Bot {
 		cfg.Now = time.Now
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics()}
-	b.metrics.registry.MustRegister(cfg.Collectors...)
-	b.metrics.registry.MustRegister(cfg.Slack.Collector())
-	b.background = &background{cfg: &b.cfg, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
-	answers, queue := &answers{&b.cfg}, &queue{&b.cfg}
-	forms := &forms{cfg: &b.cfg, background: b.background, queue: queue, answers: answers, attacks: cfg.Notifier}
-	ingress := &ingress{cfg: &b.cfg, background: b.background, queue: queue, answers: answers, forms: forms}
-	b.server = &server{cfg: &b.cfg, ingress: ingress, metrics: b.metrics}
-	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, cards: cfg.Notifier}
+	b.metrics.registry.MustRegister(append(cfg.Collectors, cfg.Slack.Collector())...)
+	answers := &answers{&b.cfg}
+	b.requests = &requests{cfg: &b.cfg, answers: answers, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
+	forms := &forms{&b.cfg, b.requests, answers}
+	ingress := &ingress{&b.cfg, b.requests, forms}
+	b.server = &server{&b.cfg, ingress, b.metrics}
+	b.worker = &worker{&b.cfg, answers, forms}
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
 	})
@@ -121,7 +120,15 @@ func New(cfg Config) *Bot {
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (b *Bot) Drain(ctx context.Context) { b.background.wait(ctx) }
+func (b *Bot) Drain(ctx context.Context) { b.requests.wait(ctx) }
+
+// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses the
+// token for good from the beginning.
+func (b *Bot) Receive(ctx context.Context) error { return b.socket.Receive(ctx) }
+
+// Work carries out stored requests: one after another in each account, accounts side by side. It begins no request after more has ended, and
+// returns when those in progress are done, or held ends.
+func (b *Bot) Work(held, more context.Context) error { return b.worker.run(held, more) }
 
 // Handler serves Slack's requests, health and metrics.
 func (b *Bot) Handler() http.Handler {

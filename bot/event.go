@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
@@ -77,7 +78,7 @@ func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
 	if err != nil {
 		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
-			in.reply(in.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
+			in.requests.reply(in.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
 		}
 		return
 	}
@@ -88,7 +89,7 @@ func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
 		in.take(ctx, in.asked(ctx, d, h), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" is no command.
-		in.reply(in.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
+		in.requests.reply(in.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
 	}
 }
 
@@ -168,25 +169,74 @@ func (in *ingress) homeOpened(d delivery, h eventPayload) {
 	if h.EventID != "" {
 		req.names = append([]string{"event " + h.EventID}, req.names...)
 	}
-	in.refreshHome(req)
+	in.requests.refreshHome(req)
 }
 
-// refreshHome draws a Home tab in the background.
-func (in *ingress) refreshHome(req request) {
-	in.background.once(req, func(ctx context.Context) { in.answers.answer(ctx, req, card.Message{}) })
+// token matches what Slack makes of names and addresses in typed text: <@U0ANN|ann>, <#C0WAF|waf>, <http://host/path|host/path>.
+var token = regexp.MustCompile(`<([^<>]*)>`)
+
+// typed restores what a user typed from Slack's text: addresses as written, a user as <@U0ANN>.
+func typed(text string) string {
+	text = token.ReplaceAllStringFunc(text, func(found string) string {
+		what, label, labelled := strings.Cut(strings.Trim(found, "<>"), "|")
+		switch {
+		case strings.HasPrefix(what, "@"):
+			return "<" + what + ">"
+		case strings.HasPrefix(what, "#") && label != "":
+			return "#" + label
+		case strings.HasPrefix(what, "#"), strings.HasPrefix(what, "!"):
+			return found
+		case labelled:
+			return label
+		}
+		return strings.TrimPrefix(what, "mailto:")
+	})
+	// Slack escapes these three characters.
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
 
-// accountIn is the account of a channel; "" if none or several have it.
-func (in *ingress) accountIn(channel string) string {
-	name := ""
-	for _, a := range in.cfg.Accounts {
-		if a.Channel != channel {
-			continue
-		}
-		if name != "" {
-			return ""
-		}
-		name = a.Name
+// peopleTimeout bounds the invalidation: Slack waits for the acknowledgement.
+const peopleTimeout = time.Second
+
+// peopleEvent handles an event about users or groups: it invalidates what all replicas have cached about them. It returns false for other events.
+func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
+	var kind struct {
+		Type string `json:"type"`
 	}
-	return name
+	_ = json.Unmarshal(event, &kind) // without a type it is another event
+	of := ""
+	switch kind.Type {
+	default:
+		return false
+	case "user_change":
+		var e struct {
+			User struct {
+				ID string `json:"id"`
+			} `json:"user"`
+		}
+		_ = json.Unmarshal(event, &e)
+		of = e.User.ID
+	case "subteam_members_changed", "subteam_updated", "subteam_created":
+		var e struct {
+			ID      string `json:"subteam_id"`
+			Subteam struct {
+				ID string `json:"id"`
+			} `json:"subteam"`
+		}
+		_ = json.Unmarshal(event, &e)
+		if slices.ContainsFunc(in.cfg.Roles.Groups(), func(id string) bool { return id == e.ID || id == e.Subteam.ID }) {
+			of = slackconn.AllGroups
+		}
+	}
+	if of == "" {
+		return true // no role depends on it
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
+	defer cancel()
+	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
+		in.cfg.Log.Warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
+		return true
+	}
+	in.cfg.Log.Debug("people invalidated", "of", of, "event", kind.Type)
+	return true
 }

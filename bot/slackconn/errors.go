@@ -99,6 +99,12 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 	}
 }
 
+// Again reports whether a call that failed is worth another try, and how long to wait before.
+func Again(err error) (wait time.Duration, again bool) {
+	v, wait := Judge(err)
+	return wait, v == NotSent || v == Doubtful
+}
+
 // Trouble is an error of Slack in words for wafbot's operators.
 type Trouble struct {
 	Text string // what is wrong, with Slack's own name for it

@@ -57,7 +57,7 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 	cfg := a.configured(account)
 	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(cfg.Channels()))
 	found, err := a.readHistory(ctx, cfg, true)
-	if err == nil && found.Spoken {
+	if err == nil && found.Any {
 		if err := delay.Sleep(ctx, a.settle); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 // readHistory reads as far back as a message can hold an attack or a change in force; with peek it only looks whether there is any.
 func (a *app) readHistory(ctx context.Context, cfg config.Account, peek bool) (bot.Found, error) {
 	back := max(2*cfg.Lookback, a.cfg.Policy.LongestDuration) + time.Hour // a change's message is posted a little after the change
-	return a.bot.ReadBack(ctx, bot.Back{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
+	return a.bot.ReadHistory(ctx, bot.History{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
 }
 
 // rebuilt is the state that begins with what was found.
@@ -85,7 +85,7 @@ func (a *app) rebuilt(ctx context.Context, cfg config.Account, found bot.Found) 
 	r := store.Rebuilt{Epoch: store.NewEpoch()}
 	now := time.Now().UTC()
 	if found.Nothing() {
-		if found.Blind {
+		if found.Unreadable {
 			r.Events = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
 		}
 		return r

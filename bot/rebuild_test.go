@@ -77,25 +77,25 @@ func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(http.StatusOK, string(body))
 }
 
-func (a *archive) back(peek bool) Back {
-	return Back{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour), Peek: peek}
+func (a *archive) history(peek bool) History {
+	return History{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour), Peek: peek}
 }
 
-// readBack reads C1 and C2 back as acme, after a peek.
-func (a *archive) readBack(t *testing.T) (Found, string) {
+// read reads C1 and C2 as acme, after a peek.
+func (a *archive) read(t *testing.T) (Found, string) {
 	var log bytes.Buffer
 	a.t = t
 	b := New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 	})
-	peeked, err := b.ReadBack(t.Context(), a.back(true))
+	peeked, err := b.ReadHistory(t.Context(), a.history(true))
 	require.NoError(t, err)
 	require.True(t, peeked.Nothing(), "it only looks whether there is anything")
-	found, err := b.ReadBack(t.Context(), a.back(false))
+	found, err := b.ReadHistory(t.Context(), a.history(false))
 	require.NoError(t, err)
 	require.NotContains(t, log.String(), "xoxb")
-	require.Equal(t, found.Spoken, peeked.Spoken)
+	require.Equal(t, found.Any, peeked.Any)
 	return found, log.String()
 }
 
@@ -153,12 +153,12 @@ func attackOnly(c *card.Card) { c.Situation.Attack.VulnID = "" }
 
 var (
 	cardID   = record.AttackID("acme", incident().Situation.Attack.ID)
-	cardTold = poller.CardFacts{
+	cardFacts = poller.CardFacts{
 		AttackID: incident().Situation.Attack.ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
 	}
 )
 
-func TestReadBack(t *testing.T) {
+func TestReadHistory(t *testing.T) {
 	t.Parallel()
 	done, begun := denied(), denied()
 	begun.State = record.StateBegun
@@ -186,19 +186,19 @@ func TestReadBack(t *testing.T) {
 		}},
 		"C1 1600000000.000001": {{said("1700000300.000001", card.MetaChange, change.Metadata(other))}},
 	}}
-	found, log := a.readBack(t)
+	found, log := a.read(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
 	require.Empty(t, found.Unread)
-	require.Equal(t, time.Unix(1700000100, 0), found.Began)
-	require.Equal(t, map[string]FoundCard{cardID: {cardTold, "1700000500.000001"}}, found.Cards)
+	require.Equal(t, time.Unix(1700000100, 0).UTC(), found.Began)
+	require.Equal(t, map[string]FoundCard{cardID: {cardFacts, "1700000500.000001"}}, found.Cards)
 	require.Contains(t, log, "several cards")
 	require.Len(t, found.Changes, 2)
-	require.Equal(t, record.StateDone, found.Changes[done.ID].State, "as it was told last")
+	require.Equal(t, record.StateDone, found.Changes[done.ID].State, "as posted last")
 	require.Equal(t, int64(77), found.Changes[other.ID].Steps[0].ID)
 	require.Equal(t, "C1", found.Changes[other.ID].Channel)
 }
 
-func TestNothingIsReadBackFromOthers(t *testing.T) {
+func TestMetadataOfOthersIsIgnored(t *testing.T) {
 	t.Parallel()
 	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
 	ch := denied()
@@ -215,13 +215,13 @@ func TestNothingIsReadBackFromOthers(t *testing.T) {
 		with(said("1700000500.000008", card.MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
 		with(said("1700000500.000009", card.MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
 	}}}}
-	found, _ := a.readBack(t)
+	found, _ := a.read(t)
 	require.True(t, found.Nothing())
 	require.Empty(t, found.Unread)
-	require.False(t, found.Blind)
+	require.False(t, found.Unreadable)
 }
 
-func TestReadingBackGoesOnUntilSlackAnswers(t *testing.T) {
+func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &archive{
@@ -229,26 +229,26 @@ func TestReadingBackGoesOnUntilSlackAnswers(t *testing.T) {
 			pages: map[string][][]map[string]any{"C2": {{said("1700000500.000001", card.MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
 		}
 		begun := time.Now()
-		found, _ := a.readBack(t)
+		found, _ := a.read(t)
 		require.Equal(t, []string{"C1"}, found.Unread)
-		require.False(t, found.Blind)
+		require.False(t, found.Unreadable)
 		require.Len(t, found.Cards, 1)
 		require.GreaterOrEqual(t, time.Since(begun), 30*time.Second, "as long as Slack said")
 		require.Less(t, time.Since(begun), 3*time.Minute)
 	})
 }
 
-func TestNothingCanBeReadBackWithoutTheScope(t *testing.T) {
+func TestChannelsThatCantBeReadAreNamed(t *testing.T) {
 	t.Parallel()
 	a := &archive{refused: map[string]string{"C1": "missing_scope", "C2": "missing_scope"}}
-	found, _ := a.readBack(t)
-	require.True(t, found.Blind)
+	found, _ := a.read(t)
+	require.True(t, found.Unreadable)
 	require.True(t, found.Nothing())
 	a = &archive{refused: map[string]string{"C1": "missing_scope", "C2": "not_in_channel"}}
-	found, _ = a.readBack(t)
-	require.True(t, found.Blind)
+	found, _ = a.read(t)
+	require.True(t, found.Unreadable)
 	a = &archive{refused: map[string]string{"C1": "missing_scope"}}
-	found, _ = a.readBack(t)
-	require.False(t, found.Blind, "the other one can be read")
+	found, _ = a.read(t)
+	require.False(t, found.Unreadable, "the other one can be read")
 	require.Equal(t, []string{"C1"}, found.Unread)
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -21,13 +20,6 @@ type worker struct {
 	cfg     *Config
 	answers *answers
 	forms   *forms
-	cards   cards
-}
-
-// cards redraws cards and replies under them.
-type cards interface {
-	MarkActed(ctx context.Context, account, attack string) error
-	Post(ctx context.Context, p notify.Post) error
 }
 
 // run carries out stored requests: one after another in each account, accounts side by side, so that a slow WAF API delays no other account. It
@@ -131,7 +123,7 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 	if account == "" || attack == "" {
 		return
 	}
-	if err := w.cards.MarkActed(ctx, account, attack); err != nil {
+	if err := w.cfg.Notifier.MarkActed(ctx, account, attack); err != nil {
 		w.cfg.Log.Warn("mark card", "attack", attack, "err", err)
 	}
 }
@@ -144,8 +136,8 @@ func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 		return
 	}
 	words, _ := call.ForPeople(req.Invocation, err)
-	msg := card.Lines([]text.Text{text.New(text.User(req.Invocation.Actor.ID), " ", words)}, nil)
-	if err := w.cards.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
+	msg := say(text.New(text.User(req.Invocation.Actor.ID), " ", words))
+	if err := w.cfg.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
 		w.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
 	}
 }

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -10,9 +11,63 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// ingress makes requests of deliveries.
+type ingress struct {
+	cfg      *Config
+	requests *requests
+	forms    *forms
+}
+
+// command handles a slash command, of which get reads a field.
+func (in *ingress) command(ctx context.Context, d delivery, get func(field string) string) {
+	channel := get("channel_id")
+	req := request{
+		Channel: channel, ResponseURL: get("response_url"), Trigger: get("trigger_id"), names: d.names,
+		Invocation: call.Invocation{
+			ID: d.names[0], At: d.at, Account: in.accountIn(channel),
+			Actor: record.Actor{ID: get("user_id"), Team: get("team_id"), Name: get("user_name"), Via: record.ViaSlash},
+		},
+	}
+	in.take(ctx, req, typed(get("text")))
+}
+
+// take parses a line. A read-only line runs in the background; a change is stored before it is acknowledged.
+func (in *ingress) take(ctx context.Context, req request, text string) {
+	line, err := grammar.Parse(text)
+	req.Invocation.Line = line
+	switch {
+	case err != nil:
+		in.requests.once(req, func(ctx context.Context) { in.requests.answers.result(ctx, req, call.Result{}, err) })
+	case req.Trigger != "" && req.View == "" && in.cfg.Verbs.Missing(line, req.Invocation.Attack):
+		in.forms.openForm(req, text)
+	case in.cfg.Verbs.Changes(line):
+		if failed := in.requests.store(ctx, req); failed != nil {
+			in.requests.answerLater(req, *failed)
+		}
+	default:
+		in.requests.read(req)
+	}
+}
+
+// accountIn is the account of a channel; "" if none or several have it.
+func (in *ingress) accountIn(channel string) string {
+	name := ""
+	for _, a := range in.cfg.Accounts {
+		if a.Channel != channel {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = a.Name
+	}
+	return name
+}
 
 // payload is what is needed of an interaction. It is not slack-go's type, which refuses the whole click for one unknown block.
 type payload struct {
@@ -87,9 +142,9 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 		in.forms.openMore(req, action.Value)
 	case card.ActionCancel:
 		req.Ephemeral = true // the answer replaces the question
-		in.reply(req, text.New("Cancelled. Nothing was done"))
+		in.requests.reply(req, text.New("Cancelled. Nothing was done"))
 	case card.ActionRefresh:
-		in.refreshHome(req)
+		in.requests.refreshHome(req)
 	case card.ActionLink: // the client has opened the address already
 	default:
 		in.unknown(req, action.ActionID)
@@ -98,21 +153,12 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 
 // request is where a click came from. In a shared channel the user's team may differ from the message's workspace.
 func (p payload) request(d delivery) request {
-	team, name, channel := p.User.TeamID, p.User.Username, p.Channel.ID
-	if team == "" {
-		team = p.Team.ID
-	}
-	if name == "" {
-		name = p.User.Name
-	}
-	if channel == "" {
-		channel = p.Container.ChannelID
-	}
+	actor := record.Actor{ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name), Via: record.ViaButton}
 	req := request{
-		Channel: channel, MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
+		Channel: cmp.Or(p.Channel.ID, p.Container.ChannelID), MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
 		Home:       p.View.Type == "home",
 		names:      d.names,
-		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: p.User.ID, Team: team, Name: name, Via: record.ViaButton}},
+		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: actor},
 		Trigger:    p.Trigger,
 	}
 	if len(p.Actions) > 0 {
@@ -127,6 +173,6 @@ func (p payload) request(d delivery) request {
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
 	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	in.reply(req, text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
+	in.requests.reply(req, text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
 		text.Code(in.cfg.Command+" help"), " what can be typed"))
 }
