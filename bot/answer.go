@@ -24,11 +24,6 @@ type answers struct{ cfg *Config }
 // say is an answer of one line.
 func say(words text.Text) card.Message { return card.Lines([]text.Text{words}, nil) }
 
-// result answers a request with what became of its line.
-func (a *answers) result(ctx context.Context, req request, res call.Result, err error) {
-	a.answer(ctx, req, a.resultMessage(req, res, err))
-}
-
 // resultMessage is the answer to a request.
 func (a *answers) resultMessage(req request, res call.Result, err error) card.Message {
 	var refused *refusal.Refusal

@@ -1,28 +1,22 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// eventPayload is what is needed of an event. It is not slack-go's type, which refuses the whole event for one unknown block.
-type eventPayload struct {
-	Type    string  `json:"type"`
-	EventID string  `json:"event_id"`
-	Event   message `json:"-"`
-}
-
-// message is a message that a user wrote.
+// message is what is needed of a message that a user wrote. It is not slack-go's type, which refuses the whole event for one unknown block.
 type message struct {
 	Type        string          `json:"type"`
 	Subtype     string          `json:"subtype"`
@@ -43,42 +37,47 @@ type message struct {
 // Everything else is only acknowledged.
 func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
-		eventPayload
+		Type  string          `json:"type"`
+		ID    string          `json:"event_id"`
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
 		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	h := outer.eventPayload
-	if h.Type == "app_rate_limited" {
+	if outer.Type == "app_rate_limited" {
 		in.cfg.Log.Error("slack limits events: there were too many in the last hour")
 		return
 	}
 	if len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
 		return
 	}
-	if err := json.Unmarshal(outer.Event, &h.Event); err != nil {
+	var m message
+	if err := json.Unmarshal(outer.Event, &m); err != nil {
 		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	if h.Event.Type == "app_home_opened" {
-		in.homeOpened(d, h)
-		return
+	if outer.ID != "" {
+		d.names = append(d.names, "event "+outer.ID)
 	}
-	if h.Event.written() {
-		in.message(ctx, d, h)
+	switch {
+	case m.Type == "app_home_opened" && m.Tab == "home" && m.User != "":
+		in.requests.reply(request{
+			Home: true, names: d.names,
+			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: m.User, Name: m.User, Via: record.ViaMention}},
+		}, card.Message{})
+	case m.written():
+		in.message(ctx, d, m)
 	}
 }
 
 // message runs a message to the bot as a line.
-func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
-	m := h.Event
+func (in *ingress) message(ctx context.Context, d delivery, m message) {
 	self, err := in.cfg.Slack.Self(ctx)
 	if err != nil {
 		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
-			in.requests.reply(in.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
+			in.requests.reply(in.asked(ctx, d, m), say(text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
 		}
 		return
 	}
@@ -86,10 +85,10 @@ func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
 	switch {
 	case m.User == self.User:
 	case addressed || m.ChannelType == "im":
-		in.take(ctx, in.asked(ctx, d, h), line)
+		in.take(ctx, in.asked(ctx, d, m), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" is no command.
-		in.requests.reply(in.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
+		in.requests.reply(in.asked(ctx, d, m), say(text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done")))
 	}
 }
 
@@ -115,19 +114,16 @@ func (m message) line(self string) (line string, addressed bool) {
 }
 
 // asked makes a request of a message. One message can come as two events (a mention that is also a message), each of them twice.
-func (in *ingress) asked(ctx context.Context, d delivery, h eventPayload) request {
-	m := h.Event
-	names := []string{"message " + m.Channel + " " + m.TS}
-	if h.EventID != "" {
-		names = append(names, "event "+h.EventID)
-	}
+func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
+	id := "message " + m.Channel + " " + m.TS
+	names := append([]string{id}, d.names...)
 	if m.ClientMsgID != "" {
 		names = append(names, "client "+m.User+" "+m.ClientMsgID) // the user is part of it: another client can send the same id
 	}
 	req := request{
-		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
+		Channel: m.Channel, Thread: m.ThreadTS, names: names,
 		Invocation: call.Invocation{
-			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
+			ID: id, At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
 			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
 		},
 	}
@@ -153,23 +149,6 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 		}
 	}
 	return "", ""
-}
-
-// homeOpened draws the Home tab of the user who opened it.
-func (in *ingress) homeOpened(d delivery, h eventPayload) {
-	if h.Event.Tab != "home" || h.Event.User == "" {
-		return
-	}
-	req := request{
-		Home: true, names: d.names,
-		Invocation: call.Invocation{
-			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
-		},
-	}
-	if h.EventID != "" {
-		req.names = append([]string{"event " + h.EventID}, req.names...)
-	}
-	in.requests.refreshHome(req)
 }
 
 // token matches what Slack makes of names and addresses in typed text: <@U0ANN|ann>, <#C0WAF|waf>, <http://host/path|host/path>.
@@ -200,31 +179,27 @@ const peopleTimeout = time.Second
 
 // peopleEvent handles an event about users or groups: it invalidates what all replicas have cached about them. It returns false for other events.
 func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
-	var kind struct {
-		Type string `json:"type"`
+	var e struct {
+		Type    string          `json:"type"`
+		User    json.RawMessage `json:"user"`
+		Group   string          `json:"subteam_id"`
+		Subteam struct {
+			ID string `json:"id"`
+		} `json:"subteam"`
 	}
-	_ = json.Unmarshal(event, &kind) // without a type it is another event
+	_ = json.Unmarshal(event, &e) // without a type it is another event
 	of := ""
-	switch kind.Type {
+	switch e.Type {
 	default:
 		return false
 	case "user_change":
-		var e struct {
-			User struct {
-				ID string `json:"id"`
-			} `json:"user"`
+		var user struct {
+			ID string `json:"id"`
 		}
-		_ = json.Unmarshal(event, &e)
-		of = e.User.ID
+		_ = json.Unmarshal(e.User, &user)
+		of = user.ID
 	case "subteam_members_changed", "subteam_updated", "subteam_created":
-		var e struct {
-			ID      string `json:"subteam_id"`
-			Subteam struct {
-				ID string `json:"id"`
-			} `json:"subteam"`
-		}
-		_ = json.Unmarshal(event, &e)
-		if slices.ContainsFunc(in.cfg.Roles.Groups(), func(id string) bool { return id == e.ID || id == e.Subteam.ID }) {
+		if slices.Contains(in.cfg.Roles.Groups(), cmp.Or(e.Group, e.Subteam.ID)) {
 			of = slackconn.AllGroups
 		}
 	}
@@ -237,6 +212,6 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 		in.cfg.Log.Warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
-	in.cfg.Log.Debug("people invalidated", "of", of, "event", kind.Type)
+	in.cfg.Log.Debug("people invalidated", "of", of, "event", e.Type)
 	return true
 }

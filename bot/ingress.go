@@ -39,10 +39,12 @@ func (in *ingress) command(ctx context.Context, d delivery, get func(field strin
 // take parses a line. A read-only line runs in the background; a change is stored before it is acknowledged.
 func (in *ingress) take(ctx context.Context, req request, text string) {
 	line, err := grammar.Parse(text)
-	req.Invocation.Line = line
+	if err == nil {
+		req.Invocation.Line = line
+	}
 	switch {
 	case err != nil:
-		in.requests.once(req, func(ctx context.Context) { in.requests.answers.result(ctx, req, call.Result{}, err) })
+		in.requests.reply(req, in.requests.answers.resultMessage(req, call.Result{}, err))
 	case req.Trigger != "" && req.View == "" && in.cfg.Verbs.Missing(line, req.Invocation.Attack):
 		in.forms.openForm(req, text)
 	case in.cfg.Verbs.Changes(line):
@@ -142,9 +144,9 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 		in.forms.openMore(req, action.Value)
 	case card.ActionCancel:
 		req.Ephemeral = true // the answer replaces the question
-		in.requests.reply(req, text.New("Cancelled. Nothing was done"))
+		in.requests.reply(req, say(text.New("Cancelled. Nothing was done")))
 	case card.ActionRefresh:
-		in.requests.refreshHome(req)
+		in.requests.reply(req, card.Message{})
 	case card.ActionLink: // the client has opened the address already
 	default:
 		in.unknown(req, action.ActionID)
@@ -173,6 +175,6 @@ func (p payload) request(d delivery) request {
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
 	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
-	in.requests.reply(req, text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
-		text.Code(in.cfg.Command+" help"), " what can be typed"))
+	in.requests.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
+		text.Code(in.cfg.Command+" help"), " what can be typed")))
 }

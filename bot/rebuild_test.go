@@ -152,7 +152,7 @@ func patched() record.Change {
 func attackOnly(c *card.Card) { c.Situation.Attack.VulnID = "" }
 
 var (
-	cardID   = record.AttackID("acme", incident().Situation.Attack.ID)
+	cardID    = record.AttackID("acme", incident().Situation.Attack.ID)
 	cardFacts = poller.CardFacts{
 		AttackID: incident().Situation.Attack.ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
 	}

@@ -98,13 +98,13 @@ func perhapsStored() card.Message {
 func (r *requests) read(req request) {
 	r.once(req, func(ctx context.Context) {
 		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
-		r.answers.result(ctx, req, res, err)
+		r.answers.answer(ctx, req, r.answers.resultMessage(req, res, err))
 	})
 }
 
 // reply answers a request without running a line.
-func (r *requests) reply(req request, words text.Text) {
-	r.once(req, func(ctx context.Context) { r.answers.answer(ctx, req, say(words)) })
+func (r *requests) reply(req request, msg card.Message) {
+	r.once(req, func(ctx context.Context) { r.answers.answer(ctx, req, msg) })
 }
 
 // answerLater answers a request whose delivery was handled already.
@@ -112,26 +112,7 @@ func (r *requests) answerLater(req request, msg card.Message) {
 	r.start(req, func(ctx context.Context) { r.answers.answer(ctx, req, msg) })
 }
 
-// refreshHome draws a Home tab.
-func (r *requests) refreshHome(req request) {
-	r.once(req, func(ctx context.Context) { r.answers.answer(ctx, req, card.Message{}) })
-}
-
-// run runs a read when it is its turn. It returns false if too many wait.
-func (r *requests) run(read func()) bool {
-	if r.waiting.Add(1) > maxWaiting {
-		r.waiting.Add(-1)
-		return false
-	}
-	r.wg.Go(func() {
-		defer r.waiting.Add(-1)
-		r.open <- struct{}{}
-		defer func() { <-r.open }()
-		read()
-	})
-	return true
-}
-
+// wait waits until every read has ended, or the context has.
 func (r *requests) wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { r.wg.Wait(); close(done) }()
@@ -144,17 +125,22 @@ func (r *requests) wait(ctx context.Context) {
 // readTimeout bounds a read and its answer.
 const readTimeout = 90 * time.Second
 
-// start continues a request after it was acknowledged.
+// start continues a request after it was acknowledged, when it is its turn. If too many wait, it is dropped.
 func (r *requests) start(req request, do func(ctx context.Context)) {
-	started := r.run(func() {
+	if r.waiting.Add(1) > maxWaiting {
+		r.waiting.Add(-1)
+		r.overload.Inc()
+		r.cfg.Log.Warn("too many requests at once", "user", req.Invocation.Actor.ID)
+		return
+	}
+	r.wg.Go(func() {
+		defer r.waiting.Add(-1)
+		r.open <- struct{}{}
+		defer func() { <-r.open }()
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
 		do(ctx)
 	})
-	if !started {
-		r.cfg.Log.Warn("too many requests at once", "user", req.Invocation.Actor.ID)
-		r.overload.Inc()
-	}
 }
 
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
