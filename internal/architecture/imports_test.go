@@ -63,7 +63,7 @@ var floors = []floor{
 
 	{"internal/store", on("commands", "poller", "internal/delay"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
-	{"internal/config", on("commands/call", "commands/policy", "poller", "internal/pager", "internal/nearest"), "it turns what the operator writes into values of those who use them", nil},
+	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "poller", "internal/pager", "internal/nearest"), "it turns what the operator writes into values of those who use them", nil},
 	{"internal/doctor", on("bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
