@@ -24,7 +24,7 @@ type Runner interface {
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 }
 
-// Verbs tells what a line is before it is run; *commands.Runner does.
+// Verbs knows what a line is before it is run; *commands.Runner is one.
 type Verbs interface {
 	Changes(l record.Line) bool
 	Missing(l record.Line, attack string) bool
@@ -38,12 +38,12 @@ type Inbox interface {
 	Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error)
 	// First reports whether a delivery comes for the first time.
 	First(ctx context.Context, names ...string) (bool, error)
-	// Work hands over what was accepted, oldest first, until its context ends. done is called when it is carried out; mine tells whether it is
-	// still this replica's.
+	// Work hands over what was accepted, oldest first, until its context ends. done is called when it is carried out; mine reports whether it
+	// is still this replica's.
 	Work(ctx context.Context, handle func(work []byte, mine func(context.Context) bool, done func(context.Context) error)) error
 }
 
-// Cards tells which cards messages are.
+// Cards finds the card that a message is.
 type Cards interface {
 	AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error)
 }
@@ -61,7 +61,7 @@ type Notifier interface {
 	MarkActed(ctx context.Context, account, attack string) error
 	// Post puts a message that no event is about into a channel once.
 	Post(ctx context.Context, p notify.Post) error
-	// Situation is what is decided from about an attack; known is false for one that was forgotten, or not seen again since the store was rebuilt.
+	// Situation is what is decided from about an attack; known is false if it expired, or was not seen again since the store was rebuilt.
 	Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// archive is Slack's end of reading back: messages by channel, or by channel and thread. It answers without a network, so that a bubble's time passes.
+// archive is Slack's history: messages by channel, or by channel and thread. It answers without a network, so that a bubble's time passes.
 type archive struct {
 	t       *testing.T
 	pages   map[string][][]map[string]any
@@ -99,8 +99,8 @@ func (a *archive) read(t *testing.T) (Found, string) {
 	return found, log.String()
 }
 
-// said is a message of ours with that metadata.
-func said(ts, kind string, payload map[string]any) map[string]any {
+// posted is a message of wafbot with that metadata.
+func posted(ts, kind string, payload map[string]any) map[string]any {
 	return map[string]any{"ts": ts, "bot_id": "B0OURS", "text": "…", "metadata": map[string]any{"event_type": kind, "event_payload": payload}}
 }
 
@@ -109,7 +109,7 @@ func with(m map[string]any, key string, value any) map[string]any {
 	return m
 }
 
-// now is when the messages of the tests are read back.
+// now is when the messages of the tests are read.
 var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
 
 // incident is the card of an incident.
@@ -166,25 +166,25 @@ func TestReadHistory(t *testing.T) {
 	a := &archive{pages: map[string][][]map[string]any{
 		"C1": {
 			{
-				said("1700000400.000001", card.MetaCard, cardMeta(attackOnly, func(c *card.Card) { c.Quiet = true })), // an older one
-				with(said("1700000500.000001", card.MetaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
-				said("1700000600.000001", card.MetaMessage, map[string]any{"account": "acme"}),
-				said("1700000600.000002", card.MetaCard, map[string]any{"account": "globex"}),
+				posted("1700000400.000001", card.MetaCard, cardMeta(attackOnly, func(c *card.Card) { c.Quiet = true })), // an older one
+				with(posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
+				posted("1700000600.000001", card.MetaMessage, map[string]any{"account": "acme"}),
+				posted("1700000600.000002", card.MetaCard, map[string]any{"account": "globex"}),
 				{"ts": "1700000600.000003", "user": "U1", "text": "hello"},
 			},
 			{
-				said("1700000100.000001", card.MetaStart, map[string]any{"account": "acme"}),
+				posted("1700000100.000001", card.MetaStart, map[string]any{"account": "acme"}),
 				// The channel shows this reply to a card from before what is read.
-				with(said("1700000200.000001", card.MetaWorse, worseMeta(apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
+				with(posted("1700000200.000001", card.MetaWorse, worseMeta(apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
 			},
 		},
 		"C1 1700000500.000001": {{
-			said("1700000500.000002", card.MetaChange, change.Metadata(done)),
-			said("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
-			said("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
-			said("1700000500.000001", card.MetaChange, change.Metadata(begun)),
+			posted("1700000500.000002", card.MetaChange, change.Metadata(done)),
+			posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
+			posted("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
+			posted("1700000500.000001", card.MetaChange, change.Metadata(begun)),
 		}},
-		"C1 1600000000.000001": {{said("1700000300.000001", card.MetaChange, change.Metadata(other))}},
+		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other))}},
 	}}
 	found, log := a.read(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -205,15 +205,15 @@ func TestMetadataOfOthersIsIgnored(t *testing.T) {
 	forged := change.Metadata(ch)
 	forged["line"] = "allow 0.0.0.0/0"
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
-		evil(said("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
-		evil(said("1700000500.000002", card.MetaChange, change.Metadata(ch)), "B0EVIL"),
-		evil(said("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
-		said("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
-		said("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),
-		said("1700000500.000006", card.MetaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
-		with(said("1700000500.000007", card.MetaCard, nil), "metadata", []any{"none"}),
-		with(said("1700000500.000008", card.MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
-		with(said("1700000500.000009", card.MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
+		evil(posted("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
+		evil(posted("1700000500.000002", card.MetaChange, change.Metadata(ch)), "B0EVIL"),
+		evil(posted("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
+		posted("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
+		posted("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),
+		posted("1700000500.000006", card.MetaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
+		with(posted("1700000500.000007", card.MetaCard, nil), "metadata", []any{"none"}),
+		with(posted("1700000500.000008", card.MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
+		with(posted("1700000500.000009", card.MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
 	}}}}
 	found, _ := a.read(t)
 	require.True(t, found.Nothing())
@@ -226,7 +226,7 @@ func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &archive{
 			ill:   []string{"429", "gone", "500", "ratelimited", "token_revoked", "internal_error"},
-			pages: map[string][][]map[string]any{"C2": {{said("1700000500.000001", card.MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
+			pages: map[string][][]map[string]any{"C2": {{posted("1700000500.000001", card.MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
 		}
 		begun := time.Now()
 		found, _ := a.read(t)

@@ -86,12 +86,12 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 	if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
 		return new(say(refusal.Away(err).Text))
 	}
-	return new(perhapsStored())
+	return new(say(perhapsStored()))
 }
 
 // perhapsStored says that whether a request was stored is unknown.
-func perhapsStored() card.Message {
-	return say(text.New("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice"))
+func perhapsStored() text.Text {
+	return text.New("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }
 
 // read carries out a read-only line.

@@ -77,7 +77,7 @@ func FuzzSignature(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stamp, signature, body string) {
 		status := deliver(t, b, stamp, signature, body)
 		if status == http.StatusOK {
-			// Only who knows the secret gets in, and only now.
+			// Only a request with the secret is accepted, and only for five minutes.
 			require.Equal(t, sign(signingSecret, stamp, body), strings.ToLower(signature))
 			sent, err := strconv.ParseInt(stamp, 10, 64)
 			require.NoError(t, err)
@@ -88,27 +88,21 @@ func FuzzSignature(f *testing.F) {
 	})
 }
 
-// linkMemory gives out links and takes deliveries, and nothing else.
-type linkMemory struct {
+// linkStore takes links and deliveries, and nothing else.
+type linkStore struct {
 	Inbox
 	*slacktest.Links
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-func newLinkMemory() *linkMemory {
-	return &linkMemory{Links: slacktest.NewLinks(), names: map[string]bool{}}
+func newLinkStore() *linkStore {
+	return &linkStore{Links: slacktest.NewLinks(), names: map[string]bool{}}
 }
 
-func (m *linkMemory) TakeLink(ctx context.Context, id string, most int) (bool, error) {
-	return m.Links.TakeLink(ctx, id, most)
-}
+func (m *linkStore) Ping(context.Context) error { return nil }
 
-func (m *linkMemory) DropLink(ctx context.Context, id string) error { return m.Links.DropLink(ctx, id) }
-
-func (m *linkMemory) Ping(context.Context) error { return nil }
-
-func (m *linkMemory) First(_ context.Context, names ...string) (bool, error) {
+func (m *linkStore) First(_ context.Context, names ...string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fresh := true
@@ -138,9 +132,9 @@ func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{}, errors.New("nothing can be done here")
 }
 
-// linkedBot receives from that end of Slack's. Its client keeps no connection, which a bubble would wait for.
+// linkedBot receives from s. Its client keeps no connection: a synctest bubble would wait for it.
 func linkedBot(s *slacktest.End) *Bot {
-	store := newLinkMemory()
+	store := newLinkStore()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
@@ -148,7 +142,7 @@ func linkedBot(s *slacktest.End) *Bot {
 	})
 }
 
-// Whatever an envelope holds, it is acknowledged, on the link it came by and with nothing but its id.
+// Every envelope is acknowledged on its own link, with nothing but its id.
 func TestEveryEnvelopeIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	frames := []string{
@@ -203,14 +197,14 @@ func TestEveryEnvelopeIsAcknowledged(t *testing.T) {
 }
 
 // A token that was good at the start may be revoked by now.
-func TestReadinessTellsOfSlackAsItIs(t *testing.T) {
+func TestReadinessShowsSlackAsItIsNow(t *testing.T) {
 	t.Parallel()
 	s := slacktest.New(t, "", nil)
 	b := linkedBot(s)
-	happens(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
+	deliverEvent(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
 	s.Unknown.Store(true)
 	w := httptest.NewRecorder()
 	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
-	require.Equal(t, http.StatusOK, w.Code, "what Slack has is in the body only")
+	require.Equal(t, http.StatusOK, w.Code, "Slack's state is in the body only")
 	require.Contains(t, w.Body.String(), `"slack":"can't be used: Slack has a fault of its own (internal_error)"`)
 }

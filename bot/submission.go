@@ -37,7 +37,7 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return f.pushAnswer(p.request(d), perhapsStored())
+		return f.pushAnswer(p.request(d), say(perhapsStored()))
 	}
 }
 

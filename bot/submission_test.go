@@ -20,7 +20,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// accepted keeps what is written down.
+// accepted keeps the stored requests.
 type accepted struct {
 	Inbox
 	works []request
@@ -33,7 +33,7 @@ func (a *accepted) Accept(_ context.Context, work []byte, _ ...string) (bool, er
 	return true, err
 }
 
-// changer takes every line for a change.
+// changer treats every line as a change.
 type changer struct {
 	noRunner
 
@@ -46,7 +46,7 @@ func (c changer) Form(ctx context.Context, _ call.Invocation) (call.Form, error)
 	return c.form(ctx)
 }
 
-// submission is a form that somebody sends off.
+// submission is a form that a user submits.
 func submission(t *testing.T, kind, meta string) payload {
 	t.Helper()
 	var p payload
@@ -73,7 +73,7 @@ func TestAFormOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// Whatever holds a form up, it never closes without a word.
+// A form that is slow to check never closes without an answer.
 func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -100,15 +100,15 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 	}
 }
 
-// What was read over ten minutes ago is asked again.
-func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
+// A question over ten minutes old is asked again.
+func TestDoItAnywayExpires(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		waited time.Duration
 		anyway bool
 	}{{9 * time.Minute, true}, {11 * time.Minute, false}} {
-		memory := &accepted{}
-		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: memory, Runner: changer{}, Verbs: changer{}})
+		store := &accepted{}
+		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: store, Runner: changer{}, Verbs: changer{}})
 		at := time.Now()
 		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
@@ -117,14 +117,14 @@ func TestDoItAnywayIsNoAnswerForEver(t *testing.T) {
 		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
 		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
 		b.server.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
-		require.Len(t, memory.works, 2)
-		for _, work := range memory.works {
+		require.Len(t, store.works, 2)
+		for _, work := range store.works {
 			require.Equal(t, c.anyway, work.Invocation.Anyway, "%s", c.waited)
 		}
 	}
 }
 
-// Slack drops an acknowledgement of 20 kB without a word.
+// Slack silently drops an acknowledgement of 20 kB.
 func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	t.Parallel()
 	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})

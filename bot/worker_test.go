@@ -33,7 +33,7 @@ func (i *inbox) Work(_ context.Context, handle func([]byte, func(context.Context
 	return nil
 }
 
-// awayFor is a runner whose memory is away at first.
+// awayFor is a runner whose store is unreachable at first.
 type awayFor struct {
 	noRunner
 
@@ -49,7 +49,7 @@ func (a *awayFor) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
-// answered keeps what people are told.
+// answered keeps the texts of answers.
 type answered struct{ texts []string }
 
 // RoundTrip implements http.RoundTripper.
@@ -62,8 +62,8 @@ func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// Whoever takes over what a dead replica had in hand doesn't know whether it was done, and must not say that it wasn't because Redis is slow just then.
-func TestNothingIsCalledUndoneUnseen(t *testing.T) {
+// A replica that takes over a dead one's request doesn't know whether it was done. It must not answer "not done" because Redis is unreachable.
+func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -78,16 +78,16 @@ func TestNothingIsCalledUndoneUnseen(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				told := &answered{}
+				answers := &answered{}
 				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
-					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: told}}),
+					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}),
 					Inbox: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.True(t, waits.done)
-				require.Len(t, told.texts, 1)
-				require.Contains(t, told.texts[0], c.want)
+				require.Len(t, answers.texts, 1)
+				require.Contains(t, answers.texts[0], c.want)
 			})
 		})
 	}

@@ -140,6 +140,7 @@ var partsOfOthers = map[string]string{
 	"eventPost":  "a message with its place",
 	"firstStart": "FirstStart with its place", "storeRebuilt": "StoreRebuilt with its place", "apiUnreachable": "Unreachable with its place", "monitoringGap": "MonitoringGap with its place", "pagerUnreachable": "PagerUnreachable with its place", "mitigationEnding": "MitigationEnding with its place",
 	"endOverdue": "EndOverdue with its place", "efficacyChanged": "Efficacy with its place", "handedOver": "Lines of HandoverLines with its place", "tookOver": "Lines of TakeoverLines with its place", "attackEnded": "Course with its place", "cardLeft": "Stale with its place", "permissionNotice": "looks up what PermissionLost draws",
+	"say":         "Lines of one line",
 	"requestCard": "looks up what ApprovalRequest draws", "home": "looks up what Home draws",
 }
 

@@ -99,7 +99,7 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 	}
 }
 
-// keyWord matches a key of the file in a text. A key of one word alone can't be told from other words.
+// keyWord matches a key of the file in a text. A key of one word looks like any other word.
 var keyWord = regexp.MustCompile(`\w+(\[\d+\])?(\.\w+(\[\d+\])?)+`)
 
 // AsWritten is a text in which keys are named as the operator wrote them: a key that a variable set by that variable's name.

@@ -124,7 +124,7 @@ func splitList(text string) []string {
 	return items
 }
 
-// isID tells whether text has the shape of a Slack id that starts with one of the letters.
+// isID reports whether text has the shape of a Slack id that starts with one of the letters.
 func isID(text, letters string) bool {
 	if len(text) < 2 || len(text) > 32 || !strings.Contains(letters, text[:1]) {
 		return false
