@@ -31,9 +31,9 @@ func WithoutURL(err error) error {
 func Detailed(err error) error {
 	var res slack.SlackErrorResponse
 	if errors.As(err, &res) && len(res.ResponseMetadata.Messages) > 0 {
-		return fmt.Errorf("%w: %s", WithoutURL(err), strings.Join(res.ResponseMetadata.Messages, "; "))
+		return fmt.Errorf("%w: %s", err, strings.Join(res.ResponseMetadata.Messages, "; "))
 	}
-	return WithoutURL(err)
+	return err
 }
 
 // ErrorName is Slack's name for an error; "" if it has none.

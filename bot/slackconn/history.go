@@ -84,7 +84,7 @@ func (s *Client) ask(ctx context.Context, method string, form url.Values, answer
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, err := s.http.Do(req)
 	if err != nil {
-		return WithoutURL(err)
+		return err
 	}
 	defer res.Body.Close()
 	if res.StatusCode == http.StatusTooManyRequests {

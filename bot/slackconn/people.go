@@ -118,7 +118,7 @@ type Person struct {
 func (s *Client) Person(ctx context.Context, id string) (Person, error) {
 	u, err := s.api.GetUserInfoContext(ctx, id)
 	if err != nil {
-		return Person{}, fmt.Errorf("ask slack who %s is: %w", id, WithoutURL(err))
+		return Person{}, fmt.Errorf("ask slack who %s is: %w", id, err)
 	}
 	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted, team: u.TeamID}
 	switch {
@@ -143,7 +143,7 @@ type Group struct {
 func (s *Client) UserGroups(ctx context.Context) (map[string]Group, error) {
 	list, err := s.api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true), slack.GetUserGroupsOptionIncludeUsers(true))
 	if err != nil {
-		return nil, fmt.Errorf("ask slack for its user groups: %w", WithoutURL(err))
+		return nil, fmt.Errorf("ask slack for its user groups: %w", err)
 	}
 	groups := map[string]Group{}
 	for _, g := range list {

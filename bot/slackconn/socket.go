@@ -174,7 +174,7 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 		case said:
 			return nil, fmt.Errorf("open link: %w; %s", err, t.Fix)
 		}
-		return nil, fmt.Errorf("open link: %w", WithoutURL(err))
+		return nil, fmt.Errorf("open link: %w", err)
 	}
 	return dialLink(ctx, address)
 }
@@ -201,7 +201,7 @@ func retryAfter(err error) time.Duration {
 // taken (apps.connections.open).
 func (s *Client) TrySocket(ctx context.Context) error {
 	if _, _, err := s.api.StartSocketModeContext(ctx); err != nil {
-		return fmt.Errorf("ask slack for a socket mode link: %w", WithoutURL(err))
+		return fmt.Errorf("ask slack for a socket mode link: %w", err)
 	}
 	return nil
 }
