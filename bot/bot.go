@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/notify"
@@ -115,7 +116,9 @@ func New(cfg Config) *Bot {
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
 	})
-	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.State(); return float64(open) })
+	b.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "wafbot", Name: "socket_links", Help: "Socket Mode links that can receive.",
+	}, func() float64 { open, _ := b.socket.State(); return float64(open) }))
 	return b
 }
 
@@ -140,6 +143,6 @@ func (b *Bot) Handler() http.Handler {
 	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", b.ready)
-	mux.Handle("/metrics", b.metrics.handler())
+	mux.Handle("/metrics", promhttp.HandlerFor(b.metrics.registry, promhttp.HandlerOpts{}))
 	return mux
 }

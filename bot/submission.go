@@ -143,12 +143,10 @@ func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissi
 func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
 	m.Asked = f.cfg.Now()
-	v, err := card.AskView(r, m)
-	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
-		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return f.pushAnswer(req, say(tooLong))
+	if answer := pushed(card.AskView(r, m)); answer != nil {
+		return answer
 	}
-	return slack.NewPushViewSubmissionResponse(&v)
+	return f.pushAnswer(req, say(text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")))
 }
 
 // maxPushed bounds the bytes of an acknowledgement: Slack silently drops one of 20 kB.
@@ -156,11 +154,17 @@ const maxPushed = 16_000
 
 // pushAnswer shows an answer above the form; if it is too long, where the form was opened.
 func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
-	v, err := card.AnswerView(msg, req.meta())
-	text, _ := json.Marshal(v)
-	if err != nil || len(text) > maxPushed {
-		f.requests.answerLater(req, msg)
-		return slack.NewClearViewSubmissionResponse()
+	if answer := pushed(card.AnswerView(msg, req.meta())); answer != nil {
+		return answer
+	}
+	f.requests.answerLater(req, msg)
+	return slack.NewClearViewSubmissionResponse()
+}
+
+// pushed puts a view above the form; nil: it is too long.
+func pushed(v slack.ModalViewRequest, err error) *slack.ViewSubmissionResponse {
+	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
+		return nil
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }

@@ -18,17 +18,16 @@ const (
 	TokenApp     = "app token"
 	TokenUser    = "user token"
 	TokenExpires = "token that expires" // token rotation is on
-	TokenOther   = "token of another kind"
 )
 
-// TokenKind is a token's kind, by its prefix.
+// TokenKind is a token's kind, by its prefix; "": another one.
 func TokenKind(token apiclient.Secret) string {
-	for _, known := range []struct{ prefix, kind string }{{"xoxb-", TokenBot}, {"xapp-", TokenApp}, {"xoxp-", TokenUser}, {"xoxe.", TokenExpires}} {
-		if strings.HasPrefix(token.Reveal(), known.prefix) {
-			return known.kind
-		}
+	prefix, _, _ := strings.Cut(token.Reveal(), "-")
+	kinds := map[string]string{"xoxb": TokenBot, "xapp": TokenApp, "xoxp": TokenUser}
+	if strings.HasPrefix(prefix, "xoxe.") {
+		return TokenExpires
 	}
-	return TokenOther
+	return kinds[prefix]
 }
 
 // Scope is a permission of the app's bot token.

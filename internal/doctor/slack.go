@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
@@ -28,7 +29,8 @@ func (c checkup) slack(ctx context.Context) []Finding {
 	if token == "" {
 		return nil // config reports it
 	}
-	if found, bad := wrongKind("slack.bot_token", slackconn.TokenKind(token), slackconn.TokenBot); bad {
+	const fix = "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps"
+	if found := wrongKind("slack.bot_token", token, slackconn.TokenBot, fix); found != nil {
 		return append(found, c.notLookedUp())
 	}
 	api := c.client()
@@ -55,16 +57,12 @@ func (c checkup) slack(ctx context.Context) []Finding {
 }
 
 // wrongKind reports a token that stands where another kind belongs. It sends the token nowhere.
-func wrongKind(key, is, wanted string) ([]Finding, bool) {
-	known := []string{slackconn.TokenBot, slackconn.TokenApp, slackconn.TokenUser}
-	if is == wanted || !slices.Contains(known, is) {
-		return nil, false
+func wrongKind(key string, token apiclient.Secret, wanted, fix string) []Finding {
+	is := slackconn.TokenKind(token)
+	if is == wanted || is == "" || is == slackconn.TokenExpires {
+		return nil
 	}
-	fix := map[string]string{
-		slackconn.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
-		slackconn.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
-	}[wanted]
-	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}, true
+	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}
 }
 
 func (c checkup) notLookedUp() Finding {
@@ -118,15 +116,16 @@ func (c checkup) ingress(ctx context.Context) []Finding {
 
 func (c checkup) socket(ctx context.Context) []Finding {
 	const key = "slack.app_token"
-	if found, bad := wrongKind(key, slackconn.TokenKind(c.cfg.Slack.AppToken), slackconn.TokenApp); bad {
+	const fix = "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps"
+	if found := wrongKind(key, c.cfg.Slack.AppToken, slackconn.TokenApp, fix); found != nil {
 		return found
 	}
 	if err := c.client().TrySocket(ctx); err != nil {
-		f := c.slackTrouble(err).of("slack", key)
+		f := c.slackTrouble(err)
 		if t, ok := slackconn.ExplainAppToken(err); ok {
 			f.Fix = t.Fix
 		}
-		return []Finding{f}
+		return []Finding{f.of("slack", key)}
 	}
 	return []Finding{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}}
 }
