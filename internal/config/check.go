@@ -26,7 +26,8 @@ func (c *Config) check() {
 	if scheme, _, ok := strings.Cut(c.Redis.URL.Reveal(), "://"); !ok || !slices.Contains([]string{"redis", "rediss", "redis-sentinel", "redis-cluster"}, scheme) {
 		o.report(c.RedisKey(), "is no Redis address; write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…")
 	}
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil || !isPort(port) {
+	_, port, err := net.SplitHostPort(c.Listen)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
 		o.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
 	}
 	c.checkAccounts()
@@ -173,11 +174,6 @@ func (o *origins) webAddress(key, text string) {
 	}
 }
 
-func isPort(text string) bool {
-	n, err := strconv.Atoi(text)
-	return err == nil && n >= 0 && n <= 65535
-}
-
 func (c *Config) checkAccounts() {
 	o := c.origins
 	if len(c.Accounts) == 0 {
@@ -192,8 +188,6 @@ func (c *Config) checkAccounts() {
 		}
 		if a.APIURL == "" {
 			o.report(key+".api_url", "missing; %s", o.setIt(key+".api_url"))
-		} else {
-			o.webAddress(key+".api_url", a.APIURL)
 		}
 		if a.Token == "" && !o.isSet(key+".token_file") {
 			o.report(key+".token", "missing; %s", o.setIt(key+".token"))

@@ -50,7 +50,7 @@ type Redis struct {
 // Account is one account of the service. Token or TokenFile is set, never both.
 type Account struct {
 	Name         string              `yaml:"name"`
-	APIURL       string              `yaml:"api_url" env:"WAFBOT_API_URL"`
+	APIURL       string              `yaml:"api_url" env:"WAFBOT_API_URL" check:"web"`
 	Token        apiclient.Secret    `yaml:"token" env:"WAFBOT_API_TOKEN"`
 	TokenFile    string              `yaml:"token_file" env:"WAFBOT_API_TOKEN_FILE"`       // the API client reads it whenever it changes
 	ClientID     int                 `yaml:"client_id"`                                    // 0: ask the API
