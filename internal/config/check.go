@@ -105,6 +105,9 @@ func (o *origins) checkValue(key string, v reflect.Value, check string) {
 		if text == "" {
 			o.report(key, "is empty, so it matches nothing; remove it")
 		}
+	case "", "optional":
+	default:
+		panic("config: a tag has the unknown check " + name)
 	}
 }
 
