@@ -16,6 +16,12 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// delivery identifies what Slack sent, over HTTP or Socket Mode.
+type delivery struct {
+	names []string // the same for each redelivery; the first is its id
+	at    time.Time
+}
+
 // workVersion is the version of stored requests. A replica reads every version up to its own.
 const workVersion = 1
 

@@ -18,12 +18,6 @@ import (
 // maxBody is the largest request that is taken, in bytes.
 const maxBody = 1 << 20
 
-// delivery identifies what Slack sent, over HTTP or Socket Mode.
-type delivery struct {
-	names []string // the same for each redelivery; the first is its id
-	at    time.Time
-}
-
 // server receives over HTTP.
 type server struct {
 	cfg     *Config
