@@ -41,6 +41,12 @@ const (
 	StatusUnknown    Status = "unknown"
 )
 
+// PassRank ranks a status by how much is let through; known is false if the status doesn't say.
+func (s Status) PassRank() (rank int, known bool) {
+	rank = slices.Index([]Status{StatusBlocked, StatusPartly, StatusNotBlocked}, s)
+	return max(rank, 0), rank >= 0
+}
+
 // Attack is one attack record. A record that carries a vulnerability id is an incident.
 // Empty strings, zero times and unknown figures were absent, null or unreadable in the service's answer.
 type Attack struct {

@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Back says what to read back.
@@ -35,7 +34,7 @@ type Found struct {
 
 // FoundCard is an attack's card, with what it and the replies under it told.
 type FoundCard struct {
-	poller.CardFacts
+	record.CardMetadata
 	TS string
 }
 
@@ -233,7 +232,7 @@ func (r *reader) findWorse() {
 	for _, reply := range r.worse {
 		id := record.AttackID(r.Account, reply.AttackID)
 		if card, ok := r.found.Cards[id]; ok {
-			card.CardFacts = card.Worsened(reply.CardFacts)
+			card.CardMetadata = card.Worsened(reply.CardMetadata)
 			r.found.Cards[id] = card
 		}
 	}

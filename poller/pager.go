@@ -29,8 +29,8 @@ func PageDelivery(account, attackID string, since time.Time) string {
 	return record.DeliveryID(account, attackID, "page", int(since.UnixMilli()))
 }
 
-// NewPagerAway is the news that the pager of a route can't be called, for the account's channel. The page that found it makes it this news.
-func NewPagerAway(account, channel, page, route, why string) record.Event {
+// PagerUnreachable is the event that a route's pager can't be called, for the account's channel. Its id is unique per page.
+func PagerUnreachable(account, channel, page, route, why string) record.Event {
 	return record.Event{
 		ID: record.DeliveryID(account, page, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: channel, At: time.Now().UTC(),
 		Payload: record.PagerFault{Route: route, Why: why},

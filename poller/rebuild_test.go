@@ -15,7 +15,7 @@ import (
 )
 
 // emptied is an account whose memory was emptied and filled again from these cards.
-func emptied(t *testing.T, began time.Duration, cards ...poller.CardFacts) *account {
+func emptied(t *testing.T, began time.Duration, cards ...record.CardMetadata) *account {
 	a := newAccount(t)
 	shown := map[string]record.AttackState{}
 	for _, c := range cards {
@@ -25,8 +25,8 @@ func emptied(t *testing.T, began time.Duration, cards ...poller.CardFacts) *acco
 	return a
 }
 
-func cardOf(id string, change ...func(*poller.CardFacts)) poller.CardFacts {
-	f := poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL"}
+func cardOf(id string, change ...func(*record.CardMetadata)) record.CardMetadata {
+	f := record.CardMetadata{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL"}
 	for _, c := range change {
 		c(&f)
 	}
@@ -35,27 +35,27 @@ func cardOf(id string, change ...func(*poller.CardFacts)) poller.CardFacts {
 
 func TestWhatIsToldAfterMemoryWasEmptied(t *testing.T) {
 	t.Parallel()
-	incident := func(f *poller.CardFacts) { f.Incident = true }
-	asAttack := func(f *poller.CardFacts) { f.Decade = 2 }
-	blocked := func(f *poller.CardFacts) { f.Status = apiclient.StatusBlocked }
-	quiet := func(f *poller.CardFacts) { f.Quiet = true }
+	incident := func(f *record.CardMetadata) { f.Incident = true }
+	asAttack := func(f *record.CardMetadata) { f.Decade = 2 }
+	blocked := func(f *record.CardMetadata) { f.Status = apiclient.StatusBlocked }
+	quiet := func(f *record.CardMetadata) { f.Quiet = true }
 	for name, tt := range map[string]struct {
-		card  []poller.CardFacts
+		card  []record.CardMetadata
 		ago   time.Duration
 		began time.Duration // of the first start; 0: now
 		now   func(*attackRecord)
 		want  []string
 	}{
-		"on a card":                    {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, want: []string{"grew x:1"}},
-		"on a card, many hits since":   {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_000 }, want: []string{"grew x:1"}},
-		"on a card, ten times as many": {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_990 }, want: []string{"worsened x:1"}},
-		"on a card with few hits":      {card: []poller.CardFacts{cardOf("x:1", asAttack)}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 1_000 }, want: []string{"worsened x:1"}},
-		"let through since":            {card: []poller.CardFacts{cardOf("x:1", blocked)}, ago: time.Minute, want: []string{"worsened x:1"}},
-		"an incident since":            {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"became incident x:1"}},
-		"an incident before":           {card: []poller.CardFacts{cardOf("x:1", incident)}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"grew x:1"}},
-		"over since":                   {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Hour, want: []string{"quiet x:1"}},
-		"over and told so":             {card: []poller.CardFacts{cardOf("x:1", quiet)}, ago: time.Hour, want: []string{"grew x:1"}},
-		"goes on again":                {card: []poller.CardFacts{cardOf("x:1", quiet)}, ago: time.Minute, want: []string{"resumed x:1"}},
+		"on a card":                    {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, want: []string{"grew x:1"}},
+		"on a card, many hits since":   {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_000 }, want: []string{"grew x:1"}},
+		"on a card, ten times as many": {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_990 }, want: []string{"worsened x:1"}},
+		"on a card with few hits":      {card: []record.CardMetadata{cardOf("x:1", asAttack)}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 1_000 }, want: []string{"worsened x:1"}},
+		"let through since":            {card: []record.CardMetadata{cardOf("x:1", blocked)}, ago: time.Minute, want: []string{"worsened x:1"}},
+		"an incident since":            {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"became incident x:1"}},
+		"an incident before":           {card: []record.CardMetadata{cardOf("x:1", incident)}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"grew x:1"}},
+		"over since":                   {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Hour, want: []string{"quiet x:1"}},
+		"over and told so":             {card: []record.CardMetadata{cardOf("x:1", quiet)}, ago: time.Hour, want: []string{"grew x:1"}},
+		"goes on again":                {card: []record.CardMetadata{cardOf("x:1", quiet)}, ago: time.Minute, want: []string{"resumed x:1"}},
 		"no card":                      {ago: time.Minute, want: []string{"new attack x:1"}},
 		"no card, over since":          {ago: time.Hour, began: -2 * time.Hour, want: []string{"new attack x:1"}},
 		"over before the first start":  {ago: 3 * time.Hour, began: -2 * time.Hour, want: []string{}},
@@ -101,10 +101,10 @@ func TestACardWithoutItsAttackIsKept(t *testing.T) {
 
 func TestWhatAReplyTold(t *testing.T) {
 	t.Parallel()
-	card := cardOf("x:1", func(f *poller.CardFacts) { f.Status = apiclient.StatusPartly })
-	worse := card.Worsened(poller.CardFacts{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
-	require.Equal(t, cardOf("x:1", func(f *poller.CardFacts) { f.Incident, f.Decade = true, 5 }), worse)
-	require.Equal(t, worse, worse.Worsened(poller.CardFacts{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
+	card := cardOf("x:1", func(f *record.CardMetadata) { f.Status = apiclient.StatusPartly })
+	worse := card.Worsened(record.CardMetadata{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
+	require.Equal(t, cardOf("x:1", func(f *record.CardMetadata) { f.Incident, f.Decade = true, 5 }), worse)
+	require.Equal(t, worse, worse.Worsened(record.CardMetadata{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
 }
 
 // Whoever gets the account back reads what Memory holds by then.

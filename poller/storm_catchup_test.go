@@ -99,7 +99,7 @@ func TestARecalledStorm(t *testing.T) {
 			b, _ := stormy(t)
 			b.at(2 * time.Minute)
 			at := noon.Add(2 * time.Minute)
-			recalled := poller.Rebuild(poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
+			recalled := poller.Rebuild(record.CardMetadata{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
 			b.memory.state["acme"] = poller.State{LastGood: at, Attacks: map[string]record.AttackState{id: recalled}}
 			b.addMany("x", tt.ongoing)
 			p := b.start()

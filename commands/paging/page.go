@@ -138,7 +138,7 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	page.FaultNotified = page.FaultNotified && page.Fault != ""
 	if page.Fault != "" && page.State == record.PageCalling && !p.notified(page.Route) {
 		page.FaultNotified = true
-		events = []record.Event{poller.NewPagerAway(p.cfg.Account.Name, p.cfg.Channel, page.ID, page.Route, page.Fault)}
+		events = []record.Event{poller.PagerUnreachable(p.cfg.Account.Name, p.cfg.Channel, page.ID, page.Route, page.Fault)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
 	defer cancel()

@@ -21,7 +21,7 @@ func TestPages(t *testing.T) {
 		none, err := s.Pages.Page(ctx, "acme", "a1")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		require.NoError(t, s.Pages.SavePage(ctx, "acme", page, poller.NewPagerAway("acme", "C1", "p1", "kind incident", "away")))
+		require.NoError(t, s.Pages.SavePage(ctx, "acme", page, poller.PagerUnreachable("acme", "C1", "p1", "kind incident", "away")))
 		page.TakenAt, page.State = noon.Add(time.Minute), record.PageEnding
 		require.NoError(t, s.Pages.SavePage(ctx, "acme", page))
 		require.Error(t, other.Pages.DropPage(ctx, "acme", "a1"))

@@ -10,8 +10,8 @@ const leastWorse = 1000
 
 // Worsened reports whether more is let through than before, or ten times as much comes.
 func Worsened(b record.Baseline, a apiclient.Attack) bool {
-	before, known := PassRank(b.Status)
-	now, nowKnown := PassRank(a.Status())
+	before, known := b.Status.PassRank()
+	now, nowKnown := a.Status().PassRank()
 	if known && nowKnown && now > before {
 		return true
 	}
@@ -24,22 +24,9 @@ func Raised(b record.Baseline, a apiclient.Attack, kind record.EventKind) record
 	if a.Hits.Known && (mentions || !b.Hits.Known) {
 		b.Hits = a.Hits
 	}
-	if _, known := PassRank(a.Status()); known {
+	if _, known := a.Status().PassRank(); known {
 		b.Status = a.Status()
 	}
 	b.Incident = b.Incident || a.Incident()
 	return b
-}
-
-// PassRank ranks a status by how much is let through; known is false if the status doesn't say.
-func PassRank(s apiclient.Status) (rank int, known bool) {
-	switch s {
-	case apiclient.StatusBlocked:
-		return 0, true
-	case apiclient.StatusPartly:
-		return 1, true
-	case apiclient.StatusNotBlocked:
-		return 2, true
-	}
-	return 0, false
 }
