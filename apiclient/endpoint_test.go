@@ -55,10 +55,6 @@ func endpoints() []endpoint {
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Attacks(ctx, apiclient.AttackFilter{IncidentsOnly: true, PageSize: 7})))
 			}},
-		{"summary", "POST /v1/client/5/attack-vectors/security-agg/query", `{"preset":"none","select":["attack_name","attack_types","hosts","paths","min_request_time","status"],"time_range":"-24h","limit":100}`, "read",
-			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.AttackSummary(ctx, apiclient.SummaryQuery{Last: 23*time.Hour + time.Second, Limit: 500})))
-			}},
 		{"vulnerabilities", "POST /v1/objects/vuln", `{"filter":{"clientid":[5],"testrun_id":null,"validated":true,"time":[[1795000000,null]]},"offset":0,"limit":100}`, "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Vulnerabilities(ctx, apiclient.VulnFilter{From: from, ActiveOnly: true})))
