@@ -92,7 +92,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *service) route(w http.ResponseWriter, r *http.Request, q map[string]any) {
 	switch line := r.Method + " " + r.URL.Path; line {
 	case "POST /v1/user":
-		answer(w, 200, map[string]any{"id": 9, "client_id": 5, "client_name": "Acme", "frontend_url": "https://console.example.com"})
+		answer(w, 200, map[string]any{"id": 9, "client_id": 5, "client_name": "Acme"})
 	case "POST /v1/objects/attack", "POST /v1/objects/vuln", "POST /v1/objects/hint", "POST /v1/objects/action":
 		answer(w, 200, s.page(s.lists[r.URL.Path], int(q["offset"].(float64)), int(q["limit"].(float64))))
 	case "POST /v1/objects/hint/create":
