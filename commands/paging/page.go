@@ -8,7 +8,6 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 const (
@@ -138,7 +137,7 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	page.FaultNotified = page.FaultNotified && page.Fault != ""
 	if page.Fault != "" && page.State == record.PageCalling && !p.notified(page.Route) {
 		page.FaultNotified = true
-		events = []record.Event{poller.PagerUnreachable(p.cfg.Account.Name, p.cfg.Channel, page.ID, page.Route, page.Fault)}
+		events = []record.Event{p.cfg.pagerUnreachable(page)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
 	defer cancel()
@@ -162,4 +161,13 @@ func (p *Paging) notified(route string) bool {
 		}
 	}
 	return false
+}
+
+// pagerUnreachable is the event that a route's pager can't be called, for the account's channel. Its id is unique per page.
+func (c Config) pagerUnreachable(page record.Page) record.Event {
+	account := c.Account.Name
+	return record.Event{
+		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Channel, At: time.Now().UTC(),
+		Payload: record.PagerFault{Route: page.Route, Why: page.Fault},
+	}
 }

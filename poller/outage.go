@@ -1,6 +1,8 @@
 package poller
 
 import (
+	"context"
+
 	"errors"
 	"log/slog"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Health is how polling goes.
@@ -102,4 +105,42 @@ func inWords(err error) string {
 		return "the service refuses the request: is the account's address or client id wrong?"
 	}
 	return "the service can't be read"
+}
+
+// notifyOutage notifies once in an outage that the account can't be polled. Failures of the store are no such event: it could not be saved.
+func (p *Poller) notifyOutage(ctx context.Context, err error) {
+	kind := apiclient.KindOf(err)
+	if kind == 0 {
+		return
+	}
+	h, _, failures := p.health.outage()
+	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until a person fixes it
+	lasts := time.Since(h.Since) >= outageAfter*p.cfg.Interval
+	if !p.st.outage.From.IsZero() || failures < 2 || !refused && !lasts {
+		return
+	}
+	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Mend: fix(kind)}
+	if !p.st.lastGood.IsZero() {
+		facts.LastGood = p.st.lastGood.Add(-p.skew)
+	}
+	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), time.Now().UTC(), facts)}
+	if err := p.save(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events}); err != nil {
+		p.loaded = false
+		p.cfg.Log.Error("the outage can't be saved yet, so no one is notified", "err", err)
+		return
+	}
+	p.cfg.Notifier.Notify(p.cfg.Account, events)
+}
+
+// fix says for people what can be done about an account that can't be polled.
+func fix(kind apiclient.ErrorKind) string {
+	switch kind {
+	case apiclient.Unauthenticated:
+		return "who manages the service's tokens makes a new one; written into the account's token_file, it is read by itself"
+	case apiclient.Forbidden:
+		return "an admin of the service gives the token's user a role that may read attacks"
+	case apiclient.NotFound, apiclient.Invalid:
+		return "wafbot doctor tells more"
+	}
+	return ""
 }
