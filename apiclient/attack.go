@@ -66,8 +66,8 @@ type Attack struct {
 	First       time.Time      `json:"first,omitzero"`
 	Last        time.Time      `json:"last,omitzero"`
 	Hits        Figure         `json:"hits"`
-	SourceCount Figure         `json:"source_count"` // the true number of sources; Sources is cut short
-	Sources     []Source       `json:"sources,omitempty"`
+	SourceCount Figure         `json:"source_count"`      // the true number of sources; Sources is cut short
+	Sources     []Source       `json:"sources,omitempty"` // each once
 	Countries   []CountryShare `json:"countries,omitempty"`
 	StatusCodes []int          `json:"status_codes,omitempty"`
 	VulnID      string         `json:"vuln_id,omitempty"` // "" unless it is an incident
@@ -202,8 +202,10 @@ func readAttack(r record) Attack {
 		State:       r.bounded("state"),
 	}
 	for _, s := range busiest(r.list("ip_top")) {
-		if ip, err := netip.ParseAddr(s.text("ip")); err == nil {
-			a.Sources = append(a.Sources, Source{IP: ip.Unmap().WithZone(""), Hits: s.figure("count"), Country: country(s)})
+		ip, err := netip.ParseAddr(s.text("ip"))
+		ip = ip.Unmap().WithZone("")
+		if err == nil && !slices.ContainsFunc(a.Sources, func(before Source) bool { return before.IP == ip }) { // 192.0.2.1 may also come as ::ffff:192.0.2.1
+			a.Sources = append(a.Sources, Source{IP: ip, Hits: s.figure("count"), Country: country(s)})
 		}
 	}
 	for _, s := range busiest(r.list("country_top")) {

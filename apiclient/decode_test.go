@@ -118,6 +118,8 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 		{`{"ip_top":{"ip":"1.2.3.4"}}`, sources, []apiclient.Source(nil)},
 		{`{"ip_top":[7,{"ip":"nowhere"},{"count":3},{"ip":"::ffff:1.2.3.4"},{"ip":"fe80::1%<b>"}]}`, sources,
 			[]apiclient.Source{{IP: netip.MustParseAddr("1.2.3.4")}, {IP: netip.MustParseAddr("fe80::1")}}},
+		{`{"ip_top":[{"ip":"1.2.3.4","count":7},{"ip":"1.2.3.5"},{"ip":"::ffff:1.2.3.4","count":3}]}`, sources,
+			[]apiclient.Source{{IP: netip.MustParseAddr("1.2.3.4"), Hits: known(7)}, {IP: netip.MustParseAddr("1.2.3.5")}}},
 	} {
 		got := readAttacks(t, `[`+test.record+`]`)
 		require.Len(t, got, 1, test.record)

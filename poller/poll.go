@@ -136,11 +136,15 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 	return nil
 }
 
-// preferences reads what people asked for: of which grouped attacks they want a card, if there are any; and the mutes, once, when decide first
-// needs them: most polls find no event.
+// preferences reads what people asked for, each once, when decide first needs it: the mutes, and of which grouped attacks they want a card. Most
+// polls find no event.
 func (p *Poller) preferences(ctx context.Context) preferences {
 	muted := sync.OnceValue(func() func(apiclient.Attack) bool { return p.muted(ctx) })
-	return preferences{wanted: p.wantedCards(ctx), muted: func(a apiclient.Attack) bool { return muted()(a) }}
+	wanted := sync.OnceValue(func() func(attackid string) bool { return p.wantedCards(ctx) })
+	return preferences{
+		muted:  func(a apiclient.Attack) bool { return muted()(a) },
+		wanted: func(attackid string) bool { return p.st.attacks[attackid].Grouped() && wanted()(attackid) },
+	}
 }
 
 func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
@@ -155,19 +159,13 @@ func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
 }
 
 func (p *Poller) wantedCards(ctx context.Context) func(attackid string) bool {
-	var wanted func(attackid string) bool
-	for range p.st.cardless() {
-		if p.cfg.Preferences == nil {
-			break
-		}
-		var err error
-		if wanted, err = p.cfg.Preferences.WantedCards(ctx, p.cfg.Account); err != nil {
+	if p.cfg.Preferences != nil {
+		wanted, err := p.cfg.Preferences.WantedCards(ctx, p.cfg.Account)
+		if err != nil {
 			p.cfg.Log.Warn("read wanted cards: none is given in this poll", "err", err)
-			wanted = nil
+		} else if wanted != nil {
+			return wanted
 		}
-		break
 	}
-	return func(attackid string) bool {
-		return wanted != nil && p.st.attacks[attackid].Grouped() && wanted(attackid)
-	}
+	return func(string) bool { return false }
 }

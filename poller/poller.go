@@ -105,23 +105,6 @@ func New(cfg Config) *Poller {
 	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), health: &healthLog{log: cfg.Log}, soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
 }
 
-// Attacks returns every record that is known, as it was last read, the latest hit first. Results of mitigations
-// (apiclient.Attack.Result) are among them: a denied source shows in its own record only.
-func (p *Poller) Attacks() []record.AttackState {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := make([]record.AttackState, 0, len(p.st.records))
-	for id, seen := range p.st.records {
-		s := p.st.attacks[id]
-		s.Attack, s.ObservedAt = seen.attack, seen.at
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b record.AttackState) int {
-		return cmp.Or(b.Attack.Last.Compare(a.Attack.Last), cmp.Compare(a.Attack.ID, b.Attack.ID))
-	})
-	return all
-}
-
 // WithPager returns the attacks that have a pager, as the store holds them. ok is false as long as they aren't known.
 func (p *Poller) WithPager() (all []record.AttackState, ok bool) {
 	p.mu.Lock()
