@@ -2,11 +2,8 @@ package poller
 
 import (
 	"context"
-
 	"errors"
-	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -23,69 +20,32 @@ type Health struct {
 // Known reports whether a poll of this process has ended, well or not.
 func (h Health) Known() bool { return !h.LastGood.IsZero() || h.Failing != "" }
 
-// healthLog follows how polling goes, and logs each cause of an outage once.
-type healthLog struct {
-	log *slog.Logger
-
-	mu       sync.Mutex
-	now      Health
-	failures int      // of the service, in this outage
-	causes   []string // of this outage, in words for people
-}
-
-func (h *healthLog) get() Health {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.now
-}
-
-// good notes that a poll is complete.
-func (h *healthLog) good() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now.LastGood = time.Now()
-}
-
-// reset drops all, as when another replica polls from now on.
-func (h *healthLog) reset() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now, h.failures, h.causes = Health{}, 0, nil
-}
-
-// note takes down how a poll went that began then.
-func (h *healthLog) note(err error, begin time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// noteHealth notes how a poll went that began then. It logs each cause of an outage once.
+func (p *Poller) noteHealth(err error, begin time.Time) {
+	h, log := &p.health, p.cfg.Log
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err == nil {
-		if len(h.causes) > 0 {
-			h.log.Info("polling works again", "after", time.Since(h.now.Since).Round(time.Second))
+		if len(p.causes) > 0 {
+			log.Info("polling works again", "after", time.Since(h.Since).Round(time.Second))
 		}
-		h.causes, h.failures, h.now.Failing, h.now.Since = nil, 0, "", time.Time{}
+		p.causes, p.failures, h.Failing, h.Since = nil, 0, "", time.Time{}
 		return
 	}
 	if apiclient.KindOf(err) != 0 {
-		h.failures++
+		p.failures++
 	}
-	why := inWords(err)
+	h.Failing = inWords(err)
 	if _, store := errors.AsType[*storeError](err); store {
-		why = "the bot's store can't be reached"
+		h.Failing = "the bot's store can't be reached"
 	}
-	if h.now.Since.IsZero() {
-		h.now.Since = begin
+	if h.Since.IsZero() {
+		h.Since = begin
 	}
-	h.now.Failing = why
-	if !slices.Contains(h.causes, why) {
-		h.causes = append(h.causes, why)
-		h.log.Error("polling fails", "why", why, "error", err)
+	if !slices.Contains(p.causes, h.Failing) {
+		p.causes = append(p.causes, h.Failing)
+		log.Error("polling fails", "why", h.Failing, "error", err)
 	}
-}
-
-// outage is this outage: why it goes on, each of its causes, and how many polls failed because of the service.
-func (h *healthLog) outage() (now Health, causes []string, failures int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.now, slices.Clone(h.causes), h.failures
 }
 
 // inWords says for people why the service can't be read.
@@ -113,10 +73,10 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	if kind == 0 {
 		return
 	}
-	h, _, failures := p.health.outage()
+	h := p.health
 	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until a person fixes it
 	lasts := time.Since(h.Since) >= outageAfter*p.cfg.Interval
-	if !p.st.outage.From.IsZero() || failures < 2 || !refused && !lasts {
+	if !p.st.outage.From.IsZero() || p.failures < 2 || !refused && !lasts {
 		return
 	}
 	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Mend: fix(kind)}

@@ -27,7 +27,7 @@ func (p *Poller) Poll(ctx context.Context) error {
 	begin := time.Now()
 	err := p.poll(ctx)
 	if ctx.Err() == nil {
-		p.health.note(err, begin)
+		p.noteHealth(err, begin)
 		p.notifyOutage(ctx, err)
 	}
 	return err
@@ -60,7 +60,9 @@ func (p *Poller) poll(ctx context.Context) error {
 	}
 	p.mirror.dropEdited(len(edited))
 	if good {
-		p.health.good()
+		p.mu.Lock()
+		p.health.LastGood = time.Now()
+		p.mu.Unlock()
 		p.observe(ctx, snap)
 	}
 	return readErr

@@ -83,14 +83,16 @@ type Config struct {
 type Poller struct {
 	cfg    Config
 	mirror *mirror
-	health *healthLog
 	soon   chan struct{} // asks Run for a poll
 
-	loaded bool // st is what the store holds; Poll's alone
+	loaded   bool     // st is what the store holds. It and the next two are Poll's alone
+	failures int      // of the service, in this outage
+	causes   []string // of this outage, in words for people
 
-	mu   sync.Mutex // held while st or skew is written, and where another goroutine than Poll's reads them
-	st   *state
-	skew time.Duration // how far the service's clock is ahead of this machine's
+	mu     sync.Mutex // held while the fields below are written, and where another goroutine than Poll's reads them
+	st     *state
+	skew   time.Duration // how far the service's clock is ahead of this machine's
+	health Health
 }
 
 // New makes a poller, which does nothing yet.
@@ -102,7 +104,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), health: &healthLog{log: cfg.Log}, soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
+	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
 }
 
 // WithPager returns the attacks that have a pager, as the store holds them. ok is false as long as they aren't known.
@@ -132,7 +134,11 @@ func (p *Poller) GoesOn(meant func(attackid string) bool) bool {
 }
 
 // Health returns how polling goes.
-func (p *Poller) Health() Health { return p.health.get() }
+func (p *Poller) Health() Health {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.health
+}
 
 // Settings returns what is in force at the service, which must not be changed.
 func (p *Poller) Settings() Settings { return p.mirror.get() }
@@ -243,8 +249,7 @@ func (p *Poller) Run(ctx context.Context) error {
 func (p *Poller) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded, p.st = false, newState(p.cfg.OngoingFor)
-	p.health.reset()
+	p.loaded, p.st, p.health, p.failures, p.causes = false, newState(p.cfg.OngoingFor), Health{}, 0, nil
 	p.mirror.reset()
 }
 

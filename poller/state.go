@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"container/heap"
 	"iter"
 	"maps"
 	"net/netip"
@@ -51,7 +50,8 @@ type sighting struct {
 func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*sighting{}, lastTries: map[netip.Addr]time.Time{},
-		storms: map[string]*grouping{}, paces: map[string]pace{}, changes: changeLog{before: map[string]*apiclient.Attack{}},
+		storms: map[string]*grouping{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
 }
 
@@ -199,83 +199,46 @@ func (st *state) gap(at time.Time, interval time.Duration) bool {
 	return !st.outage.From.IsZero() || at.Sub(st.lastGood) > max(leastGap, outageAfter*interval)
 }
 
-// agenda holds from when on attacks must be compared although they were not read, the earliest first: so a poll need
-// not go through all that are known.
+// agenda holds from when on attacks must be compared although they were not read, grouped by minute: so a poll need not go through all that are
+// known.
 type agenda struct {
-	items dated
-	byID  map[string]*item
+	times   map[string]time.Time
+	minutes map[int64]map[string]bool
 }
 
-type item struct {
-	id    string
-	at    time.Time
-	place int // in the heap
-}
+func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
 
 // put enters an attack, or moves it.
 func (a *agenda) put(id string, at time.Time) {
-	it, ok := a.byID[id]
-	switch {
-	case !ok:
-		it = &item{id: id, at: at}
-		if a.byID == nil {
-			a.byID = map[string]*item{}
-		}
-		a.byID[id] = it
-		heap.Push(&a.items, it)
-	case !it.at.Equal(at):
-		it.at = at
-		heap.Fix(&a.items, it.place)
+	a.drop(id)
+	minute := minuteOf(at)
+	if a.minutes[minute] == nil {
+		a.minutes[minute] = map[string]bool{}
 	}
+	a.times[id], a.minutes[minute][id] = at, true
 }
 
 // drop takes an attack off, if it is on.
 func (a *agenda) drop(id string) {
-	if it, ok := a.byID[id]; ok {
-		delete(a.byID, id)
-		heap.Remove(&a.items, it.place)
+	minute := minuteOf(a.times[id])
+	delete(a.times, id)
+	if delete(a.minutes[minute], id); len(a.minutes[minute]) == 0 {
+		delete(a.minutes, minute)
 	}
 }
 
-// until gives the attacks that are due at a time, in no order, and touches no others.
+// until gives the attacks that are due at a time, in no order.
 func (a *agenda) until(at time.Time) iter.Seq[string] {
-	return func(yield func(string) bool) { a.items.until(0, at, yield) }
-}
-
-// dated is a heap: an item is never earlier than the one that it hangs from.
-type dated []*item
-
-func (d dated) until(i int, at time.Time, yield func(string) bool) bool {
-	if i >= len(d) || d[i].at.After(at) {
-		return true
+	return func(yield func(string) bool) {
+		for minute, ids := range a.minutes {
+			if minute > minuteOf(at) {
+				continue
+			}
+			for id := range ids {
+				if !a.times[id].After(at) && !yield(id) {
+					return
+				}
+			}
+		}
 	}
-	return yield(d[i].id) && d.until(2*i+1, at, yield) && d.until(2*i+2, at, yield)
-}
-
-// Len implements heap.Interface.
-func (d dated) Len() int { return len(d) }
-
-// Less implements heap.Interface.
-func (d dated) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
-
-// Swap implements heap.Interface.
-func (d dated) Swap(i, j int) {
-	d[i], d[j] = d[j], d[i]
-	d[i].place, d[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (d *dated) Push(x any) {
-	it := x.(*item)
-	it.place = len(*d)
-	*d = append(*d, it)
-}
-
-// Pop implements heap.Interface.
-func (d *dated) Pop() any {
-	last := len(*d) - 1
-	it := (*d)[last]
-	(*d)[last] = nil // or it would never be freed
-	*d = (*d)[:last]
-	return it
 }
