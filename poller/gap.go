@@ -69,11 +69,9 @@ func (d *decision) listedByGap(n record.Event) bool {
 
 // outageCauses are the causes of the outage that ends, in words for people.
 func (d *decision) outageCauses() string {
-	var causes []string
-	for _, why := range append([]string{d.st.outage.Why}, d.snap.causes...) {
-		if why != "" && !slices.Contains(causes, why) {
-			causes = append(causes, why)
-		}
+	causes := slices.DeleteFunc(slices.Clone(d.snap.causes), func(why string) bool { return why == d.st.outage.Why })
+	if d.st.outage.Why != "" {
+		causes = slices.Insert(causes, 0, d.st.outage.Why)
 	}
 	return strings.Join(causes, "; then ")
 }
