@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // History says which messages to read.
@@ -35,7 +34,7 @@ type Found struct {
 
 // FoundCard is an attack's card, with what it and the replies under it hold.
 type FoundCard struct {
-	poller.CardFacts
+	record.CardMetadata
 	TS string
 }
 
@@ -83,7 +82,7 @@ func (b *Bot) ReadHistory(ctx context.Context, h History) (Found, error) {
 	for _, reply := range r.worse {
 		id := record.AttackID(h.Account, reply.AttackID)
 		if card, ok := r.found.Cards[id]; ok {
-			card.CardFacts = card.Worsened(reply)
+			card.CardMetadata = card.Worsened(reply)
 			r.found.Cards[id] = card
 		}
 	}
@@ -96,7 +95,7 @@ type reader struct {
 	cfg   *Config
 	posts []post // that name the account, wafbot's own or not
 	found Found
-	worse []poller.CardFacts // of replies
+	worse []record.CardMetadata // of replies
 }
 
 // post is a message with metadata like wafbot's.

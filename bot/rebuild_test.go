@@ -21,7 +21,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // archive is Slack's history: messages by channel, or by channel and thread. It answers without a network, so that a bubble's time passes.
@@ -153,7 +152,7 @@ func attackOnly(c *card.Card) { c.Situation.Attack.VulnID = "" }
 
 var (
 	cardID    = record.AttackID("acme", incident().Situation.Attack.ID)
-	cardFacts = poller.CardFacts{
+	cardFacts = record.CardMetadata{
 		AttackID: incident().Situation.Attack.ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
 	}
 )

@@ -11,7 +11,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Event types of message metadata. Each message carries its delivery; those below also carry what state is rebuilt from after Redis was emptied.
@@ -73,12 +72,12 @@ func (c Card) metadata() slack.SlackMetadata {
 
 // ReadAttack decodes attackMeta and a card's metadata. ok is false if it isn't about an attack of the account, or of
 // another version.
-func ReadAttack(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
+func ReadAttack(account string, payload map[string]any) (id string, f record.CardMetadata, ok bool) {
 	text := func(name string) string { s, _ := payload[name].(string); return s }
 	decade, _ := payload["hits_decade"].(float64)
 	quiet, _ := payload["quiet"].(bool)
 	id = text("attack")
-	f = poller.CardFacts{
+	f = record.CardMetadata{
 		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")), Decade: max(int(decade), 0), Quiet: quiet,
 		Mention: text("mention"),
 	}

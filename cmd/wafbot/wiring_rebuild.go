@@ -86,13 +86,13 @@ func (a *app) rebuilt(ctx context.Context, cfg config.Account, found bot.Found) 
 	now := time.Now().UTC()
 	if found.Nothing() {
 		if found.Unreadable {
-			r.Events = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
+			r.Events = []record.Event{poller.StateRebuilt(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
 		}
 		return r
 	}
 	r.At, r.FirstStart, r.Attacks = now, found.Began, map[string]record.AttackState{}
 	for id, card := range found.Cards {
-		r.Attacks[card.AttackID] = poller.Rebuild(card.CardFacts, now)
+		r.Attacks[card.AttackID] = poller.Rebuild(card.CardMetadata, now)
 		r.Cards = append(r.Cards, store.Card{Attack: id, Channel: card.Channel, TS: card.TS})
 	}
 	var posted []record.Change
@@ -143,7 +143,7 @@ func rebuiltEvents(cfg config.Account, found bot.Found, r store.Rebuilt, facts r
 			facts = record.RebuildFacts{}
 		}
 		facts.Cards, facts.InForce = cards[channel], inForce[channel]
-		events = append(events, poller.NewEmptied(cfg.Name, channel, r.Epoch, facts, r.At))
+		events = append(events, poller.StateRebuilt(cfg.Name, channel, r.Epoch, facts, r.At))
 	}
 	return events
 }

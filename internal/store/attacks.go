@@ -96,7 +96,7 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 		eventsOf[n.Attack().ID] = append(eventsOf[n.Attack().ID], n)
 	}
 	var b batch
-	for attackid := range u.AttackIDs() {
+	for _, attackid := range u.AttackIDs() {
 		var err error
 		if shown, changed := u.Attacks[attackid]; changed {
 			err = b.json("HSET", keyAttacks(account), record.AttackID(account, attackid), shown)

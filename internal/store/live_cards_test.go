@@ -207,7 +207,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 			l.notifier.Notify("acme", u.Events)
 			time.Sleep(time.Second)
 		}
-		require.NoError(t, l.store.Outbox.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
+		require.NoError(t, l.store.Outbox.Announce(t.Context(), pagerUnreachable("p1"))) // what finds out that Slack is away
 		l.notifier.Pending("acme", 1)
 		time.Sleep(time.Second)
 		worsened(2, true)
