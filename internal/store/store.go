@@ -91,9 +91,7 @@ type client struct {
 	away      func(err error)
 	replica   string // what this process is called among all replicas
 	peers     peers
-
-	mu   sync.Mutex
-	held map[string]*lease // by account that this process owns
+	held      sync.Map // by account that this process owns, its *lease
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -120,7 +118,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
 		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away,
-		replica: newReplica(), peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
+		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
 	return &Store{
