@@ -131,18 +131,3 @@ func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	}
 	return n, s.peers.changed, true
 }
-
-// serving counts the replicas that beat, by Redis' own clock.
-// KEYS[1] the beats; ARGV[1] after how many ms without a beat a replica is dead. Result: their number.
-var serving = redis.NewScript(`
-local t = redis.call('TIME')
-return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
-
-// Serving is how many replicas beat.
-func (s *Replicas) Serving(ctx context.Context) (int, error) {
-	n, err := serving.Run(ctx, s.rdb, []string{keyBeats}, deadAfter.Milliseconds()).Int()
-	if err != nil {
-		return 0, fmt.Errorf("count replicas: %w", err)
-	}
-	return n, nil
-}

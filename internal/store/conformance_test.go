@@ -25,12 +25,6 @@ type efficacyStore struct {
 	*store.Triage
 }
 
-// drills is what a drill reads.
-type drills struct {
-	*store.Drills
-	*store.Replicas
-}
-
 func (l ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
 	return l.Ledger.Lock(ctx, account, false)
 }
@@ -54,7 +48,7 @@ func conforming(t *testing.T, w *world) storetest.Store {
 	begin(t, s, storetest.Account)
 	return storetest.Store{
 		Ledger: ledger{s.Ledger}, Effects: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Facts: s.Attacks, Scenes: s.Triage, Records: s.Attacks, Desk: s.Triage,
-		Storms: s.Attacks, Ties: s.Permissions, Requests: s.Approvals, Drills: drills{s.Drills, s.Replicas}, Audit: s.Audit,
+		Storms: s.Attacks, Ties: s.Permissions, Requests: s.Approvals, Drills: s.Drills, Audit: s.Audit,
 		Polled: func(t *testing.T, p storetest.Polled) {
 			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))
 		},

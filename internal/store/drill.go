@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -51,4 +54,19 @@ func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.
 func (b *batch) drill(account, field string, value any) {
 	b.do("HSET", keyDrill(account), field, b.json(value))
 	b.do("PEXPIRE", keyDrill(account), drillFor.Milliseconds())
+}
+
+// serving counts the replicas that beat, by Redis' own clock.
+// KEYS[1] the beats; ARGV[1] after how many ms without a beat a replica is dead. Result: their number.
+var serving = redis.NewScript(`
+local t = redis.call('TIME')
+return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
+
+// Serving is how many replicas beat.
+func (s *Drills) Serving(ctx context.Context) (int, error) {
+	n, err := serving.Run(ctx, s.rdb, []string{keyBeats}, deadAfter.Milliseconds()).Int()
+	if err != nil {
+		return 0, fmt.Errorf("count replicas: %w", err)
+	}
+	return n, nil
 }
