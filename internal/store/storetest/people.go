@@ -92,7 +92,7 @@ func testDrills(t *testing.T, s Store) {
 	for range 2 { // the second is in the place of the first
 		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveDrill(ctx, d)) })
 		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
-		d.Claim = &record.Answered{By: ann(), Clicked: at.Add(time.Minute)}
+		d.Answer = &record.DrillAnswer{By: ann(), Clicked: at.Add(time.Minute)}
 	}
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, other)))
 }
