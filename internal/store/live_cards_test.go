@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/poller"
@@ -16,6 +17,7 @@ import (
 
 // Sixty live cards for ten minutes: there are more outdated cards than edits all the time.
 func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
+	norace.Defer(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		const attacks, every = 60, 15 * time.Second
 		l.poll(attacks)
@@ -158,6 +160,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 
 // Where no message can be edited, a card is reposted for what happened, not for figures, and not at each of them.
 func TestCardsThatCannotBeEdited(t *testing.T) {
+	norace.Defer(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2) // an incident and an attack
 		time.Sleep(5 * time.Second)
