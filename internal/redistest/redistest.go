@@ -160,12 +160,10 @@ func (s *Server) ask(command string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask redis %s: %w", command, err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(askPatience))
+	_, _ = fmt.Fprintf(conn, "%s\r\n", command) // what isn't sent isn't answered
 	answer, length := bufio.NewReader(conn), 0
-	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
-		return "", fmt.Errorf("ask redis %s: %w", command, err)
-	}
 	if _, err := fmt.Fscanf(answer, "$%d\n", &length); err != nil {
 		return "", fmt.Errorf("ask redis %s: %w", command, err)
 	}
