@@ -45,7 +45,7 @@ func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 
 // conforming is a replica's store of an account that it polls.
 func conforming(t *testing.T, w *world) storetest.Store {
-	s := w.openTending(t)
+	s := w.openOwner(t)
 	begin(t, s, storetest.Account)
 	return storetest.Store{
 		Ledger: ledger{s.Ledger}, Efficacy: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Attacks: s.Attacks, Contexts: s.Triage, History: s.Attacks, Triage: s.Triage,

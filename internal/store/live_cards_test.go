@@ -222,7 +222,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 }
 
 // Who told it before died meanwhile, and its channel can't be read: whether it is there can't be looked up, and it is told all the same.
-func TestWhatCannotBeLookedForIsTold(t *testing.T) {
+func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}
