@@ -17,10 +17,11 @@ func TestTheMemoryKeepsWhatCommandsRelyOn(t *testing.T) {
 		w := newWorld(t)
 		known := facts{}
 		return storetest.Store{
-			Ledger: w.ledger, Effects: w.desk, Due: w.ledger, Facts: known, Scenes: w.desk, Records: w.records, Desk: w.desk,
-			Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
+			Ledger: w.ledger, Efficacy: w.desk, Due: w.ledger, Attacks: known, Contexts: w.desk, History: w.records, Triage: w.desk,
+			Storms: w.storms, Permissions: w.ties, Approvals: w.asked, Drills: w.desk, Audit: w.audit,
 			Polled:   func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
 			Wanted:   func(*testing.T) []string { return w.storms.asked },
+			Events:   func(*testing.T) []record.Event { return w.ledger.events() },
 			LoseLock: func(*testing.T) { w.ledger.loseLock(1, func() {}) },
 			Spoil: func(t *testing.T, at time.Time) {
 				_, err := w.audit.Append(t.Context(), record.AuditEntry{Account: storetest.Account, At: at, Line: unreadable})
@@ -49,8 +50,8 @@ func (w *world) polled(t *testing.T, known facts, p storetest.Polled) {
 	for attackid, e := range p.Evidence {
 		w.records.evidence[id(attackid)] = e
 	}
-	if !p.Blind.From.IsZero() {
-		w.records.blinds = append(w.records.blinds, p.Blind)
+	if !p.Outage.From.IsZero() {
+		w.records.blinds = append(w.records.blinds, p.Outage)
 	}
 	if p.Sources != nil {
 		w.count(p.Sources)

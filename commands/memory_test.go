@@ -244,6 +244,13 @@ func (l *lock) lookAt(id string, at time.Time) {
 	}
 }
 
+// events are those that were saved.
+func (l *ledger) events() []record.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.outbox)
+}
+
 // looked are the looks of a kind of which people were told, emptied.
 func (l *ledger) looked(of func(change.DueDecision) bool) (found []change.DueDecision) {
 	l.mu.Lock()

@@ -18,9 +18,9 @@ func Drill(a *call.Account, d record.Drill) Message {
 	words := fmt.Sprintf("DRILL on %s: nothing is attacked. %s tests whether a responder answers", a.Name, asker)
 	var buttons []call.Suggestion
 	switch {
-	case d.Claim != nil:
-		who := text.Sanitize(d.Claim.By.Name, MaxName)
-		lines = append(lines, text.New(text.Bold(who), " answered at ", d.Claim.Taken, ". The steps are in the thread"))
+	case d.Answer != nil:
+		who := text.Sanitize(d.Answer.By.Name, MaxName)
+		lines = append(lines, text.New(text.Bold(who), " answered at ", d.Answer.Taken, ". The steps are in the thread"))
 		words = fmt.Sprintf("DRILL on %s: %s answered", a.Name, who)
 	case d.Over.Before(d.Until) && !d.Over.IsZero():
 		lines = append(lines, text.New(text.Bold("Called off"), " at ", d.Over, ", no answer by then. The steps are in the thread"))

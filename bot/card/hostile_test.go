@@ -311,8 +311,8 @@ func hostileTied(text string) record.PermissionLoss {
 func hostileDrills(text string) (all []any) {
 	for _, d := range drills() {
 		d.By.Name = text
-		if d.Claim != nil {
-			d.Claim.By.Name = text
+		if d.Answer != nil {
+			d.Answer.By.Name = text
 		}
 		all = append(all, Drill(acme(), d), Lines(describe.Drill(d), nil))
 	}

@@ -87,7 +87,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Polling: a,
 		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Router: a,
-		Cards: a, Drills: drillStore{a.store.Drills, a.store.Replicas},
+		Cards: a, Drills: a.store.Drills,
 	})
 	a.notifier = notify.New(notify.Config{
 		Slack: a.slack, Runner: a.runner, Accounts: tenants, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,

@@ -57,16 +57,16 @@ func DrillSteps(d record.Drill) []DrillStep {
 	case d.Waits():
 		add(DrillStep{Name: "an answer", Note: "none yet"})
 		return steps
-	case d.Claim == nil:
+	case d.Answer == nil:
 		add(DrillStep{Name: "an answer", Note: "none within " + text.Duration(d.Over.Sub(d.Card.Posted))})
 		return append(steps, stepsAfter(d, d.Over)...)
 	}
-	add(DrillStep{Name: "until " + text.Sanitize(d.Claim.By.Name, text.MaxField) + " answered", OK: true, Took: d.Claim.Taken.Sub(d.Card.Posted)})
-	if !d.Claim.Clicked.IsZero() {
-		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Claim.Taken.Sub(d.Claim.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
+	add(DrillStep{Name: "until " + text.Sanitize(d.Answer.By.Name, text.MaxField) + " answered", OK: true, Took: d.Answer.Taken.Sub(d.Card.Posted)})
+	if !d.Answer.Clicked.IsZero() {
+		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Answer.Taken.Sub(d.Answer.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
 	}
-	add(DrillStep{Name: "until it was recorded and in progress", OK: true, Took: d.Claim.InHand.Sub(d.Claim.Taken)})
-	return append(steps, stepsAfter(d, d.Claim.InHand)...)
+	add(DrillStep{Name: "until it was recorded and in progress", OK: true, Took: d.Answer.InHand.Sub(d.Answer.Taken)})
+	return append(steps, stepsAfter(d, d.Answer.InHand)...)
 }
 
 // stepsAfter are the steps after a drill has ended.
@@ -106,7 +106,7 @@ func Drill(d record.Drill) []text.Text {
 	switch {
 	case d.Card.Drill != d.ID:
 		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("its card was not posted"))
-	case d.Claim == nil:
+	case d.Answer == nil:
 		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("no answer"))
 	}
 	lines := []text.Text{head}
@@ -124,8 +124,8 @@ func Drill(d record.Drill) []text.Text {
 }
 
 func answerer(d record.Drill) string {
-	if d.Claim == nil {
+	if d.Answer == nil {
 		return ""
 	}
-	return d.Claim.By.Name
+	return d.Answer.By.Name
 }

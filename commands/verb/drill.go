@@ -77,14 +77,14 @@ func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	switch {
 	case !record.MatchID(d.ID, c.Line.Keys["ack"]):
 		return call.Result{}, refusal.Nothing(text.New("That drill is over. Nothing was changed"))
-	case d.Claim != nil && d.Claim.By.ID == c.Actor.ID:
+	case d.Answer != nil && d.Answer.By.ID == c.Actor.ID:
 		return unchanged(d, text.New("You have answered this drill already. Nothing was changed")), nil
-	case d.Claim != nil:
-		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Claim.By.Name, text.MaxField)), " was faster: the drill is answered"))
+	case d.Answer != nil:
+		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Answer.By.Name, text.MaxField)), " was faster: the drill is answered"))
 	case !d.Waits():
 		return call.Result{}, refusal.Nothing(text.New("The drill was over at ", d.Over, ". Nothing was changed"))
 	}
-	d.Claim = &record.Answered{By: c.Actor, Clicked: c.Clicked, Taken: c.At, InHand: c.Now}
+	d.Answer = &record.DrillAnswer{By: c.Actor, Clicked: c.Clicked, Taken: c.At, InHand: c.Now}
 	d.Audited = drillAudited(c, d)
 	return keepDrill(c, d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-func TestASpellOfBlindnessIsRemembered(t *testing.T) {
+func TestAnOutageIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		spell := record.Outage{From: noon, Why: "the service can't be reached"}
 		blind := func() record.Outage {
 			r, err := other.Attacks.Load(ctx, "acme")
@@ -55,7 +55,7 @@ func refused() record.PermissionLoss {
 	}
 }
 
-func TestRefusedChangesAreRememberedWithTheirNews(t *testing.T) {
+func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		none, err := s.Permissions.PermissionLoss(ctx, "acme")
