@@ -116,3 +116,20 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	}
 	return all
 }
+
+// noteRulesLocked stores whether the service has locked its rules, as what became of a change tells.
+func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
+	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
+	var at time.Time
+	switch {
+	case apiclient.KindOf(fault) == apiclient.Locked:
+		at = x.cfg.Now()
+	case fault != nil || !rules || c.Context.RulesLockedAt.IsZero():
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := c.lock.SaveLocked(ctx, at); err != nil {
+		x.cfg.Log.Warn("write down whether rules are locked", "account", ch.Account, "err", err)
+	}
+}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -102,4 +103,152 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	}
 	r.cfg.Notifier.Notify(q.Account, []record.Event{event})
 	return nil
+}
+
+// decide settles a request under the account's lock.
+func (r *Runner) decide(held context.Context, c *job) (call.Result, error) {
+	if err := r.loadLocked(held, c); err != nil {
+		return call.Result{}, err
+	}
+	d, err := withFacts(held, r.loader, c.Call, c.Cmd.Decide)
+	switch {
+	case err != nil || c.Ask:
+		return call.Result{}, err // when it is carried out it is planned again, and refused if its premise changed
+	case d.As == record.RequestRejected:
+		return r.reject(held, c, d)
+	case d.Begun:
+		return r.resumeRequest(held, c, d.Request, d.Line)
+	}
+	return r.carryOutRequest(held, c, d)
+}
+
+// reject writes down that a request is rejected.
+func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
+	q := d.Request
+	if !d.Begun {
+		q = approval.Decide(c.Call, q, d.As, d.Why)
+		entry := approval.AuditEntry(c.Call, q, string(d.As))
+		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
+			return call.Result{}, refusal.Away(err)
+		}
+	}
+	return call.Result{Outcome: "done", Lines: []text.Text{describe.Approval(q, c.Now)}, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
+}
+
+// closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
+func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (call.Result, error) {
+	q = approval.Decide(c.Call, q, record.RequestClosed, why.String())
+	entry := approval.AuditEntry(c.Call, q, string(record.RequestClosed))
+	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
+		return call.Result{}, refusal.Away(err)
+	}
+	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New(text.Bold("Nothing was done"), ": what was asked for is no longer what it was: ", why,
+		". The request is closed; ", text.Sanitize(q.Asker.Name, text.MaxField), " can ask again")}
+}
+
+// asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
+func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
+	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true})
+	if err != nil {
+		return nil, err
+	}
+	asked.lock, asked.Now, asked.Account, asked.Granted = c.lock, c.Now, c.Account, &q
+	asked.Loaded, asked.Changes, asked.Context = c.Loaded, c.Changes, c.Context
+	return asked, nil
+}
+
+// planRequest plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
+func (r *Runner) planRequest(ctx context.Context, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
+	s := r.loader.rights(ctx, q.Asker)
+	if s.Unsure || s.Role < q.Role && s.Could >= q.Role {
+		return nil, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
+	}
+	if asked.Role = s.Role; s.Role < q.Role {
+		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
+	}
+	err = r.findAttack(ctx, asked)
+	if err == nil {
+		err = r.checkArguments(asked)
+	}
+	if err != nil {
+		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
+	}
+	plans, err = withFacts(ctx, r.loader, asked.Call, asked.Cmd.Plan)
+	r.executor.noteUnplanned(ctx, asked, err)
+	if err != nil {
+		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
+	}
+	return plans, nil
+}
+
+// carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out.
+func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
+	q := d.Request
+	asked, err := r.asAsker(c, q, d.Line)
+	if err != nil {
+		return call.Result{}, err
+	}
+	plans, err := r.planRequest(ctx, q, asked)
+	if err == nil {
+		err = approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
+	}
+	var refused *refusal.Refusal
+	switch begun, whole := r.begun(asked); {
+	case errors.Is(err, approval.ErrClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
+		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.resumeAll(ctx, asked, begun, whole) })
+	case errors.Is(err, approval.ErrClosed) && errors.As(err, &refused):
+		return r.closeRequest(ctx, c, q, refused.Text)
+	case err != nil:
+		return call.Result{}, err
+	}
+	if q.State != d.As {
+		if q = approval.Decide(c.Call, q, d.As, d.Why); d.As == record.RequestOverridden {
+			q.Does = approval.DoesText(plans) // for a shorter time than what was asked for
+		}
+		entry := approval.AuditEntry(c.Call, q, string(d.As))
+		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
+			return call.Result{}, refusal.Away(err)
+		}
+	}
+	asked.Granted = &q
+	return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.carryOutPlans(ctx, asked, plans) })
+}
+
+// resumeRequest goes on with what was decided before, and was cut short.
+func (r *Runner) resumeRequest(ctx context.Context, c *job, q record.ApprovalRequest, line record.Line) (call.Result, error) {
+	asked, err := r.asAsker(c, q, line)
+	if err != nil {
+		return call.Result{}, err
+	}
+	begun, whole := r.begun(asked)
+	switch isLate := approval.Late(c.Call); {
+	case q.Outcome != "":
+		return call.Result{Outcome: q.Outcome, Lines: []text.Text{describe.Approval(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
+	case whole || isLate && len(begun) > 0:
+		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.resumeAll(ctx, asked, begun, whole) })
+	case isLate:
+		return r.closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
+	}
+	return r.carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State, Why: q.Why, Line: line})
+}
+
+// settleRequest carries a decided request out and writes down what came of it.
+func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, do func() (call.Result, error)) (call.Result, error) {
+	res, err := do()
+	c.lost = append(c.lost, asked.lost...)
+	switch {
+	case errors.Is(err, refusal.ErrLost), errors.Is(err, refusal.ErrAway):
+		return res, err // it is gone on with
+	case err != nil:
+		text, _ := call.ForPeople(c.Invocation, err)
+		q.Outcome, q.Fault = "failed", text.String()
+	default:
+		q.Outcome = res.Outcome
+	}
+	if failed := r.saveRequest(ctx, c, nil, &q); failed != nil { // it is checked again in a while
+		r.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
+	}
+	res.Lines = append([]text.Text{describe.Approval(q, c.Now)}, res.Lines...)
+	res.Data = q
+	return res, err
 }

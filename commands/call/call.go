@@ -2,12 +2,15 @@
 package call
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -115,3 +118,28 @@ func (c *Call) LoadContext() error {
 
 // PolicyNow is the configured one, with what is protected on the account.
 func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protected) }
+
+// Rights is what a person may do, as far as that is known.
+type Rights struct {
+	Role   record.Role
+	Name   string      // as the workspace knows it
+	Group  string      // the id of the user group that gives the role; "": none does
+	Was    record.Role // by user groups as they were last known, when they can't be looked up
+	Could  record.Role // the highest role that a user group may give, likewise
+	Unsure bool        // the workspace did not say who it is
+}
+
+// reference names a fault to a person so that it can be found in the log.
+func reference(inv Invocation) string {
+	return "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
+}
+
+// ForPeople is what a person may be shown of an error: the words of a refusal, or a reference to the log.
+func ForPeople(inv Invocation, err error) (words text.Text, ref string) {
+	var refusal *refusal.Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Text, ""
+	}
+	ref = reference(inv)
+	return text.New("Something went wrong inside wafbot. Nothing more is known here; reference ", text.Code(ref), " in its log"), ref
+}

@@ -80,3 +80,59 @@ func (c *Command) Brief() string {
 	short := Command{Name: c.Name, Args: slices.DeleteFunc(slices.Clone(c.Args), rare)}
 	return short.Usage()
 }
+
+// Plan is one change as it would be made, by what the service listed just now.
+type Plan struct {
+	Line     record.Line   // canonical, of this change alone
+	Does     string        // "Deny 203.0.113.7 everywhere for 4 h"
+	When     string        // "in about 1 min"
+	Steps    []record.Step // none: Nothing says why, or only the store changes
+	Until    time.Time
+	Nothing  text.Text   // why there is nothing to do
+	Role     record.Role // the least role, where only what stands there tells
+	Warnings []refusal.Warning
+	Notes    []text.Text // what else the person should know afterwards
+	Undoes   string      // the change that this one undoes
+	Extends  string      // the change whose end this one moves
+	Renews   time.Time   // to when wafbot prolongs it while its source still tries; zero: it doesn't
+	Part     string      // what tells it from the others of its line, where their number isn't the command's own; "": its place
+	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
+	Later func(c *Call) (Plan, error)
+}
+
+// Effect is what makes the plan the same as another.
+func (p Plan) Effect() string { return Effect(p.Line) }
+
+// Effect is what makes two requests the same: the line without why and what for.
+func Effect(l record.Line) string { return l.With("reason", "").With("attack", "").String() }
+
+// Decision is what a person decided about an approval request.
+type Decision struct {
+	Request record.ApprovalRequest
+	As      record.RequestState
+	Why     string
+	Line    record.Line // to carry out as the asker's; none of a rejection
+	Begun   bool        // decided by this very delivery before, or cut short
+}
+
+// Saves is what a command wants written to the store. The Runner writes it, under the account's lock.
+type Saves struct {
+	Triage    map[string]record.Triage // by attack
+	Mutes     *MutesSave
+	Protected *ProtectedSave
+	Drill     *record.Drill
+	OwnCards  []string       // ids of grouped attacks that get a card of their own
+	Events    []record.Event // stored in one step with Triage or Drill
+}
+
+// MutesSave takes the place of all the account's mutes.
+type MutesSave struct {
+	All   []record.Mute
+	Stale []string // attacks whose cards the mutes are or were about
+}
+
+// ProtectedSave takes the place of all that is protected.
+type ProtectedSave struct {
+	All   []record.Protected
+	Stale []string // attacks whose cards come from there
+}
