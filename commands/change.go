@@ -46,7 +46,7 @@ func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
 func (r *Runner) loadLocked(held context.Context, c *job) (err error) {
 	c.Loaded = call.NewFacts()
 	changes := call.Need{Account: c.Account.Name, Fact: call.FactChanges}
-	r.loader.load(held, c.Loaded, []call.Need{changes, {Account: c.Account.Name, Fact: call.FactContext}})
+	r.loader.load(held, c.Loaded, changes, call.Need{Account: c.Account.Name, Fact: call.FactContext})
 	if c.Changes, err = c.Given().Changes(); err == nil {
 		err = c.LoadContext()
 	}

@@ -156,7 +156,7 @@ func (x *executor) observed(ctx context.Context, c *call.Call) *record.Observati
 	if c.Attack == nil {
 		return nil
 	}
-	x.loader.load(ctx, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactObservation, Arg: c.Attack.ID}})
+	x.loader.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactObservation, Arg: c.Attack.ID})
 	o, ok, err := c.Given().Observation(c.Attack.ID)
 	switch {
 	case err == nil && ok:
@@ -196,7 +196,7 @@ func (x *executor) carryOutNext(ctx context.Context, c *job, id string, p call.P
 	}
 	var err error
 	c.Loaded = call.NewFacts() // what the plans before did
-	x.loader.load(ctx, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactChanges}})
+	x.loader.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactChanges})
 	if c.Changes, err = c.Given().Changes(); err != nil {
 		return refusal.Away(err)
 	}

@@ -64,7 +64,7 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 
 // approvals are the account's approval requests as they were when the lock was taken.
 func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalRequest, error) {
-	l.load(ctx, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactApprovals}})
+	l.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactApprovals})
 	return c.Given().Approvals()
 }
 

@@ -60,6 +60,15 @@ type Watch interface {
 	Changed(account string)
 }
 
+// Members knows the people of the Slack workspace.
+type Members interface {
+	// Member returns the user's name if he is a full member of the workspace (no guest, no stranger, no bot, not deactivated).
+	// An error means that it could not be found out.
+	Member(ctx context.Context, team, user string) (name string, full bool, err error)
+	// Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
+	Groups(ctx context.Context, user string, of []string) (in []string, err error)
+}
+
 // unknown is where nothing is known of what goes on.
 type unknown struct{}
 
