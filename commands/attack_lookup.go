@@ -23,7 +23,7 @@ type foundAttack struct {
 // findAttackTyped finds the attack that was typed, by its id or any unique beginning of it, and with it the account.
 func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) error {
 	accounts := r.cfg.Accounts
-	if c.named != "" && c.Account != nil {
+	if c.named() != "" && c.Account != nil {
 		accounts = []*call.Account{c.Account}
 	}
 	found, err := r.loader.searchAttacks(ctx, accounts, typed, c.Cmd.Past)

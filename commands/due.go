@@ -214,7 +214,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 		return
 	}
 	defer lock.Unlock()
-	c := &job{lock: lock, Call: &call.Call{Setup: r.setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: of}}
+	c := &job{lock: lock, Call: &call.Call{Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: of}}
 	if all, err = r.cfg.Approvals.Requests(held, account); err == nil {
 		c.Changes, err = r.cfg.Ledger.Changes(held, account)
 	}

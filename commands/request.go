@@ -16,6 +16,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// waiting is the outcome of what waits for approval.
+const waiting = string(record.RequestWaiting)
+
 // needsRequest reports whether the plans do anything that needs approval which was not asked for yet.
 func needsRequest(c *call.Call, plans []call.Plan) bool {
 	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.Changes == policy.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
@@ -45,9 +48,9 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 	if i := slices.IndexFunc(all, func(have record.ApprovalRequest) bool {
 		return have.ID == q.ID || have.Waits(c.Now) && call.Effect(have.Line) == call.Effect(q.Line) && have.Does == q.Does
 	}); i >= 0 {
-		return waitingResult(c.Call, all[i]), nil
+		return requestResult(waiting, all[i], approval.WaitingLines(c.Call, all[i])...), nil
 	}
-	entry := approval.AuditEntry(c.Call, q, string(record.RequestWaiting))
+	entry := approval.AuditEntry(c.Call, q, waiting)
 	for _, need := range q.Needs {
 		entry.Why = approval.JoinWords(entry.Why, need.Why)
 	}
@@ -59,7 +62,7 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	return waitingResult(c.Call, q), nil
+	return requestResult(waiting, q, approval.WaitingLines(c.Call, q)...), nil
 }
 
 // approvals are the account's approval requests as they were when the lock was taken.
@@ -78,12 +81,22 @@ func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok b
 	if i < 0 {
 		return call.Result{}, false
 	}
-	return waitingResult(c.Call, all[i]), true
+	return requestResult(waiting, all[i], approval.WaitingLines(c.Call, all[i])...), true
 }
 
-// waitingResult is the answer of a request.
-func waitingResult(c *call.Call, q record.ApprovalRequest) call.Result {
-	return call.Result{Outcome: string(record.RequestWaiting), Lines: approval.WaitingLines(c, q), AttackID: q.AttackID, Account: q.Account, Data: q}
+// requestResult is the answer about a request.
+func requestResult(outcome string, q record.ApprovalRequest, lines ...text.Text) call.Result {
+	return call.Result{Outcome: outcome, Lines: lines, AttackID: q.AttackID, Account: q.Account, Data: q}
+}
+
+// saveDecision stores what the actor decided about a request.
+func (r *Runner) saveDecision(ctx context.Context, c *job, q *record.ApprovalRequest, as record.RequestState, why string) error {
+	approval.Decide(c.Call, q, as, why)
+	entry := approval.AuditEntry(c.Call, *q, string(as))
+	if err := r.saveRequest(ctx, c, &entry, q); err != nil {
+		return refusal.Away(err)
+	}
+	return nil
 }
 
 // saveRequest outlives the caller: what was decided must be stored.
@@ -116,31 +129,31 @@ func (r *Runner) decide(held context.Context, c *job) (call.Result, error) {
 		return call.Result{}, err // when it is carried out it is planned again, and refused if its premise changed
 	case d.As == record.RequestRejected:
 		return r.reject(held, c, d)
-	case d.Begun:
-		return r.resumeRequest(held, c, d.Request, d.Line)
 	}
-	return r.carryOutRequest(held, c, d)
+	asked, err := r.asAsker(c, d.Request, d.Line)
+	switch {
+	case err != nil:
+		return call.Result{}, err
+	case d.Begun:
+		return r.resumeRequest(held, c, d, asked)
+	}
+	return r.carryOutRequest(held, c, d, asked)
 }
 
 // reject writes down that a request is rejected.
 func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
-	q := d.Request
 	if !d.Begun {
-		q = approval.Decide(c.Call, q, d.As, d.Why)
-		entry := approval.AuditEntry(c.Call, q, string(d.As))
-		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
-			return call.Result{}, refusal.Away(err)
+		if err := r.saveDecision(ctx, c, &d.Request, d.As, d.Why); err != nil {
+			return call.Result{}, err
 		}
 	}
-	return call.Result{Outcome: "done", Lines: []text.Text{describe.Approval(q, c.Now)}, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
+	return requestResult("done", d.Request, describe.Approval(d.Request, c.Now)), nil
 }
 
 // closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
 func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (call.Result, error) {
-	q = approval.Decide(c.Call, q, record.RequestClosed, why.String())
-	entry := approval.AuditEntry(c.Call, q, string(record.RequestClosed))
-	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
-		return call.Result{}, refusal.Away(err)
+	if err := r.saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
+		return call.Result{}, err
 	}
 	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New(text.Bold("Nothing was done"), ": what was asked for is no longer what it was: ", why,
 		". The request is closed; ", text.Sanitize(q.Asker.Name, text.MaxField), " can ask again")}
@@ -157,13 +170,13 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 	return asked, nil
 }
 
-// planRequest plans a request's line again. An error that wraps errClosed says why the request can't be carried out any more.
-func (r *Runner) planRequest(ctx context.Context, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
-	s := r.loader.rights(ctx, q.Asker)
-	if s.Unsure || s.Role < q.Role && s.Could >= q.Role {
-		return nil, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment")}
+// planRequest plans a request's line again. An error that wraps approval.ErrClosed says why the request can't be carried out any more.
+func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
+	asked.Rights = r.loader.rights(ctx, q.Asker)
+	if asked.Unsure || asked.Role < q.Role && asked.Could >= q.Role {
+		return nil, refusal.Denied(text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment"))
 	}
-	if asked.Role = s.Role; s.Role < q.Role {
+	if asked.Role < q.Role {
 		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
 	}
 	err = r.findAttack(ctx, asked)
@@ -178,63 +191,56 @@ func (r *Runner) planRequest(ctx context.Context, q record.ApprovalRequest, aske
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
 	}
-	return plans, nil
+	return plans, approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
 }
 
 // carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out.
-func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
+func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
 	q := d.Request
-	asked, err := r.asAsker(c, q, d.Line)
-	if err != nil {
-		return call.Result{}, err
-	}
-	plans, err := r.planRequest(ctx, q, asked)
-	if err == nil {
-		err = approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
-	}
+	plans, err := r.planRequest(ctx, c, q, asked)
 	var refused *refusal.Refusal
 	switch begun, whole := r.begun(asked); {
 	case errors.Is(err, approval.ErrClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
-		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.resumeAll(ctx, asked, begun, whole) })
+		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
+		return r.settleRequest(ctx, c, q, asked, res, err)
 	case errors.Is(err, approval.ErrClosed) && errors.As(err, &refused):
 		return r.closeRequest(ctx, c, q, refused.Text)
 	case err != nil:
 		return call.Result{}, err
 	}
 	if q.State != d.As {
-		if q = approval.Decide(c.Call, q, d.As, d.Why); d.As == record.RequestOverridden {
+		if d.As == record.RequestOverridden {
 			q.Does = approval.DoesText(plans) // for a shorter time than what was asked for
 		}
-		entry := approval.AuditEntry(c.Call, q, string(d.As))
-		if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
-			return call.Result{}, refusal.Away(err)
+		if err := r.saveDecision(ctx, c, &q, d.As, d.Why); err != nil {
+			return call.Result{}, err
 		}
 	}
 	asked.Granted = &q
-	return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.carryOutPlans(ctx, asked, plans) })
+	res, err := r.executor.carryOutPlans(ctx, asked, plans)
+	return r.settleRequest(ctx, c, q, asked, res, err)
 }
 
 // resumeRequest goes on with what was decided before, and was cut short.
-func (r *Runner) resumeRequest(ctx context.Context, c *job, q record.ApprovalRequest, line record.Line) (call.Result, error) {
-	asked, err := r.asAsker(c, q, line)
-	if err != nil {
-		return call.Result{}, err
-	}
+func (r *Runner) resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
+	q := d.Request
 	begun, whole := r.begun(asked)
-	switch isLate := approval.Late(c.Call); {
+	switch late := approval.Late(c.Call); {
 	case q.Outcome != "":
-		return call.Result{Outcome: q.Outcome, Lines: []text.Text{describe.Approval(q, c.Now)}, Changes: begun, AttackID: q.AttackID, Account: q.Account, Data: q}, nil
-	case whole || isLate && len(begun) > 0:
-		return r.settleRequest(ctx, c, q, asked, func() (call.Result, error) { return r.executor.resumeAll(ctx, asked, begun, whole) })
-	case isLate:
+		res := requestResult(q.Outcome, q, describe.Approval(q, c.Now))
+		res.Changes = begun
+		return res, nil
+	case whole || late && len(begun) > 0:
+		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
+		return r.settleRequest(ctx, c, q, asked, res, err)
+	case late:
 		return r.closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
 	}
-	return r.carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State, Why: q.Why, Line: line})
+	return r.carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State}, asked)
 }
 
-// settleRequest carries a decided request out and writes down what came of it.
-func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, do func() (call.Result, error)) (call.Result, error) {
-	res, err := do()
+// settleRequest writes down what came of a decided request.
+func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result, err error) (call.Result, error) {
 	c.lost = append(c.lost, asked.lost...)
 	switch {
 	case errors.Is(err, refusal.ErrLost), errors.Is(err, refusal.ErrAway):

@@ -109,15 +109,17 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
 	w.cfg = commands.Config{
-		Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
-			Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+		Setup: call.Setup{
+			Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+			Policy: policy.Policy{Changes: policy.ChangesOn, RequiredFor: []string{
+				policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveRulesEverywhere, policy.ApproveSource,
+			}},
+			Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
+				Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
+		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
-		Policy: policy.Policy{Changes: policy.ChangesOn, RequiredFor: []string{
-			policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveRulesEverywhere, policy.ApproveSource,
-		}},
-		Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
-			Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
-		Members: w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.desk, History: w.records, Triage: w.desk, Storms: w.storms, Permissions: w.ties, Approvals: w.asked, Drills: w.desk, Audit: w.audit,
+		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.desk, History: w.records, Triage: w.desk, Storms: w.storms, Permissions: w.ties, Approvals: w.asked, Drills: w.desk, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Notifier: w.notified,

@@ -22,11 +22,13 @@ const (
 // job is a call on its way through the Runner; under the lock, with the right to change its account.
 type job struct {
 	*call.Call
-	named   string // the account as the line names it; "": it doesn't
-	changes bool   // it asks for a change, at the service or in the store
+	changes bool // it asks for a change, at the service or in the store
 	lock    Lock
 	lost    []record.Change // as they were when they couldn't be saved, because the lock was lost
 }
+
+// named is the account as the line names it; "": it doesn't.
+func (c *job) named() string { return c.Invocation.Line.Keys["account"] }
 
 // locked does something under the account's lock, one after another over all replicas. A process that loses the lock meanwhile, because it was paused
 // or Redis was away for too long, takes it again and verifies what became of its change: another may have resumed it.

@@ -61,7 +61,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 		return err
 	}
 	deny := func(t text.Text) error {
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(t, ". Nothing was changed")}
+		return refusal.Denied(text.New(t, ". Nothing was changed"))
 	}
 	switch {
 	case c.Actor.Via == record.ViaCLI:
@@ -72,11 +72,9 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	return RequireRole(c, q.Role)
 }
 
-// Decide is the request with the actor's decision.
-func Decide(c *call.Call, q record.ApprovalRequest, state record.RequestState, why string) record.ApprovalRequest {
-	by := c.Actor
-	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, &by, c.Now, c.ID, why
-	return q
+// Decide puts the actor's decision into the request.
+func Decide(c *call.Call, q *record.ApprovalRequest, state record.RequestState, why string) {
+	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, new(c.Actor), c.Now, c.ID, why
 }
 
 // DecidedBefore reports whether this very delivery decided the request so before, or another did and was cut short: under the account's lock
@@ -99,7 +97,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	}
 	switch {
 	case c.Actor.ID != q.Asker.ID:
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalDeciders(q, ""), ". Nothing was done")}
+		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
 	case c.Now.Before(q.OverrideAt):

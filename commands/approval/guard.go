@@ -88,8 +88,8 @@ func RequireRole(c *call.Call, least record.Role) error {
 		return nil
 	}
 	if c.Could >= least {
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't tell wafbot just now. ",
-			"Nothing was done: try again in a moment. Whoever runs wafbot finds the reason in its log")}
+		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't tell wafbot just now. ",
+			"Nothing was done: try again in a moment. Whoever runs wafbot finds the reason in its log"))
 	}
 	who := text.New("Nobody is one yet: see ", text.Code("policy"), " in the configuration")
 	if c.Actor.Via == record.ViaCLI {
@@ -98,7 +98,7 @@ func RequireRole(c *call.Call, least record.Role) error {
 		ids = ids[:min(3, len(ids))]
 		who = text.New("Ask ", text.Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
 	}
-	return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done")}
+	return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done"))
 }
 
 // ByGroup says which user group gives a role; nothing where none does.

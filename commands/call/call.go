@@ -67,7 +67,7 @@ type Result struct {
 type Setup struct {
 	Policy    policy.Policy
 	Roles     policy.Roles
-	Zone      *time.Location // of the times in a report
+	Zone      *time.Location // of the times in a report; nil: UTC
 	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
 	Accounts  []*Account
 	Commands  []*Command // all the verbs, in the order of help
@@ -82,14 +82,12 @@ type Call struct {
 	Line    record.Line // canonical
 	Account *Account    // nil if the command needs none and none was named
 	InScope []*Account  // the accounts it is about
-	Role    record.Role
-	Group   string // the id of the user group that gives the role; "": none does
+	Rights              // of the person who asks
 	Now     time.Time
 	Attack  *record.KnownAttack     // of attack=ID
 	Implied bool                    // attack= was not typed: it is the attack in whose thread the line was
 	Changes []record.Change         // of a change: the account's changes, the newest first
 	Context record.AccountContext   // of a call that changes the service; of others as far as they looked
-	Could   record.Role             // the highest role that a user group may give, when these can't be looked up
 	Needs   []record.ApprovalReason // why it needs approval, as far as it was planned
 	Granted *record.ApprovalRequest // by which it is carried out; nil: by none
 }

@@ -61,7 +61,7 @@ func (c *Command) DoesChange(l record.Line) bool {
 	return c.Plan != nil || c.Write != nil || c.Decide != nil
 }
 
-// LookUp finds a command by its name or an alias.
+// LookUp finds a command by its name or an alias. With an error it gives one that does nothing.
 func LookUp(commands []*Command, name string) (*Command, error) {
 	var known []string
 	for _, c := range commands {
@@ -71,7 +71,7 @@ func LookUp(commands []*Command, name string) (*Command, error) {
 		known = append(append(known, c.Name), c.Aliases...)
 	}
 	text := text.New(refusal.Typed(name), " is no command", grammar.Hint(name, known), ". ", text.Code("help"), " lists them")
-	return nil, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
+	return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
 }
 
 // Brief is the usage without what is rarely typed, so that the list is readable on a phone.

@@ -71,6 +71,9 @@ func Usage(t text.Text) error { return &Refusal{Kind: ErrUsage, Text: t} }
 // Guarded refuses what a guard doesn't let through.
 func Guarded(t text.Text) error { return &Refusal{Kind: ErrGuarded, Text: t} }
 
+// Denied refuses what the person may not do.
+func Denied(t text.Text) error { return &Refusal{Kind: ErrDenied, Text: t} }
+
 // Nothing refuses what holds already, or what there is nothing to do about.
 func Nothing(t text.Text) error { return &Refusal{Kind: ErrNothing, Text: t} }
 
