@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -102,7 +101,7 @@ func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
 	parts := max(c.Cmd.Parts, 1)
 	for part := range parts {
 		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
-		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+		if i := record.IndexChange(c.Changes, id); i >= 0 {
 			mine = append(mine, c.Changes[i])
 		}
 	}

@@ -58,7 +58,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 	err = d.saveDue(ctx, account, func(known []record.Change) (all []change.DueDecision) {
 		for _, id := range ids {
 			ch := record.Change{ID: id, Account: account} // it is no longer stored
-			if i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == id }); i >= 0 {
+			if i := record.IndexChange(known, id); i >= 0 {
 				ch = d.withinPolicy(known[i])
 			}
 			if l, act := d.decideDue(ch, now); act {
@@ -152,7 +152,7 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 		d.runner.cfg.Log.Error("end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
 	return d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
-		i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == ch.ID })
+		i := record.IndexChange(known, ch.ID)
 		if i < 0 {
 			return []change.DueDecision{{Change: ch}}
 		}

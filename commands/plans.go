@@ -28,10 +28,7 @@ type executor struct {
 
 // carryOutPlans carries out the plans one after another, each as a change of its own.
 func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
-	res := call.Result{Outcome: "nothing", Account: c.Account.Name}
-	if c.Attack != nil {
-		res.AttackID = c.Attack.ID
-	}
+	res := call.Result{Outcome: "nothing", Account: c.Account.Name, AttackID: c.AttackID()}
 	var failed []error
 	for i, p := range plans {
 		id := approval.ChangeID(c.Call, p, i)
@@ -47,7 +44,7 @@ func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan)
 
 // carryOutPlan carries out one plan, unless the same effect is there already: then it says whose it is.
 func (x *executor) carryOutPlan(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
-	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+	if i := record.IndexChange(c.Changes, id); i >= 0 {
 		return x.resume(ctx, c, c.Changes[i], res)
 	}
 	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, p) }); i >= 0 {
@@ -126,10 +123,7 @@ func (x *executor) newChange(c *job, id string, p call.Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
 		At: x.cfg.Now(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
-		Renew: p.Renews,
-	}
-	if c.Attack != nil {
-		ch.AttackID = c.Attack.ID
+		Renew: p.Renews, AttackID: c.AttackID(),
 	}
 	if q := c.Granted; q != nil {
 		ch.Request, ch.Overridden = q.ID, q.State == record.RequestOverridden
@@ -191,7 +185,7 @@ func partlyDone(plans []call.Plan, res call.Result, failed []error) error {
 
 // carryOutNext carries out one plan when its turn has come.
 func (x *executor) carryOutNext(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
-	if p.Later == nil || slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }) {
+	if p.Later == nil || record.IndexChange(c.Changes, id) >= 0 {
 		return x.carryOutPlan(ctx, c, id, p, res)
 	}
 	var err error

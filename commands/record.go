@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +51,8 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	if err == nil {
 		return nil
 	}
-	e := record.AuditEntry{At: c.Now, Actor: c.Actor, Line: c.Invocation.Line.String(), Outcome: "failed", Why: "fault, see the log"}
+	e := c.AuditEntry("failed")
+	e.Account, e.Line, e.Why = cmp.Or(e.Account, w.cfg.Accounts[0].Name), c.Invocation.Line.String(), "fault, see the log"
 	var refused *refusal.Refusal
 	switch {
 	case errors.Is(err, refusal.ErrRecorded):
@@ -69,26 +71,22 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	if errors.As(err, &refused) {
 		e.Why = refused.Error()
 	}
-	e.Account = w.cfg.Accounts[0].Name
-	if c.Account != nil {
-		e.Account = c.Account.Name
-	}
-	if c.Attack != nil {
-		e.Attack = c.Attack.ID
-	}
 	w.record(ctx, e)
 	return err
 }
 
+// stepsText is each of a plan's steps in words.
+func stepsText(p call.Plan) (steps []string) {
+	for _, s := range p.Steps {
+		steps = append(steps, describe.Step(s))
+	}
+	return steps
+}
+
 // recordPlan audits a plan of which nothing was sent.
 func (w *recorder) recordPlan(ctx context.Context, c *call.Call, p call.Plan, outcome, why string) {
-	e := record.AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Why: why}
-	if c.Attack != nil {
-		e.Attack = c.Attack.ID
-	}
-	for _, s := range p.Steps {
-		e.After = append(e.After, describe.Step(s))
-	}
+	e := c.AuditEntry(outcome)
+	e.Why, e.After = why, stepsText(p)
 	w.record(ctx, e)
 }
 
@@ -98,7 +96,9 @@ func (w *recorder) recordWrite(ctx context.Context, c *call.Call, res call.Resul
 	if attacks, ok := res.Data.([]string); ok && len(attacks) > 0 { // the answer names the first of them
 		after = append(after, strings.Join(attacks, " "))
 	}
-	w.record(ctx, record.AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, After: after})
+	e := c.AuditEntry(res.Outcome)
+	e.After = after
+	w.record(ctx, e)
 }
 
 // Notifier is told of what was stored, so that the replica that owns the account posts and redraws at once. Another replica's notifier

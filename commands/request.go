@@ -38,7 +38,7 @@ func onlyRenews(c *call.Call, plans []call.Plan) bool {
 // askApproval stores an approval request for the plans. Nothing is sent. One for the same effect that waits already stands for it.
 func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Call), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
 	}
 	q := approval.NewRequest(c.Call, plans)
 	all, err := r.loader.approvals(ctx, c)
@@ -51,13 +51,9 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 		return requestResult(waiting, all[i], approval.WaitingLines(c.Call, all[i])...), nil
 	}
 	entry := approval.AuditEntry(c.Call, q, waiting)
-	for _, need := range q.Needs {
-		entry.Why = approval.JoinWords(entry.Why, need.Why)
-	}
+	entry.Why = approval.Reasons(q.Needs)
 	for _, p := range plans {
-		for _, s := range p.Steps {
-			entry.After = append(entry.After, describe.Step(s))
-		}
+		entry.After = append(entry.After, stepsText(p)...)
 	}
 	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 		return call.Result{}, refusal.Away(err)

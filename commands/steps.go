@@ -20,7 +20,7 @@ import (
 // so that after a crash it is verified before it is sent again.
 func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, p call.Plan, res *call.Result) error {
 	ch.Fault = "" // of an attempt before: no event while it is resumed
-	if i := slices.IndexFunc(c.Changes, func(old record.Change) bool { return old.ID == ch.Undoes }); i >= 0 {
+	if i := record.IndexChange(c.Changes, ch.Undoes); i >= 0 {
 		ch.Late = c.Changes[i].Late // it may have become late since the undo was begun
 	}
 	var fault error

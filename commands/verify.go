@@ -93,7 +93,7 @@ func equalRules(ctx context.Context, s Service, want apiclient.Rule) ([]int64, e
 func (x *executor) reconcile(ctx context.Context, c *job) error {
 	for len(c.lost) > 0 {
 		mine := c.lost[0]
-		i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == mine.ID })
+		i := record.IndexChange(c.Changes, mine.ID)
 		if i < 0 { // Redis was emptied in between
 			mine.State, mine.Fault = record.StateBegun, ""
 			i, c.Changes = len(c.Changes), append(c.Changes, mine)

@@ -67,10 +67,7 @@ func (r *Runner) write(held context.Context, c *job) (call.Result, error) {
 	if err := r.saveWrites(held, c, res.Saves); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	res.Account = c.Account.Name
-	if c.Attack != nil {
-		res.AttackID = c.Attack.ID
-	}
+	res.Account, res.AttackID = c.Account.Name, c.AttackID()
 	r.recorder.recordWrite(held, c.Call, res)
 	return res, nil
 }

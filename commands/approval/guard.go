@@ -125,7 +125,7 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 				warned.Warnings = append(warned.Warnings, w)
 			}
 		}
-		warned.Does = strings.Trim(warned.Does+"; "+p.Does, "; ")
+		warned.Does = joinWords(warned.Does, p.Does)
 	}
 	if len(c.Needs) > 0 && warned.Does != "" {
 		warned.Notes = append(warned.Notes, Note(c))

@@ -23,6 +23,19 @@ func (c *Call) OnlyAccount() string {
 	return c.Account.Name
 }
 
+// AttackID is the id of the call's attack; "" where it is about none.
+func (c *Call) AttackID() string {
+	if c.Attack == nil {
+		return ""
+	}
+	return c.Attack.ID
+}
+
+// AuditEntry is the audit entry of what came of the call.
+func (c *Call) AuditEntry(outcome string) record.AuditEntry {
+	return record.AuditEntry{At: c.Now, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID()}
+}
+
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.
 func (c *Call) Ongoing(a *Account, attack apiclient.Attack) bool {
 	return !attack.Last.IsZero() && c.Now.Sub(attack.Last) < a.OngoingFor
