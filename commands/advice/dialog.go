@@ -10,7 +10,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -179,5 +178,5 @@ func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
 	if !describe.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.SharedSource(grammar.RangeOf(policy.OnlyAddr(top.IP)), seen)}
+	return []text.Text{describe.SharedSource(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
 }

@@ -51,12 +51,6 @@ func HowDenied(deny string) string {
 	return "never denied"
 }
 
-// OnlyAddr is the range of one address.
-func OnlyAddr(addr netip.Addr) netip.Prefix {
-	addr = addr.Unmap()
-	return netip.PrefixFrom(addr, addr.BitLen())
-}
-
 // Matches reports whether a source is what was asked for.
 func (s Source) Matches(words []string) bool {
 	if len(words) == 0 {

@@ -69,7 +69,7 @@ func writeProtect(c *call.Call) (call.Result, error) {
 func saveProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
 	cards := staleCards(c, func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
-			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(policy.OnlyAddr(s.IP)) })
+			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(grammar.OnlyAddr(s.IP)) })
 		})
 	})
 	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {
