@@ -2,6 +2,7 @@
 package commands
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"time"
@@ -64,32 +65,16 @@ func New(cfg Config) *Runner {
 
 // withDefaults fills in what may be left out.
 func withDefaults(cfg Config) Config {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Zone == nil {
-		cfg.Zone = time.UTC
-	}
-	if cfg.AuditOut == nil {
-		cfg.AuditOut = io.Discard
-	}
-	if cfg.ReadBack == [2]time.Duration{} {
-		cfg.ReadBack = [2]time.Duration{5 * time.Second, 30 * time.Second}
-	}
-	if cfg.Watch == nil {
-		cfg.Watch = unknown{}
-	}
-	if cfg.Polling == nil {
-		cfg.Polling = unknown{}
-	}
-	if cfg.Cards == nil {
-		cfg.Cards = unknown{}
-	}
-	if cfg.Notifier == nil {
-		cfg.Notifier = silent{}
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
+	cfg.AuditOut = cmp.Or(cfg.AuditOut, io.Discard)
+	cfg.ReadBack = cmp.Or(cfg.ReadBack, [2]time.Duration{5 * time.Second, 30 * time.Second})
+	cfg.Watch = cmp.Or[Watch](cfg.Watch, absent{})
+	cfg.Polling = cmp.Or[Polling](cfg.Polling, absent{})
+	cfg.Cards = cmp.Or[Cards](cfg.Cards, absent{})
+	cfg.Notifier = cmp.Or[Notifier](cfg.Notifier, absent{})
 	return cfg
 }

@@ -171,11 +171,11 @@ func partlyDone(plans []call.Plan, res call.Result, failed []error) error {
 		words = text.New(words, l, ".\n")
 	}
 	for _, err := range failed {
-		var refusal *refusal.Refusal
-		if !errors.As(err, &refusal) {
+		refused, ok := errors.AsType[*refusal.Refusal](err)
+		if !ok {
 			return errors.Join(failed...)
 		}
-		words = text.New(words, refusal.Text, ".\n")
+		words = text.New(words, refused.Text, ".\n")
 	}
 	if len(failed) < len(plans) {
 		words = text.New(text.Bold("Half done. "), words)

@@ -53,13 +53,13 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	e := c.AuditEntry("failed")
 	e.Account, e.Line, e.Why = cmp.Or(e.Account, w.cfg.Accounts[0].Name), c.Invocation.Line.String(), "fault, see the log"
-	var refused *refusal.Refusal
+	refused, _ := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case errors.Is(err, refusal.ErrRecorded):
 		return err
 	case c.Ask && ctx.Err() != nil:
 		return err // a preview that was cut short: it is planned again when it is carried out
-	case c.Ask && errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && len(refused.Warnings) == 0:
+	case c.Ask && errors.Is(err, refusal.ErrAsk) && len(refused.Warnings) == 0:
 		return err // a preview
 	case errors.Is(err, refusal.ErrAsk):
 		e.Outcome = "asked"
@@ -68,7 +68,7 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	case errors.Is(err, refusal.ErrDenied), errors.Is(err, refusal.ErrGuarded), errors.Is(err, refusal.ErrNeedsApproval), errors.Is(err, refusal.ErrUsage):
 		e.Outcome = "refused"
 	}
-	if errors.As(err, &refused) {
+	if refused != nil {
 		e.Why = refused.Error()
 	}
 	w.record(ctx, e)
@@ -100,24 +100,6 @@ func (w *recorder) recordWrite(ctx context.Context, c *call.Call, res call.Resul
 	e.After = after
 	w.record(ctx, e)
 }
-
-// Notifier is told of what was stored, so that the replica that owns the account posts and redraws at once. Another replica's notifier
-// finds it in the store within a second.
-type Notifier interface {
-	// Notify says that events were put into the outbox.
-	Notify(account string, events []record.Event)
-	// Redraw says that cards are stale because a person acted.
-	Redraw(account string)
-}
-
-// silent notifies no one.
-type silent struct{}
-
-// Notify implements Notifier.
-func (silent) Notify(string, []record.Event) {}
-
-// Redraw implements Notifier.
-func (silent) Redraw(string) {}
 
 // channel is where notices of an account go.
 func (r *Runner) channel(account string) string {

@@ -166,7 +166,7 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 	return asked, nil
 }
 
-// planRequest plans a request's line again. An error that wraps approval.ErrClosed says why the request can't be carried out any more.
+// planRequest plans a request's line again. One of approval.Close says why the request can't be carried out any more.
 func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
 	asked.Rights = r.loader.rights(ctx, q.Asker)
 	if asked.Unsure || asked.Role < q.Role && asked.Could >= q.Role {
@@ -194,13 +194,13 @@ func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalReque
 func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
 	q := d.Request
 	plans, err := r.planRequest(ctx, c, q, asked)
-	var refused *refusal.Refusal
+	why, closed := approval.Closes(err)
 	switch begun, whole := r.begun(asked); {
-	case errors.Is(err, approval.ErrClosed) && len(begun) > 0: // it was cut short in the middle: the rest is not done
+	case closed && len(begun) > 0: // it was cut short in the middle: the rest is not done
 		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
 		return r.settleRequest(ctx, c, q, asked, res, err)
-	case errors.Is(err, approval.ErrClosed) && errors.As(err, &refused):
-		return r.closeRequest(ctx, c, q, refused.Text)
+	case closed:
+		return r.closeRequest(ctx, c, q, why)
 	case err != nil:
 		return call.Result{}, err
 	}

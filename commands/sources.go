@@ -7,6 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Reader reads an account at the service; *apiclient.Client is one.
@@ -69,20 +70,22 @@ type Members interface {
 	Groups(ctx context.Context, user string, of []string) (in []string, err error)
 }
 
-// unknown is where nothing is known of what goes on.
-type unknown struct{}
+// Notifier learns what was stored, so that the replica that owns the account posts and redraws at once. Another replica's notifier
+// finds it in the store within a second.
+type Notifier interface {
+	// Notify says that events were put into the outbox.
+	Notify(account string, events []record.Event)
+	// Redraw says that cards are stale because a person acted.
+	Redraw(account string)
+}
 
-// Health implements Polling.
-func (unknown) Health(string) (call.PollHealth, bool) { return call.PollHealth{}, false }
+// absent stands for what the configuration leaves out: it knows nothing of what goes on, and notifies no one.
+type absent struct{}
 
-// CardLinks implements Cards.
-func (unknown) CardLinks(context.Context, string, []string) map[string]string { return nil }
-
-// StillTrying implements Watch.
-func (unknown) StillTrying(string, []netip.Addr) bool { return false }
-
-// GoesOn implements Watch.
-func (unknown) GoesOn(string, string) bool { return false }
-
-// Changed implements Watch.
-func (unknown) Changed(string) {}
+func (absent) Health(string) (call.PollHealth, bool)                         { return call.PollHealth{}, false }
+func (absent) CardLinks(context.Context, string, []string) map[string]string { return nil }
+func (absent) StillTrying(string, []netip.Addr) bool                         { return false }
+func (absent) GoesOn(string, string) bool                                    { return false }
+func (absent) Changed(string)                                                {}
+func (absent) Notify(string, []record.Event)                                 {}
+func (absent) Redraw(string)                                                 {}

@@ -26,7 +26,7 @@ func Need(c *call.Call, what string, why text.Text) {
 // GuardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
 // a range can contain several, and what may be denied with approval can lie in what is never denied.
 func GuardSource(c *call.Call, t grammar.Target) error {
-	for _, s := range append(c.PolicyNow().Named(), policy.Builtin()...) {
+	for _, s := range c.PolicyNow().Guarded() {
 		what := s.HitBy(t)
 		if what == nil {
 			continue

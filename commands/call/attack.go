@@ -16,8 +16,7 @@ func TopTarget(k *record.KnownAttack) (grammar.Target, bool) {
 	if !ok {
 		return grammar.Target{}, false
 	}
-	t, err := grammar.ParseTarget(top.IP.String())
-	return t, err == nil
+	return grammar.RangeOf(grammar.OnlyAddr(top.IP)), top.IP.IsValid()
 }
 
 // TopSource is the busiest of the attack's listed sources.

@@ -140,17 +140,11 @@ type Rights struct {
 	Unsure bool        // the workspace did not say who it is
 }
 
-// reference names a fault to a person so that it can be found in the log.
-func reference(inv Invocation) string {
-	return "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
-}
-
-// ForPeople is what a person may be shown of an error: the words of a refusal, or a reference to the log.
+// ForPeople is what a person may be shown of an error: the words of a refusal, or a reference by which a fault is found in the log.
 func ForPeople(inv Invocation, err error) (words text.Text, ref string) {
-	var refusal *refusal.Refusal
-	if errors.As(err, &refusal) {
-		return refusal.Text, ""
+	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
+		return refused.Text, ""
 	}
-	ref = reference(inv)
+	ref = "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
 	return text.New("Something went wrong inside wafbot. Nothing more is known here; reference ", text.Code(ref), " in its log"), ref
 }

@@ -19,14 +19,14 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 		return false
 	}
 	silent := slices.DeleteFunc(p.Named(), func(s Source) bool { return !s.NoCards })
-	return len(silent) > 0 && ComesFrom(a, func(addr netip.Addr) bool {
+	return len(silent) > 0 && comesFrom(a, func(addr netip.Addr) bool {
 		return slices.ContainsFunc(silent, func(s Source) bool { return s.has(addr) })
 	})
 }
 
-// ComesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
+// comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
 // also be half of the attack, or the attack could come from any other source.
-func ComesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
+func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 	var hits int64
 	for _, s := range a.Sources {
 		if !in(s.IP) {
@@ -57,20 +57,10 @@ func (s Source) Matches(words []string) bool {
 		return true
 	}
 	if t, err := grammar.ParseRange(words[0]); err == nil {
-		for _, r := range s.Ranges {
-			if t.Overlaps(r) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(s.Ranges, t.Overlaps)
 	}
-	text := strings.ToLower(words[0])
-	for _, r := range s.Ranges {
-		if strings.Contains(r.String(), text) {
-			return true
-		}
-	}
-	return strings.Contains(strings.ToLower(s.Name), text)
+	word := strings.ToLower(words[0])
+	return strings.Contains(strings.ToLower(s.Name), word) || slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return strings.Contains(r.String(), word) })
 }
 
 // maxRanges is how many ranges of a source are shown: a CDN has hundreds.
@@ -118,11 +108,7 @@ func (p Policy) BrokenSources() []text.Text {
 
 // Muted is the mute that keeps an attack back now, if one does. None ever keeps an incident back.
 func Muted(all []record.Mute, a apiclient.Attack, now time.Time) (record.Mute, bool) {
-	i := slices.IndexFunc(all, func(m record.Mute) bool { return !a.Incident() && !m.Over(now) && MuteCovers(m, a) })
-	if i < 0 {
-		return record.Mute{}, false
-	}
-	return all[i], true
+	return first(all, func(m record.Mute) bool { return !a.Incident() && !m.Over(now) && MuteCovers(m, a) })
 }
 
 // MuteCovers reports whether a mute is for an attack.
@@ -136,5 +122,5 @@ func MuteCovers(m record.Mute, a apiclient.Attack) bool {
 	case m.Type != "":
 		return strings.EqualFold(m.Type, a.Type)
 	}
-	return ComesFrom(a, m.Source.Contains)
+	return comesFrom(a, m.Source.Contains)
 }

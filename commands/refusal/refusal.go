@@ -4,7 +4,6 @@ package refusal
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -56,11 +55,11 @@ func (r *Refusal) Unwrap() []error {
 
 // About makes a refusal one that is about an argument, unless it is about one already; value is the word of it, "" for all.
 func About(err error, arg, value string) error {
-	var refusal *Refusal
-	if !errors.As(err, &refusal) || refusal.Arg != "" {
+	refused, ok := errors.AsType[*Refusal](err)
+	if !ok || refused.Arg != "" {
 		return err
 	}
-	said := *refusal
+	said := *refused
 	said.Arg, said.Value = arg, value
 	return &said
 }
@@ -87,42 +86,40 @@ type Warning struct {
 	Known    bool // the line says that its writer knows
 }
 
+// fromService is what a person is told of the service's errors.
+var fromService = map[apiclient.ErrorKind]string{
+	apiclient.Unauthenticated: "the service doesn't accept wafbot's token any more: who manages it must renew it",
+	apiclient.Forbidden:       "the service doesn't allow this to wafbot's token: it lacks the permission, which an admin of the service can give it",
+	apiclient.Invalid:         "the service refused it as invalid: ",
+	apiclient.Exists:          "the service has an entry like that already, made meanwhile or in another form: see ",
+	apiclient.NotFound:        "the service doesn't find it: another user may have removed it",
+	apiclient.Locked:          "the service has locked its rules just now: try again in some minutes",
+	apiclient.RateLimited:     "the service takes no more requests just now: try again in a minute",
+	apiclient.Server:          "the service answered with an error of its own: try again, or use its console",
+	apiclient.Network:         "the service can't be reached: try again, or use its console",
+}
+
 // FromService makes a refusal of an error of the service; a refusal stays as it is.
 func FromService(err error) error {
-	var refused *Refusal
-	if errors.As(err, &refused) {
+	kind := apiclient.KindOf(err)
+	words, known := fromService[kind]
+	if _, refused := errors.AsType[*Refusal](err); refused || !known {
 		return err
 	}
-	var words text.Text
-	switch apiclient.KindOf(err) {
-	case apiclient.Unauthenticated:
-		words = text.New("the service doesn't accept wafbot's token any more: who manages it must renew it")
-	case apiclient.Forbidden:
-		words = text.New("the service doesn't allow this to wafbot's token: it lacks the permission, which an admin of the service can give it")
+	said := text.New(words)
+	switch kind {
 	case apiclient.Invalid:
-		words = text.New("the service refused it as invalid: ", serviceWords(err))
+		said = text.New(words, serviceWords(err))
 	case apiclient.Exists:
-		words = text.New("the service has an entry like that already, made meanwhile or in another form: see ", text.Code("lists"))
-	case apiclient.NotFound:
-		words = text.New("the service doesn't find it: another user may have removed it")
-	case apiclient.Locked:
-		words = text.New("the service has locked its rules just now: try again in some minutes")
-	case apiclient.RateLimited:
-		words = text.New("the service takes no more requests just now: try again in a minute")
-	case apiclient.Server:
-		words = text.New("the service answered with an error of its own: try again, or use its console")
-	case apiclient.Network:
-		words = text.New("the service can't be reached: try again, or use its console")
-	default:
-		return err
+		said = text.New(words, text.Code("lists"))
 	}
-	return &Refusal{Kind: ErrService, Text: words, Cause: err}
+	return &Refusal{Kind: ErrService, Text: said, Cause: err}
 }
 
 // NotBegun is FromService of what failed before anything was sent, and says that.
 func NotBegun(err error) error {
 	err = FromService(err)
-	if refused := (*Refusal)(nil); errors.Is(err, ErrService) && errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*Refusal](err); ok && errors.Is(err, ErrService) {
 		said := *refused
 		said.Text = text.New(refused.Text, ". Nothing was done")
 		return &said
@@ -130,14 +127,12 @@ func NotBegun(err error) error {
 	return err
 }
 
+// serviceWords is why the service refused a request as invalid.
 func serviceWords(err error) string {
-	var e *apiclient.Error
-	if !errors.As(err, &e) {
-		return "no reason given"
-	}
+	e, _ := errors.AsType[*apiclient.Error](err)
 	words := e.Message
 	for _, field := range slices.Sorted(maps.Keys(e.Fields)) {
-		words += fmt.Sprintf(" %s %s", field, e.Fields[field])
+		words += " " + field + " " + e.Fields[field]
 	}
 	return cmp.Or(strings.TrimSpace(words), "no reason given")
 }
@@ -157,17 +152,18 @@ func RefusedByStore(err error) bool {
 
 // Away is the refusal of a change because the store is away.
 func Away(err error) *Refusal {
+	why := "can't be reached, and without it nothing is changed. Try again in a moment"
 	switch {
 	case errors.Is(err, ErrEmptied):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) is empty, and is being rebuilt from the channels. Try again in a minute")}
+		why = "is empty, and is being rebuilt from the channels. Try again in a minute"
 	case errors.Is(err, ErrNewer):
 		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case errors.Is(err, ErrOlder):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) holds the state of an older version, which this one can't read. Its log says how to proceed")}
+		why = "holds the state of an older version, which this one can't read. Its log says how to proceed"
 	case RefusedByStore(err):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment")}
+		why = "takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment"
 	}
-	return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) can't be reached, and without it nothing is changed. Try again in a moment")}
+	return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) ", why)}
 }
 
 // ErrRecorded marks an error whose audit entry is written already.
