@@ -116,7 +116,7 @@ func (x *watcher) situation() call.Situation {
 func (x *watcher) line(ch record.Change) string {
 	x.t.Helper()
 	s := x.situation()
-	s.Effects, s.Changes, s.Known = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
+	s.Efficacy, s.Changes, s.AccountChanges = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
 	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {

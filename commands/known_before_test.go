@@ -62,7 +62,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	id := w.attackOn("/login")
 	before := advice.Advise(w.situation(id)).Suggestions[1]
 	s := w.situation(id)
-	s.Scene.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
+	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
 	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h"} {
@@ -127,7 +127,7 @@ func TestASourceSeenElsewhere(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	s := w.situation(id)
-	s.Scene.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
+	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
 	advice := advice.Advise(s)
 	require.NotContains(t, notes(advice), "likely")
 	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, on 2 applications in all.")
@@ -140,7 +140,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/" + strings.Repeat("very-long-path-", 20))
 	s := w.situation(id)
-	s.Scene = record.AccountContext{RulesLockedAt: w.clock(), Sources: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
+	s.Context = record.AccountContext{RulesLockedAt: w.clock(), Sources: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
 	for _, b := range advice.Advise(s).Suggestions {
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
 	}
@@ -177,7 +177,7 @@ func TestLockedRules(t *testing.T) {
 	require.Equal(t, w.clock(), w.scene().RulesLockedAt)
 
 	s := w.situation(id)
-	s.Scene = w.scene()
+	s.Context = w.scene()
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "The service's rules are locked, as it said at 2026-11-20 03:00 UTC")
 	require.NotContains(t, advice.Suggestions[1].Line.String(), "--locked", "a denial is no rule")

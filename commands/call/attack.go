@@ -57,19 +57,19 @@ func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRo
 
 // Situation is what is known about an attack when its card is drawn: facts of a short while ago, never read from the service for it.
 type Situation struct {
-	Account  *Account
-	Policy   policy.Policy
-	ID       string // as AttackID makes it
-	Attack   apiclient.Attack
-	Changes  []record.Change // made for this attack
-	Known    []record.Change // the account's, whatever they are for; nil: not at hand
-	Entries  []apiclient.IPRule
-	Rules    []apiclient.Rule
-	LookedAt time.Time // when entries and rules were read; zero: not yet
-	Scene    record.AccountContext
-	Effects  map[string]record.Efficacy // what was seen of changes, by their ids
-	Storm    *record.Storm              // nil: it is an attack, not a storm
-	Now      time.Time
+	Account        *Account
+	Policy         policy.Policy
+	ID             string // as AttackID makes it
+	Attack         apiclient.Attack
+	Changes        []record.Change // made for this attack
+	AccountChanges []record.Change // the account's, whatever they are for; nil: not at hand
+	Entries        []apiclient.IPRule
+	Rules          []apiclient.Rule
+	LookedAt       time.Time // when entries and rules were read; zero: not yet
+	Context        record.AccountContext
+	Efficacy       map[string]record.Efficacy // what was seen of changes, by their ids
+	Storm          *record.Storm              // nil: it is an attack, not a storm
+	Now            time.Time
 }
 
 // Suggestion is a button: what it runs is the line that a person could have typed.

@@ -28,7 +28,7 @@ var (
 )
 
 // ErrTold marks the failure of a stored change, which the attack's thread or the channel reports.
-var ErrTold = errors.New("reported elsewhere")
+var ErrReported = errors.New("reported elsewhere")
 
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
 type Refusal struct {
