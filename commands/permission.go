@@ -72,7 +72,7 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 
 // savePermissionLoss outlives the request: people must be notified of what was refused.
 func (x *executor) savePermissionLoss(ctx context.Context, c *job, t record.PermissionLoss) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	t.Revision++
 	event := permissionEvent(t, c.Account.Channel)
@@ -127,7 +127,7 @@ func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change
 	case fault != nil || !rules || c.Context.RulesLockedAt.IsZero():
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	if err := c.lock.SaveLocked(ctx, at); err != nil {
 		x.cfg.Log.Warn("write down whether rules are locked", "account", ch.Account, "err", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
@@ -97,7 +96,7 @@ func (r *Runner) saveDecision(ctx context.Context, c *job, q *record.ApprovalReq
 
 // saveRequest outlives the caller: what was decided must be stored.
 func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *record.ApprovalRequest) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	q.Revision++
 	event := approvalEvent(*q, c.Account.Channel)

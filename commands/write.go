@@ -30,6 +30,11 @@ type job struct {
 // named is the account as the line names it; "": it doesn't.
 func (c *job) named() string { return c.Invocation.Line.Keys["account"] }
 
+// outlive is a context for what must be stored even when the caller has gone: what was sent, and what was decided.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+}
+
 // locked does something under the account's lock, one after another over all replicas. A process that loses the lock meanwhile, because it was paused
 // or Redis was away for too long, takes it again and verifies what became of its change: another may have resumed it.
 func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Context, c *job) (call.Result, error)) (call.Result, error) {

@@ -75,7 +75,7 @@ func saveProtected(c *call.Call, res call.Result, all []record.Protected, change
 	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {
 		cards = append(cards, attack)
 	}
-	res.Saves.Protected = &call.ProtectedSave{All: all, Stale: cards}
+	res.Saves.Protected = &call.Replacement[record.Protected]{All: all, Stale: cards}
 	return res
 }
 
