@@ -11,14 +11,14 @@ import (
 )
 
 // What these tests run against keeps what the store on Redis keeps.
-func TestTheMemoryKeepsWhatCommandsRelyOn(t *testing.T) {
+func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Store {
 		w := newWorld(t)
 		known := facts{}
 		return storetest.Store{
-			Ledger: w.ledger, Effects: w.desk, Due: w.ledger, Facts: known, Scenes: w.desk, Records: w.records, Desk: w.desk,
-			Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
+			Ledger: w.ledger, Effects: w.triage, Due: w.ledger, Facts: known, Scenes: w.triage, Records: w.records, Desk: w.triage,
+			Storms: w.storms, Ties: w.permissions, Requests: w.asked, Drills: w.triage, Audit: w.audit,
 			Polled:   func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
 			Wanted:   func(*testing.T) []string { return w.storms.asked },
 			LoseLock: func(*testing.T) { w.ledger.loseLock(1, func() {}) },

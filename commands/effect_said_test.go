@@ -121,7 +121,7 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 }
 
 // What tried to the end did not come back yet.
-func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
+func TestStillTryingToTheEndIsNotComingBack(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
 	ch.Until = atFour

@@ -156,7 +156,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
 		w.refuses(ann, "deny "+broad, refusal.ErrAsk, blind+broad+" hits")
@@ -206,10 +206,10 @@ func (w *world) refusesAfterSending(who record.Actor, line, words string) {
 	require.ErrorContains(w.t, err, words)
 }
 
-// A patch that is wider makes another one useless: the card offers none, and who clicks on an older card is told.
+// A patch that is wider makes another one useless: the card offers none, and a click on an older card says so.
 func TestAWiderPatchCovers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
 	id := w.attackOn("/login")
 	older := advice.Advise(w.situation(id)).Suggestions[0]
 	w.anyway(root, "block-path POST shop.example.com/login for=30m")
@@ -226,7 +226,7 @@ func TestAWiderPatchCovers(t *testing.T) {
 // The dialog of a mode says what is lost, and when it returns.
 func TestAModeReturns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(policy.ApproveForever))
 	id := w.attackOn("/login")
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm, "Incidents are registered only in monitoring")
