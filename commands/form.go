@@ -73,7 +73,7 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 	if err != nil {
 		return call.Form{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	if err := r.requireNotOff(c); err != nil {
+	if err := requireNotOff(c); err != nil {
 		return call.Form{}, err
 	}
 	c.Line = r.InThread(inv.Line, inv.Attack)

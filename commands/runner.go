@@ -142,7 +142,7 @@ func (r *Runner) guard(c *job) error {
 	if c.ID == "" {
 		return errors.New("a request that changes something has no delivery id")
 	}
-	return r.requireNotOff(c)
+	return requireNotOff(c)
 }
 
 // carryOut does, under the account's lock, what a line asks for: it writes to the store, decides an approval request, or changes the service.
@@ -157,8 +157,8 @@ func (r *Runner) carryOut(held context.Context, c *job) (call.Result, error) {
 }
 
 // requireNotOff refuses all changes of the service where the configuration switches them off.
-func (r *Runner) requireNotOff(c *job) error {
-	if c.Cmd.Plan == nil || r.cfg.Policy.Changes != policy.ChangesOff {
+func requireNotOff(c *job) error {
+	if c.Cmd.Plan == nil || c.Policy.Changes != policy.ChangesOff {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), "). Nothing was done"))
