@@ -27,7 +27,7 @@ var (
 	ErrEmptied       = errors.New("store emptied") // a Ledger's error: the state is not rebuilt from the channels yet
 )
 
-// ErrTold marks the failure of a stored change, which the attack's thread or the channel reports.
+// ErrReported marks the failure of a stored change, which the attack's thread or the channel reports.
 var ErrReported = errors.New("reported elsewhere")
 
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
