@@ -132,7 +132,7 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 // easily missed. A stored change has its own event.
 func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	thread := cmp.Or(req.Thread, req.MessageTS)
-	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrTold) || thread == "" || req.Ephemeral || !w.cfg.Verbs.Changes(req.Invocation.Line) {
+	if !errors.Is(err, refusal.ErrService) || errors.Is(err, refusal.ErrReported) || thread == "" || req.Ephemeral || !w.cfg.Verbs.Changes(req.Invocation.Line) {
 		return
 	}
 	words, _ := call.ForPeople(req.Invocation, err)

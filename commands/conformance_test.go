@@ -11,14 +11,14 @@ import (
 )
 
 // What these tests run against keeps what the store on Redis keeps.
-func TestTheMemoryKeepsWhatCommandsRelyOn(t *testing.T) {
+func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Store {
 		w := newWorld(t)
 		known := facts{}
 		return storetest.Store{
-			Ledger: w.ledger, Efficacy: w.desk, Due: w.ledger, Attacks: known, Contexts: w.desk, History: w.records, Triage: w.desk,
-			Storms: w.storms, Permissions: w.ties, Approvals: w.asked, Drills: w.desk, Audit: w.audit,
+			Ledger: w.ledger, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
+			Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 			Polled:   func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
 			Wanted:   func(*testing.T) []string { return w.storms.asked },
 			Events:   func(*testing.T) []record.Event { return w.ledger.events() },

@@ -14,7 +14,7 @@ import (
 // drill is what is kept.
 func (w *world) drill() record.Drill {
 	w.t.Helper()
-	d, err := w.desk.Drill(w.t.Context(), "acme")
+	d, err := w.triage.Drill(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	return d
 }
@@ -64,7 +64,7 @@ func TestADrillThatNobodyAnswers(t *testing.T) {
 	w.writes(bob, "drill stop", "is called off")
 	_, err = w.try(ann, "drill for=2h")
 	require.ErrorIs(t, err, refusal.ErrUsage)
-	w.desk.serving = 0
+	w.triage.serving = 0
 	w.nothing(ann, "drill", "No wafbot serve is running")
 }
 

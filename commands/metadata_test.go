@@ -69,9 +69,9 @@ func everyChange(w *world) []record.Change {
 	return w.ledger.all()
 }
 
-func TestAMemoTellsAllOfAChange(t *testing.T) {
+func TestMetadataHoldsAllOfAChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveBlockPath))
 	all := everyChange(w)
 	kinds := map[string]bool{}
 	for _, c := range all {

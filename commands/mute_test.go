@@ -17,7 +17,7 @@ import (
 // mutes are what is kept.
 func (w *world) mutes() []record.Mute {
 	w.t.Helper()
-	all, err := w.desk.Mutes(w.t.Context(), "acme")
+	all, err := w.triage.Mutes(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	return all
 }
@@ -66,7 +66,7 @@ func TestAnIncidentIsNotMuted(t *testing.T) {
 
 func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(policy.ApproveForever))
 	id := w.attackOn("/login")
 	for line, words := range map[string]string{
 		"mute": "say what", "unmute": "say what", "mute app=4": "say what", "mute type=sqli source=203.0.113.7": "say what", "mute type=sqli attack=" + id: "say what",

@@ -53,7 +53,7 @@ func (w *world) overview(who record.Actor) report.Overview {
 	return all[0]
 }
 
-func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
+func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	t.Parallel()
 	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) {
@@ -99,7 +99,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	require.True(t, w.overview(eve).NoStore)
 }
 
-func TestHomeShowsWhatStatusTells(t *testing.T) {
+func TestHomeShowsWhatStatusShows(t *testing.T) {
 	t.Parallel()
 	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) { c.Approvals = kept })
@@ -308,7 +308,7 @@ func TestTakeOver(t *testing.T) {
 	w.refuses(bob, "handover --all to=@me", refusal.ErrService, "")
 }
 
-// What is refused of one attack is refused of all: nobody is told that nothing was done while half of it was.
+// What is refused of one attack is refused of all: no answer says that nothing was done while half of it was.
 func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

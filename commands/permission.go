@@ -72,7 +72,7 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 
 // savePermissionLoss outlives the request: people must be notified of what was refused.
 func (x *executor) savePermissionLoss(ctx context.Context, c *job, t record.PermissionLoss) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	t.Revision++
 	event := permissionEvent(t, c.Account.Channel)
@@ -115,4 +115,21 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: x.newChange(c, "", p).Steps})
 	}
 	return all
+}
+
+// noteRulesLocked stores whether the service has locked its rules, as what became of a change tells.
+func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
+	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
+	var at time.Time
+	switch {
+	case apiclient.KindOf(fault) == apiclient.Locked:
+		at = x.cfg.Now()
+	case fault != nil || !rules || c.Context.RulesLockedAt.IsZero():
+		return
+	}
+	ctx, cancel := outlive(ctx)
+	defer cancel()
+	if err := c.lock.SaveLocked(ctx, at); err != nil {
+		x.cfg.Log.Warn("write down whether rules are locked", "account", ch.Account, "err", err)
+	}
 }

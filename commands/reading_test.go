@@ -64,7 +64,7 @@ func TestAnswersForPrograms(t *testing.T) {
 	require.IsType(t, "", w.program("status")["lines"].([]any)[0], "lines are text")
 }
 
-// What is written down is told to programs as it is kept.
+// Programs get what is written down as it is kept.
 func TestWhatWasWrittenForPrograms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -39,7 +39,7 @@ func golden(t *testing.T, name, got string) {
 // atTerminal is somebody at the terminal, where a report comes in one piece.
 var atTerminal = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 
-// sight is what wafbot's memory has of an attack as it is now.
+// sight is what wafbot's store has of an attack as it is now.
 func (w *world) sight(id string) record.Observation {
 	w.t.Helper()
 	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
@@ -56,7 +56,7 @@ func (w *world) sight(id string) record.Observation {
 	return record.Observation{}
 }
 
-// told keeps evidence of an attack as if it had been told now.
+// told keeps evidence of an attack as if people had been notified now.
 func (w *world) told(id, what string) {
 	w.t.Helper()
 	s := w.sight(id)
@@ -234,7 +234,7 @@ func TestReportOfAHostileAttack(t *testing.T) {
 	require.ErrorIs(t, err, refusal.ErrUsage, "what is past is only reported")
 }
 
-func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
+func TestReportOfAnAttackThatWasNeverNotified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -244,7 +244,7 @@ func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
 	}
 }
 
-func TestReportWithoutMemoryOrService(t *testing.T) {
+func TestReportWithoutStoreOrService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")

@@ -21,7 +21,7 @@ import (
 // scanner is the source behind the storms of the tests.
 var scanner = netip.MustParseAddr("198.51.100.23")
 
-// gather has a storm of so many attacks on the Shop remembered, of which the scanner is behind all but the odd ones, which get through.
+// gather has a storm of so many attacks on the Shop stored, of which the scanner is behind all but the odd ones, which get through.
 func (w *world) gather(n, odd int) (storm string) {
 	w.t.Helper()
 	a := apiclient.Attack{
@@ -58,7 +58,7 @@ func (w *world) gather(n, odd int) (storm string) {
 	return storm
 }
 
-// own marks what a storm gathered as having a card of its own.
+// own marks what a storm grouped as having a card of its own.
 func (w *world) own(storm string, which func(a apiclient.Attack) bool) {
 	for i, g := range w.storms.gathered[storm] {
 		w.storms.gathered[storm][i].Own = which(g.Attack)
@@ -129,7 +129,7 @@ func TestCardsOfTheOddOnesOut(t *testing.T) {
 	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Outliers[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
 }
 
-func TestCardOfOneGatheredAttack(t *testing.T) {
+func TestCardOfOneGroupedAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	alone := w.attackOn("/login")
@@ -167,7 +167,7 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 	require.NotContains(t, report, "no longer lists it")
 }
 
-// A storm that goes on stands first wherever people look what burns; who takes over is on it, and not on each attack that it gathered.
+// A storm that goes on stands first wherever people look what burns; who takes over is on it, and not on each attack that it grouped.
 func TestAStormIsShownFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,7 +18,7 @@ import (
 // said is an attack's case, as it is kept.
 func (w *world) said(attack string) record.Triage {
 	w.t.Helper()
-	k, err := w.desk.TriageOf(w.t.Context(), "acme", attack)
+	k, err := w.triage.TriageOf(w.t.Context(), "acme", attack)
 	require.NoError(w.t, err)
 	return k
 }
@@ -210,7 +210,7 @@ func TestActingAcknowledges(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.does(ann, "deny 203.0.113.99")
-	require.Empty(t, w.desk.kept, "for no attack")
+	require.Empty(t, w.triage.kept, "for no attack")
 	inv := w.asks(ann, "deny attack="+id)
 	_, err := w.do(inv)
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestActingThatDoesNotAcknowledge(t *testing.T) {
 	require.Contains(t, w.log.String(), "acknowledge by acting")
 }
 
-func TestADeskWithoutMemory(t *testing.T) {
+func TestTriageWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login"})

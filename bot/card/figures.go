@@ -115,7 +115,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := describe.SourceElsewhere(c.Situation.Scene.Sources[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceElsewhere(c.Situation.Context.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")
@@ -163,7 +163,7 @@ func (c Card) unrefreshed() []text.Text {
 func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
 
 func (c Card) muted() (record.Mute, bool) {
-	return policy.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
+	return policy.Muted(c.Situation.Context.Mutes, c.Situation.Attack, c.Situation.Now)
 }
 
 // clock is a moment by the reader's clock, with its day where that isn't clear.

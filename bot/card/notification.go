@@ -123,7 +123,7 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
-	if describe.LikelyShared(c.Situation.Scene.Sources[s.IP]) {
+	if describe.LikelyShared(c.Situation.Context.Sources[s.IP]) {
 		return "CDN, proxy?", true
 	}
 	return text.Sanitize(s.Country, 3), false

@@ -67,7 +67,7 @@ func (c Card) stormCause(advice advice.Advice) string {
 	s := *c.Situation.Storm
 	behind := apiclient.Known(int64(s.SharedBy))
 	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := describe.LikelyShared(c.Situation.Scene.Sources[s.Source])
+	shared := describe.LikelyShared(c.Situation.Context.Sources[s.Source])
 	switch {
 	case !s.Source.IsValid() && s.Place != "":
 		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)

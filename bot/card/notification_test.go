@@ -53,7 +53,7 @@ func shapes() map[string]Card {
 	attack("hostile country", func(a *apiclient.Attack) { a.Sources[0].Country = "<!channel>" })
 	attack("own CDN on top", func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") })
 	card("likely a proxy", func(c *Card) {
-		c.Situation.Scene.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
+		c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	})
 	attack("hits unknown", func(a *apiclient.Attack) { a.Hits = apiclient.Figure{} })
 	attack("no hits", func(a *apiclient.Attack) { a.Hits = known(0) })
@@ -82,7 +82,7 @@ func shapes() map[string]Card {
 		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""
-			c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
+			c.Situation.Context.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 		},
 		"owner of odd name": func(c *Card) { c.Triage.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
 	} {

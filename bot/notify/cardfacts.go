@@ -80,7 +80,7 @@ func (n *Notifier) Situation(ctx context.Context, account, attack string) (s cal
 func situation(a Account, policy policy.Policy, shown record.AttackState, details record.AttackDetails, now time.Time) call.Situation {
 	id := record.AttackID(a.Name, shown.Attack.ID)
 	s := call.Situation{
-		Account: a.Account, Policy: policy.With(details.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Efficacy, Scene: details.Context, Now: now,
+		Account: a.Account, Policy: policy.With(details.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, AccountChanges: details.Changes, Efficacy: details.Efficacy, Context: details.Context, Now: now,
 	}
 	for _, ch := range slices.Backward(details.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Parent() == "" {

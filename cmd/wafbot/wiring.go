@@ -83,9 +83,10 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	roles := cfg.Policy.Roles()
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
+		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, Zone: cfg.Timezone},
+		Services: a.services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Polling: a,
+		AuditOut: &lineWriter{out: o.audit}, Log: log, Notifier: a, Polling: a,
 		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Router: a,
 		Cards: a, Drills: a.store.Drills,
 	})

@@ -65,7 +65,7 @@ func Advise(s call.Situation) Advice {
 	if b, ok := modeButton(s); ok {
 		a.Suggestions = append(a.Suggestions, b)
 	}
-	if locked := s.Scene.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
+	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
 		a.Notes = append(a.Notes, describe.RulesLocked(locked))
 	}
 	return a

@@ -10,7 +10,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -113,13 +112,13 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 // knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
 // dialog had no room to say it.
 func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Suggestion {
-	if describe.LikelyShared(s.Scene.Sources[top.IP]) {
+	if describe.LikelyShared(s.Context.Sources[top.IP]) {
 		b.Danger = true
 		if strings.Contains(b.Confirm, shared(s, top).text) {
 			b.Line.Flags = append(b.Line.Flags, call.FlagShared)
 		}
 	}
-	if !s.Scene.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
+	if !s.Context.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
 		b.Line.Flags = append(b.Line.Flags, call.FlagLocked)
 	}
 	return b
@@ -148,7 +147,7 @@ func checked(s call.Situation) sentence {
 
 // shared says that a source is likely many people's.
 func shared(s call.Situation, top apiclient.Source) sentence {
-	seen := s.Scene.Sources[top.IP]
+	seen := s.Context.Sources[top.IP]
 	if !describe.LikelyShared(seen) {
 		return sentence{}
 	}
@@ -157,7 +156,7 @@ func shared(s call.Situation, top apiclient.Source) sentence {
 
 // elsewhereSentence says in how many other attacks a source is.
 func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
-	seen := s.Scene.Sources[top.IP]
+	seen := s.Context.Sources[top.IP]
 	text := describe.SourceElsewhere(seen, s.Attack, top.IP)
 	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
 		return sentence{}
@@ -167,7 +166,7 @@ func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
 
 // lockedSentence says that what changes rules may be refused.
 func lockedSentence(s call.Situation, what string) sentence {
-	if s.Scene.RulesLockedAt.IsZero() {
+	if s.Context.RulesLockedAt.IsZero() {
 		return sentence{}
 	}
 	return sentence{locked, "The service's rules were locked lately: " + what + " may be refused."}
@@ -175,9 +174,9 @@ func lockedSentence(s call.Situation, what string) sentence {
 
 // crowdLines is the card's warning of a source that is likely many people's.
 func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
-	seen := s.Scene.Sources[top.IP]
+	seen := s.Context.Sources[top.IP]
 	if !describe.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.SharedSource(grammar.RangeOf(policy.OnlyAddr(top.IP)), seen)}
+	return []text.Text{describe.SharedSource(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
 }

@@ -26,7 +26,7 @@ func NotDone(ch record.Change, fault error) error {
 	if errors.Is(fault, refusal.ErrRecorded) {
 		return fault
 	}
-	cause := fmt.Errorf("%w: %w", refusal.ErrRecorded, refusal.ErrTold)
+	cause := fmt.Errorf("%w: %w", refusal.ErrRecorded, refusal.ErrReported)
 	if fault != nil {
 		cause = fmt.Errorf("%w: %w", cause, fault)
 	}

@@ -44,7 +44,7 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 
 // Head says in as few words as can be what a change does; nothing while it need not work yet.
 func Head(s call.Situation, c record.Change) text.Text {
-	switch head := finding(s.Effects[c.ID]); {
+	switch head := finding(s.Efficacy[c.ID]); {
 	case replaced(s, c):
 		return text.New(text.Bold("replaced"))
 	case Gone(s, c):
@@ -59,18 +59,18 @@ func Head(s call.Situation, c record.Change) text.Text {
 
 // replaced reports whether a later change of wafbot's has taken away what this one made, so that nothing is to be seen of it any more.
 func replaced(s call.Situation, c record.Change) bool {
-	return c.InForce(s.Now) && Superseded(c, s.Known)
+	return c.InForce(s.Now) && Superseded(c, s.AccountChanges)
 }
 
 // unwatched reports whether nobody could see what a change does, though it was due long ago: the service or wafbot was away, or wafbot's memory was emptied.
 func unwatched(s call.Situation, c record.Change) bool {
 	const looked = 2 * time.Minute // by then somebody has
-	return s.Effects[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+looked
+	return s.Efficacy[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+looked
 }
 
 // Brief are words for a row of a listing, where there is no room for times and reasons.
 func Brief(s call.Situation, c record.Change) text.Text {
-	line, e := Head(s, c), s.Effects[c.ID]
+	line, e := Head(s, c), s.Efficacy[c.ID]
 	if len(line) > 0 && !Gone(s, c) && (e.Finding == record.Working || e.Finding == record.PartlyWorking) {
 		line = text.New(line, ", at least ", text.Number(e.Stopped()), " stopped")
 	}
@@ -197,7 +197,7 @@ func Line(s call.Situation, c record.Change) text.Text {
 }
 
 func seen(s call.Situation, c record.Change) text.Text {
-	e := s.Effects[c.ID]
+	e := s.Efficacy[c.ID]
 	line := observed(e, c, s.Account.OngoingFor)
 	hindrances := hindrances(s, c)
 	switch {
@@ -223,8 +223,8 @@ func seen(s call.Situation, c record.Change) text.Text {
 
 // FailureLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
 func FailureLines(s call.Situation, c record.Change) []text.Text {
-	lines := []text.Text{text.New(text.Bold(c.Does), ": ", observed(s.Effects[c.ID], c, s.Account.OngoingFor))}
-	if s.Effects[c.ID].Finding == record.NotWorking {
+	lines := []text.Text{text.New(text.Bold(c.Does), ": ", observed(s.Efficacy[c.ID], c, s.Account.OngoingFor))}
+	if s.Efficacy[c.ID].Finding == record.NotWorking {
 		lines = append(lines, text.New("Likely: ", text.Join(likelyReasons(s, c), "; ")))
 	}
 	if c.AttackID != "" {

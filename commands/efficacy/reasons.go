@@ -14,7 +14,7 @@ import (
 // likelyReasons are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
 // hand, they are those that were written down.
 func likelyReasons(s call.Situation, c record.Change) []text.Text {
-	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
+	if why := s.Efficacy[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
 		return []text.Text{why}
 	}
 	all := hindrances(s, c)
@@ -22,7 +22,7 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 		if sub.target == nil {
 			continue
 		}
-		if at, _, shared := describe.BusiestShared(s.Scene, *sub.target); shared {
+		if at, _, shared := describe.BusiestShared(s.Context, *sub.target); shared {
 			all = append(all, text.New(text.Code(at.String()), " looks as a CDN or balancer that many come through"))
 		}
 	}
@@ -52,7 +52,7 @@ func hindrances(s call.Situation, c record.Change) []text.Text {
 // Gone reports whether what a change made was taken off, as far as somebody looked. Where the lists and rules are not at hand, what was seen of it tells.
 func Gone(s call.Situation, c record.Change) bool {
 	if s.LookedAt.IsZero() {
-		return s.Effects[c.ID].Off && c.InForce(s.Now)
+		return s.Efficacy[c.ID].Off && c.InForce(s.Now)
 	}
 	return lookedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
 }
@@ -60,7 +60,7 @@ func Gone(s call.Situation, c record.Change) bool {
 // shortenedTo is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
 func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 	if s.LookedAt.IsZero() && c.InForce(s.Now) {
-		return s.Effects[c.ID].Ends
+		return s.Efficacy[c.ID].Ends
 	}
 	for _, step := range c.Steps {
 		if lookedAfter(s, c) && step.Done && step.Kind == record.AddEntry {

@@ -205,7 +205,7 @@ func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
 
 // situation is what a snapshot tells beside what is seen of changes.
 func (w *Watch) situation(g Snapshot) call.Situation {
-	s := call.Situation{Account: w.account, Known: w.all, Effects: w.seen, LookedAt: g.ListsReadAt, Now: g.At}
+	s := call.Situation{Account: w.account, AccountChanges: w.all, Efficacy: w.seen, LookedAt: g.ListsReadAt, Now: g.At}
 	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.ListsReadAt)
 	return s
 }
@@ -215,7 +215,7 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 	if !slices.ContainsFunc(all, Judgement.wantsWords) {
 		return nil
 	}
-	if s.Scene, err = w.store.AccountContext(ctx, w.account.Name); err != nil {
+	if s.Context, err = w.store.AccountContext(ctx, w.account.Name); err != nil {
 		return err
 	}
 	for i, j := range all {
@@ -223,7 +223,7 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 		if s.Attack = (apiclient.Attack{}); j.Change.Observed != nil {
 			s.Attack = j.Change.Observed.Attack
 		}
-		s.ID, s.Effects = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
+		s.ID, s.Efficacy = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
 		if e.Why = nil; e.Finding == record.NotWorking && !s.LookedAt.IsZero() {
 			e.Why = text.Join(likelyReasons(s, j.Change), "; ")
 		}

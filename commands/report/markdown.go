@@ -128,7 +128,7 @@ func worked(c *call.Call, h History) text.Text {
 // inPlace is what still holds, until when, and how it is taken back.
 func inPlace(c *call.Call, d *text.Document, h History) {
 	d.Heading(2, text.New("Still in place"))
-	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Effects: h.Efficacy, Now: h.At}
+	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Efficacy: h.Efficacy, Now: h.At}
 	for _, ch := range h.InPlace {
 		line := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
 		switch {

@@ -95,7 +95,7 @@ func (o Overview) inForceHead() text.Text {
 // changeLine is a change in a listing of what is in force.
 func (o Overview) changeLine(ch record.Change, now time.Time) text.Text {
 	row := describe.ChangeRow(ch, describe.ChangeAccepted(ch))
-	s := call.Situation{Account: o.Of, Effects: o.Efficacy, Now: now}
+	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone { // first, for rows are cut
 		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.ChangeSpan(ch))
 	}

@@ -51,7 +51,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
-	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Context, Known: changes, Effects: effects, Now: c.Now}
+	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: effects, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Parent() == "" {
 			res.Lines = append(res.Lines, text.New("• ", describe.ChangeRow(ch, efficacy.Line(now, ch))))

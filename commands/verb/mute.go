@@ -83,7 +83,7 @@ func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.
 		cards = staleCards(c, func(a apiclient.Attack) bool { return !a.Incident() && policy.MuteCovers(one, a) })
 	}
 	res := saved(one, answer...)
-	res.Saves.Mutes = &call.MutesSave{All: all, Stale: cards}
+	res.Saves.Mutes = &call.Replacement[record.Mute]{All: all, Stale: cards}
 	return res
 }
 

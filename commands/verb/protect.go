@@ -69,13 +69,13 @@ func writeProtect(c *call.Call) (call.Result, error) {
 func saveProtected(c *call.Call, res call.Result, all []record.Protected, changed ...grammar.Target) call.Result {
 	cards := staleCards(c, func(a apiclient.Attack) bool {
 		return slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool {
-			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(policy.OnlyAddr(s.IP)) })
+			return slices.ContainsFunc(changed, func(t grammar.Target) bool { return t.Overlaps(grammar.OnlyAddr(s.IP)) })
 		})
 	})
 	if attack := c.Line.Keys["attack"]; attack != "" && !slices.Contains(cards, attack) {
 		cards = append(cards, attack)
 	}
-	res.Saves.Protected = &call.ProtectedSave{All: all, Stale: cards}
+	res.Saves.Protected = &call.Replacement[record.Protected]{All: all, Stale: cards}
 	return res
 }
 

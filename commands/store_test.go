@@ -33,7 +33,7 @@ type ledger struct {
 	saveFail func(n int) bool // whether the n-th save fails; nil: none
 
 	audit     *auditLog // written in the same step as changes
-	ties      *ties
+	ties      *permissions
 	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
 	kept      map[string]string // cases and mutes
 	effects   map[string]string // by account and change
@@ -42,7 +42,7 @@ type ledger struct {
 	outbox    []record.Event // events that were saved
 	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
 	due       map[string]time.Time
-	looks     []change.DueDecision // of which people are told
+	looks     []change.DueDecision // of which people are notified
 	term      int
 	loseAt    int    // the save at which the lock is found lost; 0: none
 	meanwhile func() // what happens before
@@ -77,7 +77,7 @@ type lock struct {
 	cancel  context.CancelFunc
 }
 
-// loseLock has whoever holds the lock find it lost at his n-th save from now on.
+// loseLock has the holder of the lock find it lost at its n-th save from now on.
 func (l *ledger) loseLock(n int, meanwhile func()) {
 	l.set(func(l *ledger) { l.loseAt, l.meanwhile = n, meanwhile })
 }
@@ -251,7 +251,7 @@ func (l *ledger) events() []record.Event {
 	return slices.Clone(l.outbox)
 }
 
-// looked are the looks of a kind of which people were told, emptied.
+// looked are the looks of a kind of which people were notified, emptied.
 func (l *ledger) looked(of func(change.DueDecision) bool) (found []change.DueDecision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -279,15 +279,15 @@ func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([
 	return ids[:min(100, len(ids))], nil
 }
 
-// desk keeps cases and mutes as JSON. It is the same memory as the ledger, and fails with it.
-type desk struct {
+// triage keeps triage and mutes as JSON. It is the same store as the ledger, and fails with it.
+type triage struct {
 	*ledger
 	serving int // replicas
 }
 
-func newDesk(l *ledger) *desk { return &desk{ledger: l, serving: 1} }
+func newDesk(l *ledger) *triage { return &triage{ledger: l, serving: 1} }
 
-func (d *desk) read(key string, into any) error {
+func (d *triage) read(key string, into any) error {
 	if d.fails(&d.readFail) {
 		return errAway
 	}
@@ -299,12 +299,12 @@ func (d *desk) read(key string, into any) error {
 	return nil
 }
 
-func (d *desk) TriageOf(_ context.Context, account, attack string) (c record.Triage, err error) {
+func (d *triage) TriageOf(_ context.Context, account, attack string) (c record.Triage, err error) {
 	err = d.read("case "+account+" "+attack, &c)
 	return c, err
 }
 
-func (d *desk) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
+func (d *triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
 	d.mu.Lock()
 	var attacks []string
 	for key := range d.kept {
@@ -324,7 +324,7 @@ func (d *desk) AllTriage(ctx context.Context, account string) (map[string]record
 	return all, nil
 }
 
-func (d *desk) Mutes(_ context.Context, account string) (all []record.Mute, err error) {
+func (d *triage) Mutes(_ context.Context, account string) (all []record.Mute, err error) {
 	err = d.read("mutes "+account, &all)
 	return all, err
 }
@@ -353,12 +353,12 @@ func (l *lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.E
 	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d}, events...)
 }
 
-func (d *desk) Drill(_ context.Context, account string) (drill record.Drill, err error) {
+func (d *triage) Drill(_ context.Context, account string) (drill record.Drill, err error) {
 	err = d.read("drill "+account, &drill)
 	return drill, err
 }
 
-func (d *desk) Serving(context.Context) (int, error) { return d.serving, nil }
+func (d *triage) Serving(context.Context) (int, error) { return d.serving, nil }
 
 func (l *lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
@@ -375,7 +375,7 @@ func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
 }
 
 // Scene is put together from what was saved, and what the poller counted.
-func (d *desk) AccountContext(_ context.Context, account string) (s record.AccountContext, err error) {
+func (d *triage) AccountContext(_ context.Context, account string) (s record.AccountContext, err error) {
 	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.RulesLockedAt), d.read("seen "+account, &s.Sources), d.read("mutes "+account, &s.Mutes))
 	return s, err
 }
@@ -576,7 +576,7 @@ func (m *members) setFail() {
 	m.broken = true
 }
 
-// facts are remembered attacks, by their id.
+// facts are stored attacks, by their id.
 type facts map[string]apiclient.Attack
 
 func (f facts) FindAttacks(_ context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
@@ -609,15 +609,15 @@ type polling func(account string) (call.PollHealth, bool)
 
 func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }
 
-// gatherings is what storms have gathered, by the storm's id; asked are the cards that were asked for.
-type gatherings struct {
+// storms is what storms have grouped, by the storm's id; asked are the cards that were asked for.
+type storms struct {
 	*ledger
 	storms   []record.StormSeen
 	gathered map[string][]record.GatheredAttack
 	asked    []string
 }
 
-func (g *gatherings) Storms(_ context.Context, account string) ([]record.StormSeen, error) {
+func (g *storms) Storms(_ context.Context, account string) ([]record.StormSeen, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
@@ -631,7 +631,7 @@ func (g *gatherings) Storms(_ context.Context, account string) ([]record.StormSe
 	return found, nil
 }
 
-func (g *gatherings) Grouped(_ context.Context, account, storm string) ([]record.GatheredAttack, error) {
+func (g *storms) Grouped(_ context.Context, account, storm string) ([]record.GatheredAttack, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
@@ -643,7 +643,7 @@ func (g *gatherings) Grouped(_ context.Context, account, storm string) ([]record
 	return found, nil
 }
 
-func (g *gatherings) WantCards(_ context.Context, _ string, attacks []string) error {
+func (g *storms) WantCards(_ context.Context, _ string, attacks []string) error {
 	if g.fails(&g.readFail) {
 		return errAway
 	}

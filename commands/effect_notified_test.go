@@ -58,7 +58,7 @@ func TestWhatWasShortenedIsSaidEverywhere(t *testing.T) {
 	}
 }
 
-// The reasons that the card gives are given wherever it is told, though only the card has the lists at hand.
+// The reasons that the card gives are given in every answer, though only the card has the lists at hand.
 func TestReasonsAreSaidEverywhere(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
@@ -72,8 +72,8 @@ func TestReasonsAreSaidEverywhere(t *testing.T) {
 	}
 }
 
-// Each fall is told once: what worked again for a while and then does nothing calls again, also after a restart; what comes and goes doesn't.
-func TestEachFallIsToldOnce(t *testing.T) {
+// Each fall is notified once: what worked again for a while and then does nothing calls again, also after a restart; what comes and goes doesn't.
+func TestEachFallIsNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	off := func(d time.Duration) {
@@ -106,7 +106,7 @@ func TestEachFallIsToldOnce(t *testing.T) {
 }
 
 // A report tells what became of a measure as its card did, at the time.
-func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
+func TestTheReportShowsWhatWasSeenOfMitigations(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
@@ -117,7 +117,7 @@ func TestTheReportTellsWhatWasSeenOfMeasures(t *testing.T) {
 	golden(t, "report_effects.md", w.reads(atTerminal, "report attack="+ch.AttackID).Document)
 }
 
-// Whoever couldn't look, or forgot what was seen, says so, and neither that it works nor that it is due.
+// A replica that couldn't look, or lost what was seen, says so, and neither that it works nor that it is due.
 func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")

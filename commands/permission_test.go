@@ -20,15 +20,15 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// ties are the spells that were written down. They are the same memory as the ledger.
-type ties struct {
+// permissions are the permission losses that were written down. They are the same store as the ledger.
+type permissions struct {
 	*ledger
 
 	mu    sync.Mutex
 	saved []record.PermissionLoss
 }
 
-func (s *ties) PermissionLoss(_ context.Context, account string) (t record.PermissionLoss, err error) {
+func (s *permissions) PermissionLoss(_ context.Context, account string) (t record.PermissionLoss, err error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	if text, ok := s.kept["tied "+account]; ok {
@@ -37,14 +37,14 @@ func (s *ties) PermissionLoss(_ context.Context, account string) (t record.Permi
 	return t, err
 }
 
-func (s *ties) add(t record.PermissionLoss) {
+func (s *permissions) add(t record.PermissionLoss) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.saved = append(s.saved, t)
 }
 
 // last is the last spell, and how often one was written down.
-func (s *ties) last() (t record.PermissionLoss, saves int) {
+func (s *permissions) last() (t record.PermissionLoss, saves int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.saved) > 0 {
@@ -61,7 +61,7 @@ func (w *world) leftToDo(r record.RefusedChange) (lines []string) {
 	return lines
 }
 
-func TestHandsTied(t *testing.T) {
+func TestPermissionLost(t *testing.T) {
 	t.Parallel()
 	const lists, create = "POST /v4/ip_rules", "POST /v1/objects/hint/create"
 	for name, c := range map[string]struct {
@@ -97,7 +97,7 @@ func TestHandsTied(t *testing.T) {
 				require.ErrorIs(t, err, refusal.ErrService)
 			}
 			refuse(ann, c.line)
-			spell, saves := w.ties.last()
+			spell, saves := w.permissions.last()
 			require.Equal(t, 1, saves)
 			require.True(t, spell.GoesOn())
 			require.Equal(t, []any{"acme", w.clock(), 403, 1, c.cannot}, []any{spell.Account, spell.Since, spell.Status, spell.Revision, spell.Cannot()})
@@ -116,7 +116,7 @@ func TestHandsTied(t *testing.T) {
 
 			w.pass(time.Minute)
 			refuse(bob, c.line)
-			spell, saves = w.ties.last()
+			spell, saves = w.permissions.last()
 			require.Equal(t, 2, saves)
 			require.Len(t, spell.Refused, 1, "the same again")
 			require.Equal(t, bob.ID, spell.Refused[0].By.ID)
@@ -127,18 +127,18 @@ func TestHandsTied(t *testing.T) {
 			inv.Anyway = true
 			_, err = w.do(inv)
 			require.NoError(t, err)
-			spell, saves = w.ties.last()
+			spell, saves = w.permissions.last()
 			require.Equal(t, 3, saves)
 			require.Equal(t, w.clock(), spell.Until)
 			require.Empty(t, spell.Refused, "it is done")
 
 			w.does(ann, "deny 198.51.100.77")
-			_, saves = w.ties.last()
+			_, saves = w.permissions.last()
 			require.Equal(t, 3, saves, "nothing to say")
 			w.pass(time.Minute)
 			w.fault("", "unauthenticated", 0)
 			refuse(ann, "deny 198.51.100.78")
-			spell, _ = w.ties.last()
+			spell, _ = w.permissions.last()
 			require.True(t, spell.GoesOn())
 			require.Equal(t, w.clock(), spell.Since, "another spell")
 		})
@@ -146,14 +146,14 @@ func TestHandsTied(t *testing.T) {
 }
 
 // A token that may change lists and not modes: what it may says nothing of what it may not.
-func TestHandsTiedInPart(t *testing.T) {
+func TestPermissionLostInPart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fault("POST /v1/objects/hint/create", "status:403", 0)
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "contain attack="+id+" 203.0.113.7")
 	require.ErrorContains(t, err, "Half done")
-	spell, _ := w.ties.last()
+	spell, _ := w.permissions.last()
 	require.Equal(t, "change patches and other rules", spell.Cannot())
 	require.Len(t, spell.Refused, 1)
 	require.Equal(t, "patch", spell.Refused[0].Line.Name)
@@ -162,41 +162,41 @@ func TestHandsTiedInPart(t *testing.T) {
 	inv.Anyway = true
 	_, err = w.do(inv)
 	require.Error(t, err)
-	spell, _ = w.ties.last()
+	spell, _ = w.permissions.last()
 	require.True(t, spell.GoesOn())
 	require.Equal(t, "change patches and other rules or switch modes", spell.Cannot())
 	require.Contains(t, change.PermissionFix(spell).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
 	w.service.ClearFaults()
 	w.does(ann, "patch attack="+id)
-	spell, _ = w.ties.last()
+	spell, _ = w.permissions.last()
 	require.True(t, spell.GoesOn())
 	require.Equal(t, "switch modes", spell.Cannot())
 	w.anyway(ann, "mode Shop block")
-	spell, _ = w.ties.last()
+	spell, _ = w.permissions.last()
 	require.False(t, spell.GoesOn())
 	require.Empty(t, spell.Refused)
 }
 
-func TestHandsAreNotTied(t *testing.T) {
+func TestPermissionIsNotLost(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"status:400", "status:404", "status:409", "status:423", "status:429", "status:500", "reset", "500_applied"} {
 		w := newWorld(t)
 		w.fault("POST /v4/ip_rules", kind, 0)
 		_, err := w.try(ann, "deny 203.0.113.7")
 		require.True(t, err != nil || kind == "500_applied")
-		_, saves := w.ties.last()
+		_, saves := w.permissions.last()
 		require.Zero(t, saves, kind)
 	}
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 	w.fault("", "unauthenticated", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)
-	_, saves := w.ties.last()
+	_, saves := w.permissions.last()
 	require.Zero(t, saves, "nothing would have been changed")
 }
 
 // A mode should return while the token is refused: that is said once, tried each minute, and done as soon as the token is good again.
-func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
+func TestAnEndThatIsDueWhilePermissionIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
@@ -205,14 +205,14 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		w.fault("", "unauthenticated", 0)
 		_, err := w.try(bob, "deny 203.0.113.7")
 		require.Error(t, err)
-		spell, _ := w.ties.last()
+		spell, _ := w.permissions.last()
 		due := change.DueMeanwhile(spell, w.ledger.all(), w.clock())
 		require.Equal(t, []string{mode.ID, patch.ID}, []string{due[0].ID, due[1].ID})
 		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "Shop should return to monitoring at ")
 		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "can't as long as this lasts")
 
 		runDue(t, w, 15*time.Minute)
-		spell, saves := w.ties.last()
+		spell, saves := w.permissions.last()
 		require.Equal(t, 2, saves, "once, though it was tried often")
 		require.Len(t, spell.Refused, 2)
 		require.Equal(t, []any{mode.ID, record.ViaClock}, []any{spell.Refused[1].Ends, spell.Refused[1].By.Via})
@@ -224,7 +224,7 @@ func TestAReturnThatIsDueWhileHandsAreTied(t *testing.T) {
 		w.service.ClearFaults()
 		runDue(t, w, 61*time.Second)
 		require.Equal(t, []string{"monitoring"}, w.modes())
-		spell, _ = w.ties.last()
+		spell, _ = w.permissions.last()
 		require.False(t, spell.GoesOn())
 		require.Len(t, spell.Refused, 1)
 		require.Contains(t, spell.Refused[0].Does, "Deny 203.0.113.7", "still not done")
@@ -243,12 +243,12 @@ func TestManyRefusedChanges(t *testing.T) {
 		_, err := w.try(root, line)
 		require.Error(t, err)
 	}
-	spell, _ := w.ties.last()
+	spell, _ := w.permissions.last()
 	require.Len(t, spell.Refused, 5)
 	require.Positive(t, spell.More)
 }
 
-func TestStatusTellsThatHandsAreTied(t *testing.T) {
+func TestStatusShowsThatPermissionIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.NotContains(t, textOf(w.reads(eve, "status")), "WAF permission lost")

@@ -4,13 +4,39 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/prometheus/common/model"
 	"golang.org/x/text/language"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// Never is the duration "forever".
+const Never = time.Duration(-1)
+
+// ParseDuration reads 30m, 12h, 7d, 2w or forever.
+func ParseDuration(words string) (time.Duration, error) {
+	if strings.EqualFold(words, "forever") {
+		return Never, nil
+	}
+	d, err := model.ParseDuration(strings.ToLower(words))
+	// The service counts whole seconds.
+	if err != nil || time.Duration(d) < time.Second {
+		return 0, refusal.Usage(text.New(refusal.Typed(words), " is no duration: write ", text.Code("30m"), ", ", text.Code("12h"), ", ", text.Code("7d"), ", ", text.Code("2w"), " or ", text.Code("forever")))
+	}
+	return time.Duration(d), nil
+}
+
+// DurationText is the canonical form of a duration.
+func DurationText(d time.Duration) string {
+	if d == Never {
+		return "forever"
+	}
+	return model.Duration(d).String()
+}
 
 // Holds reports whether an entry for t is for a source.
 func (t Target) Holds(source apiclient.Source) bool {
@@ -45,46 +71,49 @@ func IsCountry(code string) bool {
 	return m49 > 0 && m49 < 900 && !slices.Contains(withdrawn, code)
 }
 
+// nameKind is a kind of targets that are written with a word, a colon and a name.
+type nameKind struct {
+	word, kind string
+	fold       func(name string) string // into how the service writes it
+	known      func(name string) bool
+	wrong      text.Text // what is wrong about a name that isn't known
+}
+
+var nameKinds = []nameKind{
+	{"country", apiclient.KindCountry, strings.ToUpper, IsCountry, text.New(" is no country: write its two letters as ISO 3166 has them, as ", text.Code("country:FR"))},
+	{"proxy", apiclient.KindProxy, strings.ToUpper, func(name string) bool { return slices.Contains(Proxies, name) },
+		text.New(" is no kind of proxy: one of ", strings.Join(Proxies, ", "))},
+	{"datacenter", apiclient.KindDatacenter, strings.ToLower, func(name string) bool { return slices.Contains(Datacenters, name) },
+		text.New(" is no data center: one of ", strings.Join(Datacenters, ", "))},
+}
+
 // ParseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
 func ParseTarget(word string) (Target, error) {
-	kind, value, ok := strings.Cut(word, ":")
-	switch kind = strings.ToLower(kind); {
-	case ok && kind == "country":
-		value = strings.ToUpper(value)
-		if !IsCountry(value) {
-			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no country: write its two letters as ISO 3166 has them, as ", text.Code("country:FR")))
+	before, name, ok := strings.Cut(word, ":")
+	for _, k := range nameKinds {
+		if !ok || !strings.EqualFold(before, k.word) {
+			continue
 		}
-		return Target{Kind: apiclient.KindCountry, Value: value}, nil
-	case ok && kind == "proxy":
-		value = strings.ToUpper(value)
-		if !slices.Contains(Proxies, value) {
-			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no kind of proxy: one of ", strings.Join(Proxies, ", ")))
+		if name = k.fold(name); !k.known(name) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), k.wrong))
 		}
-		return Target{Kind: apiclient.KindProxy, Value: value}, nil
-	case ok && kind == "datacenter":
-		value = strings.ToLower(value)
-		if !slices.Contains(Datacenters, value) {
-			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no data center: one of ", strings.Join(Datacenters, ", ")))
-		}
-		return Target{Kind: apiclient.KindDatacenter, Value: value}, nil
+		return Target{Kind: k.kind, Value: name}, nil
 	}
 	return ParseRange(word)
 }
 
 // ParseRange reads an address or a CIDR.
 func ParseRange(word string) (Target, error) {
+	if addr, err := netip.ParseAddr(word); err == nil && addr.Zone() == "" {
+		return RangeOf(OnlyAddr(addr)), nil
+	}
 	prefix, err := netip.ParsePrefix(word)
-	if err != nil {
-		addr, err := netip.ParseAddr(word)
-		if strings.Contains(word, ",") {
-			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write several with spaces between them, without commas"))
-		}
-		if err != nil || addr.Zone() != "" {
-			return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write an address, a range as ", text.Code("203.0.113.0/24"), ", ",
-				text.Code("country:FR"), ", ", text.Code("proxy:TOR"), " or ", text.Code("datacenter:aws")))
-		}
-		addr = addr.Unmap()
-		return RangeOf(netip.PrefixFrom(addr, addr.BitLen())), nil
+	switch {
+	case err != nil && strings.Contains(word, ","):
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write several with spaces between them, without commas"))
+	case err != nil:
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write an address, a range as ", text.Code("203.0.113.0/24"), ", ",
+			text.Code("country:FR"), ", ", text.Code("proxy:TOR"), " or ", text.Code("datacenter:aws")))
 	}
 	prefix = Unmap(prefix)
 	if prefix.Masked() != prefix {
@@ -104,18 +133,19 @@ func Unmap(p netip.Prefix) netip.Prefix {
 	return p
 }
 
+// OnlyAddr is the range of one address.
+func OnlyAddr(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap()
+	return netip.PrefixFrom(addr, addr.BitLen())
+}
+
 // RangeOf is the target of a range.
 func RangeOf(p netip.Prefix) Target { return Target{Kind: apiclient.KindRange, Prefix: p} }
 
 // String is the target as the grammar writes it; a range of one address is that address.
 func (t Target) String() string {
-	switch t.Kind {
-	case apiclient.KindCountry:
-		return "country:" + t.Value
-	case apiclient.KindProxy:
-		return "proxy:" + t.Value
-	case apiclient.KindDatacenter:
-		return "datacenter:" + t.Value
+	if i := slices.IndexFunc(nameKinds, func(k nameKind) bool { return k.kind == t.Kind }); i >= 0 {
+		return nameKinds[i].word + ":" + t.Value
 	}
 	if t.Prefix.IsSingleIP() {
 		return t.Prefix.Addr().String()

@@ -59,7 +59,7 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 	taken := w.does(bob, "deny 192.0.2.9")
 	undo := w.does(bob, "undo "+taken.ID)
 
-	// Told last in whatever order, and of some an earlier state only: what prolongs or takes back tells of both.
+	// Last in whatever order, and of some an earlier state only: what prolongs or takes back tells of both.
 	r := w.emptied(false, undo, prolonged, gray, mode, patch, deny, taken)
 	require.Empty(t, r.Listed)
 	require.Empty(t, r.Unknown)
@@ -86,7 +86,7 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 
 func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveAllow))
+	w := newWorld(t, withoutApproval(policy.ApproveAllow))
 	id := w.attackOn("/login")
 	deny := w.does(ann, "deny 192.0.2.1 192.0.2.2 attack="+id+" for=3h")
 	gray := w.does(bob, "gray 192.0.2.3 app=Shop reason=why")
@@ -154,7 +154,7 @@ func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
-// emptyLedger is one whose memory was emptied.
+// emptyLedger is one whose store was emptied.
 type emptyLedger struct{ commands.Ledger }
 
 func (emptyLedger) Lock(context.Context, string) (context.Context, commands.Lock, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// requests keeps requests as JSON. It is the same memory as the ledger, and fails with it.
+// requests keeps requests as JSON. It is the same store as the ledger, and fails with it.
 type requests struct{ *ledger }
 
 func (r *requests) Requests(_ context.Context, account string) ([]record.ApprovalRequest, error) {
