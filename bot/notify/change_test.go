@@ -82,16 +82,16 @@ func TestWhomAFailureCalls(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
 	made := changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-	require.Contains(t, made.message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
-	require.True(t, made.urgent)
+	require.Contains(t, made.posts[0].Message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
+	require.True(t, made.posts[0].Urgent)
 	for _, actor := range []record.Actor{{ID: "cli:root", Via: record.ViaCLI}, {ID: "wafbot", Via: record.ViaClock}} {
 		ch.Actor, ch.Approved, ch.State = actor, nil, record.StateHalf
 		made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-		require.NotContains(t, made.message.Text, "@")
-		require.Contains(t, made.message.Text, "*Only partly done: Deny 203.0.113.7*")
+		require.NotContains(t, made.posts[0].Message.Text, "@")
+		require.Contains(t, made.posts[0].Message.Text, "*Only partly done: Deny 203.0.113.7*")
 	}
 	ch.Actor, ch.State, ch.Fault = record.Actor{ID: "U0ANN"}, record.StateDone, ""
 	made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-	require.NotContains(t, made.message.Text, "@")
-	require.False(t, made.urgent)
+	require.NotContains(t, made.posts[0].Message.Text, "@")
+	require.False(t, made.posts[0].Urgent)
 }

@@ -59,8 +59,8 @@ func (s *Approvals) Requests(ctx context.Context, account string) ([]record.Appr
 	return all, nil
 }
 
-// RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+// MessageAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+func (s *Approvals) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
 	text, err := s.rdb.HGet(ctx, keyApprovalsAt(account), id).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", "", 0, nil
@@ -74,8 +74,8 @@ func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel,
 	return channel, ts, revision, nil
 }
 
-// RequestShown stores where a request's card is, and the revision that it shows.
-func (s *Approvals) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
+// SaveMessageAt stores where a request's card is, and the revision that it shows.
+func (s *Approvals) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
 	if err := s.rdb.HSet(ctx, keyApprovalsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
 		return fmt.Errorf("save place of request %s: %w", id, err)
 	}

@@ -31,8 +31,8 @@ func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, 
 	return err
 }
 
-// NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+// MessageAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+func (s *Permissions) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
 	text, err := s.rdb.Get(ctx, keyPermissionAt(account)).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", "", 0, nil
@@ -50,8 +50,8 @@ func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel
 	return channel, ts, revision, nil
 }
 
-// Noticed stores where a notice is, and the revision that it shows.
-func (s *Permissions) Noticed(ctx context.Context, account, id, channel, ts string, revision int) error {
+// SaveMessageAt stores where a notice is, and the revision that it shows.
+func (s *Permissions) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
 	text := fmt.Sprintf("%s %d %s %s", id, revision, channel, ts)
 	if err := s.rdb.Set(ctx, keyPermissionAt(account), text, 0).Err(); err != nil {
 		return fmt.Errorf("save place of notice of %s: %w", account, err)
