@@ -49,8 +49,3 @@ func Rebuild(f CardFacts, at time.Time) record.AttackState {
 	}
 	return s
 }
-
-// NewEmptied is the news of what is left after Memory was emptied, for one channel; epoch makes it this news and no other.
-func NewEmptied(account, channel, epoch string, facts record.RebuildFacts, at time.Time) record.Event {
-	return record.Event{ID: record.DeliveryID(account, channel+" "+epoch, record.StoreRebuilt, 0), Account: account, Kind: record.StoreRebuilt, Channel: channel, At: at, Payload: facts}
-}

@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/rebuild"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // settleFor is how long a message of a dying replica can still arrive at Slack: as long as its lease, and its last request, last.
@@ -66,7 +63,14 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	r := a.rebuilt(ctx, cfg, found)
+	in := rebuild.Input{Account: a.tenants[account], Channels: cfg.Channels(), Epoch: store.NewEpoch(), Found: found, Now: time.Now().UTC()}
+	if !found.Nothing() {
+		if in.Entries, err = a.entries(ctx, account); err != nil {
+			in.NoLists = true
+			a.log.Error("read the service's lists: entries that no message holds stay unknown", "account", account, "err", err)
+		}
+	}
+	r := rebuild.State(in)
 	if begun, err := a.store.Epochs.Restore(ctx, account, r); err != nil || !begun {
 		return err // another replica was faster, and posts the events
 	}
@@ -80,36 +84,6 @@ func (a *app) readHistory(ctx context.Context, cfg config.Account, peek bool) (b
 	return a.bot.ReadBack(ctx, bot.Back{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
 }
 
-// rebuilt is the state that begins with what was found.
-func (a *app) rebuilt(ctx context.Context, cfg config.Account, found bot.Found) store.Rebuilt {
-	r := store.Rebuilt{Epoch: store.NewEpoch()}
-	now := time.Now().UTC()
-	if found.Nothing() {
-		if found.Blind {
-			r.Events = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
-		}
-		return r
-	}
-	r.At, r.FirstStart, r.Attacks = now, found.Began, map[string]record.AttackState{}
-	for id, card := range found.Cards {
-		r.Attacks[card.AttackID] = poller.Rebuild(card.CardFacts, now)
-		r.Cards = append(r.Cards, store.Card{Attack: id, Channel: card.Channel, TS: card.TS})
-	}
-	var posted []record.Change
-	for _, id := range slices.Sorted(maps.Keys(found.Changes)) {
-		posted = append(posted, found.Changes[id].Change)
-	}
-	entries, err := a.entries(ctx, cfg.Name)
-	if err != nil {
-		a.log.Error("read the service's lists: entries that no message holds stay unknown", "account", cfg.Name, "err", err)
-	}
-	known := change.Rebuild(a.tenants[cfg.Name], posted, entries, now)
-	r.Changes = known.Changes
-	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
-	r.Events = rebuiltEvents(cfg, found, r, facts)
-	return r
-}
-
 // entries are those on the service's lists.
 func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRule, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
@@ -121,31 +95,6 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 		all = append(all, e)
 	}
 	return all, nil
-}
-
-// rebuiltEvents says in each channel what was rebuilt from it; what concerns none of them, in the channel for notices.
-func rebuiltEvents(cfg config.Account, found bot.Found, r store.Rebuilt, facts record.RebuildFacts) []record.Event {
-	cards, inForce := map[string]int{}, map[string]int{}
-	for _, c := range r.Cards {
-		cards[c.Channel]++
-	}
-	for _, ch := range r.Changes {
-		if posted, ok := found.Changes[ch.ID]; ok && ch.InForce(r.At) && ch.Parent() == "" {
-			inForce[posted.Channel]++
-		}
-	}
-	var events []record.Event
-	for i, channel := range cfg.Channels() {
-		if i > 0 {
-			if slices.Contains(found.Unread, channel) {
-				continue
-			}
-			facts = record.RebuildFacts{}
-		}
-		facts.Cards, facts.InForce = cards[channel], inForce[channel]
-		events = append(events, poller.NewEmptied(cfg.Name, channel, r.Epoch, facts, r.At))
-	}
-	return events
 }
 
 // posts reports whether the account's changes are posted to Slack. A terminal can do without: then there is nothing to rebuild from, and what it
