@@ -10,7 +10,7 @@ import (
 )
 
 // own does what the account's owner does: poll, notify, page, end what is due.
-func (a *app) own(held, more context.Context, account string, duties <-chan store.Pending) {
+func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
 	if err := a.rebuild(more, account); err != nil {
 		if more.Err() == nil {
 			a.log.Error("rebuild the account's state", "account", account, "err", err)
@@ -24,17 +24,17 @@ func (a *app) own(held, more context.Context, account string, duties <-chan stor
 	g.Go(func() { _ = a.pollers[account].Run(more) })
 	g.Go(func() { a.paging(account).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
-	g.Go(func() { a.passOn(more, account, duties, due) })
+	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
 }
 
 // passOn passes on what there is to do for an account until ctx ends.
-func (a *app) passOn(ctx context.Context, account string, duties <-chan store.Pending, due chan<- struct{}) {
+func (a *app) passOn(ctx context.Context, account string, pending <-chan store.Pending, due chan<- struct{}) {
 	for before := (store.Pending{}); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-duties:
+		case d := <-pending:
 			a.pass(account, before, d, due)
 			before = d
 		}
