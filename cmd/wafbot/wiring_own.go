@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -21,8 +22,8 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	var g sync.WaitGroup
 	due := make(chan struct{}, 1)
 	g.Go(func() { a.notifier.Own(held, more, account) })
-	g.Go(func() { _ = a.pollers[account].Run(more) })
-	g.Go(func() { a.paging(account).Run(held, more) })
+	g.Go(func() { _ = a.tenants[account].poller.Run(more) })
+	g.Go(func() { a.paging(a.tenants[account]).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
@@ -50,10 +51,10 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 		a.notifier.Stale(account)
 	}
 	if d.WantedCards > before.WantedCards {
-		a.pollers[account].PollSoon() // once: what that poll can't give waits for the next, at its pace
+		a.tenants[account].poller.PollSoon() // once: what that poll can't give waits for the next, at its pace
 	}
 	if d.Audited != before.Audited {
-		a.effects[account].Refresh() // another replica may have changed something
+		a.tenants[account].efficacy.Refresh() // another replica may have changed something
 	}
 	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
 		select {
@@ -61,4 +62,16 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 		default: // a check is requested already
 		}
 	}
+}
+
+// paging puts an account's paging together.
+func (a *app) paging(t *tenant) *paging.Paging {
+	pagers := map[string]paging.Sender{}
+	for route, p := range t.pagers {
+		pagers[route] = p
+	}
+	return paging.New(paging.Config{
+		Account: t.Account, Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
+		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: a.notifier, Calls: a.calls, Log: a.log,
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -52,7 +51,7 @@ func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &awayService{}
 		p := poller.New(poller.Config{Account: "acme", API: service, Store: nothing{}, Notifier: nothing{}, Interval: time.Minute})
-		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*efficacy.Watch{}}
+		a := &app{tenants: map[string]*tenant{"acme": {poller: p}}}
 		ctx, stop := context.WithCancel(t.Context())
 		pending, done := make(chan store.Pending), make(chan struct{})
 		go func() { defer close(done); _ = p.Run(ctx) }()

@@ -51,19 +51,19 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 	if epoch, err := a.store.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
 		return err
 	}
-	cfg := a.configured(account)
-	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(cfg.Channels()))
-	found, err := a.readHistory(ctx, cfg, true)
+	t := a.tenants[account]
+	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(t.cfg.Channels()))
+	found, err := a.readHistory(ctx, t.cfg, true)
 	if err == nil && found.Spoken {
 		if err := delay.Sleep(ctx, a.settle); err != nil {
 			return err
 		}
-		found, err = a.readHistory(ctx, cfg, false)
+		found, err = a.readHistory(ctx, t.cfg, false)
 	}
 	if err != nil {
 		return err
 	}
-	in := rebuild.Input{Account: a.tenants[account], Channels: cfg.Channels(), Epoch: store.NewEpoch(), Found: found, Now: time.Now().UTC()}
+	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Epoch: store.NewEpoch(), Found: found, Now: time.Now().UTC()}
 	if !found.Nothing() {
 		if in.Entries, err = a.entries(ctx, account); err != nil {
 			in.NoLists = true
@@ -88,7 +88,7 @@ func (a *app) readHistory(ctx context.Context, cfg config.Account, peek bool) (b
 func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRule, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	for e, err := range a.services[account].IPRules(ctx, apiclient.IPRuleFilter{}) {
+	for e, err := range a.tenants[account].api.IPRules(ctx, apiclient.IPRuleFilter{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read lists: %w", err)
 		}
@@ -100,5 +100,5 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 // posts reports whether the account's changes are posted to Slack. A terminal can do without: then there is nothing to rebuild from, and what it
 // saves is kept when a replica rebuilds.
 func (a *app) posts(account string) bool {
-	return a.cfg.Slack.BotToken != "" && a.configured(account).Channel != ""
+	return a.cfg.Slack.BotToken != "" && a.tenants[account].Channel != ""
 }
