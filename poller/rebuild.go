@@ -27,8 +27,3 @@ func Rebuild(card record.CardMetadata, at time.Time) record.AttackState {
 	}
 	return s
 }
-
-// StateRebuilt is the event that tells a channel what was rebuilt after Redis was emptied. Its id is unique per epoch and channel.
-func StateRebuilt(account, channel, epoch string, facts record.RebuildFacts, at time.Time) record.Event {
-	return record.Event{ID: record.DeliveryID(account, channel+" "+epoch, record.StoreRebuilt, 0), Account: account, Kind: record.StoreRebuilt, Channel: channel, At: at, Payload: facts}
-}

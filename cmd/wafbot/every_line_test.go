@@ -192,7 +192,7 @@ func (l *liner) try(c lineCase, v way, p person) {
 		case p.role == record.NoRole:
 			want = "You have no role here"
 		case v.via == "form":
-			want = "needs the role" // of whoever fills in such a form, or of what it was filled in with
+			want = "needs the role" // of the person who fills in such a form, or of what it was filled in with
 		}
 		require.Contains(l.t, answer, want, name)
 		require.Empty(l.t, did, name)

@@ -127,7 +127,9 @@ func (t terminal) connect(o *lineOptions) (*app, error) {
 	if err != nil {
 		return nil, misused{err}
 	}
-	clear(a.pollers) // nothing is polled from here
+	for _, t := range a.tenants {
+		t.poller = nil // nothing is polled from here
+	}
 	return a, nil
 }
 

@@ -277,7 +277,7 @@ func TestDenyFromAFile(t *testing.T) {
 	require.Len(t, d.changes(), before, "a file is taken whole or not at all")
 }
 
-// watch runs the bot beside the desk until the test ends.
+// watch runs the bot beside the terminal until the test ends.
 func (d lineWorld) watch(t *testing.T) *world {
 	t.Helper()
 	cfg, err := config.Load("", d.environ)

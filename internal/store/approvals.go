@@ -32,14 +32,14 @@ func (s *Approvals) Requests(ctx context.Context, account string) ([]record.Appr
 	return newest(ctx, s.client, s.rdb.HVals(ctx, keyApprovals(account)), "requests of "+account, of, keyApprovalsAt(account), keyApprovals(account))
 }
 
-// RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+// MessageAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+func (s *Approvals) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
 	text, err := word(s.rdb.HGet(ctx, keyApprovalsAt(account), id), "place of request "+id)
 	return readShown(text, err)
 }
 
-// RequestShown stores where a request's card is, and the revision that it shows.
-func (s *Approvals) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
+// SaveMessageAt stores where a request's card is, and the revision that it shows.
+func (s *Approvals) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
 	if err := s.rdb.HSet(ctx, keyApprovalsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
 		return fmt.Errorf("save place of request %s: %w", id, err)
 	}
@@ -71,8 +71,8 @@ func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, 
 	return err
 }
 
-// NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+// MessageAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+func (s *Permissions) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
 	text, err := word(s.rdb.Get(ctx, keyPermissionAt(account)), "place of notice of "+account)
 	text, ok := strings.CutPrefix(text, id+" ")
 	if !ok { // it is that of an earlier loss
@@ -81,8 +81,8 @@ func (s *Permissions) NoticeAt(ctx context.Context, account, id string) (channel
 	return readShown(text, err)
 }
 
-// Noticed stores where a notice is, and the revision that it shows.
-func (s *Permissions) Noticed(ctx context.Context, account, id, channel, ts string, revision int) error {
+// SaveMessageAt stores where a notice is, and the revision that it shows.
+func (s *Permissions) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
 	if err := s.rdb.Set(ctx, keyPermissionAt(account), fmt.Sprintf("%s %d %s %s", id, revision, channel, ts), 0).Err(); err != nil {
 		return fmt.Errorf("save place of notice of %s: %w", account, err)
 	}

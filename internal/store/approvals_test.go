@@ -90,16 +90,16 @@ func TestOldRequestsAreDeleted(t *testing.T) {
 		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
 			q.State = record.RequestRejected
 			locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
-			require.NoError(t, s.Approvals.RequestShown(ctx, "acme", id, "C1", "1.1", 3))
+			require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", id, "C1", "1.1", 3))
 		}
-		channel, ts, revision, err := s.Approvals.RequestAt(ctx, "acme", "old")
+		channel, ts, revision, err := s.Approvals.MessageAt(ctx, "acme", "old")
 		require.NoError(t, err)
 		require.Equal(t, []any{"C1", "1.1", 3}, []any{channel, ts, revision})
 		all, err := s.Approvals.Requests(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:approvals").Val())
-		_, ts, _, err = s.Approvals.RequestAt(ctx, "acme", "old")
+		_, ts, _, err = s.Approvals.MessageAt(ctx, "acme", "old")
 		require.NoError(t, err)
 		require.Empty(t, ts)
 	})

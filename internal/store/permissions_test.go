@@ -78,12 +78,12 @@ func TestANoticeIsFoundAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		at := func(id string) []any {
-			channel, ts, revision, err := other.Permissions.NoticeAt(ctx, "acme", id)
+			channel, ts, revision, err := other.Permissions.MessageAt(ctx, "acme", id)
 			require.NoError(t, err)
 			return []any{channel, ts, revision}
 		}
 		require.Equal(t, []any{"", "", 0}, at("tied-1"))
-		require.NoError(t, s.Permissions.Noticed(ctx, "acme", "tied-1", "C1", "17.000100", 3))
+		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "tied-1", "C1", "17.000100", 3))
 		require.Equal(t, []any{"C1", "17.000100", 3}, at("tied-1"))
 		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another spell")
 	})

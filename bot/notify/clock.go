@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -18,33 +17,6 @@ const summaryLate = 45 * time.Minute
 // summaryEvent is the event that it is time to hand an account over: of one hour all replicas make the same.
 func summaryEvent(account, channel string, at time.Time) record.Event {
 	return record.Event{ID: fmt.Sprintf("summary-%d", at.Unix()), Account: account, Kind: record.SummaryDue, Channel: channel, At: at}
-}
-
-// summaryDue hands an account over in its channel, as it is when this is posted.
-func (n *Notifier) summaryDue(ctx context.Context, a Account, e record.Event) error {
-	if n.cfg.Now().Sub(e.At) > summaryLate {
-		return n.deliver.drop(ctx, e)
-	}
-	post := eventPost(e, card.Message{}, "")
-	t, err := n.deliver.begin(ctx, e.Account, post.Delivery)
-	if err != nil {
-		return err
-	}
-	if t.done {
-		return n.deliver.drop(ctx, e)
-	}
-	res, err := n.cfg.Runner.Do(ctx, call.Invocation{
-		ID: e.ID, At: e.At, Line: record.Line{Name: "summary"}.With("account", e.Account), Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock},
-	})
-	if err != nil {
-		return fmt.Errorf("draw summary: %w", err)
-	}
-	post.Message = card.Summary(a.Account, res)
-	channel, ts, err := n.deliver.postBegun(ctx, post, t)
-	if err != nil {
-		return err
-	}
-	return n.deliver.record(ctx, e, place{channel: channel, ts: ts})
 }
 
 // emitAgain is how long to wait before a hand-over's event is stored again that could not be.
@@ -73,4 +45,43 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 			return
 		}
 	}
+}
+
+// drillClock ends an account's drill when it was not answered in time.
+type drillClock struct {
+	notifier *Notifier
+	account  string
+	wake     chan struct{}
+}
+
+// drillAgain is how long to wait when it isn't known whether a drill waits, or it couldn't be ended.
+const drillAgain = 5 * time.Second
+
+// run begins with what Redis holds: another replica may have posted the card.
+func (r *drillClock) run(held, more context.Context) {
+	for more.Err() == nil {
+		var end <-chan time.Time
+		d, err := r.notifier.cfg.Stores.Drills.Drill(held, r.account)
+		switch {
+		case err != nil:
+			end = time.After(drillAgain)
+		case d.Waits() && !r.notifier.cfg.Now().Before(d.Until):
+			if _, err := r.notifier.cfg.Runner.Do(held, stopOf(d)); err != nil {
+				r.notifier.cfg.Log.Warn("end drill", "account", r.account, "err", err)
+			}
+			end = time.After(drillAgain)
+		case d.Waits():
+			end = time.After(d.Until.Sub(r.notifier.cfg.Now()))
+		}
+		select {
+		case <-more.Done():
+		case <-r.wake:
+		case <-end:
+		}
+	}
+}
+
+// stopOf is the clock's request to end a drill.
+func stopOf(d record.Drill) call.Invocation {
+	return byClock("over "+d.ID, time.Now(), record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account))
 }
