@@ -246,7 +246,7 @@ func TestSummaryGolden(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		msg := summaryMessage(all[name])
 		requireFits(t, msg)
-		notice := summaryNotice(acme(), call.Result{Data: all[name]})
+		notice := Summary(acme(), call.Result{Data: all[name]}).Text
 		require.LessOrEqual(t, len([]rune(notice)), maxNotice)
 		notices.WriteString(name + ": " + notice + "\n")
 		golden(t, filepath.Join("testdata", "summary", name+".json"), pretty(t, msg))

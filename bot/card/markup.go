@@ -265,6 +265,9 @@ func IsID(s, letters string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 }
 
+// InSlack reports whether an actor's id is a Slack user's, not a terminal user's.
+func InSlack(actor string) bool { return actor != "" && !strings.HasPrefix(actor, "cli:") }
+
 // mention writes the mention of a user or user group.
 func mention(id string) string {
 	if id[0] == 'S' {

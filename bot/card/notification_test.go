@@ -115,7 +115,7 @@ func TestNotices(t *testing.T) {
 	}
 	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
 		for _, name := range []string{"acknowledged", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
-			text := worseNotice(cards[name].Situation.Account, record.Event{Kind: reason, Payload: record.AttackChanged{Attack: cards[name].Situation.Attack}})
+			text := Worse(cards[name].Situation.Account, record.Event{Kind: reason, Payload: record.AttackChanged{Attack: cards[name].Situation.Attack}}).Text
 			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)
 			requireHarmless(t, text)
 			require.LessOrEqual(t, length(text), maxNotice)
@@ -128,5 +128,5 @@ func TestAnAttackOfOneSourceThatGetsWorse(t *testing.T) {
 	t.Parallel()
 	a := injection()
 	a.SourceCount = known(1)
-	require.Contains(t, worseNotice(situation(a).Account, record.Event{Kind: record.Worsened, Payload: record.AttackChanged{Attack: a}}), "1,530 hits, 1 source. POST")
+	require.Contains(t, Worse(situation(a).Account, record.Event{Kind: record.Worsened, Payload: record.AttackChanged{Attack: a}}).Text, "1,530 hits, 1 source. POST")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func TestRenderOfNothing(t *testing.T) {
@@ -120,7 +121,7 @@ func TestLinksThatNoBrowserOpensAreLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"javascript:alert(1)", "//x", "wiki", "https://", "https://x/\x7f", "https://x/" + strings.Repeat("a", maxURL)} {
 		var maker buttonMaker
-		require.Nil(t, maker.link("Runbook", address), address)
+		require.Nil(t, maker.link(text.Link{Label: "Runbook", URL: address}), address)
 	}
 }
 

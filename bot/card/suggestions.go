@@ -3,6 +3,8 @@ package card
 import (
 	"slices"
 
+	"github.com/slack-go/slack"
+
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
@@ -127,4 +129,61 @@ func (c Card) topShare() (percent int, ok bool) {
 // gettingThrough reports whether the service says that some hits are not blocked.
 func gettingThrough(a apiclient.Attack) bool {
 	return a.Incident() || a.Status() != apiclient.StatusBlocked
+}
+
+// maxMitigations is how many mitigations get a button. All are under More.
+const maxMitigations = 2
+
+// suggestions are what gets a button: the fastest mitigations, or forms where no button stops the attack, and Acknowledge.
+func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
+	var acknowledge []call.Suggestion
+	if c.Triage.Owner == nil {
+		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
+	}
+	if c.Situation.Storm != nil {
+		return slices.Concat(offered.Remedies, offered.Suggestions, acknowledge)
+	}
+	isMode := func(s call.Suggestion) bool { return s.Line.Name == "mode" } // it affects every visitor: only where nothing else fits
+	mitigations := slices.DeleteFunc(slices.Clone(offered.Suggestions), isMode)
+	if len(mitigations) == 0 {
+		mitigations = offered.Suggestions
+	}
+	mitigations = mitigations[:min(maxMitigations, len(mitigations))]
+	if c.tooThin(offered) && !advice.WatchedOnly(c.Situation) {
+		return slices.Concat(offered.Remedies, acknowledge, advice.Alternatives(c.Situation))
+	}
+	return slices.Concat(offered.Remedies, mitigations, acknowledge)
+}
+
+// buttons are a card's, and lines to type for what has no room.
+func (c Card) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
+	suggestions := c.suggestions(offered)
+	buttons, without = m.all(suggestions)
+	// The one button that should be seen first.
+	if len(buttons) > 0 && len(without) == 0 && !slices.Contains([]string{"mode", "ack", "cards"}, suggestions[0].Line.Name) && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(offered) {
+		buttons[0].Style = slack.StylePrimary
+	}
+	if line := attackLine(c.Situation); fitsValue(line) {
+		more := m.button(ActionMore, "More…", line)
+		against := typeName(c.Situation.Attack, maxNoticeName) + " on " + c.appName(maxNoticeName)
+		if c.Situation.Storm != nil {
+			against = "the storm"
+		}
+		more.AccessibilityLabel = text.Sanitize("More mitigations against "+against, maxLabel)
+		buttons = append(buttons, more)
+	}
+	for _, link := range []text.Link{{Label: "Runbook", URL: c.Runbook}, {Label: "Open console", URL: c.ConsoleURL}} {
+		if _, fits := inLine(link.URL); fits {
+			continue // it stands beside who is on it
+		}
+		if b := m.link(link); b != nil {
+			buttons = append(buttons, b)
+		}
+	}
+	return buttons, without
+}
+
+// attackLine is the line that shows all of an attack.
+func attackLine(s call.Situation) string {
+	return record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name).String()
 }

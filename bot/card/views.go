@@ -94,12 +94,11 @@ func MoreView(head text.Text, all []call.Suggestion, m ViewMeta) (slack.ModalVie
 	v.Blocks.BlockSet = sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
 	for _, s := range all {
-		b, ok := maker.suggestion(s)
-		if !ok {
-			v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(toType(s), maxCardLine), nil))
-			continue
+		line, button := text.New(s.Stops), maker.suggestion(s)
+		if button == nil {
+			line = toType(s)
 		}
-		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(text.New(s.Stops), maxCardLine), b))
+		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(line, maxCardLine), button))
 	}
 	return v, err
 }

@@ -140,7 +140,7 @@ func (n *Notifier) names(ctx context.Context) func(id string) text.Text {
 			return text.New("user group ", text.Code(id))
 		}
 		if name, err := n.cfg.Slack.UserName(ctx, id); err == nil {
-			return text.New(text.Sanitize(name, card.MaxName))
+			return text.New(text.Sanitize(name, text.MaxField))
 		}
 		return text.New(text.Code(id))
 	}

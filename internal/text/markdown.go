@@ -172,24 +172,3 @@ func (d *Document) Item(t Text, below ...Text) {
 		d.Out.WriteString("  - " + b.Markdown(d.Zone) + "\n")
 	}
 }
-
-// maxDocument is how many characters of a document a message of a chat holds beside some lines.
-const maxDocument = 8_000
-
-// DocumentPages are a document cut at ends of lines. A line too long for one is cut anywhere.
-func DocumentPages(text string) []string {
-	var pages []string
-	var page strings.Builder
-	for line := range strings.Lines(text) {
-		for line != "" {
-			part := First(line, maxDocument)
-			if page.Len() > 0 && Length(page.String())+Length(part) > maxDocument {
-				pages = append(pages, page.String())
-				page.Reset()
-			}
-			page.WriteString(part)
-			line = line[len(part):]
-		}
-	}
-	return append(pages, page.String())
-}
