@@ -111,11 +111,11 @@ func paragraph(lines []text.Text) string {
 func unseen(line text.Text) int {
 	n := 0
 	for _, s := range line {
-		if !s.Moment().IsZero() {
+		switch {
+		case !s.Time.IsZero():
 			n += 50
-		}
-		if s.Link.URL != "" {
-			n += length(address(s.Link))
+		case s.Kind == text.KindLink:
+			n += length(address(s))
 		}
 	}
 	return n

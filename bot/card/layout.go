@@ -130,7 +130,7 @@ func fill(lines []text.Text, most, mostOfItem, room int) (first []string) {
 		limit := most
 		if i == 0 {
 			limit = max(1, min(most, room-restRoom-1))
-		} else if strings.HasPrefix(line[0].Plain, "• ") {
+		} else if strings.HasPrefix(line[0].Text, "• ") {
 			limit = mostOfItem
 		}
 		markup := fit(line, limit)
@@ -148,7 +148,7 @@ func moreLines(n int) string { return "… " + text.Count(n, "more line") }
 func flat(texts []text.Text) []text.Text {
 	var lines []text.Text
 	for _, t := range texts {
-		lines = append(lines, slices.DeleteFunc(splitLines(t), blank)...)
+		lines = append(lines, slices.DeleteFunc(t.Lines(), blank)...)
 	}
 	if len(lines) == 0 {
 		return []text.Text{text.New("Nothing to show")}
@@ -159,26 +159,8 @@ func flat(texts []text.Text) []text.Text {
 // blank reports whether a line shows nothing. It stops at the first visible character: hostile text may be long.
 func blank(t text.Text) bool {
 	return !slices.ContainsFunc(t, func(s text.Span) bool {
-		return !isPlain(s) || strings.TrimSpace(s.Plain) != ""
+		return s.Kind != text.KindPlain || strings.TrimSpace(s.Text) != ""
 	})
-}
-
-// splitLines splits a text where a piece begins or ends with a line end. A line end inside a piece is hostile and stays visible.
-func splitLines(t text.Text) []text.Text {
-	lines := []text.Text{nil}
-	for _, s := range t {
-		rest, begins := strings.CutPrefix(s.Plain, "\n")
-		rest, ends := strings.CutSuffix(rest, "\n")
-		if begins {
-			lines = append(lines, nil)
-		}
-		s.Plain = rest
-		lines[len(lines)-1] = append(lines[len(lines)-1], s)
-		if ends {
-			lines = append(lines, nil)
-		}
-	}
-	return lines
 }
 
 // partsWriter puts parts into blocks while there is room, and counts what is left out. Lines without buttons share blocks.
