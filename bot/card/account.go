@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slack-go/slack"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
@@ -26,10 +24,7 @@ func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, 
 	if first.Incidents > 0 {
 		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
 	}
-	return Message{
-		Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons),
-		Metadata: slack.SlackMetadata{EventType: MetaStart, EventPayload: map[string]any{"version": metadataVersion, "account": text.Sanitize(a.Name, maxMeta)}},
-	}
+	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons), Metadata: bounded(MetaStart, accountMeta(a.Name))}
 }
 
 // goingOn says what was active at the first poll, and whether cards follow.

@@ -105,3 +105,22 @@ func openable(address string, most int) (string, bool) {
 
 // inLine is an address short enough for a line of a card. Longer ones get a button.
 func inLine(address string) (string, bool) { return openable(address, maxLineURL) }
+
+// buttonsOf are the buttons of blocks, in their order.
+func buttonsOf(blocks []slack.Block) (buttons []*slack.ButtonBlockElement) {
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case *slack.SectionBlock:
+			if b.Accessory != nil && b.Accessory.ButtonElement != nil {
+				buttons = append(buttons, b.Accessory.ButtonElement)
+			}
+		case *slack.ActionBlock:
+			for _, e := range b.Elements.ElementSet {
+				if button, ok := e.(*slack.ButtonBlockElement); ok {
+					buttons = append(buttons, button)
+				}
+			}
+		}
+	}
+	return buttons
+}

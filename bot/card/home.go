@@ -46,25 +46,9 @@ func HomeUnavailable(why ...text.Text) []slack.Block {
 
 // Renumber gives each button a unique id again after blocks of two messages were joined.
 func Renumber(blocks []slack.Block) []slack.Block {
-	made := 0
-	number := func(b *slack.ButtonBlockElement) {
+	for i, b := range buttonsOf(blocks) {
 		kind, _, _ := strings.Cut(b.ActionID, ":")
-		made++
-		b.ActionID = fmt.Sprintf("%s:%d", kind, made)
-	}
-	for _, block := range blocks {
-		switch b := block.(type) {
-		case *slack.SectionBlock:
-			if b.Accessory != nil && b.Accessory.ButtonElement != nil {
-				number(b.Accessory.ButtonElement)
-			}
-		case *slack.ActionBlock:
-			for _, e := range b.Elements.ElementSet {
-				if button, ok := e.(*slack.ButtonBlockElement); ok {
-					number(button)
-				}
-			}
-		}
+		b.ActionID = fmt.Sprintf("%s:%d", kind, i+1)
 	}
 	return blocks
 }

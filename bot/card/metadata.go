@@ -44,12 +44,15 @@ func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 	return slack.SlackMetadata{EventType: kind, EventPayload: payload}
 }
 
+// accountMeta is metadata of a message about an account.
+func accountMeta(account string) map[string]any {
+	return map[string]any{"version": metadataVersion, "account": text.Sanitize(account, maxMeta)}
+}
+
 // attackMeta are the facts of an attack that a message shows. A card's metadata adds to them.
 func attackMeta(account, id string, a apiclient.Attack) map[string]any {
-	payload := map[string]any{
-		"version": metadataVersion, "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
-		"attackid": a.ID,
-	}
+	payload := accountMeta(account)
+	payload["attack"], payload["kind"], payload["status"], payload["attackid"] = text.Sanitize(id, maxMeta), "attack", string(a.Status()), a.ID
 	if a.Incident() {
 		payload["kind"] = "incident"
 	}
@@ -119,25 +122,20 @@ const maxPlain = 3_500
 
 // plain is the notification, the blocks' text, and for each button the line to type.
 func (m Message) plain(command string) string {
-	var said, types []string
+	var said []string
 	for _, block := range m.Blocks {
-		switch block := block.(type) {
-		case *slack.SectionBlock:
-			if block.Text != nil {
-				said = append(said, strings.Split(block.Text.Text, "\n")...)
-			}
-			if block.Accessory != nil {
-				types = append(types, toTypeFor(command, block.Accessory.ButtonElement)...)
-			}
-		case *slack.ActionBlock:
-			for _, element := range block.Elements.ElementSet {
-				button, _ := element.(*slack.ButtonBlockElement)
-				types = append(types, toTypeFor(command, button)...)
-			}
+		if s, ok := block.(*slack.SectionBlock); ok && s.Text != nil {
+			said = append(said, strings.Split(s.Text.Text, "\n")...)
 		}
 	}
-	const lost = "*Slack refused the buttons of this message.*"
-	types = firstOf(append([]string{lost}, types...), maxPlain/2)
+	types := []string{"*Slack refused the buttons of this message.*"}
+	for _, b := range buttonsOf(m.Blocks) {
+		switch kind, _, _ := strings.Cut(b.ActionID, ":"); kind {
+		case ActionDo, ActionForm, ActionAnyway, ActionMore:
+			types = append(types, mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value))))
+		}
+	}
+	types = firstOf(types, maxPlain/2)
 	text := append([]string{m.Text}, firstOf(said, maxPlain-length(m.Text)-length(strings.Join(types, "\n"))-2)...)
 	return strings.Join(append(text, types...), "\n")
 }
@@ -150,16 +148,4 @@ func firstOf(lines []string, room int) []string {
 		}
 	}
 	return lines
-}
-
-// toTypeFor is the line to type in place of a button; none for a button that runs no line.
-func toTypeFor(command string, b *slack.ButtonBlockElement) []string {
-	if b == nil || b.Value == "" {
-		return nil
-	}
-	switch kind, _, _ := strings.Cut(b.ActionID, ":"); kind {
-	case ActionDo, ActionForm, ActionAnyway, ActionMore:
-		return []string{mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value)))}
-	}
-	return nil
 }

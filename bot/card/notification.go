@@ -89,7 +89,7 @@ func (c Card) noticeState(b brevity) string {
 func (c Card) noticeSources(advice advice.Advice, b brevity) string {
 	a := c.Situation.Attack
 	top, ok := call.TopSource(a)
-	percent, known := c.topShare()
+	percent, known := topShare(c.Situation.Attack)
 	all := a.SourceCount.String() + text.Plural(a.SourceCount.N, " source")
 	switch {
 	case known && len(advice.Suggestions) > 0 && c.tooThin(advice):

@@ -87,24 +87,6 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 	require.NotContains(t, lines, "Block mode, 2 h", "it hits everybody: under More")
 }
 
-// buttonsOf is every button of the blocks.
-func buttonsOf(blocks []slack.Block) []*slack.ButtonBlockElement {
-	var all []*slack.ButtonBlockElement
-	for _, block := range blocks {
-		switch b := block.(type) {
-		case *slack.SectionBlock:
-			if b.Accessory != nil {
-				all = append(all, b.Accessory.ButtonElement)
-			}
-		case *slack.ActionBlock:
-			for _, e := range b.Elements.ElementSet {
-				all = append(all, e.(*slack.ButtonBlockElement))
-			}
-		}
-	}
-	return all
-}
-
 func TestTooLongForAButton(t *testing.T) {
 	t.Parallel()
 	c := incident()

@@ -70,7 +70,9 @@ func MovedLine(a *call.Account, attack string, shown record.AttackState, to reco
 // Moved replaces a card that has a successor.
 func Moved(a *call.Account, attack string, line text.Text) Message {
 	msg := Lines([]text.Text{line}, nil)
-	msg.Metadata = bounded(MetaMessage, map[string]any{"version": metadataVersion, "account": text.Sanitize(a.Name, maxMeta), "attack": text.Sanitize(attack, maxMeta)})
+	payload := accountMeta(a.Name)
+	payload["attack"] = text.Sanitize(attack, maxMeta)
+	msg.Metadata = bounded(MetaMessage, payload)
 	return msg
 }
 

@@ -37,15 +37,17 @@ const closesLabel = "Closes the hole:"
 func (c Card) mitigations(suggestions []call.Suggestion) []text.Text {
 	var lines []text.Text
 	for i, s := range suggestions {
-		switch {
-		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // it is part of the first
-		case s.Stops == "":
-			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes))
-		case s.Closes == "":
-			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops))
-		default:
-			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
+		if i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops {
+			continue // it is part of the first
 		}
+		line := text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops)
+		switch {
+		case s.Stops == "":
+			line = text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes)
+		case s.Closes != "":
+			line = text.New(line, ". ", text.Bold(closesLabel), " ", s.Closes)
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -77,16 +79,11 @@ func (c Card) tooThin(advice advice.Advice) bool {
 	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == policy.ChangesOff {
 		return false
 	}
-	for _, sug := range advice.Suggestions {
-		if sug.Line.Name != "deny" {
-			return false // patches and modes stop every source
-		}
+	if slices.ContainsFunc(advice.Suggestions, func(s call.Suggestion) bool { return s.Line.Name != "deny" }) {
+		return false // patches and modes stop every source
 	}
-	if len(advice.Suggestions) == 0 {
-		return true
-	}
-	percent, ok := c.topShare()
-	return ok && percent < 10
+	percent, ok := topShare(c.Situation.Attack)
+	return len(advice.Suggestions) == 0 || ok && percent < 10
 }
 
 // noButton says that no button helps, why, and what does.
@@ -94,13 +91,12 @@ func (c Card) noButton(offered advice.Advice) []text.Text {
 	kind := c.Situation.Attack.Type
 	login := kind == "brute" || kind == "credential_stuffing"
 	first := text.New(text.Bold("No quick button stops this."))
-	if percent, ok := c.topShare(); ok && len(offered.Suggestions) > 0 {
+	if percent, ok := topShare(c.Situation.Attack); ok && len(offered.Suggestions) > 0 {
 		first = text.New(first, " Denying the top source stops ", describe.Percent(percent), ".")
 	}
-	switch {
-	case login:
+	if login {
 		first = text.New(first, " Block mode changes nothing: each request looks like a login.")
-	case advice.LooksClean(kind):
+	} else if advice.LooksClean(kind) {
 		first = text.New(first, " Block mode changes nothing: each request looks clean by itself.")
 	}
 	what := text.New(text.Bold("What can:"), " a rate limit or captcha in the application")
@@ -118,12 +114,13 @@ func (c Card) noButton(offered advice.Advice) []text.Text {
 	return lines
 }
 
-func (c Card) topShare() (percent int, ok bool) {
-	top, ok := call.TopSource(c.Situation.Attack)
+// topShare is the share of the busiest source.
+func topShare(a apiclient.Attack) (percent int, ok bool) {
+	top, ok := call.TopSource(a)
 	if !ok {
 		return 0, false
 	}
-	return describe.Share(top, c.Situation.Attack)
+	return describe.Share(top, a)
 }
 
 // gettingThrough reports whether the service says that some hits are not blocked.
