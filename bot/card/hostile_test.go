@@ -97,8 +97,8 @@ func hostileDrawn(words string) map[string]func() []any {
 		"MonitoringGap": func() []any {
 			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
 		},
-		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileTied(words), manyChanges(5), now)} },
-		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileTied(words))} },
+		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileLoss(words), manyChanges(5), now)} },
+		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileLoss(words))} },
 		"PagerUnreachable": func() []any {
 			return []any{PagerUnreachable("acme", record.PagerFault{Route: words, Why: words})}
 		},
@@ -143,7 +143,7 @@ var partsOfOthers = map[string]string{
 	"requestCard": "looks up what ApprovalRequest draws", "home": "looks up what Home draws",
 }
 
-// Whoever adds something that is drawn is told so here, until it is drawn of the corpus, too.
+// It fails for what is drawn and not yet drawn of the corpus, too.
 func TestAllThatIsDrawnIsDrawnOfHostileText(t *testing.T) {
 	t.Parallel()
 	all := hostileDrawn("x")
@@ -301,7 +301,7 @@ func hostileRequests(text string, draw func(q record.ApprovalRequest) Message) (
 	return all
 }
 
-func hostileTied(text string) record.PermissionLoss {
+func hostileLoss(text string) record.PermissionLoss {
 	steps := []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{Reason: text}}, {Kind: record.CreateRule, Rule: &apiclient.Rule{Type: text, Regex: text}}}
 	refused := record.RefusedChange{Does: text, Line: record.Line{Name: "deny", Words: []string{text}}, By: record.Actor{Name: text}, Steps: slices.Repeat(steps, 10)}
 	return record.PermissionLoss{Account: "acme", Since: now, Lacks: []record.Permission{record.PermissionLists, record.PermissionModes, record.PermissionRules}, Refused: slices.Repeat([]record.RefusedChange{refused}, 5)}

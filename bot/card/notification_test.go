@@ -75,11 +75,11 @@ func shapes() map[string]Card {
 		c.Triage.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
 	for name, change := range map[string]func(c *Card){
-		"acknowledged": func(c *Card) { c.Triage = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasCase(), true },
+		"acknowledged": func(c *Card) { c.Triage = annasTriage() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasTriage(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
 		"dry-run":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
 		"no changes": func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
-		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied()} },
+		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""
 			c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
