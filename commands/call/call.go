@@ -67,8 +67,10 @@ type Result struct {
 	Account  string          `json:"account,omitempty"`
 	Data     any             `json:"data,omitempty"` // the same for programs
 	Next     *record.Line    `json:"-"`              // shows what of a listing did not fit; nil: nothing is left
-	// Document is Markdown to be copied, as it is: in a chat a page of it, under the lines; at a terminal all of it, in their place. "": there is none.
-	Document string `json:"-"`
+	// Document is Markdown to be copied, as it is: in a chat the page of it that Line names, under the lines; at a terminal all of it, in their place.
+	// "": there is none.
+	Document string      `json:"-"`
+	Line     record.Line `json:"-"` // of a document: shows it
 	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
 	Stream iter.Seq2[any, error] `json:"-"`
 	Parts  []Part                `json:"-"` // the same as Lines, with what can be done about each; none: Lines are all there is
