@@ -88,12 +88,12 @@ func TestThePartsOfStatusShareTheirPages(t *testing.T) {
 	for _, page := range w.turned(eve, "status") {
 		sizes = append(sizes, len(page))
 	}
-	require.Equal(t, []int{16, 11, 7}, sizes)
+	require.Equal(t, []int{20, 11, 3}, sizes)
 	sizes = nil
 	for _, page := range w.turned(eve, "status --all") {
 		sizes = append(sizes, len(page))
 	}
-	require.Equal(t, []int{16, 11, 7}, sizes, "a message of a chat holds no more")
+	require.Equal(t, []int{23, 11}, sizes, "a message of a chat holds no more")
 }
 
 // Whatever stands in a listing, a page of it fits into a message of 10,000 characters.

@@ -67,15 +67,12 @@ func triedAgain(ch record.Change, all []record.Change) bool {
 }
 
 func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBlockElement {
-	suggestion, ok := advice.Undo(ch, s.Now)
-	if !ok {
-		return nil
+	for _, suggestion := range advice.Undo(ch, s.Now) {
+		if b, ok := m.suggestion(suggestion); ok {
+			return b
+		}
 	}
-	b, ok := m.suggestion(suggestion)
-	if !ok {
-		return nil
-	}
-	return b
+	return nil
 }
 
 // fitChange is a change's line in Slack's markup. If it is too long, the description is cut first, because a patch's description holds a hostile

@@ -16,9 +16,5 @@ func Efficacy(s call.Situation, ch record.Change, users []string) Message {
 	for _, user := range slices.Backward(users) {
 		lines[0] = text.New(text.User(user), " ", lines[0])
 	}
-	var buttons []call.Suggestion
-	if undo, ok := advice.Undo(ch, s.Now); ok {
-		buttons = append(buttons, undo)
-	}
-	return Lines(lines, buttons)
+	return Lines(lines, advice.Undo(ch, s.Now))
 }

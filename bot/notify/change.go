@@ -3,7 +3,6 @@ package notify
 import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -14,11 +13,7 @@ func changeSettled(_ record.Event, _ record.ChangeFacts, f facts) reply {
 	if f.change.ID == "" {
 		return reply{}
 	}
-	var buttons []call.Suggestion
-	if undo, ok := advice.Undo(f.change, f.now); ok {
-		buttons = append(buttons, undo)
-	}
-	elsewhere, mentions := card.ChangeSettled(f.changes, f.change, buttons)
+	elsewhere, mentions := card.ChangeSettled(f.changes, f.change, advice.Undo(f.change, f.now))
 	r := reply{message: elsewhere, urgent: mentions, channel: f.account.Channel} // others must not use up what is kept for messages that mention people
 	if f.card.TS == "" || f.change.Late != nil {                                 // that it was late was said in the account's channel
 		return r

@@ -99,7 +99,7 @@ func TestRedisAway(t *testing.T) {
 		card.click("rob", "Deny only")
 		w.told("rob", "not done: wafbot's store (Redis) can't be reached")
 		w.types("vic", "status")
-		w.told("vic", "acme: 1 going on", "What is in force is unknown", "until it can nothing is changed")
+		w.told("vic", "Status of acme", "Going on: 1 attack", "What is in force is unknown", "until it can nothing is changed")
 		w.types("vic", "lists")
 		w.told("vic", "acme: 0 entr")
 		status, _ = w.get("/healthz")

@@ -189,14 +189,14 @@ func appWord(app apiclient.Figure) string {
 	return fmt.Sprint(app.N)
 }
 
-// Undo takes back a change.
-func Undo(ch record.Change, now time.Time) (call.Suggestion, bool) {
+// Undo is the button that undoes a change; none where it can't be undone by itself.
+func Undo(ch record.Change, now time.Time) []call.Suggestion {
 	if !ch.InForce(now) || ch.Parent() != "" {
-		return call.Suggestion{}, false
+		return nil
 	}
-	return call.Suggestion{
+	return []call.Suggestion{{
 		Label: "Undo", Title: "Undo it?", OK: "Undo", Spoken: "Undo: " + ch.Does,
 		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
 		Confirm: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + ".",
-	}, true
+	}}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Outage says how long an outage was, and why.
+// Outage says when an account was not watched, and why.
 func Outage(s record.Outage) text.Text {
-	words := text.New("from ", s.From)
+	words := text.New(text.Bold("Not watched"), " from ", s.From)
 	if s.Until.IsZero() {
 		words = text.New(words, ", and still is")
 	} else {

@@ -2,6 +2,7 @@ package efficacy
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -14,6 +15,16 @@ func Superseded(c record.Change, all []record.Change) bool {
 		})
 	}
 	return slices.ContainsFunc(c.Steps, takes)
+}
+
+// InPlace are the changes that hold, or should have ended and have not. An extension or undo is told by the change that it is for.
+func InPlace(all []record.Change, now time.Time) (held []record.Change) {
+	for _, ch := range all {
+		if (ch.InForce(now) || ch.Overdue(now)) && ch.Parent() == "" && !Superseded(ch, all) {
+			held = append(held, ch)
+		}
+	}
+	return held
 }
 
 func deletedBy(c record.Change, all []record.Change, s, made record.Step) bool {

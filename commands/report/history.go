@@ -118,11 +118,12 @@ func recorded(c *call.Call, h *History) {
 	all, err := c.Facts(h.Account).Changes()
 	h.failed(err)
 	for _, ch := range slices.Backward(all) {
-		if ch.AttackID != h.ID {
-			continue
+		if ch.AttackID == h.ID {
+			h.Changes = append(h.Changes, ch)
 		}
-		h.Changes = append(h.Changes, ch)
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.Superseded(ch, all) {
+	}
+	for _, ch := range slices.Backward(efficacy.InPlace(all, c.Now)) {
+		if ch.AttackID == h.ID {
 			h.InPlace = append(h.InPlace, ch)
 		}
 	}
@@ -150,7 +151,7 @@ func recorded(c *call.Call, h *History) {
 	modesOf(c, h, all)
 }
 
-// modesOf adds the times in which no incident could be registered on the attack's application: because of wafbot's changes, and of a rule that is there now.
+// modesOf adds the times in which no incident could be registered on the attack's application.
 func modesOf(c *call.Call, h *History, changes []record.Change) {
 	if !h.Attack.App.Known {
 		return
@@ -161,22 +162,11 @@ func modesOf(c *call.Call, h *History, changes []record.Change) {
 	if err != nil {
 		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.FailureReason(err)))
 	}
-	add := func(app int) {
-		known := false
-		for _, m := range efficacy.ModeWindows(changes, c.Now) {
-			if m.App == app && m.Overlaps(from, until) {
-				h.Modes = append(h.Modes, m)
-				known = known || m.Until.IsZero() || m.Until.After(c.Now)
-			}
-		}
-		if rule := efficacy.HidingRule(rules, app); rule != nil && !known && rule.Updated.Before(until) {
-			h.Modes = append(h.Modes, efficacy.ModeWindow{App: app, Mode: rule.Mode, From: rule.Updated})
-		}
-	}
-	add(app)
-	if own, _ := describe.ModeRules(rules, app); err == nil && app != apiclient.DefaultApp && (own == nil || own.Mode == apiclient.ModeDefault) {
-		add(apiclient.DefaultApp)
-	}
+	own, _ := describe.ModeRules(rules, app)
+	inherits := err == nil && (own == nil || own.Mode == apiclient.ModeDefault)
+	h.Modes = slices.DeleteFunc(efficacy.ModeWindows(changes, rules, from, until, c.Now), func(m efficacy.ModeWindow) bool {
+		return m.App != app && !(inherits && m.App == apiclient.DefaultApp)
+	})
 }
 
 // auditEntryIsAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.

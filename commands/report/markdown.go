@@ -54,18 +54,11 @@ func head(c *call.Call, d *text.Document, h History) {
 		read = text.New("read ", h.ReadAt, ", ", describe.Ago(h.ReadAt, h.At))
 	}
 	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), sourcesLine(attack))
-	owner := text.Text(nil)
-	for _, l := range describe.Triage(h.Triage) {
-		owner = append(owner, text.New(". ", l)...)
-	}
-	if h.Triage.Owner == nil {
-		owner = text.New(". ", describe.Owner(nil), owner)
-	}
 	if !h.away {
-		d.Item(owner[1:])
+		d.Item(triage(h.Triage))
 	}
 	for _, s := range h.Outages {
-		d.Item(text.New(text.Bold("Not watched"), " ", describe.Outage(s)))
+		d.Item(describe.Outage(s))
 	}
 	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
@@ -120,9 +113,9 @@ func worked(c *call.Call, h History) text.Text {
 	}
 	var modes []text.Text
 	for _, m := range h.Modes {
-		modes = append(modes, efficacy.ModeWindowText(c.Account, m, h.At))
+		modes = append(modes, m.Text(c.Account, h.At))
 	}
-	return text.New("The service registered no incident, which tells little: ", text.Join(modes, "; "))
+	return text.New("The service registered no incident, which tells little. ", text.Join(modes, ". "))
 }
 
 // inPlace is what still holds, until when, and how it is taken back.

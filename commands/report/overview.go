@@ -31,6 +31,16 @@ type Overview struct {
 	Emptied        bool                       `json:"emptied,omitempty"`         // the latter
 }
 
+// HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is stored.
+func HomeOf(c *call.Call) *Home {
+	h := &Home{Accounts: make([]Overview, len(c.InScope)), Who: c.Actor, Role: c.Role, Policy: c.Policy, Trouble: c.Policy.BrokenSources(), Now: c.Now}
+	for i, a := range c.InScope {
+		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: OngoingFrom(c, a)})
+		h.Accounts[i], _ = overviewOf(c, a, attacks, err)
+	}
+	return h
+}
+
 // seen is what was read for an overview and isn't all in it.
 type seen struct {
 	attacks []apiclient.Attack
@@ -48,7 +58,7 @@ func Needs() []call.Fact {
 
 // overviewOf puts together what is known of an account: what was listed at the service, or why not, and what is stored.
 func overviewOf(c *call.Call, a *call.Account, listed []apiclient.Attack, unlisted error) (Overview, seen) {
-	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}}
+	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
 	s := seen{attacks: listed}
 	if unlisted != nil {
 		text, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
@@ -93,10 +103,10 @@ func addStored(c *call.Call, a *call.Account, o *Overview, s *seen) (err error) 
 		return err
 	}
 	o.Muted, o.Waiting = muted, waiting
-	for _, ch := range s.changes {
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.Superseded(ch, s.changes) {
-			o.InForce = append(o.InForce, ch)
-			o.seen(ch, effects)
+	o.InForce = append(o.InForce, efficacy.InPlace(s.changes, c.Now)...)
+	for _, ch := range o.InForce {
+		if e, ok := effects[ch.ID]; ok {
+			o.Efficacy[ch.ID] = e
 		}
 	}
 	for _, storm := range storms {
@@ -124,16 +134,6 @@ func (o *Overview) linked() (ids []string) {
 		ids = append(ids, row.ID)
 	}
 	return ids[:min(maxLinked, len(ids))]
-}
-
-// seen adds what was seen of a change in force.
-func (o *Overview) seen(ch record.Change, effects map[string]record.Efficacy) {
-	if e, ok := effects[ch.ID]; ok {
-		if o.Efficacy == nil {
-			o.Efficacy = map[string]record.Efficacy{}
-		}
-		o.Efficacy[ch.ID] = e
-	}
 }
 
 // waiting are the requests that an approver can still decide, the oldest first: its time is over first.
@@ -168,18 +168,3 @@ func Ongoing(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclie
 func OngoingFrom(c *call.Call, a *call.Account) time.Time {
 	return c.Now.Add(-max(a.OngoingFor, time.Hour))
 }
-
-// modes are the mode switches that have not returned, and rest is what else is in force.
-func (o Overview) modes() (switched, rest []record.Change) {
-	for _, ch := range o.InForce {
-		if ch.SwitchesMode() {
-			switched = append(switched, ch)
-		} else {
-			rest = append(rest, ch)
-		}
-	}
-	return switched, rest
-}
-
-// Shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
-const Shift = 10 * time.Hour

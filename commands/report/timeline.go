@@ -232,18 +232,14 @@ func handoverText(e record.AuditEntry, who, message string) text.Text {
 	return words
 }
 
-// unseen are the times in which nobody watched, or nobody could see whether the attack worked.
+// unseen are the times in which wafbot did not watch, and in which no incident could be registered.
 func unseen(c *call.Call, h History) []moment {
 	var all []moment
 	for _, s := range h.Outages {
-		all = append(all, moment{at: s.From, text: text.New(text.Bold("Not watched"), " ", describe.Outage(s))})
+		all = append(all, moment{at: s.From, text: describe.Outage(s)})
 	}
 	for _, m := range h.Modes {
-		words := text.New("In mode ", m.Mode, " no incidents ", text.Bold("could"), " be registered on ", describe.ModeApp(c.Account, m.App))
-		if !m.Until.IsZero() {
-			words = text.New(words, " until ", m.Until)
-		}
-		all = append(all, moment{at: m.From, text: words})
+		all = append(all, moment{at: m.From, text: m.Text(c.Account, h.At)})
 	}
 	return all
 }

@@ -33,5 +33,5 @@ func readSummary(c *call.Call) (call.Result, error) {
 	}
 	s := report.Summarize(c, c.Now.Add(-back))
 	parts := s.Parts(c.Actor.Via != record.ViaCLI)
-	return call.Result{Account: c.Account.Name, Lines: report.PartLines(parts), Parts: parts, Data: s}, nil
+	return call.Result{Account: c.Account.Name, Lines: report.PartLines(parts, nil), Parts: parts, Data: s}, nil
 }
