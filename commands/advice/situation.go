@@ -1,13 +1,17 @@
 package advice
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // stormSource is the one behind most of the storm, with its hits as far as they are known.
@@ -60,4 +64,66 @@ func WatchedOnly(s call.Situation) bool {
 		return stormWatchedOnly(*s.Storm, s.Account)
 	}
 	return s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock
+}
+
+// deniedSources finds the attack's sources that must never be denied and are, by somebody else: customers may stand outside, which matters more than
+// the attack. Each entry has a button that takes it off.
+func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion) {
+	sources := s.Attack.Sources
+	if top, ok := topSource(s); ok {
+		sources = append([]apiclient.Source{top}, sources...)
+	}
+	var seen []int64
+	for _, source := range sources {
+		own, named := s.Policy.SourceOf(source.IP)
+		t, err := grammar.ParseTarget(source.IP.String())
+		if !named || own.Deny == policy.DenyApproval || err != nil {
+			continue
+		}
+		e, where := listedEntry(s, apiclient.ListDeny, t)
+		if e == nil || slices.Contains(seen, e.ID) {
+			continue
+		}
+		seen = append(seen, e.ID)
+		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": customers who come through it may be shut out. ")
+		if s.Policy.Changes == policy.ChangesOff {
+			lines = append(lines, text.New(line, "Take ", text.Code(describe.EntrySources(*e)), " off the denylist in the service's console"))
+			continue
+		}
+		lines = append(lines, text.New(line, "An admin takes it off: ", text.Code("remove "+describe.EntrySources(*e)+" list=black")))
+		open = append(open, call.Suggestion{
+			Label: "Take " + text.Sanitize(own.Name, 15) + " off the list", Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
+			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),
+		})
+	}
+	return lines, open
+}
+
+// maxMitigations is how many mitigations Mitigations names by themselves.
+const maxMitigations = 4
+
+// Mitigations says in few words which mitigations are in force and whether they work, the newest first; nothing where none is.
+func Mitigations(s call.Situation) text.Text {
+	var all []text.Text
+	for _, ch := range s.Changes {
+		if !ch.InForce(s.Now) || ch.Parent() != "" {
+			continue
+		}
+		state := efficacy.Head(s, ch)
+		switch {
+		case ch.State == record.StateHalf:
+			state = text.New(text.Bold("only partly done"))
+		case len(state) == 0:
+			state = text.New("accepted")
+		}
+		all = append(all, text.New(ch.Line.Name, " ", state))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	line := text.New(text.Bold("Done so far, below:"), " ", text.Join(all[:min(maxMitigations, len(all))], " · "))
+	if more := len(all) - maxMitigations; more > 0 {
+		line = text.New(line, " · ", more, " more")
+	}
+	return line
 }

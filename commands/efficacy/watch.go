@@ -2,6 +2,7 @@ package efficacy
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -235,3 +236,19 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 }
 
 func (j Judgement) wantsWords() bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }
+
+// judgedEvents are the events that a mitigation does not work though it should, or that what it denied came back, each time once.
+func judgedEvents(j Judgement, channel string) []record.Event {
+	if !j.Notify {
+		return nil
+	}
+	kind := record.MitigationNotWorking
+	if j.Efficacy.Finding == record.SourceReturned {
+		kind = record.DeniedSourceReturned
+	}
+	id := fmt.Sprintf("%s:%s", j.Change.ID, kind)
+	if calls := j.Efficacy.Calls(j.Efficacy.Finding); calls > 1 {
+		id = fmt.Sprintf("%s:%d", id, calls)
+	}
+	return []record.Event{{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At, Payload: record.ChangeFacts{Change: j.Change.ID}}}
+}
