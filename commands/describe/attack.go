@@ -62,18 +62,11 @@ func Part(a apiclient.Attack) text.Text {
 
 // StatusName is the blocking status for people; an unknown one is shown as the service wrote it.
 func StatusName(a apiclient.Attack) string {
-	switch a.Status() {
-	case apiclient.StatusBlocked:
-		return "blocked"
-	case apiclient.StatusPartly:
-		return "partly blocked"
-	case apiclient.StatusNotBlocked:
-		return "not blocked"
+	status := a.Status()
+	if status == apiclient.StatusUnknown && a.BlockStatus != "" && !strings.EqualFold(a.BlockStatus, "unknown") {
+		return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
 	}
-	if a.BlockStatus == "" || strings.EqualFold(a.BlockStatus, "unknown") {
-		return "blocking unknown"
-	}
-	return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
+	return statusWords[status]
 }
 
 // Ago is how long ago something was, "unknown" for a zero time.
@@ -86,7 +79,7 @@ func Ago(t, now time.Time) string {
 	case d < time.Second:
 		return "just now"
 	case d > time.Minute:
-		d = d.Truncate(time.Minute) // the seconds of a quarter of an hour tell nobody anything
+		d = d.Truncate(time.Minute)
 	}
 	return text.Duration(d) + " ago"
 }

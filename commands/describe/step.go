@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -19,11 +18,7 @@ func Step(s record.Step) string {
 		if s.Kind == record.DeleteEntry {
 			verb = fmt.Sprintf("delete entry %d from", s.Entry.ID)
 		}
-		var names []string
-		for _, t := range grammar.TargetsOf(*s.Entry) {
-			names = append(names, t.String())
-		}
-		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, strings.Join(names, ","), s.Entry.Apps,
+		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, targets(*s.Entry, ","), s.Entry.Apps,
 			s.Entry.Expires.UTC().Format(time.RFC3339), s.Force, s.Entry.Reason)
 	}
 	verb := "create"

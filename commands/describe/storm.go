@@ -40,15 +40,14 @@ func StormBlocking(s record.Storm) string {
 
 // StormOn names the application that the storm is on, or says on how many it is.
 func StormOn(s record.Storm, a *call.Account) string {
-	if len(s.Apps) == 1 {
-		for app := range s.Apps {
-			return a.AppName(apiclient.Known(app))
-		}
+	if len(s.Apps) > 1 {
+		return text.Count(len(s.Apps), "application")
 	}
-	if len(s.Apps) == 0 {
-		return a.AppName(apiclient.Figure{})
+	var only apiclient.Figure
+	for app := range s.Apps {
+		only = apiclient.Known(app)
 	}
-	return text.Count(len(s.Apps), "application")
+	return a.AppName(only)
 }
 
 // maxOutliers is how many outliers are named where a storm is shown.
@@ -129,12 +128,9 @@ const maxTallied = 4
 // StormTallies count a storm's attacks by status, type, application, and source.
 func StormTallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
 	of := countedByStatus(s)
-	status, none := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) }), s.Grouped-of
-	if status != nil && none > 0 {
-		status = text.New(status, " · ")
-	}
-	if none > 0 {
-		status = text.New(status, text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))
+	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) })
+	if none := s.Grouped - of; none > 0 {
+		status = text.Join([]text.Text{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
 	}
 	lines := []text.Text{text.New(text.Bold("By status:"), " ", status)}
 	if len(s.Types) > 0 {
@@ -197,22 +193,19 @@ func stormSource(s record.Storm, ip netip.Addr, policy policy.Policy) text.Text 
 
 // tally is what was counted, the most frequent first, and how many of all are none of what is named.
 func tally[K comparable](counts map[K]int, all int, name func(K) text.Text) (line text.Text) {
-	type counted struct {
-		name text.Text
-		n    int
+	names := map[K]text.Text{}
+	for key := range counts {
+		names[key] = name(key)
 	}
-	var each []counted
-	for key, n := range counts {
-		each = append(each, counted{name(key), n})
+	most := slices.SortedFunc(maps.Keys(counts), func(x, y K) int {
+		return cmp.Or(counts[y]-counts[x], cmp.Compare(names[x].String(), names[y].String()))
+	})
+	var named []text.Text
+	for _, key := range most[:min(maxTallied, len(most))] {
+		named = append(named, text.New(text.Number(counts[key]), " ", names[key]))
+		all -= counts[key]
 	}
-	slices.SortFunc(each, func(x, y counted) int { return cmp.Or(y.n-x.n, cmp.Compare(x.name.String(), y.name.String())) })
-	for i, one := range each[:min(maxTallied, len(each))] {
-		if i > 0 {
-			line = text.New(line, " · ")
-		}
-		line = text.New(line, text.Number(one.n), " ", one.name)
-		all -= one.n
-	}
+	line = text.Join(named, " · ")
 	if all > 0 && line != nil {
 		line = text.New(line, " · ", text.Number(all), " others")
 	}

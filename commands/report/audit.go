@@ -36,6 +36,15 @@ func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 	return c.Now.Add(-back), nil
 }
 
+// Since is how far back a line looks.
+func Since(c *call.Call, back time.Duration) (time.Time, error) {
+	since, err := AuditFrom(c, back)
+	if err == nil && since.IsZero() {
+		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
+	}
+	return since, err
+}
+
 // AuditUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.
 func AuditUser(c *call.Call) string {
 	by := c.Line.Keys["by"]

@@ -47,13 +47,13 @@ func head(c *call.Call, d *text.Document, h History) {
 	}
 	d.Item(text.New("How bad: ", text.Bold(describe.StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
 	if h.Storm == nil {
-		d.Item(worked(c, h))
+		d.Item(outcome(c, h))
 	}
 	read := text.New("when they were read is unknown")
 	if !h.ReadAt.IsZero() {
 		read = text.New("read ", h.ReadAt, ", ", describe.Ago(h.ReadAt, h.At))
 	}
-	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), sourcesLine(attack))
+	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), allSources(attack))
 	if !h.away {
 		d.Item(triage(h.Triage))
 	}
@@ -100,10 +100,10 @@ func stamp(t interface{ IsZero() bool }) text.Text {
 	return text.New(t)
 }
 
-// worked says whether the attack worked, as far as anybody can tell.
-func worked(c *call.Call, h History) text.Text {
+// outcome says whether the attack worked, as far as that is known.
+func outcome(c *call.Call, h History) text.Text {
 	if h.Attack.Incident() {
-		return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(h.Attack.VulnID, text.MaxField)), ". Assume data was read")
+		return worked(h.Attack)
 	}
 	if h.Attack.FalsePositive() {
 		return text.New("It is marked as a false positive at the service")

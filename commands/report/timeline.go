@@ -49,10 +49,10 @@ func (h History) beginning() []moment {
 	if e.Late {
 		words = "Seen by wafbot when it knew nothing of it any more"
 	}
-	all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{sourcesLine(e.First.Attack)}})
+	all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
 	if p := e.Peak; p != nil {
 		fastest := text.New(text.Bold("Peak"), ": about ", apiclient.Known(p.PerMinute), " hits a minute since ", p.Since, "; ", figures(p.Attack))
-		all = append(all, moment{p.At, fastest, []text.Text{sourcesLine(p.Attack)}})
+		all = append(all, moment{p.At, fastest, []text.Text{allSources(p.Attack)}})
 	}
 	return all
 }
@@ -62,29 +62,9 @@ func figures(a apiclient.Attack) text.Text {
 	return text.New(describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.SourceCount, "source"), ", ", describe.Figure(a.Payloads, "payload"), ", ", describe.StatusName(a))
 }
 
-// sourcesLine is where an attack's hits came from, as far as the service listed it.
-func sourcesLine(a apiclient.Attack) text.Text {
-	if len(a.Sources) == 0 {
-		return text.New("Sources: unknown")
-	}
-	line := text.New("Sources: ")
-	for i, s := range a.Sources {
-		if i > 0 {
-			line = text.New(line, " · ")
-		}
-		line = text.New(line, text.Code(s.IP.String()))
-		if s.Country != "" {
-			line = text.New(line, " ", text.Sanitize(s.Country, 20))
-		}
-		if percent, ok := describe.Share(s, a); ok {
-			line = text.New(line, " ", describe.Percent(percent))
-		}
-		line = text.New(line, " (", s.Hits, ")")
-	}
-	if rest := a.SourceCount.N - int64(len(a.Sources)); a.SourceCount.Known && rest > 0 {
-		line = text.New(line, " · ", rest, " more")
-	}
-	return line
+// allSources are all that the service listed, with their hits.
+func allSources(a apiclient.Attack) text.Text {
+	return sourcesLine(a, len(a.Sources), func(s apiclient.Source) string { return "(" + s.Hits.String() + ")" })
 }
 
 // course is what wafbot told about the attack.
@@ -127,7 +107,7 @@ func changesMade(c *call.Call, h History) []moment {
 			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, describe.MaxNote)))
 		}
 		if ch.Observed != nil && ch.Parent() == "" {
-			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), sourcesLine(ch.Observed.Attack))
+			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), allSources(ch.Observed.Attack))
 			m.below = append(m.below, h.sourcesSince(ch)...)
 		}
 		if n := h.Efficacy[ch.ID].Stopped(); n > 0 {
