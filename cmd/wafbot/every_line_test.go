@@ -52,7 +52,7 @@ func everyLine() []lineCase {
 	}
 	deny := "deny {ip} for=1h"
 	return []lineCase{
-		read("status", "acme:"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
+		read("status", "Status of acme"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
 		read("summary since=12h", "Hand-over of acme: the last 12 h", "What happened:"),
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),

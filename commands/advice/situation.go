@@ -14,30 +14,15 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// stormSource is the one behind most of the storm, with its hits as far as they are known.
-func stormSource(s record.Storm, a apiclient.Attack) (apiclient.Source, bool) {
-	if i := slices.IndexFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source }); i >= 0 {
-		return a.Sources[i], true
-	}
-	return apiclient.Source{IP: s.Source, Country: s.Country}, s.Source.IsValid()
-}
-
-// stormWatchedOnly reports whether all applications that the storm is on only watch.
-func stormWatchedOnly(s record.Storm, a *call.Account) bool {
-	for app := range s.Apps {
-		if !a.Applications[int(app)].CannotBlock {
-			return false
-		}
-	}
-	return len(s.Apps) > 0
-}
-
-// topSource is the busiest source that the service lists; of a storm the one that is behind most of it.
+// topSource is the busiest source that the service lists; of a storm the one behind most of it, with its hits as far as they are known.
 func topSource(s call.Situation) (apiclient.Source, bool) {
-	if s.Storm != nil {
-		return stormSource(*s.Storm, s.Attack)
+	if s.Storm == nil {
+		return call.TopSource(s.Attack)
 	}
-	return call.TopSource(s.Attack)
+	if i := slices.IndexFunc(s.Attack.Sources, func(one apiclient.Source) bool { return one.IP == s.Storm.Source }); i >= 0 {
+		return s.Attack.Sources[i], true
+	}
+	return apiclient.Source{IP: s.Storm.Source, Country: s.Storm.Country}, s.Storm.Source.IsValid()
 }
 
 // listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
@@ -58,16 +43,22 @@ func listedEntry(s call.Situation, list string, t grammar.Target) (e *apiclient.
 	return &s.Entries[i], where
 }
 
-// WatchedOnly reports whether the nodes of the attack's application only watch, so that nothing stops it there.
+// WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that nothing stops it there.
 func WatchedOnly(s call.Situation) bool {
-	if s.Storm != nil {
-		return stormWatchedOnly(*s.Storm, s.Account)
+	watched := func(app int64) bool { return s.Account.Applications[int(app)].CannotBlock }
+	if s.Storm == nil {
+		return s.Attack.App.Known && watched(s.Attack.App.N)
 	}
-	return s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock
+	for app := range s.Storm.Apps {
+		if !watched(app) {
+			return false
+		}
+	}
+	return len(s.Storm.Apps) > 0
 }
 
-// deniedSources finds the attack's sources that must never be denied and are, by somebody else: customers may stand outside, which matters more than
-// the attack. Each entry has a button that takes it off.
+// deniedSources finds the attack's sources that must never be denied and are, by an entry that wafbot didn't make: it may shut customers out, which
+// matters more than the attack. Each entry has a button that takes it off.
 func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion) {
 	sources := s.Attack.Sources
 	if top, ok := topSource(s); ok {
