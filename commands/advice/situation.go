@@ -27,13 +27,11 @@ func topSource(s call.Situation) (apiclient.Source, bool) {
 
 // listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
 func listedEntry(s call.Situation, list string, t grammar.Target) (e *apiclient.IPRule, where string) {
-	want, here := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix}, []int{apiclient.AllApps}
+	want := apiclient.IPRule{List: list, Kind: apiclient.KindRange, Subnet: t.Prefix, Apps: []int{apiclient.AllApps}}
 	if s.Attack.App.Known {
-		here = []int{int(s.Attack.App.N)}
+		want.Apps = []int{int(s.Attack.App.N)}
 	}
-	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
-		return e.List == list && efficacy.CoversEntry(e, want) && call.HoldsFor(e.Apps, here)
-	})
+	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return efficacy.ServesFor(e, want) })
 	if i < 0 {
 		return nil, ""
 	}

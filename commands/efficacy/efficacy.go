@@ -123,7 +123,7 @@ func partsOf(c record.Change) (keys []string) {
 // part judges one source, or a rule.
 func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Finding {
 	d, since := delaysOf(c), now.Sub(c.At)
-	last := record.Later(t.Through.Last, t.Mixed.Last)
+	last := lastThrough(t)
 	counted := t.Through.N + t.Mixed.N
 	switch {
 	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):
