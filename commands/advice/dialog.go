@@ -22,7 +22,7 @@ type sentence struct {
 
 // How much a sentence of a dialog matters. What the button does is never left out.
 const (
-	checkedFirst = iota // what was looked at
+	checkedFirst = iota // what was checked before
 	elsewhere
 	locked
 	returns
@@ -138,7 +138,7 @@ func patchWords(s call.Situation, spec change.Patch, limit int) sentence {
 	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.Duration(patchFor(s)))}
 }
 
-// checked is what was looked at before the button was drawn. The guards run again at the click.
+// checked is what was checked before the button was drawn. The guards run again at the click.
 func checked(s call.Situation) sentence {
 	if s.LookedAt.IsZero() {
 		return sentence{checkedFirst, "Not one of yours; the lists are looked at on the click."}

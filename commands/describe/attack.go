@@ -118,7 +118,7 @@ func TypeName(t string) string {
 	return cmp.Or(names[t], t, "attack of unknown type")
 }
 
-// Share is how many percent of an attack's hits came from a source, if the service told both. A source that isn't all of it is never 100.
+// Share is how many percent of an attack's hits came from a source, if the service lists both. A source that isn't all of it is never 100.
 func Share(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
 	if !s.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 || s.Hits.N < 0 {
 		return 0, false

@@ -45,7 +45,7 @@ func Until(t time.Time) text.Text {
 	return text.New(" until ", t)
 }
 
-// EntryAuthor says who made an entry, as far as the service tells: its own author, and the reason, in which wafbot names the person.
+// EntryAuthor says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names the person.
 func EntryAuthor(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":

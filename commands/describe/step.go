@@ -28,7 +28,7 @@ func Step(s record.Step) string {
 	return fmt.Sprintf("%s %s", verb, Rule(*s.Rule))
 }
 
-// ByHand is a step in words for whoever does it in the service's console.
+// ByHand is a step in words for a person who does it in the service's console.
 func ByHand(a *call.Account, s record.Step) text.Text {
 	switch s.Kind {
 	case record.AddEntry:

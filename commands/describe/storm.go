@@ -18,7 +18,7 @@ import (
 // MostCards is how many grouped attacks get a card of their own at once: a channel takes about one message a second.
 const MostCards = 20
 
-// StormBlocking says how much of the storm gets through, as far as the service tells: "all blocked", "4 not blocked, 2 unknown".
+// StormBlocking says how much of the storm gets through, as far as the service lists it: "all blocked", "4 not blocked, 2 unknown".
 func StormBlocking(s record.Storm) string {
 	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
 	words := "not blocked"

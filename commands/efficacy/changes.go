@@ -18,7 +18,7 @@ func Superseded(c record.Change, all []record.Change) bool {
 	return slices.ContainsFunc(c.Steps, takes)
 }
 
-// InPlace are the changes that hold, or should have ended and have not. An extension or undo is told by the change that it is for.
+// InPlace are the changes that hold, or should have ended and have not. An extension or undo counts to the change that it is for.
 func InPlace(all []record.Change, now time.Time) (held []record.Change) {
 	for _, ch := range all {
 		if (ch.InForce(now) || ch.Overdue(now)) && ch.Parent() == "" && !Superseded(ch, all) {

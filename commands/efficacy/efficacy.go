@@ -26,8 +26,8 @@ var (
 // settling is how long after something was stopped for the first time hits can still get through or be listed: the nodes follow one by one.
 const settling = 5 * time.Minute
 
-// worksAgainAfter is how long a change that did not work is to have worked, so that people are called when it falls again: one that comes and goes
-// must not call them each time.
+// worksAgainAfter is how long a change that did not work is to have worked, before users are mentioned because it fails again: one that comes and goes
+// must not mention them each time.
 const worksAgainAfter = 3 * settling
 
 // expiredFor is how long it is watched whether the source of an expired denial comes back.

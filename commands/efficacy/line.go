@@ -64,8 +64,8 @@ func replaced(s call.Situation, c record.Change) bool {
 
 // unwatched reports whether a change was not observed though it was due long ago: the service or wafbot was away, or wafbot's store was emptied.
 func unwatched(s call.Situation, c record.Change) bool {
-	const looked = 2 * time.Minute // by then a poll has seen it
-	return s.Effects[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+looked
+	const polled = 2 * time.Minute // by then a poll has seen it
+	return s.Effects[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+polled
 }
 
 // Brief are words for a row of a listing, where there is no room for times and reasons.

@@ -35,7 +35,7 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 	return all[:min(3, len(all))]
 }
 
-// hindrances are the reasons that the lists, the rules and the configuration tell.
+// hindrances are the reasons that the lists, the rules and the configuration give.
 func hindrances(s call.Situation, c record.Change) []text.Text {
 	all := powerless(s)
 	for _, sub := range subjectsOf(c) {
@@ -54,7 +54,7 @@ func Gone(s call.Situation, c record.Change) bool {
 	if s.LookedAt.IsZero() {
 		return s.Effects[c.ID].Off && c.InForce(s.Now)
 	}
-	return lookedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
+	return listedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
 }
 
 // shortenedTo is when what a change put on a list ends by now, if it was shortened at the service; likewise.
@@ -63,7 +63,7 @@ func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 		return s.Effects[c.ID].Ends
 	}
 	for _, step := range c.Steps {
-		if lookedAfter(s, c) && step.Done && step.Kind == record.AddEntry {
+		if listedAfter(s, c) && step.Done && step.Kind == record.AddEntry {
 			if longest, ok := LongEnough(*step.Entry, s.Entries); !ok {
 				end = longest.Expires
 			}
@@ -72,8 +72,8 @@ func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 	return end
 }
 
-// lookedAfter reports whether the lists and rules that are known must show what a change in force did.
-func lookedAfter(s call.Situation, c record.Change) bool {
+// listedAfter reports whether the lists and rules that are known must show what a change in force did.
+func listedAfter(s call.Situation, c record.Change) bool {
 	return c.InForce(s.Now) && !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > ListedWithin
 }
 

@@ -21,7 +21,7 @@ func AttackLines(c *call.Call, k record.KnownAttack) []text.Text {
 	return append(lines, sourcesLine(k.Attack, 3, func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload")))
 }
 
-// Fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
+// Fresh is the call's attack as the service lists it now: the stored record of one without a card may be an hour old.
 // Where the service doesn't answer it is that one, and a line says so.
 func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
 	k = *c.Attack
@@ -43,7 +43,7 @@ func worked(a apiclient.Attack) text.Text {
 	return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(a.VulnID, text.MaxField)), ". Assume data was read")
 }
 
-// sourcesLine is where an attack's hits came from, as far as the service listed it: so many sources, each with what is to be said about it.
+// sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with its remark.
 func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) string) text.Text {
 	var named []text.Text
 	for _, s := range a.Sources[:min(most, len(a.Sources))] {
@@ -79,7 +79,7 @@ func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (words st
 	return words
 }
 
-// KnownAttacks are all the account's remembered attacks and storms, by their ids.
+// KnownAttacks are all the account's stored attacks and storms, by their ids.
 func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 	all := map[string]apiclient.Attack{}
 	attacks, err := c.Given().KnownAttacks("a")

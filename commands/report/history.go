@@ -158,7 +158,7 @@ func modesOf(c *call.Call, h *History, changes []record.Change) {
 	})
 }
 
-// auditEntryIsAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
+// auditEntryIsAbout reports whether an entry is about an attack. A line that was refused early has only its words.
 func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 	if e.Attack != "" {
 		return e.Attack == attack

@@ -67,7 +67,7 @@ func allSources(a apiclient.Attack) text.Text {
 	return sourcesLine(a, len(a.Sources), func(s apiclient.Source) string { return "(" + s.Hits.String() + ")" })
 }
 
-// course is what wafbot told about the attack.
+// course is what wafbot posted about the attack.
 func (h History) course(a *call.Account) []moment {
 	if h.Evidence == nil {
 		return nil
@@ -124,7 +124,7 @@ func changesMade(c *call.Call, h History) []moment {
 	return all
 }
 
-// effect is what became of the sources that a change denied, each judged by its own hits.
+// sourcesSince is what became of the sources that a change denied, each judged by its own hits.
 func (h History) sourcesSince(ch record.Change) []text.Text {
 	var lines []text.Text
 	for _, s := range ch.Observed.Attack.Sources {
@@ -143,12 +143,12 @@ func (h History) sourcesSince(ch record.Change) []text.Text {
 	return lines
 }
 
-// words are what people said and asked, as the audit log has it: the case holds what was said last only.
+// words are what people wrote and asked, as the audit log has it: triage holds only the last of each.
 func words(h History) []moment {
 	var all []moment
 	for _, e := range h.Entries {
 		if e.Change != "" && slices.ContainsFunc(h.Changes, func(ch record.Change) bool { return ch.ID == e.Change }) {
-			continue // the change tells of it
+			continue // changesMade has it
 		}
 		all = append(all, moment{at: e.At, text: entryText(e)})
 	}
@@ -167,7 +167,7 @@ func words(h History) []moment {
 	return all
 }
 
-// entryText says what somebody asked and what came of it.
+// entryText is what a person asked, and its outcome.
 func entryText(e record.AuditEntry) text.Text {
 	who := text.Sanitize(e.Actor.Name, text.MaxField)
 	line, err := grammar.Parse(e.Line)
