@@ -18,7 +18,7 @@ func (x *watcher) everywhere(attack string) map[string]string {
 	for _, line := range []string{"status", "attack " + attack, "summary"} {
 		all[line] = textOf(x.reads(eve, line))
 	}
-	for _, p := range x.reads(eve, "status").Home.(*report.Home).Parts() {
+	for _, p := range x.reads(eve, "status").Home.(*report.Home).Parts(true) {
 		for _, r := range p.Rows {
 			all["Home"] += r.Text.String() + "\n"
 		}

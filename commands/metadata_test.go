@@ -162,7 +162,7 @@ func FuzzReadMemo(f *testing.F) {
 			return
 		}
 		_ = describe.Change(c, nil)
-		_, _ = advice.Undo(c, time.Now())
+		_ = advice.Undo(c, time.Now())
 		_ = c.DueAt()
 		again, err := change.ReadMetadata(throughSlack(t, change.Metadata(c)))
 		require.NoError(t, err)

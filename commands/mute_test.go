@@ -36,7 +36,8 @@ func TestMute(t *testing.T) {
 		require.Regexp(t, `^m[0-9a-z]{8}$`, m.ID)
 	}
 	require.Equal(t, record.Mute{ID: all[1].ID, Account: "acme", Source: netip.MustParsePrefix("203.0.113.0/24"), App: 4, Until: w.clock().Add(2 * time.Hour), By: ann}, all[1])
-	require.Contains(t, textOf(w.reads(eve, "status")), "Muted, incidents excepted: type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
+	require.Contains(t, textOf(w.reads(eve, "status")), "Muted, incidents excepted: 3\n")
+	require.Contains(t, textOf(w.reads(eve, "status")), "type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Muted: attack="+id)
 	require.Len(t, w.program("status")["data"].([]any)[0].(map[string]any)["muted"], 3)
 

@@ -67,7 +67,8 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 	require.Equal(t, "Bob", w.ledger.change(taken.ID).EndedBy.Name)
 	require.Equal(t, prolonged.Until, w.ledger.change(gray.ID).Until)
 	status := textOf(w.reads(eve, "status"))
-	require.Contains(t, status, "In force by wafbot: 4")
+	require.Contains(t, status, "Modes that have not returned: 1\n")
+	require.Contains(t, status, "In force by wafbot: 3\n")
 	w.nothing(ann, "deny attack="+id, "done already by Ann")
 
 	w.does(ann, "undo "+deny.ID)

@@ -79,7 +79,7 @@ func triedAgain(ch record.Change, all []record.Change) bool {
 }
 
 func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBlockElement {
-	if undo, ok := advice.Undo(ch, s.Now); ok {
+	for _, undo := range advice.Undo(ch, s.Now) {
 		return m.suggestion(undo)
 	}
 	return nil
@@ -170,11 +170,7 @@ func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggest
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.
 func Efficacy(s call.Situation, ch record.Change, users []string) Message {
-	var buttons []call.Suggestion
-	if undo, ok := advice.Undo(ch, s.Now); ok {
-		buttons = append(buttons, undo)
-	}
-	return Lines(mentioning(efficacy.FailureLines(s, ch), users...), buttons)
+	return Lines(mentioning(efficacy.FailureLines(s, ch), users...), advice.Undo(ch, s.Now))
 }
 
 // MitigationEnding asks whether to extend a change, or says that it has ended. attack is "" where the message is a reply under its card.

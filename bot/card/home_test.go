@@ -17,6 +17,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -223,7 +224,7 @@ func summaries() map[string]report.Summary {
 	}}
 	busy.Notes = []report.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
 	window := quiet
-	window.Blocked = []report.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
+	window.Modes = []efficacy.ModeWindow{{App: 4, Mode: "block", From: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}, {App: 7, Mode: "block"}, {App: 9, Mode: "off", From: now.Add(-time.Hour)}}
 	blind.Unread = "the service doesn't accept wafbot's token"
 	blind.Outages = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
@@ -267,7 +268,7 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 		s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 200)
 		s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 200)
 		s.Outages = slices.Repeat([]record.Outage{{Why: text}}, 200)
-		s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 200)
+		s.Modes = slices.Repeat([]efficacy.ModeWindow{{Mode: text}}, 200)
 		msg := summaryMessage(s)
 		requireFits(t, msg)
 		shown := strings.Join(markupOf(t, msg.Blocks), "\n")

@@ -21,6 +21,7 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -329,6 +330,6 @@ func hostileSummary(text string) report.Summary {
 	s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 5)
 	s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 5)
 	s.Outages = slices.Repeat([]record.Outage{{Why: text}}, 5)
-	s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 5)
+	s.Modes = slices.Repeat([]efficacy.ModeWindow{{Mode: text}}, 5)
 	return s
 }

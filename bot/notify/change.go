@@ -3,7 +3,6 @@ package notify
 import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -14,11 +13,7 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" {
 		return plan{}
 	}
-	var buttons []call.Suggestion
-	if undo, ok := advice.Undo(f.change, f.now); ok {
-		buttons = append(buttons, undo)
-	}
-	msg, mentions := card.ChangeSettled(f.changes, f.change, buttons)
+	msg, mentions := card.ChangeSettled(f.changes, f.change, advice.Undo(f.change, f.now))
 	elsewhere := f.post(e, msg)
 	elsewhere.Channel, elsewhere.Urgent = f.account.Channel, mentions // others must not use up what is kept for messages that mention people
 	if f.change.Late != nil {                                         // that it was late was said in the account's channel

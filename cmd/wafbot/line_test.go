@@ -107,7 +107,7 @@ func TestReadsAtTheTerminal(t *testing.T) {
 		text string // a part of the answer
 		data string // a part of the data
 	}{
-		{"status", "1 going on", `"ongoing":[{"id":"` + d.attack},
+		{"status", "Going on: 1 attack", `"ongoing":[{"id":"` + d.attack},
 		{"attacks since=2h --all", d.attack, `"account":"default"`},
 		{"incidents", "0 incidents", "[]"},
 		{"attack " + d.attack, attacker, ""},

@@ -54,7 +54,7 @@ func TestAccountsAreApart(t *testing.T) {
 		w.typesIn("#random", "rob", "deny 198.51.100.51 account=globex")
 		w.message("#waf-globex", "Deny 198.51.100.51")
 		w.typesIn("#random", "rob", "status")
-		w.ephemeral("rob", "acme: 1 going on", "globex: 1 going on")
+		w.ephemeral("rob", "Status of acme, globex", "Going on: 2 attacks")
 		for _, r := range w.sent() {
 			id := map[string]string{"acme": `"clientid":5`, "globex": `"clientid":9`}[r.Account]
 			require.True(t, strings.Contains(r.Body, id), "%s: %s", r.Account, r.Body)

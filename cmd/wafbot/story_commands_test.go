@@ -13,8 +13,8 @@ func TestReadsTyped(t *testing.T) {
 		w.attack(spec)
 		id := w.card(attacker).id()
 		for line, parts := range map[string][]string{
-			"":                 {"acme: 1 going on", id, "Nothing of wafbot's is in force", "live: changes are made"},
-			"status":           {"acme: 1 going on", id},
+			"":                 {"Status of acme", "Going on: 1 attack", id, "Nothing of wafbot's is in force", "live: changes are made"},
+			"status":           {"Status of acme", "Going on: 1 attack", id},
 			"incidents":        {"acme: 1 incident in the last 24 h", "INCIDENT SQL injection on Shop"},
 			"attacks since=2h": {"acme: 1 attack in the last 2 h", "POST shop.example.com/login"},
 			"attack " + id[:5]: {"It worked, says the service: vulnerability 812", attacker + " FR 79 %"},

@@ -45,7 +45,7 @@ func (w *world) clicksHome(user, button string) {
 func TestTheHomeTab(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.opensHome("rob")
-		w.home("rob", "wafbot is live", "Nothing is going on", "In force by wafbot: 0", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
+		w.home("rob", "wafbot is live", "Nothing is going on", "Nothing of wafbot's is in force", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
 		w.opensHome("guest")
 		require.NotContains(t, w.home("guest", "You have no role here", "Who may act: admins <@U0ANN0001>", "write your id U0GUEST04"), "Going on")
 		w.rough = true
@@ -68,7 +68,7 @@ func TestTheHomeTab(t *testing.T) {
 		w.until("a link to the card", func() bool { return strings.Contains(string(w.Slack.Home("rob").Raw), link) })
 		require.NotContains(t, w.home("rob", "In force by wafbot: 1", "Deny "+attacker+" everywhere for 4 h · Anna Weber", "[Undo]"), "[Acknowledge]")
 		w.clicksHome("rob", "Undo")
-		w.home("rob", "Undo of: Deny "+attacker, "In force by wafbot: 0")
+		w.home("rob", "Undo of: Deny "+attacker, "Nothing of wafbot's is in force")
 		require.Empty(t, w.entries("acme"))
 		w.clicksHome("rob", "Refresh")
 		w.until("the answer is gone", func() bool { return !strings.Contains(w.Slack.Home("rob").Plain(), "Undo of") })
@@ -104,7 +104,7 @@ func TestTheHandOver(t *testing.T) {
 		handed := func() int {
 			return len(slices.DeleteFunc(w.shown("#waf"), func(m workspace.Message) bool { return !says(m, "Hand-over of acme: the last 10 h") }))
 		}
-		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents could be registered on default and all that inherit its mode: it blocks since")
+		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents can be registered on default and all that inherit its mode")
 		first := w.stop
 		w.start() // another replica
 		first()

@@ -55,7 +55,7 @@ func TestLinesInMentions(t *testing.T) {
 		require.True(t, w.journal.has(`"via":"mention"`, "deny 198.51.100.99"))
 
 		w.writes("vic", "#waf", "", "@wafbot")
-		w.ephemeral("vic", "acme: 1 going on")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack")
 		w.writes("vic", "", "", "attacks since=2h")
 		w.ephemeral("vic", "acme: 1 attack in the last 2 h")
 		w.writes("vic", "#waf", "", "@wafbot deny 198.51.100.98")
@@ -74,7 +74,7 @@ func TestLinesInMentions(t *testing.T) {
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.writes("rob", "#waf", card.ts, "@wafbot status")
 		w.until("an answer in the thread", func() bool {
-			for _, m := range w.ephemerals("rob", "acme: 1 going on") {
+			for _, m := range w.ephemerals("rob", "Status of acme", "Going on: 1 attack") {
 				if m.ThreadTS == card.ts {
 					return true
 				}
@@ -121,7 +121,7 @@ func TestWhatAsksForNothing(t *testing.T) {
 		w.writes("rob", "#waf", card.ts, "deny")
 		w.heard()
 		w.writes("vic", "", "", "status")
-		w.ephemeral("vic", "acme: 1 going on")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack")
 		require.Empty(t, w.sent())
 		require.Len(t, w.ephemerals("rob"), 2)
 		require.Len(t, w.Slack.Messages("#waf"), 6, "two of the bot's, four of Rob's")

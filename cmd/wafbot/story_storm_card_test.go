@@ -76,7 +76,7 @@ func TestAStormAndItsCard(t *testing.T) {
 		w.types("vic", "explain attack="+id)
 		w.ephemeral("vic", "Why one card: more than 10 new attacks came in 1 min", "It isn't muted")
 		w.types("vic", "status")
-		w.ephemeral("vic", "acme: 40 going on", "STORM on 2 applications", "Rob Diaz is on it")
+		w.ephemeral("vic", "Going on: 40 attacks", "STORM on 2 applications", "Rob Diaz is on it")
 		card.opens("rob", "More…", "List…", "Deny several…", "Mute "+loudest, "Report…")
 		require.NotContains(t, strings.Join(card.labels(), " "), "patch")
 		w.presses("rob", "List…")

@@ -44,7 +44,7 @@ func TestTwoPeopleAcknowledge(t *testing.T) {
 		require.Empty(t, w.sent())
 
 		w.types("vic", "status")
-		w.ephemeral("vic", card.id()+" "+names[first]+" is on it since")
+		w.ephemeral("vic", "Status of acme", card.id(), names[first]+" is on it since")
 		w.types("vic", "ack attack="+card.id())
 		w.ephemeral("vic", "ack needs the role responder")
 	})
@@ -101,7 +101,7 @@ func TestAMuteEndedByHand(t *testing.T) {
 		w.polls(4)
 		require.Empty(t, w.cards("#waf"))
 		w.types("vic", "status")
-		w.ephemeral("vic", "acme: 1 going on", "Muted, incidents excepted: type=sqli app=4", "by Rob Diaz")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "Muted, incidents excepted: 1", "type=sqli app=4", "by Rob Diaz")
 		w.stop()
 		w.start()
 		w.polls(4)

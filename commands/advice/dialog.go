@@ -107,7 +107,7 @@ func patchWords(s call.Situation, spec change.Patch, limit int) call.Sentence {
 	return call.Sentence{Text: fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.Duration(patchFor(s)))}
 }
 
-// checked is what was looked at before the button was drawn. The guards run again at the click.
+// checked is what was checked before the button was drawn. The guards run again at the click.
 func checked(s call.Situation) call.Sentence {
 	if s.LookedAt.IsZero() {
 		return call.Sentence{Spare: checkedFirst, Text: "Not one of yours; the lists are looked at on the click."}

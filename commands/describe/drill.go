@@ -2,6 +2,8 @@ package describe
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
@@ -84,12 +86,7 @@ func stepsAfter(d record.Drill, ended time.Time) []DrillStep {
 
 // DrillPassed reports whether it was answered and every step went well.
 func DrillPassed(d record.Drill) bool {
-	for _, s := range DrillSteps(d) {
-		if !s.OK {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(DrillSteps(d), func(s DrillStep) bool { return !s.OK })
 }
 
 // NotDrilled is what a drill leaves untried, in words.
@@ -102,30 +99,16 @@ func NotDrilled() []string {
 
 // Drill is what came of a drill.
 func Drill(d record.Drill) []text.Text {
-	head := text.New(text.Bold("DRILL of "+d.Account), ": answered by ", text.Bold(text.Sanitize(answerer(d), text.MaxField)))
+	came := text.New(text.Bold("no answer"))
 	switch {
 	case d.Card.Drill != d.ID:
-		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("its card was not posted"))
-	case d.Answer == nil:
-		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("no answer"))
+		came = text.New(text.Bold("its card was not posted"))
+	case d.Answer != nil:
+		came = text.New("answered by ", text.Bold(text.Sanitize(d.Answer.By.Name, text.MaxField)))
 	}
-	lines := []text.Text{head}
+	lines := []text.Text{text.New(text.Bold("DRILL of "+d.Account), ": ", came)}
 	for _, s := range DrillSteps(d) {
 		lines = append(lines, text.New("• ", s.Line()))
 	}
-	not := text.New(text.Bold("Not tried: "))
-	for i, what := range NotDrilled() {
-		if i > 0 {
-			not = text.New(not, "; ")
-		}
-		not = text.New(not, what)
-	}
-	return append(lines, not)
-}
-
-func answerer(d record.Drill) string {
-	if d.Answer == nil {
-		return ""
-	}
-	return d.Answer.By.Name
+	return append(lines, text.New(text.Bold("Not tried: "), strings.Join(NotDrilled(), "; ")))
 }
