@@ -121,3 +121,12 @@ func drillAudited(c *call.Call, d record.Drill) int64 {
 	}
 	return 0
 }
+
+// drillEvent is the event that a drill began, or ended.
+func drillEvent(d record.Drill, channel string) record.Event {
+	id := "drill " + d.ID
+	if !d.Waits() {
+		id += " over"
+	}
+	return record.Event{ID: id, Account: d.Account, Kind: record.DrillChanged, Channel: channel, At: d.At, Payload: record.DrillFacts{Drill: d.ID}}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -115,4 +116,106 @@ func ruleLine(r apiclient.Rule, made record.Change) text.Text {
 		return text.New(line, " (", text.Sanitize(r.Comment, 120), ")")
 	}
 	return line
+}
+
+func conditions() *call.Command {
+	return &call.Command{
+		Name: "conditions", Role: record.Viewer, Flags: []string{"all"},
+		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
+		Args:    []call.Arg{call.ArgPage},
+		Read:    readConditions,
+	}
+}
+
+// conditionRow is a set of conditions for programs.
+type conditionRow struct {
+	ID         int64                 `json:"id"`
+	Conditions []apiclient.Condition `json:"conditions"`
+	Rules      int                   `json:"rules"`
+}
+
+func readConditions(c *call.Call) (call.Result, error) {
+	sets, err := c.Given().Conditions()
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	attached := map[int64]int{}
+	for _, r := range rules {
+		attached[r.ConditionID]++
+	}
+	rows := []conditionRow{}
+	for _, s := range sets {
+		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
+	}
+	res := call.Result{Account: c.Account.Name, Data: rows, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(rows), "set"), " of conditions")}}
+	pages := call.Pages(c, 1)
+	res.Lines = append(res.Lines, pages.Part(len(rows), func(i int) text.Text {
+		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", describe.Scope(rows[i].Conditions), ": ", text.Count(rows[i].Rules, "rule"))
+	})...)
+	return pages.Finish(res)
+}
+
+func deleteRule() *call.Command {
+	return &call.Command{
+		Name: "delete-rule", Aliases: []string{"unrule"}, Role: record.Admin,
+		Summary: "delete a rule",
+		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: readNumber}, form.ArgAttack, form.ArgReason},
+		Plan:    planDeleteRule,
+	}
+}
+
+func planDeleteRule(c *call.Call) ([]call.Plan, error) {
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return nil, err
+	}
+	typed := c.Line.Words[0]
+	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return fmt.Sprint(r.ID) == typed })
+	if i < 0 {
+		return nil, refusal.Nothing(text.New("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them. Nothing was sent"))
+	}
+	rule := rules[i]
+	if err := deletable(rule); err != nil {
+		return nil, err
+	}
+	made, ours := change.ChangesByRule(c)[rule.ID]
+	p := call.Plan{
+		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
+		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.Rule(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
+	}
+	if !ours {
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("wafbot did not make this rule: ", ruleLine(rule, made))})
+	}
+	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
+		if ours {
+			words = text.New(words, ". ", text.Code("undo "+made.ID), " instead puts back what stood before")
+		}
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
+	}
+	return []call.Plan{p}, nil
+}
+
+// deletable refuses what is the service's own, and what could not be put back.
+func deletable(r apiclient.Rule) error {
+	id := strconv.FormatInt(r.ID, 10)
+	switch {
+	case r.System:
+		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Sanitize(r.Type, text.MaxField), "): wafbot leaves it alone. Nothing was done"))
+	case !readable(r) || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
+		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Sanitize(r.Type, text.MaxField), ") is of a kind that wafbot could not put back: delete it in the service's console. Nothing was done"))
+	}
+	return nil
+}
+
+// modeAfter says which mode holds when a rule that sets one is gone; nil for other rules.
+func modeAfter(a *call.Account, left []apiclient.Rule, gone apiclient.Rule) text.Text {
+	scope, ok := apiclient.ConditionsScope(gone.Conditions)
+	if gone.Type != apiclient.RuleMode || !ok || !scope.App.Known {
+		return nil
+	}
+	return text.New("then the mode of ", a.AppName(scope.App), " by rules is ", text.Bold(describe.ModeName(describe.ModeByRules(left, int(scope.App.N)))))
 }
