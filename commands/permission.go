@@ -97,7 +97,7 @@ func (x *executor) noteUnplanned(ctx context.Context, c *job, fault error) {
 
 func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
-		ch, err := change.ByLine(c.Call, c.Changes)
+		ch, err := change.ByLine(c.Call)
 		if err != nil {
 			return nil
 		}

@@ -3,14 +3,15 @@ package change
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -24,28 +25,33 @@ const (
 
 // Length is how long a change is to hold: as typed, else as configured.
 func Length(c *call.Call, typed string, configured time.Duration) (time.Duration, error) {
+	length, err := lengthTyped(typed, configured)
+	if err == nil {
+		err = refusal.About(approval.GuardDuration(c, length), "for", "")
+	}
+	return length, err
+}
+
+func lengthTyped(typed string, configured time.Duration) (time.Duration, error) {
 	if typed == "" {
-		return configured, refusal.About(approval.GuardDuration(c, configured), "for", "")
+		return configured, nil
 	}
-	length, err := grammar.ParseDuration(typed)
-	if err != nil {
-		return 0, err
-	}
-	return length, refusal.About(approval.GuardDuration(c, length), "for", "")
+	return grammar.ParseDuration(typed)
 }
 
-// place reads HOST/PATH.
-func place(c *call.Call, word string) (host, path string, err error) {
-	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "https://"), "http://"), "/")
-	if !ok || host == "" {
-		return "", "", c.Cmd.Misuse(text.New(refusal.Typed(word), " is no HOST/PATH, as ", text.Code("shop.example.com/login")))
+// End is when something that begins now and lasts so long ends, in whole seconds as the service counts; zero for never.
+func End(now time.Time, length time.Duration) time.Time {
+	if length == grammar.Never {
+		return time.Time{}
 	}
-	return strings.ToLower(host), "/" + path, nil
+	return now.Add(length).Truncate(time.Second).UTC()
 }
 
-// Complete is a canonical line with how long it holds, what for and why.
-func Complete(c *call.Call, l record.Line, length time.Duration) record.Line {
-	return About(c, l.With("for", grammar.DurationText(length)))
+// ForTime is the plan of a change of rules that holds so long from now on, without steps yet. Its line becomes complete.
+func ForTime(c *call.Call, l record.Line, does string, length time.Duration) call.Plan {
+	return call.Plan{
+		Line: About(c, l.With("for", grammar.DurationText(length))), Does: does + " " + policy.Lasting(length), When: describe.RuleWorks, Until: End(c.Now, length),
+	}
 }
 
 // About is a canonical line with what it is for and why.

@@ -1,67 +1,85 @@
 package change
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// undoAdd takes the entry off if it is still ours, and puts back what stood there before.
-func undoAdd(c *call.Call, p *call.Plan, ch record.Change, s record.Step) error {
-	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: s.Entry.List})
-	if err != nil {
-		return err
+// step plans the opposite of a step, of what is still ours.
+func (u *undoing) step(s record.Step) {
+	switch s.Kind {
+	case record.AddEntry:
+		u.undoAdd(s)
+	case record.DeleteEntry:
+		u.undoRemoval(*s.Entry)
+	case record.CreateRule:
+		u.undoCreate(s)
+	case record.DeleteRule:
+		u.undoDelete(s)
 	}
-	i, changed := entryLeft(c, entries, ch, s)
-	ours := func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }
-	if changed != nil {
-		p.Notes = append(p.Notes, changed)
-	} else {
-		p.Steps = append(p.Steps, record.Step{Kind: record.DeleteEntry, Entry: &entries[i]})
-		bringBack(c, p, s.Before)
-		ours = func(e apiclient.IPRule) bool {
-			return e.ID == entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
-		}
-	}
-	notes, err := covering(c, ch, *s.Entry, slices.DeleteFunc(slices.Clone(entries), ours))
-	p.Notes = append(p.Notes, notes...)
-	return err
 }
 
-// bringBack plans to put back what an entry had taken the place of.
-func bringBack(c *call.Call, p *call.Plan, all []apiclient.IPRule) {
-	for _, before := range all {
-		if neverDenied(c, p, before) {
-			continue
+func (u *undoing) note(parts ...any) { u.plan.Notes = append(u.plan.Notes, text.New(parts...)) }
+
+func (u *undoing) add(s record.Step) { u.plan.Steps = append(u.plan.Steps, s) }
+
+// undoAdd takes the entry off if it is still ours, and puts back what stood there before.
+func (u *undoing) undoAdd(s record.Step) {
+	i, changed := entryLeft(u.Call, u.entries, u.change, s)
+	gone := func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }
+	if changed != nil {
+		u.note(changed)
+	} else {
+		u.add(record.Step{Kind: record.DeleteEntry, Entry: &u.entries[i]})
+		for _, before := range s.Before {
+			if !u.neverDenied(before) && lasts(before, u.Now) && !u.undoneSince(before) {
+				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
+				u.note(describe.EntrySources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.EntryAuthor(before))
+			}
 		}
-		if (before.Expires.IsZero() || before.Expires.After(c.Now)) && !undoneSince(c, before) {
-			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
-			p.Notes = append(p.Notes, text.New(describe.EntrySources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.EntryAuthor(before)))
+		gone = func(e apiclient.IPRule) bool {
+			return e.ID == u.entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
 		}
+	}
+	u.noteCovering(*s.Entry, gone)
+}
+
+// lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
+func lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
+
+// undoRemoval puts an entry back that was taken off.
+func (u *undoing) undoRemoval(e apiclient.IPRule) {
+	if !lasts(e, u.Now) {
+		u.note("the entry for ", describe.EntrySources(e), " would have ended by now")
+	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
+		u.note(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " again already", describe.EntryAuthor(u.entries[i]))
+	} else if !u.neverDenied(e) {
+		u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
 	}
 }
 
 // entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.
 func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (int, text.Text) {
-	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Ours(e, ch, s) })
-	if i < 0 {
-		j := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) })
-		if j < 0 {
-			return -1, text.New("the entry for ", describe.EntrySources(*s.Entry), " is gone already")
+	sources := describe.EntrySources(*s.Entry)
+	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Ours(e, ch, s) }); i >= 0 {
+		if e := entries[i]; !efficacy.SameEntry(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e) {
+			return -1, text.New("somebody changed the entry for ", sources, " since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
 		}
-		return -1, text.New("the entry for ", describe.EntrySources(*s.Entry), " is somebody else's now", describe.EntryAuthor(entries[j]), ", left as it is")
+		return i, nil
 	}
-	if e := entries[i]; !efficacy.SameEntry(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e) {
-		return -1, text.New("somebody changed the entry for ", describe.EntrySources(*s.Entry), " since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
+		return -1, text.New("the entry for ", sources, " is somebody else's now", describe.EntryAuthor(entries[i]), ", left as it is")
 	}
-	return i, nil
+	return -1, text.New("the entry for ", sources, " is gone already")
 }
 
 // gaveEnd reports whether wafbot itself gave the entry its end: when the change was made, or prolonged.
@@ -74,93 +92,61 @@ func gaveEnd(c *call.Call, ch record.Change, e apiclient.IPRule) bool {
 }
 
 // undoneSince reports whether an entry was the work of a change that has been undone.
-func undoneSince(c *call.Call, e apiclient.IPRule) bool {
-	return slices.ContainsFunc(c.Changes, func(ch record.Change) bool {
-		return ch.State == record.StateUndone && efficacy.NamedBy(e, ch)
-	})
+func (u *undoing) undoneSince(e apiclient.IPRule) bool {
+	return slices.ContainsFunc(u.Changes, func(ch record.Change) bool { return ch.State == record.StateUndone && efficacy.NamedBy(e, ch) })
 }
 
 // asBefore is an entry as it was, to be added again. One without a known end gets the latest there is: never shorter than it was.
 func asBefore(e apiclient.IPRule) *apiclient.IPRule {
-	if e.Expires.IsZero() {
-		e.Expires = apiclient.Forever
-	}
-	if e.Reason == "" {
-		e.Reason = "put back by wafbot"
-	}
+	e.Expires, e.Reason = endOfEntry(e.Expires), cmp.Or(e.Reason, "put back by wafbot")
 	return &e
 }
 
-func putBack(c *call.Call, p *call.Plan, e apiclient.IPRule) error {
-	if !e.Expires.IsZero() && !e.Expires.After(c.Now) {
-		p.Notes = append(p.Notes, text.New("the entry for ", describe.EntrySources(e), " would have ended by now"))
-		return nil
-	}
-	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: e.List})
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
-		p.Notes = append(p.Notes, text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " again already", describe.EntryAuthor(entries[i])))
-		return nil
-	}
-	if !neverDenied(c, p, e) {
-		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
-	}
-	return nil
-}
-
 // neverDenied reports whether an entry must not come back because what it is about is never denied by now, and says so.
-func neverDenied(c *call.Call, p *call.Plan, e apiclient.IPRule) bool {
+func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	if e.List == apiclient.ListAllow {
 		return false
 	}
 	for _, t := range grammar.TargetsOf(e) {
-		if own, ok := c.PolicyNow().Never(t); ok {
-			p.Notes = append(p.Notes, text.New(describe.EntrySources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back"))
+		if own, ok := u.PolicyNow().Never(t); ok {
+			u.note(describe.EntrySources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
 			return true
 		}
 	}
 	return false
 }
 
-// covering names the other entries of a list that go on holding for the sources of one that is taken off: those that cover its addresses,
+// noteCovering names the other entries of a list that go on holding for the sources of one that is taken off: those that cover its addresses,
 // and those for a country from which the attack that it was made for says that they come. Who is in a data center or behind a proxy only the
 // service knows.
-func covering(c *call.Call, ch record.Change, off apiclient.IPRule, others []apiclient.IPRule) (notes []text.Text, err error) {
+func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule) bool) {
 	country := ""
-	if slices.ContainsFunc(others, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry }) {
-		if country, err = countryOf(c, ch, off); err != nil {
-			return nil, err
-		}
+	if slices.ContainsFunc(u.entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry && !gone(e) }) {
+		country = u.countryOf(off)
 	}
-	for _, e := range others {
+	for _, e := range u.entries {
 		from := e.Kind == apiclient.KindCountry && country != "" && slices.Contains(e.Values, country)
-		if !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
+		if gone(e) || !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
 			continue
 		}
-		note := text.New("still on the ", describe.ListName(e.List), ": ", describe.EntrySources(e), " covers it")
+		where := ""
 		if !call.Everywhere(e.Apps) {
-			note = text.New(note, " ", c.Account.AppsText(e.Apps))
+			where = " " + u.Account.AppsText(e.Apps)
 		}
-		notes = append(notes, text.New(note, describe.Until(e.Expires), describe.EntryAuthor(e)))
+		u.note("still on the ", describe.ListName(e.List), ": ", describe.EntrySources(e), " covers it", where, describe.Until(e.Expires), describe.EntryAuthor(e))
 	}
-	return notes, nil
 }
 
 // countryOf is where an entry's address comes from, as the attack tells that it was denied for; "" if that is not known.
-func countryOf(c *call.Call, ch record.Change, e apiclient.IPRule) (string, error) {
-	if ch.AttackID == "" || !efficacy.OneAddress(e) {
-		return "", nil
+func (u *undoing) countryOf(e apiclient.IPRule) string {
+	if u.change.AttackID == "" || !efficacy.OneAddress(e) {
+		return ""
 	}
-	known, err := c.Facts(c.Account.Name).KnownAttacks(ch.AttackID)
-	if err != nil {
-		return "", refusal.Away(err)
-	}
-	for _, s := range known[ch.AttackID].Sources {
+	known, _ := u.Given().KnownAttacks(u.change.AttackID)
+	for _, s := range known[u.change.AttackID].Sources {
 		if s.IP.Unmap() == e.Subnet.Addr().Unmap() {
-			return s.Country, nil
+			return s.Country
 		}
 	}
-	return "", nil
+	return ""
 }

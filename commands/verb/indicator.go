@@ -104,7 +104,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	}
 	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
-	p := call.Plan{Line: change.Complete(c, line, length), Does: fmt.Sprintf("%s %s %s", verb, what, policy.Lasting(length)), When: describe.RuleWorks, Until: change.End(c.Now, length)}
+	p := change.ForTime(c, line, verb+" "+what, length)
 	trial, err := forTrial(regex)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -52,10 +51,8 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	name := c.Account.AppName(apiclient.Known(int64(app)))
-	p := call.Plan{
-		Line: change.Complete(c, record.Line{Name: "mode", Words: c.Line.Words}, length),
-		Does: fmt.Sprintf("Switch %s to %s %s", name, to, policy.Lasting(length)), When: describe.RuleWorks, Until: change.End(c.Now, length), Role: change.ModeRole(from, to),
-	}
+	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words}, fmt.Sprintf("Switch %s to %s", name, to), length)
+	p.Role = change.ModeRole(from, to)
 	if from == to || old != nil && old.Mode == to {
 		p.Nothing = text.New(name, " is in mode ", text.Bold(to), " already, ", change.ByRule(c, old.ID))
 		return []call.Plan{p}, nil

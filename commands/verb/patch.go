@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -83,27 +82,7 @@ func planBlockPath(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	approval.Need(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
-	length, err := change.Length(c, c.Line.Keys["for"], 0)
-	if err != nil {
-		return nil, err
-	}
-	rule, err := spec.Rule()
-	if err != nil {
-		return nil, refusal.Guarded(text.New("that can't be blocked: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
-	}
-	where := describe.Where(apiclient.Attack{Method: spec.Scope.Method, Domain: spec.Scope.Host, Path: spec.Scope.Path})
-	line := record.Line{Name: "block-path", Words: []string{spec.Scope.Method, spec.Scope.Host + spec.Scope.Path}}
-	on := ""
-	if spec.Scope.App.Known {
-		line = line.With("app", fmt.Sprint(spec.Scope.App.N))
-		on = " on " + c.Account.AppName(spec.Scope.App)
-	}
-	p, err := change.PlanRule(c, call.Plan{
-		Line: change.Complete(c, line, length), When: describe.RuleWorks, Until: change.End(c.Now, length),
-		Does: fmt.Sprintf("Block %s%s %s: every request is blocked", where, on, policy.Lasting(length)),
-		Warnings: []refusal.Warning{{Text: text.New("no request gets through to ", text.Code(where), " any more, whatever it holds: those of your users neither. It works in every mode but off; ",
-			"only allowlisted sources pass")}},
-	}, rule, where+" is blocked")
+	p, err := spec.Plan(c, c.Line.Keys["for"])
 	return []call.Plan{p}, err
 }
 

@@ -26,7 +26,7 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 	if change.UndoesMany(c) {
 		return change.PlanUndoMany(c)
 	}
-	ch, err := change.ByLine(c, c.Changes)
+	ch, err := change.ByLine(c)
 	if err != nil {
 		return nil, err
 	}
