@@ -52,22 +52,29 @@ func Failure(c record.Change) text.Text {
 	return text.New(text.Bold("NOT done: "+c.Does), ": ", c.Fault)
 }
 
-// Affected are the changes that ch undoes or prolongs, as they are afterwards. With one that is undone go those that prolonged it:
-// one that is found begun later must not bring it back.
+// Affected are the changes that ch undoes or prolongs, as they are afterwards.
 func Affected(c *call.Call, ch record.Change) []record.Change {
 	var all []record.Change
 	for _, old := range c.Changes {
-		switch {
-		case ch.Undoes != "" && (old.ID == ch.Undoes || old.Extends == ch.Undoes) && old.State != record.StateFailed:
-			old.State, old.EndedBy, old.EndedAt = record.StateUndone, &ch.Actor, ch.At
-		case ch.Extends != "" && old.ID == ch.Extends:
-			old.Prolong(ch.Until)
-		default:
-			continue
+		if affect(&old, ch) {
+			all = append(all, old)
 		}
-		all = append(all, old)
 	}
 	return all
+}
+
+// affect brings a change into the state that it is in after ch, and reports whether ch is about it. With one that is undone go those that
+// prolonged it: one that is found begun later must not bring it back.
+func affect(old *record.Change, ch record.Change) bool {
+	switch {
+	case ch.Undoes != "" && (old.ID == ch.Undoes || old.Extends == ch.Undoes) && old.State != record.StateFailed:
+		old.State, old.EndedBy, old.EndedAt = record.StateUndone, &ch.Actor, ch.At
+	case ch.Extends != "" && old.ID == ch.Extends:
+		old.Prolong(ch.Until)
+	default:
+		return false
+	}
+	return true
 }
 
 // IgnoreNotFound takes "not found" as deleted: another was faster.
@@ -76,13 +83,6 @@ func IgnoreNotFound(err error) error {
 		return nil
 	}
 	return err
-}
-
-// AsAPIError is the service's error in err.
-func AsAPIError(err error) (*apiclient.Error, bool) {
-	var e *apiclient.Error
-	ok := errors.As(err, &e)
-	return e, ok
 }
 
 // HasEffect reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
@@ -129,8 +129,11 @@ func DryRun(ch record.Change, p call.Plan) []text.Text {
 // AuditEntry is the audit entry of a change that was sent.
 func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 	e := record.AuditEntry{
-		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: auditOutcome(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
+		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: string(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
 		Request: ch.Request, Approved: ch.Approved,
+	}
+	if ch.State == record.StateBegun {
+		e.Outcome = "unknown"
 	}
 	if ch.Fault != "" {
 		e.Why = ch.Fault
@@ -144,12 +147,4 @@ func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 		}
 	}
 	return e
-}
-
-// auditOutcome is a change's state once it was sent, for the audit log.
-func auditOutcome(s record.State) string {
-	if s == record.StateBegun {
-		return "unknown"
-	}
-	return string(s)
 }

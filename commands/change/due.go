@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
@@ -122,7 +123,7 @@ func NotEnded(ch record.Change, err error, now time.Time, tied bool) DueDecision
 
 // FailureReason is why the service didn't do something, for people, without what it was about.
 func FailureReason(err error) string {
-	if e, ok := AsAPIError(err); ok {
+	if e, ok := errors.AsType[*apiclient.Error](err); ok {
 		err = refusal.FromService(e)
 	}
 	text, _ := call.ForPeople(call.Invocation{}, err)

@@ -46,7 +46,11 @@ func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, 
 	}
 	slices.SortFunc(r.Changes, func(x, y record.Change) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.ID, y.ID)) })
 	for _, c := range r.Changes {
-		applyToParent(r.Changes, c)
+		for i := range r.Changes {
+			if c.State == record.StateDone {
+				affect(&r.Changes[i], c)
+			}
+		}
 	}
 	slices.Sort(r.Listed)
 	return r
@@ -118,19 +122,4 @@ func listedChange(a *call.Account, id string, entries []apiclient.IPRule, now ti
 	c.Effect = call.Plan{Line: c.Line}.Effect()
 	c.Does = fmt.Sprintf("%s %s %s", l.verb, describe.Targets(targets), a.AppsText(e.Apps))
 	return c
-}
-
-// applyToParent brings a change that c undid or prolonged, and whose message came before, into the state that it was in afterwards.
-func applyToParent(all []record.Change, c record.Change) {
-	if c.State != record.StateDone || c.Parent() == "" {
-		return
-	}
-	for i := range all {
-		switch old := &all[i]; {
-		case c.Extends != "" && old.ID == c.Extends:
-			old.Prolong(c.Until)
-		case c.Undoes != "" && (old.ID == c.Undoes || old.Extends == c.Undoes) && old.State != record.StateFailed:
-			old.State, old.EndedBy, old.EndedAt = record.StateUndone, &c.Actor, c.At
-		}
-	}
 }

@@ -22,23 +22,13 @@ func approve() *call.Command {
 		Name: "approve", Role: record.Responder,
 		Summary: "approve what another user asked for",
 		Args:    []call.Arg{argRequest},
-		Decide:  approveRequest,
+		Decide: func(c *call.Call) (call.Decision, error) {
+			return decide(c, record.RequestApproved, func(d *call.Decision) error {
+				d.Line = d.Request.Line
+				return approval.MayApprove(c, d.Request)
+			})
+		},
 	}
-}
-
-func approveRequest(c *call.Call) (call.Decision, error) {
-	if err := approval.RequireChangesOn(c); err != nil {
-		return call.Decision{}, err
-	}
-	q, err := approval.ByLine(c)
-	if err != nil {
-		return call.Decision{}, err
-	}
-	d := call.Decision{Request: q, As: record.RequestApproved, Line: q.Line}
-	if d.Begun = approval.DecidedBefore(c, q, record.RequestApproved) && !c.Ask; d.Begun {
-		return d, nil
-	}
-	return d, approval.MayApprove(c, q)
 }
 
 func reject() *call.Command {
@@ -46,20 +36,13 @@ func reject() *call.Command {
 		Name: "reject", Role: record.Responder,
 		Summary: "reject what another user asked for",
 		Args:    []call.Arg{argRequest, {Name: "reason", Help: "why, for the one who asked and the audit log"}},
-		Decide:  rejectRequest,
+		Decide: func(c *call.Call) (call.Decision, error) {
+			return decide(c, record.RequestRejected, func(d *call.Decision) error {
+				d.Why = c.Line.Keys["reason"]
+				return approval.MayApprove(c, d.Request)
+			})
+		},
 	}
-}
-
-func rejectRequest(c *call.Call) (call.Decision, error) {
-	q, err := approval.ByLine(c)
-	if err != nil {
-		return call.Decision{}, err
-	}
-	d := call.Decision{Request: q, As: record.RequestRejected, Why: c.Line.Keys["reason"]}
-	if d.Begun = approval.DecidedBefore(c, q, record.RequestRejected); d.Begun {
-		return d, nil
-	}
-	return d, approval.MayApprove(c, q)
 }
 
 func override() *call.Command {
@@ -73,25 +56,38 @@ func override() *call.Command {
 }
 
 func decideOverride(c *call.Call) (call.Decision, error) {
-	if err := approval.RequireChangesOn(c); err != nil {
-		return call.Decision{}, err
+	return decide(c, record.RequestOverridden, func(d *call.Decision) error {
+		d.Why = strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
+		d.Line = approval.Shorten(d.Request.Line, c.Policy.Override.AtMost()).With("reason", d.Why)
+		if err := approval.MayOverride(c, d.Request); err != nil {
+			return err
+		}
+		if utf8.RuneCountInString(d.Why) < approval.MinOverrideReason {
+			return refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinOverrideReason, " characters: it is posted and kept. Nothing was done")), "reason", "")
+		}
+		return nil
+	})
+}
+
+// decide is a decision about the request that the line names, unless may, which also says what follows from it, refuses. What this very
+// delivery decided before is begun, and was allowed then.
+func decide(c *call.Call, as record.RequestState, may func(d *call.Decision) error) (call.Decision, error) {
+	if as != record.RequestRejected {
+		if err := approval.RequireChangesOn(c); err != nil {
+			return call.Decision{}, err
+		}
 	}
 	q, err := approval.ByLine(c)
 	if err != nil {
 		return call.Decision{}, err
 	}
-	reason := strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
-	line := approval.Shorten(q.Line, c.Policy.Override.AtMost()).With("reason", reason)
-	if approval.DecidedBefore(c, q, record.RequestOverridden) && c.Actor.ID == q.Asker.ID && !c.Ask {
-		return call.Decision{Request: q, As: record.RequestOverridden, Line: line, Begun: true}, nil
+	d := call.Decision{Request: q, As: as}
+	err = may(&d)
+	d.Begun = approval.DecidedBefore(c, q, as) && !c.Ask && (as != record.RequestOverridden || c.Actor.ID == q.Asker.ID)
+	if d.Begun {
+		return d, nil
 	}
-	if err := approval.MayOverride(c, q); err != nil {
-		return call.Decision{}, err
-	}
-	if utf8.RuneCountInString(reason) < approval.MinOverrideReason {
-		return call.Decision{}, refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinOverrideReason, " characters: it is posted and kept. Nothing was done")), "reason", "")
-	}
-	return call.Decision{Request: q, As: record.RequestOverridden, Why: reason, Line: line}, nil
+	return d, err
 }
 
 // overrideForm says what would be done, and for how long.

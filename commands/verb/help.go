@@ -16,14 +16,8 @@ func help() *call.Command {
 		Summary: "this list, or all about one command",
 		Args:    []call.Arg{{Name: "command", Object: true, Help: "the command"}},
 		Read: func(c *call.Call) (call.Result, error) {
-			if len(c.Line.Words) == 0 {
-				return call.Result{Lines: helpOverview(c.Commands)}, nil
-			}
-			cmd, err := call.LookUp(c.Commands, strings.ToLower(c.Line.Words[0]))
-			if err != nil {
-				return call.Result{}, err
-			}
-			return call.Result{Lines: commandHelp(cmd)}, nil
+			lines, err := Help(strings.Join(c.Line.Words, " "))
+			return call.Result{Lines: lines}, err
 		},
 	}
 }
@@ -31,7 +25,7 @@ func help() *call.Command {
 // Help is the list of commands, for where there is no Runner yet.
 func Help(verb string) ([]text.Text, error) {
 	if verb == "" {
-		return helpOverview(All()), nil
+		return helpOverview(), nil
 	}
 	cmd, err := call.LookUp(All(), strings.ToLower(verb))
 	if err != nil {
@@ -40,9 +34,9 @@ func Help(verb string) ([]text.Text, error) {
 	return commandHelp(cmd), nil
 }
 
-func helpOverview(commands []*call.Command) []text.Text {
+func helpOverview() []text.Text {
 	looks, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
-	for _, cmd := range commands {
+	for _, cmd := range All() {
 		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
 			looks = append(looks, line)

@@ -105,11 +105,11 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
 	p := change.ForTime(c, line, verb+" "+what, length)
-	trial, err := forTrial(regex)
+	tried, err := forTrial(regex)
 	if err != nil {
 		return nil, err
 	}
-	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
+	p.Warnings, p.Notes = indicatorEffect(header, tried, rule.AttackType)
 	change.WarnCannotBlock(c, &p, nil)
 	p, err = change.PlanRule(c, p, rule, what+": there is an indicator")
 	return []call.Plan{p}, err
@@ -123,11 +123,11 @@ func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []ref
 	} else {
 		notes = append(notes, text.New("What matches is blocked only where the mode blocks"))
 	}
-	t := tryRegex(regex)
-	if t.broad() || header != userAgent {
-		return append(ws, refusal.Warning{Text: t.words(header)}), notes
+	words, broad := trial(header, regex)
+	if broad || header != userAgent {
+		return append(ws, refusal.Warning{Text: words}), notes
 	}
-	return ws, append(notes, t.words(header))
+	return ws, append(notes, words)
 }
 
 // userAgent is the header of which wafbot knows usual values.
@@ -161,46 +161,33 @@ func usualBrowsers() []browser {
 	}
 }
 
-// trial is what a regular expression matches of what comes every day.
-type trial struct {
-	hits  []string // browsers and search engines by name
-	tried int
-	empty bool // also an empty header
-}
-
-func tryRegex(regex *regexp.Regexp) trial {
-	t := trial{empty: regex.MatchString("")}
-	for _, b := range usualBrowsers() {
-		t.tried++
+// trial says what a regular expression matches of what comes every day, and whether it matches any of it. Of a header other than User-Agent
+// wafbot knows no usual values: there it only says how broad the expression is.
+func trial(header string, regex *regexp.Regexp) (words text.Text, broad bool) {
+	var hits []string
+	browsers := usualBrowsers()
+	for _, b := range browsers {
 		if regex.MatchString(b.agent) {
-			t.hits = append(t.hits, b.name)
+			hits = append(hits, b.name)
 		}
 	}
-	return t
-}
-
-// broad reports whether it matches what comes every day.
-func (t trial) broad() bool { return t.empty || len(t.hits) > 0 }
-
-// words say what the trial found. Of a header other than User-Agent wafbot knows no usual values: there it only says how broad the expression is.
-func (t trial) words(header string) text.Text {
-	who := fmt.Sprintf("%d usual browsers and search engines", t.tried)
-	subject := text.New("it would hit ")
+	empty := regex.MatchString("") // also an empty header
+	subject, who := text.New("it would hit "), fmt.Sprintf("%d usual browsers and search engines", len(browsers))
 	if header != userAgent {
 		subject = text.New("wafbot knows no usual values of ", text.Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")
-		who = fmt.Sprintf("%d", t.tried)
+		who = fmt.Sprint(len(browsers))
 	}
 	switch {
-	case t.empty && len(t.hits) == t.tried:
-		return text.New("it matches ", text.Bold("everything"), ", even an empty header")
-	case t.empty && len(t.hits) == 0:
-		return text.New(subject, "an empty ", header, ", and none of ", who)
-	case len(t.hits) == 0:
-		return text.New(subject, "none of ", who)
+	case empty && len(hits) == len(browsers):
+		return text.New("it matches ", text.Bold("everything"), ", even an empty header"), true
+	case empty && len(hits) == 0:
+		return text.New(subject, "an empty ", header, ", and none of ", who), true
+	case len(hits) == 0:
+		return text.New(subject, "none of ", who), false
 	}
-	found := text.New(subject, text.Bold(fmt.Sprintf("%d of %s", len(t.hits), who)), ", as ", t.hits[0])
-	if t.empty {
+	found := text.New(subject, text.Bold(fmt.Sprintf("%d of %s", len(hits), who)), ", as ", hits[0])
+	if empty {
 		found = text.New(found, ", and an empty header")
 	}
-	return found
+	return found, true
 }

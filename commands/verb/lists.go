@@ -46,18 +46,14 @@ func readLists(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
-	found := text.Text(nil)
+	var with text.Text
 	if len(words) > 0 {
-		found = text.New(" with ", refusal.Typed(words[0]))
+		with = text.New(" with ", refusal.Typed(words[0]))
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
-	res := call.Result{Account: c.Account.Name, Data: append([]apiclient.IPRule{}, entries...), Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(entries), "entry"), found)}}
-	pages := call.Pages(c, 1)
-	res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text {
-		e := entries[i]
+	return listing(c, counted(c, len(entries), "entry", with), entries, func(e apiclient.IPRule) text.Text {
 		return text.New(text.Code(fmt.Sprint(e.ID)), " ", describe.ListName(e.List), ": ", text.Code(describe.EntrySources(e)), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e))
-	})...)
-	return pages.Finish(res)
+	})
 }
 
 // mentions reports whether an entry holds for the address that was typed, or has the text in its sources, reason or author.
@@ -89,13 +85,28 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	typed := c.Line.Words[0]
-	matches, err := entriesNamed(entries, typed)
-	if err != nil {
-		return nil, refusal.About(err, "entry", "")
+	id, notNumber := strconv.ParseInt(typed, 10, 64)
+	var t grammar.Target
+	if notNumber != nil {
+		if t, err = grammar.ParseTarget(typed); err != nil {
+			return nil, refusal.About(err, "entry", "")
+		}
+	}
+	var matches []apiclient.IPRule
+	var wider text.Text // names an entry that holds for what was typed
+	for _, e := range entries {
+		has := grammar.TargetsOf(e)
+		covers := notNumber != nil && slices.ContainsFunc(has, func(have grammar.Target) bool { return have.Covers(t) })
+		switch {
+		case notNumber == nil && e.ID == id, covers && len(has) == 1 && t.Covers(has[0]):
+			matches = append(matches, e)
+		case covers && wider == nil:
+			wider = text.New(" itself, but ", text.Code(describe.EntrySources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
+		}
 	}
 	switch {
 	case len(matches) == 0:
-		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", coveredNote(entries, typed), ". Nothing was sent")), "entry", "")
+		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", wider, ". Nothing was sent")), "entry", "")
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {
@@ -146,41 +157,4 @@ func foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
 		}
 	}
 	return apiclient.IPRule{}, false
-}
-
-// entriesNamed are the entries with that number or exactly that source.
-func entriesNamed(entries []apiclient.IPRule, typed string) ([]apiclient.IPRule, error) {
-	var matches []apiclient.IPRule
-	if id, err := strconv.ParseInt(typed, 10, 64); err == nil {
-		for _, e := range entries {
-			if e.ID == id {
-				matches = append(matches, e)
-			}
-		}
-		return matches, nil
-	}
-	t, err := grammar.ParseTarget(typed)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if ts := grammar.TargetsOf(e); len(ts) == 1 && ts[0].Covers(t) && t.Covers(ts[0]) {
-			matches = append(matches, e)
-		}
-	}
-	return matches, nil
-}
-
-// coveredNote names a wider entry that holds for what was typed.
-func coveredNote(entries []apiclient.IPRule, typed string) text.Text {
-	t, err := grammar.ParseTarget(typed)
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) }) {
-			return text.New(" itself, but ", text.Code(describe.EntrySources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
-		}
-	}
-	return nil
 }

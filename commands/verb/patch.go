@@ -92,7 +92,7 @@ func contain() *call.Command {
 		Summary: "deny the attack's top source, and patch the hole behind it",
 		Args: []call.Arg{
 			{Name: "target", Object: true, Read: call.ReadTarget, Help: "the source; left out: the attack's top source"},
-			{Name: "attack", Required: true, Help: form.ArgAttack.Help, Options: form.OngoingAttacks},
+			argAttack,
 			form.ArgFor(change.Denying.Lasts),
 			{
 				Name: "patch", Label: "How long the patch lasts", Help: "how long the patch lasts; left out: as configured", Read: call.ReadDuration, Options: form.LengthsOrEver,

@@ -144,22 +144,22 @@ type namedSource struct {
 	File      string            `json:"file,omitempty"`
 	Broken    string            `json:"broken,omitempty"`
 	Protected *record.Protected `json:"protected,omitempty"`
+
+	line text.Text
 }
 
 func readSources(c *call.Call) (call.Result, error) {
 	away := c.LoadContext()
-	var lines []text.Text
-	data := []namedSource{}
+	var all []namedSource
 	add := func(s policy.Source, by string, p *record.Protected, line text.Text) {
 		if !s.Matches(c.Line.Words) {
 			return
 		}
-		lines = append(lines, line)
 		deny := policy.DenyNever
 		if s.Deny == policy.DenyApproval {
 			deny = policy.DenyApproval
 		}
-		data = append(data, namedSource{s.Name, s.Ranges, deny, !s.NoCards, by, s.File, s.Broken, p})
+		all = append(all, namedSource{s.Name, s.Ranges, deny, !s.NoCards, by, s.File, s.Broken, p, line})
 	}
 	for _, s := range c.Policy.Named() {
 		add(s, "configuration", nil, s.Line())
@@ -170,13 +170,11 @@ func readSources(c *call.Call) (call.Result, error) {
 	for _, s := range policy.Builtin() {
 		add(s, "wafbot", nil, text.New(s.Line(), ", by nature"))
 	}
-	pages := call.Pages(c, 1)
-	shown := pages.Part(len(lines), func(i int) text.Text { return lines[i] })
-	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(lines))
+	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(all))
 	if away != nil {
 		head = text.New(head, ". What an admin protected is unknown: wafbot's store (Redis) can't be reached")
 	}
-	return pages.Finish(call.Result{Account: c.Account.Name, Lines: append([]text.Text{head}, shown...), Data: data})
+	return listing(c, head, all, func(s namedSource) text.Text { return s.line })
 }
 
 // deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read doesn't keep it from being protected.

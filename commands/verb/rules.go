@@ -63,19 +63,25 @@ func readRules(c *call.Call) (call.Result, error) {
 		if readable(r) {
 			known = append(known, r)
 		} else {
-			others[kindText(r)]++
+			others[text.Sanitize(r.Type, text.MaxField)+byService(r, " (", ")")]++
 		}
 	}
-	res := call.Result{Account: c.Account.Name, Data: data, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(all), "rule"))}}
+	res, err := listing(c, counted(c, len(all), "rule"), known, func(r apiclient.Rule) text.Text { return ruleLine(r, makers[r.ID]) })
+	if err != nil {
+		return call.Result{}, err
+	}
+	res.Data = data
 	if away != nil {
-		res.Lines = append(res.Lines, text.New("Which of them wafbot made is unknown: its store (Redis) can't be reached"))
+		res.Lines = slices.Insert(res.Lines, 1, text.New("Which of them wafbot made is unknown: its store (Redis) can't be reached"))
 	}
-	pages := call.Pages(c, 1)
-	res.Lines = append(res.Lines, pages.Part(len(known), func(i int) text.Text { return ruleLine(known[i], makers[known[i].ID]) })...)
-	if n := len(all) - len(known); n > 0 {
-		res.Lines = append(res.Lines, text.New("And ", n, " of other kinds, which wafbot leaves alone: ", kindsText(others)))
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(others)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", others[kind], kind))
 	}
-	return pages.Finish(res)
+	if len(kinds) > 0 {
+		return res.And(text.New("And ", len(all)-len(known), " of other kinds, which wafbot leaves alone: ", text.Sanitize(strings.Join(kinds, ", "), 300))), nil
+	}
+	return res, nil
 }
 
 // readable reports whether a rule is of a kind that wafbot knows; a listing holds many more.
@@ -83,30 +89,17 @@ func readable(r apiclient.Rule) bool {
 	return slices.Contains([]string{apiclient.RulePatch, apiclient.RuleRegex, apiclient.RuleMode}, r.Type)
 }
 
-// kindText is a kind of rule that wafbot does not know, by the service's name for it.
-func kindText(r apiclient.Rule) string {
+// byService says that a rule is the service's own, between the given; "" of another.
+func byService(r apiclient.Rule, before, after string) string {
 	if r.System {
-		return text.Sanitize(r.Type, text.MaxField) + " (" + systemRule + ")"
+		return before + "the service's own" + after
 	}
-	return text.Sanitize(r.Type, text.MaxField)
-}
-
-const systemRule = "the service's own"
-
-func kindsText(kinds map[string]int) string {
-	var all []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		all = append(all, fmt.Sprintf("%d %s", kinds[kind], kind))
-	}
-	return text.Sanitize(strings.Join(all, ", "), 300)
+	return ""
 }
 
 // ruleLine is a rule in one line; made is the change of wafbot's that made it, if one did.
 func ruleLine(r apiclient.Rule, made record.Change) text.Text {
-	line := text.New(text.Code(fmt.Sprint(r.ID)), " ", describe.Rule(r))
-	if r.System {
-		line = text.New(line, ", ", systemRule)
-	}
+	line := text.New(text.Code(fmt.Sprint(r.ID)), " ", describe.Rule(r), byService(r, ", ", ""))
 	switch {
 	case !made.DueAt().IsZero():
 		return text.New(line, ", made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), "), until ", made.DueAt())
@@ -147,16 +140,13 @@ func readConditions(c *call.Call) (call.Result, error) {
 	for _, r := range rules {
 		attached[r.ConditionID]++
 	}
-	rows := []conditionRow{}
+	var rows []conditionRow
 	for _, s := range sets {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
-	res := call.Result{Account: c.Account.Name, Data: rows, Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(rows), "set"), " of conditions")}}
-	pages := call.Pages(c, 1)
-	res.Lines = append(res.Lines, pages.Part(len(rows), func(i int) text.Text {
-		return text.New(text.Code(fmt.Sprint(rows[i].ID)), " ", describe.Scope(rows[i].Conditions), ": ", text.Count(rows[i].Rules, "rule"))
-	})...)
-	return pages.Finish(res)
+	return listing(c, counted(c, len(rows), "set", " of conditions"), rows, func(row conditionRow) text.Text {
+		return text.New(text.Code(fmt.Sprint(row.ID)), " ", describe.Scope(row.Conditions), ": ", text.Count(row.Rules, "rule"))
+	})
 }
 
 func deleteRule() *call.Command {

@@ -5,6 +5,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // All is all the verbs, in the order of help. A new command is one file, or a function in the file of its family, and one line here.
@@ -35,4 +36,26 @@ func staleCards(c *call.Call, some func(a apiclient.Attack) bool) (cards []strin
 		}
 	}
 	return cards
+}
+
+// saved is the answer where something is saved.
+func saved(data any, lines ...text.Text) call.Result {
+	return call.Result{Outcome: "done", Lines: lines, Data: data}
+}
+
+// unchanged is the answer where what was asked for holds already.
+func unchanged(data any, line text.Text) call.Result {
+	return call.Result{Outcome: "nothing", Lines: []text.Text{line}, Data: data}
+}
+
+// listing answers with a page of what an account has, a line each, under a head that counts it; data is the same for programs.
+func listing[T any](c *call.Call, head text.Text, rows []T, line func(T) text.Text) (call.Result, error) {
+	pages := call.Pages(c, 1)
+	lines := pages.Part(len(rows), func(i int) text.Text { return line(rows[i]) })
+	return pages.Finish(call.Result{Account: c.Account.Name, Data: append([]T{}, rows...), Lines: append([]text.Text{head}, lines...)})
+}
+
+// counted is the head of a listing.
+func counted(c *call.Call, n int, noun string, more ...any) text.Text {
+	return text.New(append([]any{text.Bold(c.Account.Name), ": ", text.Count(n, noun)}, more...)...)
 }
