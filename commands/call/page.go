@@ -79,6 +79,15 @@ func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 	return lines
 }
 
+// Document is this page of a document; "" behind its last.
+func (p *Pager) Document(pages []string) string {
+	p.last = len(pages)
+	if p.page > p.last {
+		return ""
+	}
+	return pages[p.page-1]
+}
+
 // Finish ends the listing with the line that shows its next page.
 func (p *Pager) Finish(res Result) (Result, error) {
 	if p.page > p.last {

@@ -90,7 +90,7 @@ func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Tim
 	return due
 }
 
-// PermissionFix says who can untie wafbot's hands, and where.
+// PermissionFix says who can give wafbot the permission that it lost, and where.
 func PermissionFix(t record.PermissionLoss) text.Text {
 	where := map[record.Permission]string{record.PermissionLists: "/v4/ip_rules", record.PermissionModes: "/v1/objects/hint", record.PermissionRules: "/v1/objects/hint"}
 	if slices.Contains(t.Lacks, record.PermissionAll) {
@@ -106,7 +106,7 @@ func PermissionFix(t record.PermissionLoss) text.Text {
 
 // NotEnded is what came of trying to end a change that is over. People are notified once that its end is overdue, and not where the notice of lost permission says it,
 // nor when the store was away for a moment.
-func NotEnded(ch record.Change, err error, now time.Time, tied bool) DueDecision {
+func NotEnded(ch record.Change, err error, now time.Time, permissionLost bool) DueDecision {
 	l := DueDecision{Change: ch}
 	switch {
 	case CheckAt(ch).IsZero(): // another was faster
@@ -114,7 +114,7 @@ func NotEnded(ch record.Change, err error, now time.Time, tied bool) DueDecision
 		l.Next = CheckAt(ch)
 	default:
 		l.Next = now.Add(RetryEvery)
-		if ch.Late == nil && !tied && !PermissionRefused(err) && !errors.Is(err, refusal.ErrAway) {
+		if ch.Late == nil && !permissionLost && !PermissionRefused(err) && !errors.Is(err, refusal.ErrAway) {
 			l.Change.Late, l.Late = &record.Late{Due: ch.Until, Why: FailureReason(err)}, true
 		}
 	}

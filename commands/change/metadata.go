@@ -25,10 +25,10 @@ import (
 const (
 	metadataVersion = "2"
 	maxMetadata     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
-	maxUnpacked     = 1 << 16 // bytes: what a stranger packed must not fill the memory
+	maxUnpacked     = 1 << 16 // bytes: what others packed must not fill the memory
 )
 
-// packed is what a metadata's words don't tell.
+// packed is what the metadata's words leave out.
 type packed struct {
 	Line     string        `json:"line,omitempty"` // where it is too long to stand in words
 	Does     string        `json:"does"`
@@ -91,7 +91,7 @@ func metadataOf(c record.Change, rest *record.Change) (meta map[string]any, ok b
 	return meta, errors.Join(err, marshalErr) == nil && len(text) <= maxMetadata
 }
 
-// pack is what the metadata's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
+// pack is what the metadata's words leave out, as the base64 of a zlib stream whose dictionary are those words.
 func pack(c record.Change, meta map[string]any) (string, error) {
 	rest := packed{
 		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
@@ -184,7 +184,7 @@ func (p *packed) unpack(meta map[string]any) error {
 	return json.Unmarshal(text, p)
 }
 
-// fill adds the rest to what the metadata's words tell.
+// fill adds the rest to what the metadata's words say.
 func fill(c *record.Change, meta map[string]any, rest packed) (err error) {
 	line := field(meta, "line")
 	if line == "" {
@@ -214,7 +214,7 @@ func fill(c *record.Change, meta map[string]any, rest packed) (err error) {
 // validate refuses what no change of wafbot's own can be.
 func validate(c record.Change) error {
 	states := []record.State{record.StateBegun, record.StateDone, record.StateHalf, record.StateFailed, record.StateUndone}
-	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that only its entries told of
+	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that is known by its entries only
 	switch {
 	case c.Account == "" || len(c.Account) > text.MaxField || !record.IsID('c', c.ID) || !slices.Contains(states, c.State):
 		return errors.New("it has no account, id or state")

@@ -24,11 +24,11 @@ type Rebuilt struct {
 }
 
 // Rebuild puts an account's changes together from the last message about each and from the entries that stand on the service's lists, whose
-// reasons name the change that made them. What stood there before an entry only the messages tell.
-func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, now time.Time) Rebuilt {
+// reasons name the change that made them. Only the messages tell what stood there before an entry.
+func Rebuild(a *call.Account, posted []record.Change, entries []apiclient.IPRule, now time.Time) Rebuilt {
 	var r Rebuilt
 	made := entriesByChange(entries)
-	for _, c := range told {
+	for _, c := range posted {
 		if len(c.Steps) == 0 && c.State != record.StateFailed && c.State != record.StateUndone && c.Undoes == "" {
 			c.Steps = addedBy(c, made[cmp.Or(c.Extends, c.ID)])
 		}
@@ -39,7 +39,7 @@ func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, 
 		r.Changes = append(r.Changes, c)
 	}
 	for id, own := range made {
-		if !slices.ContainsFunc(told, func(c record.Change) bool { return c.ID == id }) {
+		if !slices.ContainsFunc(posted, func(c record.Change) bool { return c.ID == id }) {
 			r.Changes = append(r.Changes, listedChange(a, id, own, now))
 			r.Listed = append(r.Listed, id)
 		}

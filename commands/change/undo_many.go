@@ -120,7 +120,7 @@ func undoable(c *call.Call, ch record.Change) bool {
 	return slices.ContainsFunc(c.Changes, func(k record.Change) bool { return k.ID == mine })
 }
 
-// chosenByID are the changes whose ids the line names. Those that were undone already are said to be when their turn comes.
+// chosenByID are the changes whose ids the line names. That one was undone already is answered when its turn comes.
 func chosenByID(c *call.Call) ([]record.Change, error) {
 	var chosen []record.Change
 	for _, typed := range c.Line.Words {

@@ -1,11 +1,15 @@
 package verb
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -69,4 +73,56 @@ func incidents() *call.Command {
 			return readListing(c, "incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
 		},
 	}
+}
+
+func attack() *call.Command {
+	return &call.Command{
+		Name: "attack", Role: record.Viewer,
+		Summary: "one attack: what, from where, since when, and what was done",
+		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks}},
+		Read:    readAttack,
+	}
+}
+
+func readAttack(c *call.Call) (call.Result, error) {
+	a := c.Account
+	k, old := report.Fresh(c)
+	noContext := c.LoadContext()
+	res := call.Result{AttackID: k.ID, Account: a.Name}
+	storm, isOne, err := report.Storm(c)
+	var noStorms error
+	if err != nil {
+		return call.Result{}, err
+	}
+	if isOne {
+		res.Lines = report.StormLines(c, storm)
+	} else {
+		res.Lines = append(report.AttackLines(c, k), old...)
+		var gathered text.Text
+		if gathered, noStorms = report.StormOfLine(c); gathered != nil {
+			res.Lines = append(res.Lines, gathered)
+		}
+	}
+	row := call.AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.Ongoing(a, k.Attack), Attack: k.Attack}
+	var noTriage error
+	row.Triage, noTriage = c.Given().Triage(k.ID)
+	changes, noChanges := c.Given().Changes()
+	effects, noEffects := c.Given().Efficacy()
+	res.Data = row
+	if err := errors.Join(noTriage, noChanges, noContext, noStorms, noEffects); err != nil { // reads go on without Redis
+		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
+	}
+	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
+	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Context, Known: changes, Effects: effects, Now: c.Now}
+	for _, ch := range changes {
+		if ch.AttackID == k.ID && ch.Parent() == "" {
+			res.Lines = append(res.Lines, text.New("• ", describe.ChangeRow(ch, efficacy.Line(now, ch))))
+			res.Changes = append(res.Changes, ch)
+		}
+	}
+	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
+	for _, n := range slices.Backward(row.Triage.Notes) {
+		res.Lines = append(res.Lines, describe.Note(n))
+	}
+	return res, nil
 }

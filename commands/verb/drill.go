@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// drillFor is how long an answer is waited for where nothing else is said, and at most.
+// drillFor is how long a drill waits for an answer by default, and at most.
 const (
 	drillFor    = 5 * time.Minute
 	drillAtMost = time.Hour

@@ -35,7 +35,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if record.IsStorm(k.Attack.ID) {
 		return explainStorm(c)
 	}
-	r, whole := routingOf(c, k.Attack)
+	r, away := c.Given().Routing(k.Attack)
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.Attack(a, k.Attack, c.Now)}, old...)}
@@ -49,7 +49,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		}
 		res.Lines = append(res.Lines, line)
 	}
-	if !whole {
+	if away != nil { // then it holds only what the configuration tells
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
 	gathered, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
@@ -59,10 +59,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if gathered == nil || r.Card != "" {
 		res.Lines = append(res.Lines, cardLine(k.Attack, r))
 	}
-	res.Lines = append(res.Lines, mentionLines(r)...)
-	if r.PageAfter > 0 {
-		res.Lines = append(res.Lines, pagerLine(r))
-	}
+	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)
 	if !c.Ongoing(a, k.Attack) {
 		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.Duration(a.OngoingFor)))
 	}
@@ -70,12 +67,6 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res = res.And(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
 	}
 	return res.And(muteLine), nil
-}
-
-// routingOf is where an attack goes; whole tells that it doesn't hold only what the configuration tells.
-func routingOf(c *call.Call, a apiclient.Attack) (r call.Routing, whole bool) {
-	r, err := c.Given().Routing(a)
-	return r, err == nil
 }
 
 // explainStorm says why a storm's attacks have no cards of their own, and where its card is.
@@ -88,17 +79,14 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	r.Tried, r.Channel, r.Mention = []call.TriedRoute{}, "", "" // the routes take attacks: what it gathered went to its channel by theirs
+	r.Tried, r.Channel, r.Mention = []call.TriedRoute{}, "", "" // the routes take attacks: what it groups went to its channel by theirs
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
 		describe.Storm(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
-		text.New("It gathers the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
+		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
-	if r.PageAfter > 0 {
-		res.Lines = append(res.Lines, pagerLine(r))
-	}
-	return res.And(muteLine), nil
+	return res.And(pagerLines(r)...).And(muteLine), nil
 }
 
 // destination says where the attack goes, or why it goes nowhere.
@@ -170,12 +158,15 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 	return lines
 }
 
-func pagerLine(r call.Routing) text.Text {
-	line := text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ")
-	if r.PagedAt.IsZero() {
-		return text.New(line, "was not called so far")
+func pagerLines(r call.Routing) []text.Text {
+	if r.PageAfter == 0 {
+		return nil
 	}
-	return text.New(line, "was last called at ", r.PagedAt)
+	called := text.New("was not called so far")
+	if !r.PagedAt.IsZero() {
+		called = text.New("was last called at ", r.PagedAt)
+	}
+	return []text.Text{text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ", called)}
 }
 
 // muteOf is the mute that suppresses an attack, nil if none is known, and a line about it.

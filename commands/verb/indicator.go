@@ -69,7 +69,7 @@ func readRegex(value string, _ *call.Account) (string, error) {
 	return value, nil
 }
 
-// forTrial is the regular expression as it is tried: whether the service heeds case isn't known, so the trial doesn't.
+// forTrial is the regular expression as it is tried: whether the service minds case isn't known, so the trial doesn't.
 func forTrial(regex string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + regex) }
 
 // regexTrouble is what is wrong with a regular expression, without the back-quotes of Go's own words: a chat can't show them.

@@ -89,7 +89,7 @@ func planBlockPath(c *call.Call) ([]call.Plan, error) {
 func contain() *call.Command {
 	return &call.Command{
 		Name: "contain", Role: record.Responder, Parts: 2, Flags: []string{call.FlagShared, call.FlagLocked},
-		Summary: "deny the attack's top source, and patch the hole behind it",
+		Summary: "deny the attack's top source, and patch what it attacks",
 		Args: []call.Arg{
 			{Name: "target", Object: true, Read: call.ReadTarget, Help: "the source; left out: the attack's top source"},
 			argAttack,

@@ -1,13 +1,10 @@
 package verb
 
 import (
-	"fmt"
-	"strconv"
+	"cmp"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -49,17 +46,11 @@ func summary() *call.Command {
 }
 
 func readSummary(c *call.Call) (call.Result, error) {
-	back := report.Shift
-	if since := c.Line.Keys["since"]; since != "" {
-		var err error
-		if back, err = grammar.ParseDuration(since); err != nil {
-			return call.Result{}, err
-		}
-		if back == grammar.Never {
-			return call.Result{}, refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("12h")))
-		}
+	from, err := report.Since(c, report.Shift)
+	if err != nil {
+		return call.Result{}, err
 	}
-	s := report.Summarize(c, c.Now.Add(-back))
+	s := report.Summarize(c, from)
 	parts := s.Parts(c.Actor.Via != record.ViaCLI)
 	return call.Result{Account: c.Account.Name, Lines: report.PartLines(parts), Parts: parts, Data: s}, nil
 }
@@ -80,27 +71,16 @@ func readReport(c *call.Call) (call.Result, error) {
 	if c.Actor.Via == record.ViaCLI {
 		return res, nil
 	}
-	pages := text.DocumentPages(words)
-	page := 1
-	if n, err := strconv.Atoi(c.Line.Keys["page"]); err == nil {
-		page = n
-	}
-	if page > len(pages) {
-		return call.Result{}, refusal.Usage(text.New("there is no page ", page, ": the last one is ", len(pages)))
-	}
-	res.Document = pages[page-1]
+	pages, pager := text.DocumentPages(words), call.Pages(c, 1)
+	res.Document = pager.Document(pages)
 	res.Lines = []text.Text{describe.Attack(c.Account, h.Attack, c.Now)}
 	if h.Storm != nil {
 		res.Lines = []text.Text{describe.Storm(c.Account, *h.Storm, c.Now)}
 	}
-	if page < len(pages) {
-		next := c.Line.With("page", strconv.Itoa(page+1)).With("account", h.Account)
-		res.Next = &next
-	}
-	which := "The report as Markdown, to be copied"
+	which := text.New("The report as Markdown, to be copied")
 	if len(pages) > 1 {
-		which = fmt.Sprintf("The report as Markdown, to be copied: page %d of %d. At the terminal it comes in one piece: ", page, len(pages))
-		return res.And(text.New(which, text.Code("wafbot report attack="+h.ID))), nil
+		page := cmp.Or(c.Line.Keys["page"], "1")
+		which = text.New(which, ": page ", page, " of ", len(pages), ". At the terminal it comes in one piece: ", text.Code("wafbot report attack="+h.ID))
 	}
-	return res.And(text.New(which)), nil
+	return pager.Finish(res.And(which))
 }
