@@ -151,7 +151,7 @@ func FuzzReadMemo(f *testing.F) {
 	seed, err := json.Marshal(change.Metadata(c))
 	require.NoError(f, err)
 	f.Add(seed)
-	f.Add([]byte(`{"version":"2","steps":"eNo"}`))
+	f.Add([]byte(`{"version":"3","steps":"eNo"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var metadata map[string]any
 		if json.Unmarshal(text, &metadata) != nil {
