@@ -145,12 +145,11 @@ func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Durat
 	}
 	for _, t := range targets {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
+		var err error
 		if l.list != apiclient.ListAllow {
-			if err := approval.GuardSource(c, t); err != nil {
-				return refusal.About(err, "target", t.String())
-			}
+			err = approval.GuardSource(c, t)
 		}
-		if err := approval.GuardWidth(c, t); err != nil {
+		if err = cmp.Or(err, approval.GuardWidth(c, t)); err != nil {
 			return refusal.About(err, "target", t.String())
 		}
 	}

@@ -35,7 +35,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if record.IsStorm(k.Attack.ID) {
 		return explainStorm(c)
 	}
-	r, away := c.Given().Routing(k.Attack)
+	r, whole := routingOf(c, k.Attack)
 	r.Tried = append([]call.TriedRoute{}, r.Tried...)
 	m, muteLine := muteOf(c, k.Attack)
 	res := call.Result{AttackID: k.ID, Account: a.Name, Data: explanation{r, m}, Lines: append([]text.Text{describe.Attack(a, k.Attack, c.Now)}, old...)}
@@ -49,7 +49,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 		}
 		res.Lines = append(res.Lines, line)
 	}
-	if away != nil { // then it holds only what the configuration tells
+	if !whole {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
 	gathered, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
@@ -67,6 +67,12 @@ func readExplain(c *call.Call) (call.Result, error) {
 		res = res.And(text.New("It comes only from sources that shall give no cards (", text.Code("sources: cards: false"), "): it gets one only if it becomes an incident"))
 	}
 	return res.And(muteLine), nil
+}
+
+// routingOf is where an attack goes; whole tells that it doesn't hold only what the configuration tells.
+func routingOf(c *call.Call, a apiclient.Attack) (r call.Routing, whole bool) {
+	r, err := c.Given().Routing(a)
+	return r, err == nil
 }
 
 // explainStorm says why a storm's attacks have no cards of their own, and where its card is.

@@ -111,8 +111,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	}
 	p.Warnings, p.Notes = indicatorEffect(header, tried, rule.AttackType)
 	change.WarnCannotBlock(c, &p, nil)
-	p, err = change.PlanRule(c, p, rule, what+": there is an indicator")
-	return []call.Plan{p}, err
+	return one(change.PlanRule(c, p, rule, what+": there is an indicator"))
 }
 
 // indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where

@@ -35,8 +35,7 @@ func patch() *call.Command {
 			if err != nil {
 				return nil, err
 			}
-			p, err := spec.Plan(c, c.Line.Keys["for"])
-			return []call.Plan{p}, err
+			return one(spec.Plan(c, c.Line.Keys["for"]))
 		},
 	}
 }
@@ -82,8 +81,7 @@ func planBlockPath(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	approval.Need(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
-	p, err := spec.Plan(c, c.Line.Keys["for"])
-	return []call.Plan{p}, err
+	return one(spec.Plan(c, c.Line.Keys["for"]))
 }
 
 func contain() *call.Command {

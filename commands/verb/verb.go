@@ -59,3 +59,6 @@ func listing[T any](c *call.Call, head text.Text, rows []T, line func(T) text.Te
 func counted(c *call.Call, n int, noun string, more ...any) text.Text {
 	return text.New(append([]any{text.Bold(c.Account.Name), ": ", text.Count(n, noun)}, more...)...)
 }
+
+// one is a plan alone, as a command gives it.
+func one(p call.Plan, err error) ([]call.Plan, error) { return []call.Plan{p}, err }
