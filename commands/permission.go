@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what re
 		t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
 	}
 	lacks := change.NeededPermissions(what.Steps)
-	e, _ := change.AsAPIError(fault)
+	e, _ := errors.AsType[*apiclient.Error](fault)
 	if e.Kind == apiclient.Unauthenticated || len(lacks) == 0 {
 		lacks = []record.Permission{record.PermissionAll}
 	}
@@ -97,7 +98,7 @@ func (x *executor) noteUnplanned(ctx context.Context, c *job, fault error) {
 
 func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
-		ch, err := change.ByLine(c.Call, c.Changes)
+		ch, err := change.ByLine(c.Call)
 		if err != nil {
 			return nil
 		}

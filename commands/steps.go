@@ -163,7 +163,7 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, step *
 // send makes the step's one call. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place.
 func send(ctx context.Context, s Service, step *record.Step) error {
 	err := perform(ctx, s, step)
-	if e, ok := change.AsAPIError(err); ok && e.OutcomeUnknown() {
+	if e, ok := errors.AsType[*apiclient.Error](err); ok && e.OutcomeUnknown() {
 		return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 	}
 	return err

@@ -53,13 +53,11 @@ func inverse(ch record.Change) (steps []record.Step) {
 		}
 		back := record.Step{Kind: opposite[s.Kind]}
 		if s.Entry != nil {
-			entry := *s.Entry
-			entry.ID = max(entry.ID, s.ID)
-			back.Entry = &entry
+			back.Entry = new(*s.Entry)
+			back.Entry.ID = max(s.Entry.ID, s.ID)
 		} else {
-			rule := *s.Rule
-			rule.ID = max(rule.ID, s.ID)
-			back.Rule = &rule
+			back.Rule = new(*s.Rule)
+			back.Rule.ID = max(s.Rule.ID, s.ID)
 		}
 		steps = append(steps, back)
 	}

@@ -42,10 +42,10 @@ func readAttack(c *call.Call) (call.Result, error) {
 		}
 	}
 	row := call.AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.Ongoing(a, k.Attack), Attack: k.Attack}
-	said, noTriage := c.Facts(a.Name).Triage(k.ID)
-	changes, noChanges := c.Facts(a.Name).Changes()
-	known, noEfficacy := c.Facts(a.Name).Efficacy()
-	row.Triage = said
+	var noTriage error
+	row.Triage, noTriage = c.Given().Triage(k.ID)
+	changes, noChanges := c.Given().Changes()
+	known, noEfficacy := c.Given().Efficacy()
 	res.Data = row
 	if err := errors.Join(noTriage, noChanges, noContext, noStorms, noEfficacy); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
