@@ -135,14 +135,28 @@ func hostileDrawn(words string) map[string]func() []any {
 
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
-	"section": "a block of markup", "paragraphs": "a part of Render", "linesAbove": "a part of Lines", "notified": "Lines with a notification of its own", "actions": "a block of buttons", "sections": "blocks of lines", "renderLines": "the blocks of Lines", "changes": "a part of Render", "write": "a part of partsMessage and Home",
-	"WithoutFacts": "a message with less metadata", "WithDelivery": "a message with its delivery", "AsText": "what is left of a message that Slack refuses: each is tried in text alone, too", "Renumber": "numbers buttons anew", "modal": "the frame of views",
-	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines", "plainer": "a message with less in it", "changeSettled": "ChangeSettled with its place", "message": "a message with its place",
-	"eventPost":  "a message with its place",
-	"firstStart": "FirstStart with its place", "storeRebuilt": "StoreRebuilt with its place", "apiUnreachable": "Unreachable with its place", "monitoringGap": "MonitoringGap with its place", "pagerUnreachable": "PagerUnreachable with its place", "mitigationEnding": "MitigationEnding with its place",
-	"endOverdue": "EndOverdue with its place", "efficacyChanged": "Efficacy with its place", "handedOver": "Lines of HandoverLines with its place", "tookOver": "Lines of TakeoverLines with its place", "attackEnded": "Course with its place", "cardLeft": "Stale with its place", "permissionNotice": "looks up what PermissionLost draws",
-	"say":         "Lines of one line",
-	"requestCard": "looks up what ApprovalRequest draws", "home": "looks up what Home draws",
+	"section":       "a block of markup",
+	"paragraphs":    "a part of Render",
+	"linesAbove":    "a part of Lines",
+	"notified":      "Lines with a notification of its own",
+	"actions":       "a block of buttons",
+	"sections":      "blocks of lines",
+	"renderLines":   "the blocks of Lines",
+	"changes":       "a part of Render",
+	"write":         "a part of partsMessage and Home",
+	"WithoutFacts":  "a message with less metadata",
+	"WithDelivery":  "a message with its delivery",
+	"AsText":        "what is left of a message that Slack refuses: each is tried in text alone, too",
+	"Renumber":      "numbers buttons anew",
+	"modal":         "the frame of views",
+	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines",
+	"plainer":       "a message with less in it",
+	"post":          "a message with its place",
+	"thread":        "a reply with its place",
+	"underCard":     "two messages of which one is posted",
+	"cardPost":      "Render with its place",
+	"say":           "Lines of one line",
+	"home":          "looks up what Home draws",
 }
 
 // It fails for what is drawn and not yet drawn of the corpus, too.

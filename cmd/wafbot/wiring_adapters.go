@@ -112,12 +112,6 @@ type efficacyStore struct {
 	*store.Triage
 }
 
-// drillStore is what a drill reads.
-type drillStore struct {
-	*store.Drills
-	*store.Replicas
-}
-
 // ledger refuses everything for an account whose state hasn't begun.
 type ledger struct {
 	*store.Ledger
