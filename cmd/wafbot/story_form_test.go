@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestAFormFromACard(t *testing.T) {
 		require.Equal(t, workspace.OutcomePushed, w.submits("rob", map[string]any{"Addresses and ranges": "198.51.100.77"}).Outcome, "that is about no field")
 		w.sees("rob", "not done: wafbot's store (Redis) can't be reached")
 		w.redis.back()
+		w.until("Redis is reached again", func() bool { status, _ := w.get("/readyz"); return status == http.StatusOK })
 		w.leaves("rob")
 
 		done := w.submits("rob", map[string]any{"sources": []string{attacker, neighbour}, "Addresses and ranges": "198.51.100.77\n198.51.100.78", "How long": "1 h", "Reason": "same botnet"})
