@@ -31,6 +31,11 @@ func (c *Call) AttackID() string {
 	return c.Attack.ID
 }
 
+// DropAttack makes the line about something else than the attack in whose thread it was typed.
+func (c *Call) DropAttack() {
+	c.Line, c.Attack = c.Line.With("attack", ""), nil
+}
+
 // AuditEntry is the audit entry of what came of the call.
 func (c *Call) AuditEntry(outcome string) record.AuditEntry {
 	return record.AuditEntry{At: c.Now, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID()}

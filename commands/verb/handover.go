@@ -39,7 +39,7 @@ func writeHandover(c *call.Call) (call.Result, error) {
 		if c.Attack != nil && !c.Implied {
 			return call.Result{}, c.Cmd.Misuse(text.New("name an attack or write ", text.Code("--all"), ", not both"))
 		}
-		dropAttack(c)
+		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
 		return call.Result{}, c.Cmd.Misuse(text.New(text.Code("attack="), " is missing: the attack's id, as on its card; or write ", text.Code("--all")))
