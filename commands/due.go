@@ -18,15 +18,15 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// RunDue checks what was made for a time on one account, whenever look says so: it prolongs denials whose source still tries, asks about what ends while its attack
+// RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still tries, asks about what ends while its attack
 // goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
-func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-chan struct{}) {
+func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-chan struct{}) {
 	again, warned := time.Time{}, false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look:
+		case <-check:
 		}
 		r.checkRequests(ctx, account)
 		now := r.cfg.Now()
@@ -97,7 +97,7 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 	}
 	var events []record.Event
 	for _, l := range all {
-		events = append(events, lookEvents(l, d.runner.channel(account))...)
+		events = append(events, dueEvents(l, d.runner.channel(account))...)
 	}
 	if err := lock.SaveDue(held, events, all...); err != nil {
 		return err

@@ -86,23 +86,23 @@ func TestEachFallIsNotifiedOnce(t *testing.T) {
 	}
 	x.watches(5 * time.Minute)
 	off(10 * time.Minute)
-	require.Len(t, x.told(), 1)
+	require.Len(t, x.findings(), 1)
 	on(9 * time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding)
 	off(10 * time.Minute)
 	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
-	require.Len(t, x.told(), 1, "it comes and goes")
+	require.Len(t, x.findings(), 1, "it comes and goes")
 	on(25 * time.Minute)
 	x.restart()
-	x.look()
+	x.observe()
 	off(10 * time.Minute)
-	require.Equal(t, []record.Finding{record.NotWorking, record.NotWorking}, x.told())
+	require.Equal(t, []record.Finding{record.NotWorking, record.NotWorking}, x.findings())
 	require.Equal(t, 2, x.effect(ch).Calls(record.NotWorking))
 	require.Contains(t, x.line(ch), "NO LONGER working: the last was stopped 2026-11-20 03:5")
 	require.Contains(t, x.line(ch), "hits get through again, the last 2026-11-20 04:0", "in between it worked")
 	x.restart()
 	x.watches(20 * time.Minute)
-	require.Len(t, x.told(), 2)
+	require.Len(t, x.findings(), 2)
 }
 
 // A report tells what became of a measure as its card did, at the time.
@@ -128,7 +128,7 @@ func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	require.Contains(t, x.line(ch), unknown, "the service is away")
 	require.Contains(t, textOf(w.reads(eve, "attack "+ch.AttackID)), unknown)
 	require.Contains(t, textOf(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
-	x.look()
+	x.observe()
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
 
@@ -136,7 +136,7 @@ func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	x.restart()
 	require.Contains(t, x.line(ch), unknown)
 	w.pass(20 * time.Minute)
-	x.look()
+	x.observe()
 	require.Contains(t, x.line(ch), "2026-11-20 03:31 UTC", "it is watched since then")
 }
 
@@ -151,5 +151,5 @@ func TestARangeThatWorksInPart(t *testing.T) {
 	x.watch.Refresh()
 	x.watches(10 * time.Minute)
 	require.Regexp(t, `partly working: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 }

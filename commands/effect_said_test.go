@@ -37,7 +37,7 @@ func deniedBy(entries ...apiclient.IPRule) record.Change {
 func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) string {
 	s := call.Situation{
 		Account: &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
-		Now:     atFour, LookedAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e},
+		Now:     atFour, ListsReadAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e},
 		Attack: apiclient.Attack{
 			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
 			SourceCount: apiclient.Known(3), Sources: []apiclient.Source{share("203.0.113.7", 50), share("203.0.113.8", 40), share("203.0.113.9", 30)},
@@ -78,7 +78,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	require.NotContains(t, gone, "working:")
 	require.NotContains(t, gone, "Still through")
 	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: it was removed or changed at the service", "also before it is judged")
-	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.LookedAt = nil, time.Time{} }), "no longer", "nobody looked")
+	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.ListsReadAt = nil, time.Time{} }), "no longer", "nobody looked")
 
 	shortened := said(here, works, func(s *call.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
 	require.Contains(t, shortened, "shortened at the service: it ends 2026-11-20 04:10 UTC; working: nothing through since")
@@ -162,7 +162,7 @@ func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
 	x.watch.Refresh()
 	x.grows(20, is)
 	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding, "%+v", x.effect(ch))
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 }
 
 // After a restart nobody knows what got through before.
@@ -173,7 +173,7 @@ func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
 	w.pass(10 * time.Minute)
 	x.restart()
-	x.look()
+	x.observe()
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:20 UTC")
 }
 
@@ -227,7 +227,7 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
 	w.pass(5 * time.Minute)
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []record.Change{ch}}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
 	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		s.Attack = page.Attacks[0]
@@ -253,7 +253,7 @@ func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
 	ch.Line = record.Line{Name: "deny"}
 	standing := func(e record.Efficacy, entries ...apiclient.IPRule) string {
-		return advice.Mitigations(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
+		return advice.Mitigations(call.Situation{Now: atFour, ListsReadAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
 	}
 	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
 	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny working")

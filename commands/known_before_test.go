@@ -158,12 +158,12 @@ func TestADialogWithoutRoom(t *testing.T) {
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad))
-	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
+	const neverVisitors = "wafbot sees attacks, never visitors: nobody can tell whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
-		w.refuses(ann, "deny "+broad, refusal.ErrAsk, blind+broad+" hits")
-		w.refuses(ann, "gray "+broad, refusal.ErrAsk, blind+broad+" hits")
+		w.refuses(ann, "deny "+broad, refusal.ErrAsk, neverVisitors+broad+" hits")
+		w.refuses(ann, "gray "+broad, refusal.ErrAsk, neverVisitors+broad+" hits")
 	}
-	require.Contains(t, textOf(w.reads(ann, "deny 203.0.113.0/24")), blind+"203.0.113.0/24 hits", "afterwards, of what one person may deny at once")
+	require.Contains(t, textOf(w.reads(ann, "deny 203.0.113.0/24")), neverVisitors+"203.0.113.0/24 hits", "afterwards, of what one person may deny at once")
 }
 
 // That the rules are locked is known from the service's own answer, and over with the next rule that it takes.
@@ -175,10 +175,10 @@ func TestLockedRules(t *testing.T) {
 	require.NotContains(t, notes(older), "locked")
 	w.fault("POST /v1/objects/hint/create", "status:423", 0)
 	w.refusesAfterSending(ann, "patch attack="+id, "locked its rules")
-	require.Equal(t, w.clock(), w.scene().RulesLockedAt)
+	require.Equal(t, w.clock(), w.accountContext().RulesLockedAt)
 
 	s := w.situation(id)
-	s.Context = w.scene()
+	s.Context = w.accountContext()
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "The service's rules are locked, as it said at 2026-11-20 03:00 UTC")
 	require.NotContains(t, advice.Suggestions[1].Line.String(), "--locked", "a denial is no rule")
@@ -196,7 +196,7 @@ func TestLockedRules(t *testing.T) {
 	inv.Warned = true
 	_, err = w.do(inv)
 	require.NoError(t, err)
-	require.Zero(t, w.scene().RulesLockedAt)
+	require.Zero(t, w.accountContext().RulesLockedAt)
 }
 
 // refusesAfterSending expects that the service refused.

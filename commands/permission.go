@@ -104,10 +104,10 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 		}
 		return []record.RefusedChange{change.RefusedUndo(c.Call, ch.ID)}
 	}
-	blind := *c.Call
-	blind.Loaded = call.NewFacts()
-	blind.Loaded.Empty = true // what is planned then is what there is to do if nothing stands there yet
-	plans, err := c.Cmd.Plan(&blind)
+	empty := *c.Call
+	empty.Loaded = call.NewFacts()
+	empty.Loaded.Empty = true // what is planned then is what there is to do if nothing stands there yet
+	plans, err := c.Cmd.Plan(&empty)
 	if err != nil || len(plans) == 0 {
 		return []record.RefusedChange{{Line: c.Line, Does: c.Line.String()}}
 	}

@@ -19,10 +19,10 @@ import (
 )
 
 // emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
-func (w *world) emptied(unread bool, told ...record.Change) change.Rebuilt {
+func (w *world) emptied(unread bool, posted ...record.Change) change.Rebuilt {
 	w.t.Helper()
 	var back []record.Change
-	for _, c := range told {
+	for _, c := range posted {
 		c, err := change.ReadMetadata(throughSlack(w.t, change.Metadata(c)))
 		require.NoError(w.t, err)
 		back = append(back, c)

@@ -120,14 +120,14 @@ func TestARequestIsDecidedOnce(t *testing.T) {
 	wg.Wait()
 	by := w.request().Decided.Name
 	require.Equal(t, 1, w.changesSent())
-	told := 0
+	posted := 0
 	for _, said := range texts {
 		require.Contains(t, said, "approved by "+by)
 		if strings.Contains(said, "Nothing was changed") {
-			told++
+			posted++
 		}
 	}
-	require.Equal(t, 7, told)
+	require.Equal(t, 7, posted)
 	w.refuses(bob, "reject "+q.ID, refusal.ErrNothing, "approved by "+by)
 	w.refuses(ann, "override "+q.ID+" reason=\"nobody is awake\"", refusal.ErrNothing, "approved by "+by)
 }
@@ -167,11 +167,11 @@ func TestARequestExpires(t *testing.T) {
 func (w *world) runDue() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
-	look := make(chan struct{})
+	due := make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, look) })
-	look <- struct{}{}
-	look <- struct{}{} // taken when the first one is done
+	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, due) })
+	due <- struct{}{}
+	due <- struct{}{} // taken when the first one is done
 	cancel()
 	wg.Wait()
 }

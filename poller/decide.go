@@ -55,14 +55,14 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) res
 			d.judge(o)
 		}
 	}
-	alone := len(d.out.Events)
+	ungrouped := len(d.out.Events)
 	d.group()
-	grouped := alone - len(d.out.Events)
+	grouped := ungrouped - len(d.out.Events)
 	d.judgeStorms()
 	if st.lastGood.IsZero() {
-		d.firstStart(record.FirstStartFacts{Ongoing: alone, Gathered: grouped})
+		d.firstStart(record.FirstStartFacts{Ongoing: ungrouped, Grouped: grouped})
 	}
-	d.bridgeGap(good)
+	d.closeGap(good)
 	sortEvents(d.out.Events)
 	return d.out
 }
@@ -200,7 +200,7 @@ func deletable(cfg *Config, st *state, snap snapshot, r result) (ids []string) {
 			continue
 		}
 		if a, read := snap.records[id]; read {
-			seen = &sighting{attack: a, at: snap.at}
+			seen = &seenRecord{attack: a, at: snap.at}
 		}
 		last := seen.attack.Last
 		if last.IsZero() {

@@ -70,7 +70,7 @@ func TestEachOutageNotifiesOnce(t *testing.T) {
 				require.Equal(t, c.why, outages[0].Why)
 				require.True(t, since.Equal(outages[0].From))
 				require.WithinDuration(t, good, outages[0].LastGood, time.Second, "by the clock of the replica that polls")
-				require.Equal(t, name == "a token", outages[0].Mend != "")
+				require.Equal(t, name == "a token", outages[0].Fix != "")
 				after(3 * time.Hour)
 				outages, gaps = a.store.outages()
 				require.Empty(t, outages, "not once a poll")

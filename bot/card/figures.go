@@ -187,7 +187,7 @@ func ago(t time.Time) any {
 
 func (c Card) mode() text.Text {
 	s := c.Situation
-	if s.LookedAt.IsZero() || !s.Attack.App.Known {
+	if s.ListsReadAt.IsZero() || !s.Attack.App.Known {
 		return text.New("Mode by rules: unknown")
 	}
 	mode := cmp.Or(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), "inherited, not visible")

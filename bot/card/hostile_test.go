@@ -51,7 +51,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
 	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []call.Suggestion{suggestion}
 	ch := hostileChange(words)
-	news := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
+	event := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"MoreView": func() []any {
@@ -93,7 +93,7 @@ func hostileDrawn(words string) map[string]func() []any {
 			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalDecision(q, wayOut(), now) })
 		},
 		"Unreachable": func() []any {
-			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Mend: words})}
+			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Fix: words})}
 		},
 		"MonitoringGap": func() []any {
 			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
@@ -125,10 +125,10 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(policy.Roles{Admins: []string{words}}, func(id string) text.Text { return text.New(text.User(id)) }))}
 		},
 		"Worse": func() []any {
-			return []any{Worse(acme(), news), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
+			return []any{Worse(acme(), event), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
 		},
 		"StoreRebuilt": func() []any {
-			return []any{StoreRebuilt("acme", record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}), StoreRebuilt("acme", record.RebuildFacts{Blind: true})}
+			return []any{StoreRebuilt("acme", record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}), StoreRebuilt("acme", record.RebuildFacts{Unreadable: true})}
 		},
 	}
 }

@@ -90,7 +90,7 @@ func TestRedisEmptied(t *testing.T) {
 		w.until("all is told", func() bool {
 			return len(card.replies("Deny "+attacker)) == 1 && len(card.replies("Patch exactly")) == 1
 		})
-		told, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
+		shown, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
 
 		w.emptyRedis(running)
 		notice := w.message("#waf", "acme: wafbot's store (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for approval", "who was on what")
@@ -119,7 +119,7 @@ func TestRedisEmptied(t *testing.T) {
 		w.message("#waf", "Undo of: Switch Shop to block for 10 s", "wafbot")
 		w.attack(on("/new", "198.51.100.204"))
 		w.card("/new")
-		require.Len(t, w.shown("#waf"), told+4, "the notice, both undoes without a card, and the new card")
+		require.Len(t, w.shown("#waf"), shown+4, "the notice, both undoes without a card, and the new card")
 	})
 }
 

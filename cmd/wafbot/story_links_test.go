@@ -108,13 +108,13 @@ func (w *world) someClick(n int, ids []string, card workspace.Message) (d worksp
 // requireNotes waits until every acknowledged note is written down, and holds that each is once.
 func (w *world) requireNotes(acked map[string]bool, ids []string) {
 	w.t.Helper()
-	memory, err := store.Open(store.Config{URL: w.redis.url})
+	opened, err := store.Open(store.Config{URL: w.redis.url})
 	require.NoError(w.t, err)
-	defer memory.Close()
+	defer opened.Close()
 	require.EventuallyWithT(w.t, func(t *assert.CollectT) {
 		var written []string
 		for _, id := range ids {
-			c, err := memory.Triage.TriageOf(w.t.Context(), "acme", id)
+			c, err := opened.Triage.TriageOf(w.t.Context(), "acme", id)
 			require.NoError(t, err)
 			for _, n := range c.Notes {
 				written = append(written, n.Text)

@@ -40,7 +40,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				require.NoError(t, w.WAF.MakeIncident(login, *sqlHole()))
 				require.NoError(t, w.WAF.StopAttack(other))
 				w.polls(12) // three seconds: it is over
-				told := len(w.Slack.Messages("#waf"))
+				posted := len(w.Slack.Messages("#waf"))
 				w.stop()
 				w.start() // somebody else has to make the best of it
 				w.polls(2)
@@ -50,14 +50,14 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				require.Regexp(t, `1\d,\d\d\d hits`, card.now().Plain(), "the newest figures")
 				over := w.card("/other")
 				over.says("Quiet")
-				if told == 1 { // nothing was posted while Slack said that it wasn't
+				if posted == 1 { // nothing was posted while Slack said that it wasn't
 					require.Less(t, card.ts, over.ts, "incidents first")
 				}
 				w.polls(8)
 				require.Equal(t, 1, len(w.cards("#waf", "/login")))
 				require.Equal(t, 1, len(w.cards("#waf", "/other")))
 				require.Empty(t, over.replies())
-				if told == 1 {
+				if posted == 1 {
 					require.Zero(t, len(card.replies()), "the card says it: %s", w.all())
 				}
 				require.Len(t, w.Slack.Messages("#waf"), 3+len(card.replies()))

@@ -257,7 +257,7 @@ func TestAPagerThatRefuses(t *testing.T) {
 }
 
 // alertmanager starts a real one, which notifies a hook, and returns its address.
-func alertmanager(t *testing.T, tells *hook) string {
+func alertmanager(t *testing.T, receiver *hook) string {
 	t.Helper()
 	program, err := exec.LookPath("prometheus-alertmanager")
 	if err != nil {
@@ -268,7 +268,7 @@ func alertmanager(t *testing.T, tells *hook) string {
 	config := filepath.Join(dir, "alertmanager.yml")
 	require.NoError(t, os.WriteFile(config, []byte(`
 route: {receiver: hook, group_by: [page], group_wait: 10ms, group_interval: 100ms, repeat_interval: 1h}
-receivers: [{name: hook, webhook_configs: [{url: "`+tells.URL+`"}]}]
+receivers: [{name: hook, webhook_configs: [{url: "`+receiver.URL+`"}]}]
 `), 0o600))
 	cmd := exec.Command(program, "--config.file="+config, "--storage.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--cluster.listen-address=")
 	require.NoError(t, cmd.Start())

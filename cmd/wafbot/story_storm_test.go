@@ -28,10 +28,10 @@ func (w *world) scanned(attacks, incidents int) {
 }
 
 // stormCard is the card of the storm, when it has gathered so many.
-func (w *world) stormCard(gathered int, parts ...string) shownCard {
+func (w *world) stormCard(grouped int, parts ...string) shownCard {
 	w.t.Helper()
 	c := w.card("STORM")
-	c.says(append(parts, fmt.Sprintf("%d attacks", gathered))...)
+	c.says(append(parts, fmt.Sprintf("%d attacks", grouped))...)
 	return c
 }
 

@@ -88,9 +88,9 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 		w.until("it can't be told", func() bool { return w.journal.has("notify event", "kind=ending") })
 		w.polls(12) // three seconds: it is over
 		w.Slack.ClearFaults()
-		told := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ended at ", "while the attack went on")
-		require.Equal(t, card.ts, told.ThreadTS)
-		require.Contains(t, told.Text, "<@U0ROB0002>", "who is on it")
+		notice := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ended at ", "while the attack went on")
+		require.Equal(t, card.ts, notice.ThreadTS)
+		require.Contains(t, notice.Text, "<@U0ROB0002>", "who is on it")
 		w.polls(4)
 		require.Len(t, card.replies("while the attack went on"), 1)
 	})

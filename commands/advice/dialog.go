@@ -109,7 +109,7 @@ func patchWords(s call.Situation, spec change.Patch, limit int) call.Sentence {
 
 // checked is what was checked before the button was drawn. The guards run again at the click.
 func checked(s call.Situation) call.Sentence {
-	if s.LookedAt.IsZero() {
+	if s.ListsReadAt.IsZero() {
 		return call.Sentence{Spare: checkedFirst, Text: "Not one of yours; the lists are looked at on the click."}
 	}
 	return call.Sentence{Spare: checkedFirst, Text: "Not allowlisted, not one of yours."}

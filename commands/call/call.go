@@ -127,9 +127,9 @@ func (res Result) And(lines ...text.Text) Result {
 
 // LoadContext takes the account's context from the facts.
 func (c *Call) LoadContext() error {
-	scene, err := c.Given().Context()
+	context, err := c.Given().Context()
 	if err == nil {
-		c.Context = scene
+		c.Context = context
 	}
 	return err
 }

@@ -200,8 +200,8 @@ func (f AccountFacts) Storms() ([]record.StormSeen, error) {
 }
 
 // Grouped are the attacks that a storm grouped.
-func (f AccountFacts) Grouped(storm string) ([]record.GatheredAttack, error) {
-	return listOf[record.GatheredAttack](f, FactGrouped, storm)
+func (f AccountFacts) Grouped(storm string) ([]record.GroupedAttack, error) {
+	return listOf[record.GroupedAttack](f, FactGrouped, storm)
 }
 
 // Evidence is what is kept of an attack; ok tells whether anything is.

@@ -194,14 +194,14 @@ func (p *Paging) todo(attacks []record.AttackState, now time.Time) (todo []candi
 
 // step takes an attack one step on.
 func (p *Paging) step(ctx context.Context, c candidate) error {
-	forgotten := c.shown.Pager == nil
+	unknown := c.shown.Pager == nil
 	switch {
-	case forgotten && !c.page.Open():
+	case unknown && !c.page.Open():
 		return p.drop(ctx, c.id)
-	case c.page.Open() && !forgotten && c.state.escalates(c.page):
+	case c.page.Open() && !unknown && c.state.escalates(c.page):
 		*p.triesOf(c.page) = tries{}
 		return p.resolve(ctx, c, time.Time{}) // by one try: the incident's own pager waits
-	case c.page.State == record.PageCalling && (forgotten || c.state.over(c.page)):
+	case c.page.State == record.PageCalling && (unknown || c.state.over(c.page)):
 		return p.resolve(ctx, c, time.Now().UTC())
 	case c.page.State == record.PageEnding:
 		return p.end(ctx, c)

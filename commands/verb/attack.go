@@ -36,9 +36,9 @@ func readAttack(c *call.Call) (call.Result, error) {
 		res.Lines = report.StormLines(c, storm)
 	} else {
 		res.Lines = append(report.AttackLines(c, k), old...)
-		var gathered text.Text
-		if gathered, noStorms = report.StormOfLine(c); gathered != nil {
-			res.Lines = append(res.Lines, gathered)
+		var grouped text.Text
+		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
+			res.Lines = append(res.Lines, grouped)
 		}
 	}
 	row := call.AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.Ongoing(a, k.Attack), Attack: k.Attack}

@@ -16,7 +16,7 @@ func attacks() *call.Command {
 		Summary: "the attacks of the last hour, the newest first",
 		Args: []call.Arg{
 			{Name: "since", Help: "how far back: 1h", Read: call.ReadDuration},
-			{Name: "storm", Help: "only those that a storm groups, by its id, as on its card", Options: form.StormsGathered}, call.ArgPage,
+			{Name: "storm", Help: "only those that a storm groups, by its id, as on its card", Options: form.StormsGrouped}, call.ArgPage,
 		},
 		Read: func(c *call.Call) (call.Result, error) {
 			if c.Line.Keys["storm"] != "" {

@@ -52,11 +52,11 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if !whole {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
-	gathered, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
-	if gathered != nil {
-		res.Lines = append(res.Lines, gathered)
+	grouped, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
+	if grouped != nil {
+		res.Lines = append(res.Lines, grouped)
 	}
-	if gathered == nil || r.Card != "" {
+	if grouped == nil || r.Card != "" {
 		res.Lines = append(res.Lines, cardLine(k.Attack, r))
 	}
 	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)

@@ -177,12 +177,12 @@ func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	}
 	ongoing := report.Ongoing(c, c.Account, listed)
 	for _, storm := range storms {
-		gathered, err := report.Grouped(c, c.Account, storm.ID)
+		grouped, err := report.Grouped(c, c.Account, storm.ID)
 		if err != nil {
 			return nil, err
 		}
 		standsFor := map[string]bool{}
-		for _, g := range gathered {
+		for _, g := range grouped {
 			standsFor[g.ID] = !g.Own
 		}
 		ongoing = slices.DeleteFunc(ongoing, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })

@@ -34,16 +34,16 @@ func Help(verb string) ([]text.Text, error) {
 }
 
 func helpOverview() []text.Text {
-	looks, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
+	reads, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
 	for _, cmd := range All() {
 		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
-			looks = append(looks, line)
+			reads = append(reads, line)
 		} else {
 			acts = append(acts, line)
 		}
 	}
-	lines := slices.Concat(looks, acts)
+	lines := slices.Concat(reads, acts)
 	return append(lines, text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". Ids may be cut to any ", record.MinPrefix, " characters that are unique. ", text.Code("help deny"), " says all about deny"))
 }
 

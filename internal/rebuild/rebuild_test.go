@@ -53,7 +53,7 @@ func TestWhatEachChannelIsToldOfARebuild(t *testing.T) {
 		"a first start": {want: map[string]record.Payload{}},
 		"no channel can be read": {
 			found: bot.Found{Unreadable: true, Unread: []string{"C1", "C2"}},
-			want:  map[string]record.Payload{"C1": record.RebuildFacts{Blind: true}},
+			want:  map[string]record.Payload{"C1": record.RebuildFacts{Unreadable: true}},
 		},
 		"the first start's message alone": {
 			found: bot.Found{Began: noon.Add(-time.Hour)},

@@ -47,13 +47,13 @@ func (b *batch) due(key, id string, at time.Time) {
 // card is stale, all in one step.
 func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	var b batch
-	for _, look := range all {
-		c := look.Change
-		b.due(keyDue(l.account), c.ID, look.Next)
-		if look.Asks || look.Late {
+	for _, decision := range all {
+		c := decision.Change
+		b.due(keyDue(l.account), c.ID, decision.Next)
+		if decision.Asks || decision.Late {
 			b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
 		}
-		if look.Ended {
+		if decision.Ended {
 			b.stale(l.account, record.UrgentActed, c.AttackID)
 		}
 	}

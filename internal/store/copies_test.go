@@ -56,10 +56,10 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 		return err
 	},
 	"Told": func(ctx context.Context, s *store.Store) error {
-		_, err := s.Outbox.Notified(ctx, news("n2", "x:1"), "C1", "1.1", true)
+		_, err := s.Outbox.Notified(ctx, event("n2", "x:1"), "C1", "1.1", true)
 		return err
 	},
-	"Announce": func(ctx context.Context, s *store.Store) error { return s.Outbox.Announce(ctx, news("n3", "x:1")) },
+	"Announce": func(ctx context.Context, s *store.Store) error { return s.Outbox.Announce(ctx, event("n3", "x:1")) },
 	"Outdated": func(ctx context.Context, s *store.Store) error {
 		return s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState)
 	},
@@ -135,7 +135,7 @@ func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 	}
 	require.NoError(t, pings.Wait())
 	between.SetFilters(nil, proxytest.Drop)
-	require.Error(t, s.Outbox.Announce(t.Context(), news("n4", "x:1"))) // some of the others write nothing when they come again
+	require.Error(t, s.Outbox.Announce(t.Context(), event("n4", "x:1"))) // some of the others write nothing when they come again
 	for name, write := range counts {
 		require.ErrorContains(t, write(t.Context(), s), "too few replicas of redis have it", name)
 	}

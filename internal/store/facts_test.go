@@ -62,10 +62,10 @@ func TestRefusalsOfRedisAreExplained(t *testing.T) {
 		w.mini.SetError(said)
 		_, err := s.Facts(t.Context())
 		require.Error(t, err)
-		text, mend, ok := store.Refused(err)
+		text, fix, ok := store.Refused(err)
 		require.True(t, ok, said)
 		require.Equal(t, says, text)
-		require.NotEmpty(t, mend)
+		require.NotEmpty(t, fix)
 	}
 	w.mini.SetError("ERR something else")
 	_, err := s.Facts(t.Context())

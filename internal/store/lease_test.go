@@ -128,7 +128,7 @@ func TestALostLockWritesNothing(t *testing.T) {
 				}
 				require.Empty(t, changeIDs(t, other))
 				require.Empty(t, due(t, other, time.Now()))
-				require.Empty(t, untold(t, other))
+				require.Empty(t, waitingEvents(t, other))
 				require.Equal(t, mutes, mutesOf(t, other, "acme"))
 				for _, key := range []string{"{a:acme}:triage", "{a:acme}:redraw", "{a:acme}:due"} {
 					require.NotContains(t, w.keys(t), key)
@@ -193,10 +193,10 @@ func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 		s := w.open(t)
 		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
 		locked(t, s, func(l commands.Lock) error {
-			_, err := l.SaveChanges(t.Context(), nil, []record.Event{news("of c1", "x:1")}, ch)
+			_, err := l.SaveChanges(t.Context(), nil, []record.Event{event("of c1", "x:1")}, ch)
 			return err
 		})
-		require.Equal(t, []string{"of c1"}, untold(t, s))
+		require.Equal(t, []string{"of c1"}, waitingEvents(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
 		marks, err := s.Cards.Stale(t.Context(), "acme")
 		require.NoError(t, err)

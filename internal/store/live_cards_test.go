@@ -73,16 +73,16 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		u := poller.Update{Attacks: map[string]record.AttackState{}}
-		tell := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
+		notify := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
 			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
 			u.Events = append(u.Events, record.Event{
 				ID: record.CardDelivery("acme", a.ID), Account: "acme", Kind: reason, Channel: "C1", At: time.Now(),
 				Payload: record.AttackChanged{Attack: a, Revision: 1, Storm: storm},
 			})
 		}
-		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
+		notify(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
 		for i := range 15 {
-			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
+			notify(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
 		}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		begun := len(l.way.said())

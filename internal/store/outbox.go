@@ -51,9 +51,9 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ''`)
 
 // BeginNotify stores that a delivery is about to be posted, and returns the time of the first attempt. again tells that there was one before: the
-// caller verifies in the channel's history before it resends. told tells that the message was posted, or found, already.
+// caller verifies in the channel's history before it resends. done reports that the message was posted, or found, already.
 // It returns errLeaseLost if this replica's lease predates a Redis flush; otherwise it would repost messages whose delivery records were lost.
-func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
+func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, done bool, err error) {
 	keys, args := []string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}
 	under, err := s.ownerLease(account)
 	if err == nil { // a replica that only answers a request doesn't own the account

@@ -201,7 +201,7 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 		h := owning(t, s)
 		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
-		require.NoError(t, s.Outbox.Announce(t.Context(), news("n1", "x:1")))
+		require.NoError(t, s.Outbox.Announce(t.Context(), event("n1", "x:1")))
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule})
 		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
 		require.Eventually(t, func() bool {
@@ -214,7 +214,7 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 // A replica that owns an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
 func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 	t.Parallel()
-	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1")}}
+	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
 		"it never did": func(*testing.T, *world, *store.Store) {},
 		"another does": func(t *testing.T, redis *world, s *store.Store) {
@@ -238,7 +238,7 @@ func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 				require.NoError(t, err)
 				require.Empty(t, m.Attacks)
 				require.True(t, m.LastGood.IsZero())
-				require.Empty(t, untold(t, s))
+				require.Empty(t, waitingEvents(t, s))
 			})
 		})
 	}

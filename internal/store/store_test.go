@@ -122,11 +122,11 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 
 func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 	t.Parallel()
-	nobody := freeAddress(t)
+	unused := freeAddress(t)
 	for name, call := range map[string]func(ctx context.Context, s *store.Store) error{
 		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Attacks.Load(ctx, "acme"); return err },
 		"Told": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Outbox.Notified(ctx, news("n", "x"), "C1", "1.1", true)
+			_, err := s.Outbox.Notified(ctx, event("n", "x"), "C1", "1.1", true)
 			return err
 		},
 		"Trying": func(ctx context.Context, s *store.Store) error {
@@ -205,6 +205,6 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 	} {
-		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+nobody))), name)
+		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+unused))), name)
 	}
 }

@@ -240,9 +240,9 @@ func (w *working) done(ctx context.Context, id string) error {
 }
 
 // finish takes work off the stream, or only asks whether it is still this replica's.
-func (s *Inbox) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
+func (s *Inbox) finish(ctx context.Context, id string, askOnly bool) (mine bool, err error) {
 	var answer *redis.Cmd
-	if look {
+	if askOnly {
 		answer = finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, "look")
 	} else {
 		answer = s.write(ctx, finish, []string{keyStream}, group, s.replica, id, "")
