@@ -122,7 +122,7 @@ func TestReadAudit(t *testing.T) {
 	require.Len(t, w.reads(eve, "audit since=forever --all").Lines, 14)
 }
 
-func TestAuditOfSomebodyByName(t *testing.T) {
+func TestAuditOfAUserByName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.does(ann, "deny 203.0.113.7")

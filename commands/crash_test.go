@@ -64,7 +64,7 @@ func TestACrashBeforeSending(t *testing.T) {
 }
 
 // It is gone on with: that nobody knew what had become of it is no news again.
-func TestWhatIsGoneOnWithIsNoNews(t *testing.T) {
+func TestWhatIsResumedIsNoNewEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fault("POST /v4/ip_rules", "status:500", 0)
@@ -79,7 +79,7 @@ func TestWhatIsGoneOnWithIsNoNews(t *testing.T) {
 }
 
 // Somebody else's line long after has nothing to do with it.
-func TestALongForgottenChangeIsNotGoneOnWith(t *testing.T) {
+func TestAChangeBegunLongAgoIsNotResumed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fault("POST /v4/ip_rules", "status:500", 0)
@@ -118,7 +118,7 @@ func TestACrashAmidContain(t *testing.T) {
 }
 
 // The undo of a change of unknown outcome takes back what there is.
-func TestUndoLooksAtWhatWasSent(t *testing.T) {
+func TestUndoVerifiesWhatWasSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })

@@ -49,7 +49,7 @@ func TestADrillIsAnswered(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
-func TestADrillThatNobodyAnswers(t *testing.T) {
+func TestAnUnansweredDrill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	clock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}

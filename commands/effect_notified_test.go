@@ -118,7 +118,7 @@ func TestTheReportShowsWhatWasSeenOfMitigations(t *testing.T) {
 }
 
 // A replica that couldn't look, or lost what was seen, says so, and neither that it works nor that it is due.
-func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
+func TestWhatWasNotWatchedIsUnknown(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	const unknown = "unknown whether it works: it was due 2026-11-20 03:01 UTC, and it was not observed since"

@@ -178,7 +178,7 @@ func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 }
 
 // A mode that somebody set since is another one.
-func TestAModeThatSomebodySetSince(t *testing.T) {
+func TestAModeThatAnotherUserSetSince(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})

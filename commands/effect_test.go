@@ -173,7 +173,7 @@ func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 	require.Equal(t, []record.Finding{record.NotWorking}, x.findings(), "once, also after a restart")
 }
 
-func TestADenialThatSomebodyTookOff(t *testing.T) {
+func TestADenialThatAnotherUserRemoved(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
@@ -187,7 +187,7 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 }
 
 // Nobody is called about what was taken back just now.
-func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
+func TestWhatWasUndoneIsNotJudged(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.7/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})

@@ -109,7 +109,7 @@ func TestSomeOfThemAreDeniedAlready(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7/32 [0] forever"}, w.entries("black"))
 }
 
-func TestValuesOfAnotherEntryAreLeftAlone(t *testing.T) {
+func TestValuesOfAnotherEntryStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})

@@ -52,7 +52,7 @@ func TestAGroupGivesARole(t *testing.T) {
 }
 
 // A guest of the workspace has no role, even as a member of a group.
-func TestAGroupMakesNobodyAMember(t *testing.T) {
+func TestAGroupMakesNoUserAMember(t *testing.T) {
 	t.Parallel()
 	w := grouped(t)
 	w.joined(leads, "U9")

@@ -35,7 +35,7 @@ func TestBuiltInRangesAreNeverDenied(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-func TestNamedSourcesAreSpared(t *testing.T) {
+func TestNamedSourcesAreNotDenied(t *testing.T) {
 	t.Parallel()
 	pentest := source("pen test", policy.DenyApproval, "203.0.113.64/27")
 	unsaid := source("office", "", "198.51.100.8/29")

@@ -64,7 +64,7 @@ func TestAPutBackWhoseAnswerIsLost(t *testing.T) {
 }
 
 // An equal rule that was there before is never taken for the one that was lost.
-func TestAnEqualRuleOfSomebodyElse(t *testing.T) {
+func TestAnEqualRuleOfAnotherAuthor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -89,7 +89,7 @@ func TestAnEqualRuleOfSomebodyElse(t *testing.T) {
 }
 
 // Somebody takes over an entry while its deletion is under way: what he made of it stays.
-func TestADeletionThatSomebodyOvertakes(t *testing.T) {
+func TestADeletionThatAnotherUserOvertakes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ch := w.does(ann, "deny 203.0.113.7")
@@ -124,7 +124,7 @@ func TestPerhapsDone(t *testing.T) {
 }
 
 // The service can't be read back: nobody knows, and the next who asks finds out.
-func TestNobodyKnows(t *testing.T) {
+func TestTheOutcomeStaysUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fault("POST /v4/ip_rules", "reset_applied", 2)

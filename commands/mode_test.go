@@ -122,7 +122,7 @@ func TestOverlappingModes(t *testing.T) {
 	}
 }
 
-func TestSomebodySwitchedInBetween(t *testing.T) {
+func TestAnotherUserSwitchedInBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ch := w.anyway(ann, "mode 4 block")

@@ -77,7 +77,7 @@ func TestWhatLostPermissionSaysIsNotNotifiedTwice(t *testing.T) {
 }
 
 // A person was faster than the clock.
-func TestAnOverdueEndIsTakenBackByHand(t *testing.T) {
+func TestAnOverdueEndIsUndoneByHand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)

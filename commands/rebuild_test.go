@@ -44,7 +44,7 @@ func (w *world) emptied(unread bool, posted ...record.Change) change.Rebuilt {
 	return r
 }
 
-func TestWhatIsInForceIsRecalled(t *testing.T) {
+func TestWhatIsInForceIsRebuilt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -85,7 +85,7 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 	require.Equal(t, []string{"monitoring"}, w.modes())
 }
 
-func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
+func TestWhatStandsOnTheListsIsRebuilt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveAllow))
 	id := w.attackOn("/login")

@@ -142,7 +142,7 @@ func TestReportOfAFalsePositive(t *testing.T) {
 }
 
 // While Not watched, and while the application blocked, nobody could see what happened.
-func TestReportOfWhatNobodySaw(t *testing.T) {
+func TestReportOfAnUnseenAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, berlin(t))
 	id := w.attackOn("/login")

@@ -248,7 +248,7 @@ func TestACrashAmidAnApproval(t *testing.T) {
 var root2 = record.Actor{ID: "U6ROOT2", Team: "T1", Name: "Root2", Via: record.ViaSlash}
 
 // What was approved and cut short for good is said not to be done; what was sent, to be.
-func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
+func TestAnAbandonedApproval(t *testing.T) {
 	t.Parallel()
 	for saves, want := range map[int]struct {
 		state   record.RequestState
@@ -455,7 +455,7 @@ func TestThePremiseOfAnExtension(t *testing.T) {
 }
 
 // When the service can't be asked, nothing is decided: it can be tried again.
-func TestAnApprovalThatCanNotLook(t *testing.T) {
+func TestAnApprovalThatCanNotRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
@@ -536,7 +536,7 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 }
 
 // What wafbot does by itself asks nobody: it waits for people.
-func TestTheClockAsksNobody(t *testing.T) {
+func TestTheClockAsksNoApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs approval")

@@ -107,7 +107,7 @@ func TestWhoIsNotKnownReadsAtMost(t *testing.T) {
 	require.NoError(t, err, "the terminal doesn't ask Slack")
 }
 
-func TestEverybodyIsARole(t *testing.T) {
+func TestEveryoneCanHaveARole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
 	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")

@@ -104,7 +104,7 @@ func (w *world) entry(address string) waf.IPRule {
 	return waf.IPRule{}
 }
 
-func TestUndoOfWhatSomebodyDid(t *testing.T) {
+func TestUndoOfWhatAUserDid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	old := w.does(ann, "deny 203.0.113.1")

@@ -84,7 +84,7 @@ func TestUndoOfWhatNeverWas(t *testing.T) {
 	w.nothing(ann, "undo "+w.ledger.all()[0].ID, "was never made", "lacks the permission")
 }
 
-func TestUndoOfAPatchSomebodyDeleted(t *testing.T) {
+func TestUndoOfADeletedPatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")

@@ -260,7 +260,7 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 	})
 }
 
-func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
+func TestACardThatBecomesStaleWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		marks := func() map[string]record.RedrawMark {

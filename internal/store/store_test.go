@@ -39,7 +39,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestPingTellsWhetherRedisTakesWrites(t *testing.T) {
+func TestPingFailsUnlessRedisTakesWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		require.NoError(t, s.Ping(t.Context()))

@@ -32,7 +32,7 @@ func stormy() poller.Update {
 	return u
 }
 
-func TestStormsAndWhatTheyGathered(t *testing.T) {
+func TestStormsAndWhatTheyGrouped(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		u := stormy()
