@@ -74,10 +74,10 @@ func (x *executor) verify(ctx context.Context, s Service, ch record.Change, step
 	switch step.Kind {
 	case record.AddEntry, record.DeleteEntry:
 		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
-		return err == nil && efficacy.EntryStepDone(entries, ch, step), err
+		return err == nil && efficacy.EntryDone(entries, ch, step), err
 	case record.CreateRule:
 		rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
-		return err == nil && efficacy.RuleStepDone(rules, step), err
+		return err == nil && efficacy.RuleDone(rules, step), err
 	}
 	return false, nil // deleting a rule again does no harm
 }

@@ -118,7 +118,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := describe.SourceElsewhere(c.Situation.Context.Sources[s.IP], a, s.IP); more != "" {
+		if more := describe.Elsewhere(c.Situation.Context.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")

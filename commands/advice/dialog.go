@@ -121,13 +121,13 @@ func shared(s call.Situation, top apiclient.Source) call.Sentence {
 	if !describe.LikelyShared(seen) {
 		return call.Sentence{}
 	}
-	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceSpread(seen) + "): it may hit all users behind it.", Flag: call.FlagShared}
+	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.Spread(seen) + "): it may hit all users behind it.", Flag: call.FlagShared}
 }
 
 // elsewhereSentence says in how many other attacks a source is.
 func elsewhereSentence(s call.Situation, top apiclient.Source) call.Sentence {
 	seen := s.Context.Sources[top.IP]
-	text := describe.SourceElsewhere(seen, s.Attack, top.IP)
+	text := describe.Elsewhere(seen, s.Attack, top.IP)
 	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
 		return call.Sentence{}
 	}
@@ -148,5 +148,5 @@ func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
 	if !describe.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.SharedSource(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
+	return []text.Text{describe.Shared(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
 }

@@ -115,7 +115,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 		longer.Expires = endOfEntry(p.Until)
 		// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
 		if !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
-			addNothing(p, describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
+			addNothing(p, describe.Sources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
 			continue
 		}
 		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{e}})

@@ -120,7 +120,7 @@ func dictionary(meta map[string]any) []byte {
 		words += " " + field(meta, name)
 	}
 	ch := record.Change{ID: field(meta, "change"), AttackID: field(meta, "attack"), Actor: record.Actor{ID: field(meta, "by"), Name: field(meta, "by_name")}}
-	return []byte(words + ` "` + describe.EntryReason(ch))
+	return []byte(words + ` "` + describe.Reason(ch))
 }
 
 // field is a metadata's text of that name; "" if it has none.

@@ -71,9 +71,9 @@ func (u *undoing) read() (err error) {
 			return err
 		case !s.Sent || s.Done:
 		case s.Entry != nil:
-			s.Done = efficacy.EntryStepDone(u.entries, u.change, s)
+			s.Done = efficacy.EntryDone(u.entries, u.change, s)
 		case s.Kind == record.CreateRule:
-			s.Done = efficacy.RuleStepDone(u.rules, s)
+			s.Done = efficacy.RuleDone(u.rules, s)
 		}
 	}
 	return nil

@@ -111,8 +111,8 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 		want.Values = []string{sub.target.Value}
 	}
 	for _, e := range s.Entries {
-		if e.List == apiclient.ListAllow && OverlapsEntry(e, want) && call.Overlap(e.Apps, sub.apps) {
-			all = append(all, text.New(text.Code(describe.EntrySources(e)), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
+		if e.List == apiclient.ListAllow && Overlaps(e, want) && call.Overlap(e.Apps, sub.apps) {
+			all = append(all, text.New(text.Code(describe.Sources(e)), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
 		}
 	}
 	return all

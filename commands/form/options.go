@@ -148,8 +148,8 @@ func WaitingRequests(c *call.Call) []call.Option {
 // StormsGrouped are the storms that are stored, for the field that asks for one.
 func StormsGrouped(c *call.Call) []call.Option {
 	return listed(c, call.AccountFacts.Storms, func(s record.StormSeen, _ []record.StormSeen) (call.Option, bool) {
-		on := text.Sanitize(describe.StormOn(s.Storm, c.Account), text.MaxField)
-		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack") + ", " + describe.StormBlocking(s.Storm)}, true
+		on := text.Sanitize(describe.Applications(s.Storm, c.Account), text.MaxField)
+		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack") + ", " + describe.Blocking(s.Storm)}, true
 	})
 }
 

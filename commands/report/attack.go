@@ -76,7 +76,7 @@ func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (words st
 	if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
 		words = "= " + src.Name
 	}
-	if more := describe.SourceElsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
+	if more := describe.Elsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
 		words = strings.TrimSpace(words + " (" + more + ")")
 	}
 	return words

@@ -141,9 +141,9 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
-	lines := []text.Text{describe.Storm(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
-	lines = append(lines, describe.StormTallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
-	named, left := describe.StormOutliers(seen.Storm)
+	lines := []text.Text{describe.Storm(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(seen.Storm))}
+	lines = append(lines, describe.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
+	named, left := describe.Outliers(seen.Storm)
 	for _, odd := range named {
 		lines = append(lines, text.New(text.Bold("Outlier: "), describe.Attack(c.Account, odd, c.Now)))
 	}

@@ -54,7 +54,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Parent() == "" {
-			res.Lines = append(res.Lines, text.New("• ", describe.ChangeRow(ch, efficacy.Line(now, ch))))
+			res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
 			res.Changes = append(res.Changes, ch)
 		}
 	}

@@ -48,7 +48,7 @@ func readLists(c *call.Call) (call.Result, error) {
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
 	return listing(c, counted(c, len(entries), "entry", with), entries, func(e apiclient.IPRule) text.Text {
-		return text.New(text.Code(fmt.Sprint(e.ID)), " ", describe.ListName(e.List), ": ", text.Code(describe.EntrySources(e)), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e))
+		return text.New(text.Code(fmt.Sprint(e.ID)), " ", describe.ListName(e.List), ": ", text.Code(describe.Sources(e)), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e))
 	})
 }
 
@@ -57,6 +57,6 @@ func mentions(e apiclient.IPRule, text string) bool {
 	if t, err := grammar.ParseTarget(text); err == nil {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	}
-	all := strings.ToLower(describe.EntrySources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
+	all := strings.ToLower(describe.Sources(e) + " " + e.Reason + " " + e.Author + " " + e.EventType)
 	return strings.Contains(all, strings.ToLower(text))
 }

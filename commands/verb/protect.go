@@ -78,10 +78,10 @@ func protected(c *call.Call, t grammar.Target) record.Protected {
 func deniedNow(c *call.Call, t grammar.Target) []text.Text {
 	entries, _ := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
 	want := apiclient.IPRule{Kind: t.Kind, Subnet: t.Prefix}
-	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.OverlapsEntry(e, want) })
+	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Overlaps(e, want) })
 	if i < 0 {
 		return nil
 	}
 	e := entries[i]
-	return []text.Text{text.New("It is denied now", describe.Until(e.Expires), describe.EntryAuthor(e), ", and stays so: ", text.Code("remove "+describe.EntrySources(e)+" list=black"), " takes it off")}
+	return []text.Text{text.New("It is denied now", describe.Until(e.Expires), describe.Author(e), ", and stays so: ", text.Code("remove "+describe.Sources(e)+" list=black"), " takes it off")}
 }

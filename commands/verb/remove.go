@@ -54,7 +54,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		case notNumber == nil && e.ID == id, covers && len(has) == 1 && t.Covers(has[0]):
 			matches = append(matches, e)
 		case covers && wider == nil:
-			wider = text.New(" itself, but ", text.Code(describe.EntrySources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
+			wider = text.New(" itself, but ", text.Code(describe.Sources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
 		}
 	}
 	switch {
@@ -70,16 +70,16 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	e := matches[0]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
-		Does: fmt.Sprintf("Take %s off the %s", describe.EntrySources(e), describe.ListName(e.List)), When: describe.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
+		Does: fmt.Sprintf("Take %s off the %s", describe.Sources(e), describe.ListName(e.List)), When: describe.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
 	}
 	theirs, ok := foreign(c, e)
 	if !ok {
 		return []call.Plan{p}, nil
 	}
 	p.Role = record.Admin
-	words := text.New("wafbot did not make this entry", describe.EntryAuthor(theirs), describe.Until(theirs.Expires), "; an automatic one can come back by itself")
+	words := text.New("wafbot did not make this entry", describe.Author(theirs), describe.Until(theirs.Expires), "; an automatic one can come back by itself")
 	if made, ours := maker(c, e); ours {
-		words = text.New("this entry took the place of one that wafbot did not make", describe.EntryAuthor(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
+		words = text.New("this entry took the place of one that wafbot did not make", describe.Author(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
 	}
 	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	return []call.Plan{p}, nil
