@@ -249,7 +249,7 @@ func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.Approval
 			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
 		}
 		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {
-			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "nobody knows what came of it, look with status")
+			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "what came of it isn't known, see status")
 		}
 	case q.Waits(c.Now):
 		q.OverrideOpen = true

@@ -145,7 +145,7 @@ func TestWhatCannotBeExtended(t *testing.T) {
 		w.refuses(ann, verb, refusal.ErrUsage, longer.ID+" only extends "+denied.ID+": name that one")
 	}
 	w.overwrite(w.listed("black")[0], "kept for the police", 24*time.Hour)
-	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "there is nothing to extend", "is somebody else's now (kept for the police)")
+	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "there is nothing to extend", "is another author's now (kept for the police)")
 
 	short := w.does(ann, "deny 203.0.113.8 for=1h")
 	w.pass(time.Hour)
@@ -198,7 +198,7 @@ func TestOnlyWhatIsOursIsExtended(t *testing.T) {
 	w.overwrite(w.listed("black")[0], "kept for the police", time.Hour)
 	res, err := w.try(ann, "extend "+ch.ID+" for=4h")
 	require.NoError(t, err)
-	require.Contains(t, textOf(res), "the entry for 203.0.113.7 is somebody else's now (kept for the police), left as it is")
+	require.Contains(t, textOf(res), "the entry for 203.0.113.7 is another author's now (kept for the police), left as it is")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s", "203.0.113.8/32 [0] 8h0m0s"}, w.entries("black"))
 }
 

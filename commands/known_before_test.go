@@ -158,7 +158,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad))
-	const neverVisitors = "wafbot sees attacks, never visitors: nobody can tell whom else "
+	const neverVisitors = "wafbot sees attacks, never visitors: it can't know whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
 		w.refuses(ann, "deny "+broad, refusal.ErrAsk, neverVisitors+broad+" hits")
 		w.refuses(ann, "gray "+broad, refusal.ErrAsk, neverVisitors+broad+" hits")
@@ -233,7 +233,7 @@ func TestAModeReturns(t *testing.T) {
 	require.Contains(t, mode.Confirm.String(), "Incidents are registered only in monitoring")
 	require.Contains(t, mode.Confirm.String(), "Returns by itself in 2 h.")
 	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")
-	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until somebody switches it back, wafbot can't tell")
+	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until it is switched back, wafbot can't tell")
 	ch := w.anyway(ann, "mode Shop block for=90m")
 	require.Equal(t, w.clock().Add(90*time.Minute), ch.Until)
 }

@@ -33,13 +33,13 @@ type Service struct {
 	Writer
 }
 
-// Polling tells how polling an account goes.
+// Polling says how polling an account goes.
 type Polling interface {
-	// Health is how it goes by what this process, or else the store, knows; ok tells whether that is known.
+	// Health is how it goes by what this process, or else the store, knows; ok reports whether that is known.
 	Health(account string) (h call.PollHealth, ok bool)
 }
 
-// Cards tells where cards are in Slack.
+// Cards says where cards are in Slack.
 type Cards interface {
 	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
 	CardLinks(ctx context.Context, account string, attacks []string) map[string]string

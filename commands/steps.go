@@ -187,7 +187,7 @@ func perform(ctx context.Context, s Service, step *record.Step) error {
 	return fmt.Errorf("step %q is unknown", step.Kind)
 }
 
-// deleteEntry deletes an entry and verifies that it went: the answer to a delete does not tell.
+// deleteEntry deletes an entry and verifies that it went: the answer to a delete does not say.
 func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
 	if err := change.IgnoreNotFound(s.DeleteIPRules(ctx, e.ID)); err != nil {
 		return err

@@ -597,14 +597,14 @@ func (r router) Routing(ctx context.Context, account string, a apiclient.Attack)
 	return r(ctx, account, a)
 }
 
-// links tells where cards are by calling itself.
+// links says where cards are by calling itself.
 type links func(ctx context.Context, account string, attacks []string) map[string]string
 
 func (l links) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
 	return l(ctx, account, attacks)
 }
 
-// polling tells how polling goes by calling itself.
+// polling says how polling goes by calling itself.
 type polling func(account string) (call.PollHealth, bool)
 
 func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }

@@ -62,7 +62,7 @@ type AccountSaver interface {
 	SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error
 }
 
-// Due tells which changes have to be checked.
+// Due says which changes have to be checked.
 type Due interface {
 	// DueChanges are the ids of the account's changes that are to be checked by now, what has waited longest first.
 	DueChanges(ctx context.Context, account string, now time.Time) ([]string, error)
@@ -72,15 +72,15 @@ type Due interface {
 type KnownAttacks interface {
 	// FindAttacks are the account's stored attacks whose id, as record.AttackID makes it, begins so; by that id. It scans all of them.
 	FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error)
-	// KnownAttack is the account's stored attack with that whole id; ok tells whether there is one.
+	// KnownAttack is the account's stored attack with that whole id; ok reports whether there is one.
 	KnownAttack(ctx context.Context, account, id string) (attack apiclient.Attack, ok bool, err error)
 }
 
 // AttackHistory is what is kept of attacks, and of the times in which an account could not be polled.
 type AttackHistory interface {
-	// LastObservation is an attack as the poller last decided about it; ok tells whether that is known.
+	// LastObservation is an attack as the poller last decided about it; ok reports whether that is known.
 	LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error)
-	// Evidence is what is kept of an attack that people were notified of, for 30 days after it changed last; ok tells whether anything is.
+	// Evidence is what is kept of an attack that people were notified of, for 30 days after it changed last; ok reports whether anything is.
 	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
 	// Outages are the outages that ended since then, of the last 30 days, the oldest first, and the one that goes on.
 	Outages(ctx context.Context, account string, since time.Time) ([]record.Outage, error)

@@ -63,7 +63,7 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	res, err := w.all(ann, asked.Line.String())
 	require.NoError(t, err)
 	require.Equal(t, []string{patched.ID, longer.ID, denied.ID}, undone(res))
-	require.Contains(t, textOf(res), "the entry for 198.51.100.4 is somebody else's now (mine now), left as it is")
+	require.Contains(t, textOf(res), "the entry for 198.51.100.4 is another author's now (mine now), left as it is")
 	require.Contains(t, textOf(res), "203.0.113.7 is on the denylist until 2026-11-20 05:00 UTC again, as before", "and then it goes with the one before")
 	require.Empty(t, w.rules("vpatch"))
 	require.ElementsMatch(t, []string{"198.51.100.4", "198.51.100.99", "198.51.100.77"}, w.denied())

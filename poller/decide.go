@@ -42,7 +42,7 @@ type decision struct {
 	out result
 }
 
-// decide names the events in a snapshot and all that has to be saved of it; good tells whether the snapshot is complete.
+// decide names the events in a snapshot and all that has to be saved of it; good reports whether the snapshot is complete.
 func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
 		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, storms: storm.NewBatch(),

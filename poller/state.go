@@ -75,7 +75,7 @@ func (st *state) loaded(stored State) *state {
 	return next
 }
 
-// apply takes a saved result over; good tells whether the snapshot is complete.
+// apply takes a saved result over; good reports whether the snapshot is complete.
 func (st *state) apply(snap snapshot, r result) {
 	for _, id := range snap.changed {
 		st.changes.note(id, st.records[id])

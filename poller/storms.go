@@ -155,7 +155,7 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 	d.giveCard(last, o, wanted && kind != record.BecameIncident)
 }
 
-// giveCard gives a grouped attack a card of its own; asked tells that a person asked for it, who need not be mentioned.
+// giveCard gives a grouped attack a card of its own; asked reports that a person asked for it, who need not be mentioned.
 func (d *decision) giveCard(last record.AttackState, o compare.Observation, asked bool) {
 	f := finding{last: last, kind: record.NewAttack, calm: d.st.lastGood.IsZero() || asked}
 	if o.Attack.Incident() {

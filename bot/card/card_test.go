@@ -240,7 +240,7 @@ func manyChanges(n int) []record.Change {
 	return all
 }
 
-// hostile is a card on which everything that somebody else can write is the text.
+// hostile is a card on which everything that an attacker or another user can write is the text.
 func hostile(text string) Card {
 	a := injection()
 	a.VulnID = text

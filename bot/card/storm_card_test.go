@@ -140,7 +140,7 @@ func huge(_ *Card, s *record.Storm) {
 	}
 }
 
-// hostileStorm is a storm of which everything that somebody else can write is the text.
+// hostileStorm is a storm of which everything that an attacker or another user can write is the text.
 func hostileStorm(text string) Card {
 	c := hostile(text)
 	s := *scanned().Situation.Storm

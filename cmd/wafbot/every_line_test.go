@@ -396,7 +396,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 				id := regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
 				if via != "cli" {
 					refused, _ := l.inSlack(ann, func() { w.types("ann", "approve "+id) })
-					require.Contains(t, refused, "you asked for this yourself: somebody else has to decide", "%s by %s", line, via)
+					require.Contains(t, refused, "you asked for this yourself: another user has to decide", "%s by %s", line, via)
 				}
 				answer, _ = l.inSlack(person{"vic", record.Admin}, func() { w.types("vic", "approve "+id) })
 				var did []string

@@ -94,7 +94,7 @@ func TestOverrideWithoutAnAnswer(t *testing.T) {
 		request := w.asked("Deny country:FR", "Rob Diaz may override from")
 		id := requestIn(plain(request.now()))
 		w.types("rob", "override "+id+` reason="nobody answers, shop is down"`)
-		w.ephemeral("rob", "somebody may answer yet")
+		w.ephemeral("rob", "an approver may answer yet")
 		w.until("the way out", func() bool { return len(request.labels()) == 3 })
 		require.Equal(t, []string{"Approve", "Reject", "Override…"}, request.labels())
 		w.types("ann", "override "+id+` reason="nobody answers, shop is down"`)

@@ -122,7 +122,7 @@ func TestAWholeAttackIsUndone(t *testing.T) {
 		w.types("ann", "undo attack="+card.id())
 		w.sees("ann", "Undo 3 changes, the newest first?", "Deny "+neighbour+" everywhere for 4 h · Anna Weber", "Patch exactly", "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
 		w.confirms("ann", "Undo 3 changes")
-		w.ephemeral("ann", "the entry for "+neighbour+" is somebody else's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
+		w.ephemeral("ann", "the entry for "+neighbour+" is another author's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
 		card.says("Deny "+neighbour+" everywhere for 4 h · Anna Weber", "undone by Anna Weber", "nothing of it was left")
 		w.until("told in the thread", func() bool { return len(card.replies("nothing of it was left")) == 1 })
 		entries := w.entries("acme")

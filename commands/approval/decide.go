@@ -67,7 +67,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	case c.Actor.Via == record.ViaCLI:
 		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
 	case c.Actor.ID == q.Asker.ID:
-		return deny(text.New("you asked for this yourself: somebody else has to decide. ", describe.Deciders(q, "")))
+		return deny(text.New("you asked for this yourself: another user has to decide. ", describe.Deciders(q, "")))
 	}
 	return RequireRole(c, q.Role)
 }
@@ -101,7 +101,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", describe.Deciders(q, ""), ". Nothing was done"))
 	case c.Now.Before(q.OverrideAt):
-		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": somebody may answer yet. ", describe.Deciders(q, ""), ". Nothing was done"))
+		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": an approver may answer yet. ", describe.Deciders(q, ""), ". Nothing was done"))
 	}
 	return nil
 }

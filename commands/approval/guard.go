@@ -73,10 +73,10 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	p := call.Plan{Line: c.Line, Does: "Protect " + describe.Targets(targets)}
 	for _, t := range targets {
 		if !c.Policy.Protectable(t) {
-			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whoever attacks from there. Nothing was changed"))
+			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there. Nothing was changed"))
 		}
 		if c.Policy.Wide(t) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whoever attacks from there")})
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whatever attacks come from there")})
 		}
 	}
 	return RequireConfirmation(c, []call.Plan{p})

@@ -228,7 +228,7 @@ func AttackNamed(cmd *Command, l record.Line) string {
 	return ""
 }
 
-// AttackArg is the argument that names the attack which the command is about; ok tells whether it can be about one.
+// AttackArg is the argument that names the attack which the command is about; ok reports whether it can be about one.
 func (c *Command) AttackArg() (arg Arg, ok bool) {
 	i := slices.IndexFunc(c.Args, func(arg Arg) bool { return c.Name == "attack" || arg.Name == "attack" && !arg.Object })
 	if i < 0 {

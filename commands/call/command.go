@@ -43,11 +43,11 @@ type Command struct {
 	Write func(c *Call) (Result, error)
 	// ReadTrail reads the whole audit log, for a line with an object; nil: no line does.
 	ReadTrail func(ctx context.Context, c *Call, log AuditTrail) (Result, error)
-	// Missing tells whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.
+	// Missing says whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.
 	Missing func(l record.Line) bool
 	// Form changes the form that the description of the arguments makes; nil: that one is good.
 	Form func(c *Call, f *Form)
-	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
+	// Changes says whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
 	Changes func(l record.Line) bool
 	// Decide decides an approval request; the Runner carries out what was approved.
 	Decide func(c *Call) (Decision, error)

@@ -153,7 +153,7 @@ func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
 		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("Nobody could be asked before: nothing of it holds any more")}
 	}
-	why := text.New("Then it is over, unless somebody extends it")
+	why := text.New("Then it is over, unless it is extended")
 	switch {
 	case ch.Renew.IsZero():
 	case RenewalLength(ch) == 0:

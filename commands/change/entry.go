@@ -256,7 +256,7 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
 			}
 		}
-		unseen := text.New(policy.NeverVisitors, ": nobody can tell whom else ", text.Code(t.String()), " hits")
+		unseen := text.New(policy.NeverVisitors, ": it can't know whom else ", text.Code(t.String()), " hits")
 		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
 		case broad && !slices.Contains(second, policy.ApproveBroad):
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: unseen})

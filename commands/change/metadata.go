@@ -26,7 +26,7 @@ import (
 const (
 	metadataVersion = "3"
 	maxMetadata     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
-	maxUnpacked     = 1 << 16 // bytes: what others packed must not fill the memory
+	maxUnpacked     = 1 << 16 // bytes: what others packed must not fill this process's memory
 )
 
 // packed is what the metadata's words leave out.

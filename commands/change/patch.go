@@ -70,7 +70,7 @@ type Obstacles struct{ Scope, Kind, Point string }
 // String is the first reason.
 func (w Obstacles) String() string { return cmp.Or(w.Scope, w.Kind, w.Point) }
 
-// PatchFor is the patch that fits an attack, as far as its record tells.
+// PatchFor is the patch that fits an attack, as far as its record says.
 func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
 	var why Obstacles
 	spec := Patch{Scope: apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method}}

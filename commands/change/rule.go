@@ -143,7 +143,7 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 	var ws []refusal.Warning
 	until := "until it returns by itself, in " + text.Duration(length)
 	if length == grammar.Never {
-		until = "until somebody switches it back"
+		until = "until it is switched back"
 	}
 	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
 		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't tell you whether an attack on ", name, " worked")})

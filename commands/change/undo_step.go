@@ -55,7 +55,7 @@ func (u *undoing) undoAdd(s record.Step) {
 	u.noteCovering(*s.Entry, gone)
 }
 
-// lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
+// lasts reports whether an entry holds at a time still. One whose end the service does not say counts.
 func lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
 
 // undoRemoval puts an entry back that was taken off.
@@ -79,7 +79,7 @@ func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s rec
 		return i, nil
 	}
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
-		return -1, text.New("the entry for ", sources, " is somebody else's now", describe.Author(entries[i]), ", left as it is")
+		return -1, text.New("the entry for ", sources, " is another author's now", describe.Author(entries[i]), ", left as it is")
 	}
 	return -1, text.New("the entry for ", sources, " is gone already")
 }
@@ -183,7 +183,7 @@ func (u *undoing) undoDelete(s record.Step) {
 		}
 		made = append(made, efficacy.CurrentRule(u.Changes, m.ID))
 		if !ruleStands(u.Call, u.rules, m) {
-			u.note("somebody took away or changed what wafbot had set, so the old rule is not put back")
+			u.note("what wafbot had set was deleted or changed, so the old rule is not put back")
 			return
 		}
 	}

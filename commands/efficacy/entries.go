@@ -18,7 +18,7 @@ func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRu
 	return longest, ok && LastsAsLong(longest, want)
 }
 
-// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not tell lasts longest:
+// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not say lasts longest:
 // an entry must never be shortened.
 func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
 	for _, e := range lists {
@@ -87,7 +87,7 @@ func NamedBy(e apiclient.IPRule, ch record.Change) bool {
 	return strings.HasPrefix(e.Reason, describe.ReasonPrefix(ch.ID))
 }
 
-// LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not tell counts.
+// LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not say counts.
 func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }

@@ -98,7 +98,7 @@ func ConfiguredApps(c *call.Call) []call.Option {
 	return options
 }
 
-// listed are options of one of the account's lists; none without an account, or where the list can't be read. option also tells whether one can be
+// listed are options of one of the account's lists; none without an account, or where the list can't be read. option also reports whether one can be
 // chosen.
 func listed[T any](c *call.Call, list func(call.AccountFacts) ([]T, error), option func(one T, all []T) (call.Option, bool)) (options []call.Option) {
 	if c.Account == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Storm is the storm that the call's attack is; ok tells whether it is one.
+// Storm is the storm that the call's attack is; ok reports whether it is one.
 func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
 		return record.StormSeen{}, false, nil
@@ -36,7 +36,7 @@ func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GroupedAttac
 	return all, nil
 }
 
-// StormOf is the storm that grouped the call's attack; ok tells whether one did.
+// StormOf is the storm that grouped the call's attack; ok reports whether one did.
 func StormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack, ok bool, err error) {
 	storms, err := c.Facts(c.Account.Name).Storms()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Via tells how a request came.
+// Via says how a request came.
 type Via string
 
 // The ways a request comes. ViaClock is wafbot itself, ending what was made for a time.

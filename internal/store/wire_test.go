@@ -29,7 +29,7 @@ func (w *wire) cutSaving(at int) {
 	}, nil)
 }
 
-// cutAt lets everything through up to a word, and then cuts the connection; done tells that it has.
+// cutAt lets everything through up to a word, and then cuts the connection; done reports that it has.
 func cutAt(word string) (f proxytest.Filter, done <-chan struct{}) {
 	seen := make(chan struct{})
 	return func(chunk []byte) ([]byte, bool) {
