@@ -87,7 +87,7 @@ func TestAuditLinesComeOutEvenWithoutTheStore(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7")
 	w.audit.setFail(true)
 	_, err := w.try(ann, "deny 203.0.113.8")
-	require.ErrorIs(t, err, refusal.ErrAway, "it is one memory, and one step")
+	require.ErrorIs(t, err, refusal.ErrAway, "it is one store, and one step")
 	var numbers []int64
 	for line := range strings.Lines(w.out.String()) {
 		var out struct{ Audit record.AuditEntry }

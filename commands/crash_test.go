@@ -63,7 +63,7 @@ func TestACrashBeforeSending(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7/32 [0] 4h0m0s"}, w.entries("black"))
 }
 
-// It is gone on with: that nobody knew what had become of it is no news again.
+// It is resumed: that its outcome was unknown makes no second event.
 func TestWhatIsResumedIsNoNewEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -78,7 +78,7 @@ func TestWhatIsResumedIsNoNewEvent(t *testing.T) {
 	require.Equal(t, 1, w.ledger.perhaps)
 }
 
-// Somebody else's line long after has nothing to do with it.
+// Another user's line long after has nothing to do with it.
 func TestAChangeBegunLongAgoIsNotResumed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,7 +117,7 @@ func TestACrashAmidContain(t *testing.T) {
 	}
 }
 
-// The undo of a change of unknown outcome takes back what there is.
+// The undo of a change of unknown outcome undoes what there is.
 func TestUndoVerifiesWhatWasSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -37,10 +37,10 @@ func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 	}
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(15 * time.Minute)
-	require.Equal(t, record.Working, x.effect(ch).Finding, "nobody came any more who could get through")
+	require.Equal(t, record.Working, x.effect(ch).Finding, "no source came any more that could get through")
 	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "no longer in force", where)
-		if where != "report" { // which tells what was before, too
+		if where != "report" { // which says what was before, too
 			require.NotContains(t, said, "working, at least", where)
 			require.NotContains(t, said, "working: ", where)
 		}
@@ -105,7 +105,7 @@ func TestEachFallIsNotifiedOnce(t *testing.T) {
 	require.Len(t, x.findings(), 2)
 }
 
-// A report tells what became of a measure as its card did, at the time.
+// A report says what became of a mitigation as its card did, at the time.
 func TestTheReportShowsWhatWasSeenOfMitigations(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
@@ -140,7 +140,7 @@ func TestWhatWasNotWatchedIsUnknown(t *testing.T) {
 	require.Contains(t, x.line(ch), "2026-11-20 03:31 UTC", "it is watched since then")
 }
 
-// Of a range of which one source goes on the card says why, where the lists tell.
+// Of a range of which one source goes on the card says why, where the lists show it.
 func TestARangeThatWorksInPart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -63,7 +63,7 @@ func hitsUntil(n int64, last time.Duration) record.Tally {
 	return record.Tally{N: n, First: atFour.Add(-20 * time.Minute), Last: atFour.Add(-last)}
 }
 
-// What the lists say about a measure stands beside what was seen of it: somebody else may have taken it off, and a quiet source then proves nothing.
+// What the lists say about a mitigation stands beside what was seen of it: another user may have removed it, and a quiet source then proves nothing.
 func TestWhatTheListsSayIsSaid(t *testing.T) {
 	t.Parallel()
 	const source = "203.0.113.7"
@@ -78,7 +78,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	require.NotContains(t, gone, "working:")
 	require.NotContains(t, gone, "Still through")
 	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: it was removed or changed at the service", "also before it is judged")
-	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.ListsReadAt = nil, time.Time{} }), "no longer", "nobody looked")
+	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.ListsReadAt = nil, time.Time{} }), "no longer", "it was not read")
 
 	shortened := said(here, works, func(s *call.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
 	require.Contains(t, shortened, "shortened at the service: it ends 2026-11-20 04:10 UTC; working: nothing through since")
@@ -117,7 +117,7 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	}}, plain)
 	require.Contains(t, back, "203.0.113.7")
 	require.NotContains(t, back, "203.0.113.8 ", "it was last heard of hours before")
-	require.NotContains(t, back, "came back", "its source tried to the end: whether it came back nobody saw")
+	require.NotContains(t, back, "came back", "its source tried to the end: whether it came back was not seen")
 }
 
 // What tried to the end did not come back yet.
@@ -165,7 +165,7 @@ func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
 	require.Empty(t, x.findings())
 }
 
-// After a restart nobody knows what got through before.
+// After a restart what got through before isn't known.
 func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(6 * time.Minute)}, "deny 203.0.113.7")
@@ -177,7 +177,7 @@ func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:20 UTC")
 }
 
-// A mode that somebody set since is another one.
+// A mode that another user set since is another one.
 func TestAModeThatAnotherUserSetSince(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -193,7 +193,7 @@ func TestAModeThatAnotherUserSetSince(t *testing.T) {
 	require.NotContains(t, x.line(ch), "working")
 }
 
-// A mode that wafbot set since took the place of another: nobody was at the console.
+// A mode that wafbot set since took the place of another: no user was at the console.
 func TestAModeThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -219,7 +219,7 @@ func TestAttackSaysWhatEnded(t *testing.T) {
 	require.NotContains(t, line, "nothing through since")
 }
 
-// What somebody took off in the console can be done again, by its button.
+// What was removed in the console can be done again, by its button.
 func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -43,7 +43,7 @@ func (w *world) watcher() *watcher {
 	return x
 }
 
-// restart forgets all that is in this process alone.
+// restart drops all that is only in this process.
 func (x *watcher) restart() {
 	x.watch = efficacy.NewWatch(x.cfg.Accounts[0], struct {
 		*ledger
@@ -186,7 +186,7 @@ func TestADenialThatAnotherUserRemoved(t *testing.T) {
 	require.Equal(t, []record.Finding{record.NotWorking}, x.findings())
 }
 
-// Nobody is called about what was taken back just now.
+// No user is mentioned about what was undone just now.
 func TestWhatWasUndoneIsNotJudged(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")

@@ -83,7 +83,7 @@ func TestExtendAPatch(t *testing.T) {
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
 		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
-		require.Contains(t, describe.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
+		require.Contains(t, describe.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel's message says")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
 		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())
@@ -97,7 +97,7 @@ func TestExtendAPatch(t *testing.T) {
 	})
 }
 
-// Its end had come, and somebody prolonged it before it was ended.
+// Its end had come, and a user extended it before it was ended.
 func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -271,7 +271,7 @@ func TestACrashWhileExtending(t *testing.T) {
 	}
 }
 
-// Somebody prolonged it further while nobody knew about the first: gone on with, that one shortens nothing.
+// Another user extended it further while the first outcome was unknown: resumed, that one shortens nothing.
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
 	for _, further := range []string{"8h", "forever"} {
@@ -326,7 +326,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-// Its end had come, and before the clock had its turn somebody prolonged it for ever.
+// Its end had come, and before the clock had its turn a user extended it for ever.
 func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveForever))

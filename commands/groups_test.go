@@ -60,7 +60,7 @@ func TestAGroupMakesNoUserAMember(t *testing.T) {
 	w.refuses(record.Actor{ID: ann.ID, Team: "T9"}, "deny 203.0.113.7", refusal.ErrDenied, "You have no role here")
 }
 
-// Without Slack's word nobody acts by a group. Who has the role himself goes on, and reads go on with what was known.
+// Without Slack's word no user acts by a group. Who has the role himself goes on, and reads go on with what was known.
 func TestGroupsThatCantBeLookedUp(t *testing.T) {
 	t.Parallel()
 	w := grouped(t)

@@ -50,7 +50,7 @@ func TestShared(t *testing.T) {
 	require.Equal(t, "also in 12 other attacks, on 3 applications in all", describe.Elsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
 	require.Equal(t, "also in 1 other attack", describe.Elsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
 	require.Empty(t, describe.Elsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
-	require.Equal(t, "also in 2 other attacks", describe.Elsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't tell where")
+	require.Equal(t, "also in 2 other attacks", describe.Elsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't say where")
 	a.State = "falsepositive"
 	require.Equal(t, "also in 3 other attacks", describe.Elsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
 }

@@ -88,7 +88,7 @@ func TestAnEqualRuleOfAnotherAuthor(t *testing.T) {
 	require.Equal(t, rules[:1], w.rules("vpatch"))
 }
 
-// Somebody takes over an entry while its deletion is under way: what he made of it stays.
+// Another user takes over an entry while its deletion is under way: what that user made of it stays.
 func TestADeletionThatAnotherUserOvertakes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -123,7 +123,7 @@ func TestPerhapsDone(t *testing.T) {
 	require.Empty(t, res.Changes[0].Fault)
 }
 
-// The service can't be read back: nobody knows, and the next who asks finds out.
+// The service can't be read back: the outcome stays unknown, and the next request finds out.
 func TestTheOutcomeStaysUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -89,7 +89,7 @@ func TestAChangeThatRedisLostIsSavedAgain(t *testing.T) {
 	}
 }
 
-// The lock is lost after the first half of a change; what the second half would do, somebody else does meanwhile.
+// The lock is lost after the first half of a change; what the second half would do, another user does meanwhile.
 func TestALockLostBetweenTwoHalves(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 5; at++ {

@@ -90,6 +90,6 @@ func TestAnOverdueEndIsUndoneByHand(t *testing.T) {
 		n := len(w.audit.all())
 		runDue(t, w, 10*time.Minute)
 		require.Len(t, w.audit.all(), n)
-		require.NotNil(t, w.ledger.all()[0].Late, "it is told where it was told that it was late")
+		require.NotNil(t, w.ledger.all()[0].Late, "it is notified where it was notified that it was late")
 	})
 }

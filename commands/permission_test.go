@@ -43,7 +43,7 @@ func (s *permissions) add(t record.PermissionLoss) {
 	s.saved = append(s.saved, t)
 }
 
-// last is the last spell, and how often one was written down.
+// last is the last permission loss, and how often one was saved.
 func (s *permissions) last() (t record.PermissionLoss, saves int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func TestPermissionLost(t *testing.T) {
 			require.Equal(t, 2, saves)
 			require.Len(t, loss.Refused, 1, "the same again")
 			require.Equal(t, bob.ID, loss.Refused[0].By.ID)
-			require.Equal(t, w.clock().Add(-time.Minute), loss.Since, "in the same spell")
+			require.Equal(t, w.clock().Add(-time.Minute), loss.Since, "in the same permission loss")
 
 			w.service.ClearFaults()
 			inv := w.asks(ann, again.String())
@@ -140,7 +140,7 @@ func TestPermissionLost(t *testing.T) {
 			refuse(ann, "deny 198.51.100.78")
 			loss, _ = w.permissions.last()
 			require.True(t, loss.GoesOn())
-			require.Equal(t, w.clock(), loss.Since, "another spell")
+			require.Equal(t, w.clock(), loss.Since, "another permission loss")
 		})
 	}
 }

@@ -77,7 +77,7 @@ func TestSeveralAreProtectedAtOnce(t *testing.T) {
 	require.Len(t, w.accountContext().Protected, 1)
 }
 
-// Nobody may make wafbot useless by protecting the world.
+// No user may make wafbot useless by protecting the world.
 func TestWideRangesAreAskedAbout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,7 +134,7 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 		a := w.situation(id).Attack
 		require.Equal(t, cardless, w.cfg.Policy.Cardless(a))
 		a.VulnID = "812"
-		require.False(t, w.cfg.Policy.Cardless(a), "an incident is told")
+		require.False(t, w.cfg.Policy.Cardless(a), "an incident is posted")
 		if said := textOf(w.reads(eve, "explain attack="+id)); cardless {
 			require.Contains(t, said, "It comes only from sources that shall give no cards")
 		} else {

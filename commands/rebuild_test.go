@@ -59,7 +59,7 @@ func TestWhatIsInForceIsRebuilt(t *testing.T) {
 	taken := w.does(bob, "deny 192.0.2.9")
 	undo := w.does(bob, "undo "+taken.ID)
 
-	// Last in whatever order, and of some an earlier state only: what prolongs or takes back tells of both.
+	// Last in whatever order, and of some an earlier state only: an extension or an undo names both.
 	r := w.emptied(false, undo, prolonged, gray, mode, patch, deny, taken)
 	require.Empty(t, r.Listed)
 	require.Empty(t, r.Unknown)
@@ -106,7 +106,7 @@ func TestWhatStandsOnTheListsIsRebuilt(t *testing.T) {
 	for _, c := range []record.Change{deny, gray, allow} {
 		w.does(root, "undo "+c.ID)
 	}
-	require.Equal(t, []string{"192.0.2.99/32 [0] forever"}, w.entries("black"), "somebody else's")
+	require.Equal(t, []string{"192.0.2.99/32 [0] forever"}, w.entries("black"), "another author's")
 	require.Empty(t, w.entries("gray"))
 	require.Empty(t, w.entries("white"))
 }
@@ -120,7 +120,7 @@ func denyOfMany() string {
 	return "deny " + strings.Join(targets, " ") + " for=1h"
 }
 
-// A denial of more sources than a message can tell of is completed from the lists.
+// A denial of more sources than a message can name is completed from the lists.
 func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -135,7 +135,7 @@ func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-// Without the lists nobody knows what such a denial did: rather none than one whose undo would find nothing to take back.
+// Without the lists what such a denial did isn't known: rather none than one whose undo would find nothing to undo.
 func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -123,14 +123,14 @@ func TestWhatIsNotProlonged(t *testing.T) {
 		before func(w *world, g *going)
 		left   int
 	}{
-		"it is quiet":                     {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(_ *world, g *going) { g.set(nil, nil) }, 0},
-		"a range":                         {"deny 203.0.113.0/28 for=1h", 24 * time.Hour, nil, 0},
-		"a range and an address":          {"deny 203.0.113.7 198.51.100.0/28 for=1h", 24 * time.Hour, nil, 0},
-		"another list":                    {"gray 203.0.113.7 for=1h", 24 * time.Hour, nil, 0},
-		"as long as it may last":          {"deny 203.0.113.7 for=1h", time.Hour, nil, 0},
-		"switched off":                    {"deny 203.0.113.7 for=1h", 0, nil, 0},
-		"the entry is somebody else's":    {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { w.overwrite(w.listed("black")[0], "mine", 3*time.Hour) }, 1},
-		"the entry is somebody's, longer": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { e := w.listed("black")[0]; w.overwrite(e, e.Reason, 3*time.Hour) }, 1},
+		"it is quiet":                    {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(_ *world, g *going) { g.set(nil, nil) }, 0},
+		"a range":                        {"deny 203.0.113.0/28 for=1h", 24 * time.Hour, nil, 0},
+		"a range and an address":         {"deny 203.0.113.7 198.51.100.0/28 for=1h", 24 * time.Hour, nil, 0},
+		"another list":                   {"gray 203.0.113.7 for=1h", 24 * time.Hour, nil, 0},
+		"as long as it may last":         {"deny 203.0.113.7 for=1h", time.Hour, nil, 0},
+		"switched off":                   {"deny 203.0.113.7 for=1h", 0, nil, 0},
+		"the entry is another author's":  {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { w.overwrite(w.listed("black")[0], "mine", 3*time.Hour) }, 1},
+		"another author's entry, longer": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { e := w.listed("black")[0]; w.overwrite(e, e.Reason, 3*time.Hour) }, 1},
 		"one of ours since": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) {
 			sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
 			w.Runner = commands.New(w.cfg)
@@ -306,7 +306,7 @@ func replaced(line, id string) string {
 	return before + id + after
 }
 
-// Nothing goes on: it ends, and nobody is asked.
+// Nothing goes on: it ends, and no user is asked.
 func TestWhatIsOverEndsUnasked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

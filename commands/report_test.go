@@ -79,7 +79,7 @@ func (w *world) peaks(id string, perMinute int64) {
 	w.records.evidence[id] = e
 }
 
-// has somebody ask, one minute after what was before.
+// has a user ask, one minute after what was before.
 func (w *world) next(who record.Actor, line string) call.Result {
 	w.t.Helper()
 	w.pass(time.Minute)
@@ -141,7 +141,7 @@ func TestReportOfAFalsePositive(t *testing.T) {
 	golden(t, "report-false-positive.md", w.document(id))
 }
 
-// While Not watched, and while the application blocked, nobody could see what happened.
+// While Not watched, and while the application blocked, what happened could not be seen.
 func TestReportOfAnUnseenAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, berlin(t))
@@ -167,7 +167,7 @@ func TestReportOfAnUnseenAttack(t *testing.T) {
 	golden(t, "report-unseen.md", w.document(id))
 }
 
-// The service's rules tell of modes that others set, and of what inherits them.
+// The service's rules show modes that others set, and of what inherits them.
 func TestReportOfModesThatOthersSet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -284,7 +284,7 @@ func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	unseen := w.does(ann, "deny 198.51.100.9 attack="+id)
-	require.Equal(t, w.clock(), unseen.Observed.At, "nobody remembers it: the service was asked")
+	require.Equal(t, w.clock(), unseen.Observed.At, "it isn't stored: the service was asked")
 	w.keepEvidence(id, "new attack")
 	w.pass(time.Minute)
 	ch := w.does(ann, "deny attack="+id)

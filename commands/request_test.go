@@ -91,7 +91,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "Slack doesn't say who you are")
 }
 
-// The terminal asks, and somebody in Slack decides.
+// The terminal asks, and a user in Slack decides.
 func TestTheTerminalAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,7 +129,7 @@ func TestARequestIsDecidedOnce(t *testing.T) {
 	}
 	require.Equal(t, 7, posted)
 	w.refuses(bob, "reject "+q.ID, refusal.ErrNothing, "approved by "+by)
-	w.refuses(ann, "override "+q.ID+" reason=\"nobody is awake\"", refusal.ErrNothing, "approved by "+by)
+	w.refuses(ann, "override "+q.ID+" reason=\"no answer at all\"", refusal.ErrNothing, "approved by "+by)
 }
 
 func TestASecondPersonRejects(t *testing.T) {
@@ -299,7 +299,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	q = w.waits(ann, "deny country:FR")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	w.pass(5 * time.Minute)
-	_, err = w.try(ann, "override "+q.ID+` reason="nobody answers, shop is down"`)
+	_, err = w.try(ann, "override "+q.ID+` reason="no answer, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: NOT done")
 }
@@ -327,7 +327,7 @@ func TestRequestsFromBeforeADryRun(t *testing.T) {
 		w.Runner = commands.New(w.cfg)
 		w.pass(6 * time.Minute)
 		w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "changes are not on", "Nothing was done")
-		w.refuses(ann, "override "+q.ID+` reason="nobody answers, shop is down"`, refusal.ErrGuarded, "changes are not on")
+		w.refuses(ann, "override "+q.ID+` reason="no answer, shop is down"`, refusal.ErrGuarded, "changes are not on")
 		_, err := w.try(bob, "reject "+q.ID)
 		require.NoError(t, err)
 		require.Equal(t, record.RequestRejected, w.request().State)
@@ -355,11 +355,11 @@ func TestThePremiseChanged(t *testing.T) {
 		since func(w *world)
 		says  string
 	}{
-		"somebody's entry stands there": {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: now(w)}) }, "which it would overwrite"},
-		"a part was allowed":            {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.1.0/24", ExpiredAt: now(w)}) }, "there is a new warning: 203.0.1.0/24 is on the allowlist"},
-		"all of it was allowed":         {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.0.0/16", ExpiredAt: now(w)}) }, "which wins"},
-		"it is denied already":          {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/16", ExpiredAt: now(w) + 1e6}) }, "is denied already"},
-		"another mode":                  {"mode 4 off", func(w *world) { w.anyway(ann, "mode 4 block") }, "now it would also delete rule"},
+		"another author's entry stands there": {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: now(w)}) }, "which it would overwrite"},
+		"a part was allowed":                  {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.1.0/24", ExpiredAt: now(w)}) }, "there is a new warning: 203.0.1.0/24 is on the allowlist"},
+		"all of it was allowed":               {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.0.0/16", ExpiredAt: now(w)}) }, "which wins"},
+		"it is denied already":                {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/16", ExpiredAt: now(w) + 1e6}) }, "is denied already"},
+		"another mode":                        {"mode 4 off", func(w *world) { w.anyway(ann, "mode 4 block") }, "now it would also delete rule"},
 		"a rule for a part of it": {"mode 4 off", func(w *world) {
 			w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"4","point":["instance"]},{"type":"iequal","value":"a.example.com","point":["header","HOST"]}]}`)
 		}, "there is a new warning"},
@@ -427,7 +427,7 @@ func TestThePremiseHolds(t *testing.T) {
 	require.Contains(t, textOf(res), "203.1.0.0/20 is denied already")
 }
 
-// What is denied already needs nobody, beside what isn't.
+// What is denied already needs no approval, beside what isn't.
 func TestWhatIsThereNeedsNoApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -471,7 +471,7 @@ func TestOverride(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
-	const why = ` reason="nobody  answers, shop is down"`
+	const why = ` reason="no  answer, shop is down"`
 	w.refuses(bob, "override "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may override")
 	w.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
@@ -491,16 +491,16 @@ func TestOverride(t *testing.T) {
 	require.True(t, ch.Overridden)
 	require.Nil(t, ch.Approved)
 	require.Contains(t, describe.Change(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
-	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
+	require.Regexp(t, `: alone: no answer, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
-	require.Equal(t, []string{"overridden", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
+	require.Equal(t, []string{"overridden", "no answer, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
 	require.Equal(t, []string{string(record.RequestOverridden), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "override, without approval")
 }
 
 func TestWhatCannotBeOverridden(t *testing.T) {
 	t.Parallel()
-	const why = ` reason="nobody answers, shop is down"`
+	const why = ` reason="no answer, shop is down"`
 	for line, says := range map[string]string{
 		"deny 203.0.113.7 for=forever":             "what never ends can't be overridden",
 		"deny country:FR for=forever":              "what never ends can't be overridden",
@@ -535,7 +535,7 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 	changed.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "which it would overwrite")
 }
 
-// What wafbot does by itself asks nobody: it waits for people.
+// What wafbot does by itself asks for no approval: it waits for people.
 func TestTheClockAsksNoApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -575,7 +575,7 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 
 	q = w.waits(ann, "deny 198.51.100.8")
 	w.pass(5 * time.Minute)
-	res, err = w.try(ann, "override "+q.ID+` reason="nobody answers, shop is down"`)
+	res, err = w.try(ann, "override "+q.ID+` reason="no answer, shop is down"`)
 	require.NoError(t, err)
 	require.Zero(t, res.Changes[0].Renew)
 	require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)

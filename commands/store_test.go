@@ -21,7 +21,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// ledger keeps changes as JSON, as the real one does, so that nobody can alter what is kept without saving it.
+// ledger keeps changes as JSON, as the real one does, so that no caller can alter what is kept without saving it.
 type ledger struct {
 	locks chan struct{} // one account is all that is needed
 
@@ -374,13 +374,13 @@ func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
 	return l.write(ctx, l.kept, map[string]any{"locked " + l.account: at})
 }
 
-// Scene is put together from what was saved, and what the poller counted.
+// AccountContext is put together from what was saved, and what the poller counted.
 func (d *triage) AccountContext(_ context.Context, account string) (s record.AccountContext, err error) {
 	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.RulesLockedAt), d.read("seen "+account, &s.Sources), d.read("mutes "+account, &s.Mutes))
 	return s, err
 }
 
-// write keeps something as JSON, unless somebody else holds the lock by now.
+// write keeps something as JSON, unless another holds the lock by now.
 func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err

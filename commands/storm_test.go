@@ -118,7 +118,7 @@ func TestCardsOfAStorm(t *testing.T) {
 	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" grouped has cards of its own")
 }
 
-// Which are the odd ones out is decided once: cards get those that the storm's card counts and names.
+// Which are the outliers is decided once: cards get those that the storm's card counts and names.
 func TestCardsOfTheOddOnesOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +143,7 @@ func TestCardOfOneGroupedAttack(t *testing.T) {
 	w.nothing(ann, "cards attack="+one, one+" has a card of its own already")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "has a card of its own since")
 	w.nothing(ann, "cards attack="+single, "was grouped in no storm that is still stored", "explain attack="+single)
-	require.NotContains(t, textOf(w.reads(eve, "explain attack="+single)), "Gathered")
+	require.NotContains(t, textOf(w.reads(eve, "explain attack="+single)), "Grouped")
 }
 
 func TestAStormIsExplainedAndReported(t *testing.T) {
@@ -228,7 +228,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		"all asked":    {func(_ *call.Situation, storm *record.Storm) { storm.OwnCards, storm.OutlierCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
 		"one odd":      {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the outlier"}, ""},
 		"many odd":     {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
-		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
+		"no source":    {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
 			storm.Source, storm.OutlierCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
 		}, []string{}, "block-path POST shop.example.com/login for=30m blocks all requests, clean ones too · patch POST shop.example.com/login part=… type=sqli"},

@@ -93,7 +93,7 @@ func TestUndoOfADeletedPatch(t *testing.T) {
 		`{"type":"equal","value":"shop.example.com","point":["header","HOST"]},{"type":"absent","value":null,"point":["path",0]},`+
 		`{"type":"equal","value":"login","point":["action_name"]},{"type":"absent","value":null,"point":["action_ext"]}]}`)
 	w.nothing(ann, "undo "+ch.ID, "gone already")
-	require.Len(t, w.rules("vpatch"), 1, "an equal one of somebody else's stays")
+	require.Len(t, w.rules("vpatch"), 1, "an equal one of another author stays")
 }
 
 func TestUndoOfSeveralSources(t *testing.T) {

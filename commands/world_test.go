@@ -293,7 +293,7 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-var errAway = errors.New("memory is away")
+var errAway = errors.New("store is away")
 
 // attackOn starts one that can be patched.
 func (w *world) attackOn(path string) string {

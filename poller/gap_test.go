@@ -231,7 +231,7 @@ func TestGapAfterAnAbsence(t *testing.T) {
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Empty(t, a.store.takeEvents(), "being listed is their telling")
+	require.Empty(t, a.store.takeEvents(), "being listed is their notification")
 	a.at(2*time.Hour + time.Minute)
 	a.change("x:over1", func(r *attackRecord) { r.last, r.hits = a.now(), 120 })
 	require.NoError(t, a.start().Poll(t.Context()))

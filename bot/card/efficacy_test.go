@@ -125,7 +125,7 @@ func TestWhoIsConcerned(t *testing.T) {
 	require.Equal(t, []string{"S0ONCALL"}, Recipients(ch, record.Triage{}, shown))
 }
 
-// However long the path is that somebody attacked, and whatever is in it, the card says why the patch of it does nothing, and names it.
+// However long the attacked path is, and whatever is in it, the card says why the patch of it does nothing, and names it.
 func TestReasonsOutliveLongPaths(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"a", "<", "&", "*x", "é", "`", "/.."} {

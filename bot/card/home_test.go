@@ -148,10 +148,10 @@ func TestHomeButtons(t *testing.T) {
 	require.Equal(t, []string{
 		"Refresh: refresh", "Acknowledge: ack account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
 		"Reject: reject r7k2m9xw4 account=acme", "Undo: undo c7k2m9xw4 account=acme", "Undo: undo c4p8t2rz1 account=acme",
-	}, lines(busy), "what somebody is on has no button, and what is overdue is tried by itself")
+	}, lines(busy), "an owned attack has no button, and what is overdue is tried by itself")
 	asker := busy
 	asker.Who.ID = "U0ROB"
-	require.NotContains(t, strings.Join(lines(asker), "\n"), "Approve", "nobody approves what he asked for")
+	require.NotContains(t, strings.Join(lines(asker), "\n"), "Approve", "an asker approves no request of their own")
 	viewer := busy
 	viewer.Role = record.Viewer
 	require.Equal(t, []string{"Refresh: refresh"}, lines(viewer), "no button that would be refused")

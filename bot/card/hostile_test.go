@@ -208,7 +208,7 @@ func nameOfType(e ast.Expr) string {
 	return ""
 }
 
-// drawn is a view that was drawn, or nothing when there is no room in it, which people are told.
+// drawn is a view that was drawn, or nothing when there is no room in it, which is said.
 func drawn(v slack.ModalViewRequest, err error) []any {
 	if err != nil {
 		return []any{err}
@@ -228,7 +228,7 @@ func TestHostileText(t *testing.T) {
 					draw = whole[name]
 				}
 				for i, one := range draw() {
-					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where somebody writes %.80q", name, i, sample.Text))
+					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where an attacker writes %.80q", name, i, sample.Text))
 				}
 			}
 		})

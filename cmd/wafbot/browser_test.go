@@ -30,7 +30,7 @@ func TestDemoInABrowser(t *testing.T) {
 
 	p.ask(deny)
 	p.confirm("Deny 203.0.113.7")
-	p.wait("a viewer is told who may", `messages().some((m) => /Only visible to you/.test(m) && /needs the role responder/.test(m))`)
+	p.wait("a viewer learns who may", `messages().some((m) => /Only visible to you/.test(m) && /needs the role responder/.test(m))`)
 	p.wait("nothing was put on a list", `rows("lists") === 0`)
 	p.screenshot("viewer")
 

@@ -184,7 +184,7 @@ func (t terminal) fail(err error) int {
 	return exitFailed
 }
 
-// onLoopback completes a bare :PORT: nothing listens outside loopback unless told to.
+// onLoopback completes a bare :PORT: nothing listens outside loopback unless configured to.
 func onLoopback(listen string) string {
 	if host, port, err := net.SplitHostPort(listen); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)

@@ -119,7 +119,7 @@ func TestADrillFromTheTerminal(t *testing.T) {
 	begun := start(t, w.shellOfAll(), "drill", "account=acme")
 	require.Contains(t, begun.line(t), "DRILL d")
 	begun.line(t)
-	given := begun.stop() // nobody waits any more
+	given := begun.stop() // no drill waits any more
 	require.Equal(t, exitFailed, given.code)
 	require.Contains(t, given.out, "FAILED an answer (none within ")
 	require.Contains(t, given.out, "ok until the card showed it", "that it was called off is waited for")

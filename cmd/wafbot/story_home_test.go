@@ -113,7 +113,7 @@ func TestTheHandOver(t *testing.T) {
 		w.stop()
 		w.start()
 		w.polls(2)
-		require.Equal(t, 1, handed(), "once, whoever comes after")
+		require.Equal(t, 1, handed(), "once, not for each replica")
 		require.Len(t, w.shown("#waf-globex"), 1, "that one it watches")
 
 		second := injection()
@@ -133,7 +133,7 @@ func TestTheHandOver(t *testing.T) {
 		card.says("<@U0ANN0001> is on it since")
 		notice := w.message("#waf", "Anna Weber takes over 1 attack of acme", "<@U0ROB0002>: no longer yours: "+card.id())
 		require.Empty(t, notice.ThreadTS)
-		require.Empty(t, card.replies("takes this attack over"), "told once, and not for each attack")
+		require.Empty(t, card.replies("takes this attack over"), "notified once, and not for each attack")
 		w.types("rob", "handover --all to=@me")
 		w.ephemeral("rob", "Rob Diaz is on 2 attacks of acme now", "Until now: Anna Weber on 2")
 		w.message("#waf", "Rob Diaz takes over 2 attacks of acme", "<@U0ANN0001>: no longer yours: ", card.id(), other.id())

@@ -20,7 +20,7 @@ import (
 type clicker struct {
 	acked map[string]bool // texts of notes
 	asked int             // clicks of a viewer, each of which is answered
-	lost  []string        // what was not acknowledged: the person was told so by Slack
+	lost  []string        // what was not acknowledged: Slack said so to the person
 }
 
 // TestClicksWhileLinksAreRenewed has Slack renew a link every second while people click and type.
@@ -135,7 +135,7 @@ func TestSocketModeIsSwitchedOff(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, status)
 		require.Contains(t, body, "nothing can be received: open link: socket_mode_not_enabled; switch it on")
 		status, _ = w.get("/healthz")
-		require.Equal(t, http.StatusOK, status, "cards are still told")
+		require.Equal(t, http.StatusOK, status, "cards are still posted")
 		w.attack(injection())
 		w.card(attacker)
 

@@ -55,7 +55,7 @@ func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 				status, body := w.get("/readyz")
 				require.Equal(t, http.StatusOK, status)
 				require.Contains(t, body, why)
-				w.polls(5) // one a second while it is blind
+				w.polls(5) // one a second while it is unreachable
 				require.Equal(t, 1, w.count("#waf", "WAF API unreachable"), "not one a poll")
 				require.Zero(t, w.count("#waf-globex", "WAF API unreachable"))
 

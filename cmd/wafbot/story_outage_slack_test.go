@@ -32,7 +32,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "500"})
 				w.Slack.SetFault(workspace.Fault{Method: method, Kind: kind})
 				other := w.attack(waf.AttackSpec{Path: "/other", Hits: 100, Started: waf.Duration(time.Minute)})
-				w.until("the first is not told", func() bool { return w.journal.has("notify event", `kind="new attack"`) })
+				w.until("the first is not posted", func() bool { return w.journal.has("notify event", `kind="new attack"`) })
 				login := w.attack(injection())
 				w.polls(2)
 				require.NoError(t, w.WAF.AddHits(login, 10_000))
@@ -42,7 +42,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				w.polls(12) // three seconds: it is over
 				posted := len(w.Slack.Messages("#waf"))
 				w.stop()
-				w.start() // somebody else has to make the best of it
+				w.start() // another replica goes on with it
 				w.polls(2)
 				w.Slack.ClearFaults()
 
@@ -79,7 +79,7 @@ func TestSlackIsAwayWhileACardIsThere(t *testing.T) {
 		w.Slack.ClearFaults()
 		card.says("INCIDENT")
 		w.until("a reply", func() bool { return len(card.replies()) > 0 })
-		w.until("nothing is left to tell", func() bool { return w.journal.has("the card or another reply says it", "kind=worsened") })
+		w.until("nothing is left to post", func() bool { return w.journal.has("the card or another reply says it", "kind=worsened") })
 		w.polls(4)
 		require.Len(t, card.replies(), 1)
 		require.Len(t, card.replies("INCIDENT now", "20,"), 1, card.replies()[0].Plain())
@@ -125,6 +125,6 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 		got = w.atShell("undo", "attack="+card.id(), "-y")
 		require.Equal(t, exitDone, got.code, "%+v", got)
 		require.Empty(t, w.entries("acme"))
-		w.until("the card tells it", func() bool { return strings.Count(card.now().Plain(), "undone by "+name) == 2 })
+		w.until("the card says it", func() bool { return strings.Count(card.now().Plain(), "undone by "+name) == 2 })
 	})
 }

@@ -99,7 +99,7 @@ func TestThePagerIsCalled(t *testing.T) {
 		w.stop()
 		w.start()
 		w.polls(6)
-		require.Empty(t, h.got, "nobody is called twice for the same")
+		require.Empty(t, h.got, "no pager is called twice for the same")
 		w.types("ann", "verdict false_positive attack="+card.id())
 		over = h.next()
 		require.Equal(t, []string{"resolve", second.ID}, []string{over.Event, over.ID})
@@ -251,7 +251,7 @@ func TestAPagerThatRefuses(t *testing.T) {
 	w.attack(injection())
 	w.message("#waf", "The pager of acme can't be called", "it refuses the call (400)")
 	w.stop()
-	h.fail.Store(0) // somebody mended it
+	h.fail.Store(0) // it was fixed
 	w.start()
 	require.Equal(t, "trigger", h.next().Event, "a restart tries again")
 }

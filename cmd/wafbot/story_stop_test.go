@@ -85,7 +85,7 @@ func TestAStopUnderClicks(t *testing.T) {
 			w.until("notes", func() bool { got, _ := n.written(); return got >= acked })
 			_, before := n.written()
 			w.stop()
-			w.until("notes that nobody takes", func() bool { _, lost := n.written(); return lost > before })
+			w.until("notes that no reader takes", func() bool { _, lost := n.written(); return lost > before })
 			w.start()
 		}
 		n.stop()

@@ -81,11 +81,11 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 		card := w.card(attacker)
 		w.types("rob", "deny 198.51.100.96/28 for=8s attack="+card.id())
 		card.says("Deny 198.51.100.96/28 everywhere for 8 s · Rob Diaz")
-		// the reply that tells of the denial comes after its card: not told yet it would be tried before the question, again and again
-		w.until("told in the thread", func() bool { return len(card.replies("Deny 198.51.100.96/28")) == 1 })
+		// the reply about the denial comes after its card: not posted yet it would be tried before the question, again and again
+		w.until("posted in the thread", func() bool { return len(card.replies("Deny 198.51.100.96/28")) == 1 })
 		w.ephemeral("rob", "Deny 198.51.100.96/28", "accepted")
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
-		w.until("it can't be told", func() bool { return w.journal.has("notify event", "kind=ending") })
+		w.until("it can't be posted", func() bool { return w.journal.has("notify event", "kind=ending") })
 		w.polls(12) // three seconds: it is over
 		w.Slack.ClearFaults()
 		notice := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ended at ", "while the attack went on")
@@ -124,7 +124,7 @@ func TestAWholeAttackIsUndone(t *testing.T) {
 		w.confirms("ann", "Undo 3 changes")
 		w.ephemeral("ann", "the entry for "+neighbour+" is another author's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
 		card.says("Deny "+neighbour+" everywhere for 4 h · Anna Weber", "undone by Anna Weber", "nothing of it was left")
-		w.until("told in the thread", func() bool { return len(card.replies("nothing of it was left")) == 1 })
+		w.until("posted in the thread", func() bool { return len(card.replies("nothing of it was left")) == 1 })
 		entries := w.entries("acme")
 		require.Len(t, entries, 1)
 		require.Equal(t, "mine now", entries[0].Reason)

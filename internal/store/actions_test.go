@@ -133,10 +133,10 @@ func (p *protocol) savePollAs(t *rapid.T, one *process) {
 	}
 }
 
-// lock takes the lock, unless somebody holds it who may go on for some time.
+// lock takes the lock, unless a replica holds it that may go on for some time.
 func (p *protocol) lock(t *rapid.T) {
 	one := p.awake(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // whoever is paused loses it meanwhile
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a paused replica loses it meanwhile
 	defer cancel()
 	_, l, err := one.store.Ledger.Lock(ctx, "acme", false)
 	if !p.begun {

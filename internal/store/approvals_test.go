@@ -51,7 +51,7 @@ func TestRequestsAreStoredWithTheirEventsAndEntry(t *testing.T) {
 	})
 }
 
-// The account's owner is told when a request has to be looked at, whichever is due first.
+// The account's owner hears when a request has to be checked, whichever is due first.
 func TestPendingHoldsDueRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()

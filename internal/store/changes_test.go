@@ -119,7 +119,7 @@ func TestChangesBecomeDue(t *testing.T) {
 		require.NotContains(t, w.keys(t), "{a:acme}:due")
 		save(t, s, record.Change{ID: "in hand", State: record.StateBegun, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 		save(t, s, record.Change{ID: "deny", State: record.StateDone, At: noon, Until: noon.Add(2 * time.Hour)})
-		require.Equal(t, []string{"in hand"}, due(t, s, noon.Add(time.Hour)), "of which nobody knows yet whether it was made")
+		require.Equal(t, []string{"in hand"}, due(t, s, noon.Add(time.Hour)), "whose outcome isn't known yet")
 		require.Equal(t, []string{"in hand", "deny"}, due(t, s, noon.Add(2*time.Hour)), "what the service ends, too: its card is to show it")
 
 		for i := range 101 {
@@ -135,7 +135,7 @@ func TestChangesBecomeDue(t *testing.T) {
 func TestDecisionsAreStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is forgotten
+		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is deleted
 		c := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 		save(t, s, c)
 		redrawn := func() bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// What was seen of a change is kept with the mark on its card and the news of it, by the account's owner alone, and for as long as
+// What was seen of a change is kept with the mark on its card and the event about it, by the account's owner alone, and for as long as
 // the change is.
 func TestEfficacy(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -43,6 +43,6 @@ func TestEfficacy(t *testing.T) {
 		require.NoError(t, err)
 		got, err = other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)
-		require.NotContains(t, got, "c1", "forgotten with its change")
+		require.NotContains(t, got, "c1", "deleted with its change")
 	})
 }

@@ -90,7 +90,7 @@ func TestOneProcessBeginsAState(t *testing.T) {
 		restore(t, s, first)
 		begun, err := s.Epochs.Restore(ctx, "acme", rebuilt())
 		require.NoError(t, err)
-		require.False(t, begun, "somebody was faster")
+		require.False(t, begun, "another was faster")
 		epoch, err := s.Epochs.Epoch(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, first.Epoch, epoch)

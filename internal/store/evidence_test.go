@@ -152,7 +152,7 @@ func TestTheTrailOfAuditEntries(t *testing.T) {
 		}
 		require.Len(t, numbers, 1008)
 		require.EqualValues(t, 1, numbers[0], "the oldest first")
-		require.Equal(t, []int64{1006, 0, 1006}, numbers[1005:], "what can't be read keeps nobody from the rest")
+		require.Equal(t, []int64{1006, 0, 1006}, numbers[1005:], "what can't be read doesn't hide the rest")
 		require.Equal(t, 2, bad)
 		n, err = s.Audit.Audited(ctx, "acme")
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ func TestFactsOfAMiniredisAreUnknown(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, got.RoundTrip)
 	got.RoundTrip = 0
-	require.Equal(t, store.Facts{}, got, "it tells neither INFO nor CONFIG")
+	require.Equal(t, store.Facts{}, got, "it gives neither INFO nor CONFIG")
 	for _, key := range w.mini.Keys() {
 		require.Positive(t, w.mini.TTL(key), "%s stays", key)
 	}

@@ -114,7 +114,7 @@ func TestFailovers(t *testing.T) {
 				return err
 			})
 			for account, h := range w.holds() {
-				eventually(t, "remember "+account, func() error {
+				eventually(t, "save "+account, func() error {
 					return h.replica.store.Attacks.Save(ctx, account, poller.Update{LastGood: noon, Attacks: shownAll("x:1")})
 				})
 			}
@@ -165,7 +165,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
 		for account, h := range w.holds() {
-			eventually(t, "remember "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
+			eventually(t, "save "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
 			require.NoError(t, h.held.Err())
 		}
 		t.Logf("all is owned %s after it", time.Since(promoted).Round(10*time.Millisecond))

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// begin begins the account's memory, without which nothing may be changed.
+// begin begins the account's state, without which nothing may be changed.
 func begin(t testing.TB, s *store.Store, accounts ...string) {
 	t.Helper()
 	for _, account := range accounts {
@@ -112,7 +112,7 @@ func TestALostLockWritesNothing(t *testing.T) {
 			t.Cleanup(l.Unlock)
 			require.NoError(t, l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, sourceMute)}))
 		},
-		"nobody has it": func(t *testing.T, w *world, _ *store.Store) {
+		"it is free": func(t *testing.T, w *world, _ *store.Store) {
 			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
 		},
 		"redis was emptied": func(t *testing.T, w *world, _ *store.Store) { require.NoError(t, w.rdb.FlushAll(t.Context()).Err()) },
@@ -187,7 +187,7 @@ func TestNothingIsChangedWithoutAState(t *testing.T) {
 	})
 }
 
-// What a change did, its end and its news are written in one step.
+// What a change did, its end and its event are written in one step.
 func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// Two replicas post the same thing, because one of them was paused: one message stays, the other is taken back.
+// Two replicas post the same thing, because one of them was paused: one message stays, the other is deleted.
 func TestADoubleMessageIsNoticed(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		a, b, ctx := w.openOwner(t), w.open(t), t.Context()
@@ -50,7 +50,7 @@ func TestADoubleMessageIsNoticed(t *testing.T) {
 	})
 }
 
-// The place is recorded, but the answer doesn't arrive. Whoever tries again learns that his message is the one.
+// The place is recorded, but the answer doesn't arrive. The next attempt learns that its message is the one.
 func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net, other, ctx := newWire(t, w.addr), w.open(t), t.Context()
@@ -140,7 +140,7 @@ func TestACardThatMoves(t *testing.T) {
 	})
 }
 
-// A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is taken back.
+// A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is deleted.
 func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, a := w.openOwner(t), t.Context(), shown("x:1").Attack
@@ -150,7 +150,7 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 		again, stands := record.Reposted(lost.ID)
 		require.True(t, again)
 		require.False(t, stands)
-		require.Equal(t, lost.ID, record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon.Add(time.Hour)).ID, "whoever finds out, and when")
+		require.Equal(t, lost.ID, record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon.Add(time.Hour)).ID, "whichever replica finds out, and when")
 		requireTrying(t, s, lost.ID, noon, noon, "first")
 		recordPlace(t, s, lost, "C1", "2.2")
 		double, err := s.Outbox.Notified(ctx, lost, "C1", "2.2", true)

@@ -79,7 +79,7 @@ func TestWhatAPollFoundIsStored(t *testing.T) {
 	})
 }
 
-// An account that can't be read must not look like one that was never polled: everything would be told again.
+// An account that can't be read must not look like one that was never polled: everything would be posted again.
 func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
@@ -206,7 +206,7 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 		require.Empty(t, waitingEvents(t, other))
 		channel, ts, err = other.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "telling without a place leaves the card where it is")
+		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "notifying without a place leaves the card where it is")
 		places, err := other.Cards.CardsOf(ctx, "acme", []string{"a0000000", attack})
 		require.NoError(t, err)
 		require.Equal(t, map[string][2]string{attack: {"C1", "1700000000.000100"}}, places)
@@ -274,7 +274,7 @@ func TestACardThatBecomesStaleWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 		old := marks()["a1"]
 		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 		require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", old))
-		require.Contains(t, marks(), "a1", "it became outdated after the mark that was drawn")
+		require.Contains(t, marks(), "a1", "it became stale after the mark that was drawn")
 		current := marks()["a1"]
 		require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", current))
 		require.NotContains(t, marks(), "a1")
@@ -283,7 +283,7 @@ func TestACardThatBecomesStaleWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 		for _, drawn := range []record.RedrawMark{old, current} {
 			require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", drawn))
-			require.Contains(t, marks(), "a1", "somebody slow who drew for an earlier mark takes no later one away")
+			require.Contains(t, marks(), "a1", "a slow redraw for an earlier mark deletes no later one")
 		}
 	})
 }

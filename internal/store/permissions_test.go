@@ -43,7 +43,7 @@ func TestAnOutageIsStored(t *testing.T) {
 	})
 }
 
-// refused is a spell with something of everything.
+// refused is a permission loss with something of everything.
 func refused() record.PermissionLoss {
 	return record.PermissionLoss{
 		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists}, More: 1,
@@ -85,6 +85,6 @@ func TestANoticeIsFoundAgain(t *testing.T) {
 		require.Equal(t, []any{"", "", 0}, at("tied-1"))
 		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "tied-1", "C1", "17.000100", 3))
 		require.Equal(t, []any{"C1", "17.000100", 3}, at("tied-1"))
-		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another spell")
+		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another permission loss")
 	})
 }

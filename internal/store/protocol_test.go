@@ -69,7 +69,7 @@ func newProtocol(t *rapid.T) *protocol {
 	t.Cleanup(p.mini.Close)
 	direct := dialledWire(p.mini.Dial)
 	t.Cleanup(direct.Close)
-	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.Dial}) // nobody looks a name up
+	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.Dial}) // no name is looked up
 	t.Cleanup(func() { require.NoError(t, p.rdb.Close()) })
 	p.watch = newWatch(t, "acme", "beta", "gamma")
 	p.watch.asynchronous = true // checked here

@@ -36,7 +36,7 @@ func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 	require.Equal(t, later, mark().Since)
 }
 
-// An earlier version's mark says nothing but that the card is outdated.
+// An earlier version's mark says nothing but that the card is stale.
 func TestAMarkOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	w := newMini(t)

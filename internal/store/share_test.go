@@ -150,7 +150,7 @@ func TestAnAccountIsGivenUpWhenWhatIsInHandIsDone(t *testing.T) {
 				require.Eventually(t, func() bool { return len(given()) > 0 }, 5*time.Second, 10*time.Millisecond)
 				require.Never(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond, 100*time.Millisecond)
 				for _, h := range given() {
-					require.NoError(t, h.held.Err(), "it has time to finish, and nobody else begins")
+					require.NoError(t, h.held.Err(), "it has time to finish, and no other begins")
 					h.end()
 				}
 				for range given() {
@@ -211,7 +211,7 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 	})
 }
 
-// A replica that owns an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
+// A replica that owns an account no longer, or not any more as it was, saves nothing and posts nothing: what was posted before is lost with the rest.
 func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 	t.Parallel()
 	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1")}}
@@ -231,7 +231,7 @@ func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 				s := redis.open(t)
 				lose(t, redis, s)
 				require.ErrorContains(t, s.Attacks.Save(t.Context(), "acme", update), "lease lost")
-				if _, _, _, err := s.Outbox.BeginNotify(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
+				if _, _, _, err := s.Outbox.BeginNotify(t.Context(), "acme", "n1", noon); name != "it never did" { // a replica that answers a request may post without
 					require.ErrorContains(t, err, "lease lost")
 				}
 				m, err := s.Attacks.Load(t.Context(), "acme")

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// stormy is an update with a storm that gathered two attacks, one of which has a card by now, and an attack beside it.
+// stormy is an update with a storm that grouped two attacks, one of which has a card by now, and an attack beside it.
 func stormy() poller.Update {
 	u := poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
 	for id, change := range map[string]func(s *record.AttackState){
@@ -66,7 +66,7 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 	})
 }
 
-// The connection breaks in the middle of remembering a storm of very many attacks: those that are remembered have their storm, which is told, and
+// The connection breaks in the middle of saving a storm of very many attacks: those that are saved have their storm, which is notified, and
 // incidents come before it. Those that aren't come again.
 func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {

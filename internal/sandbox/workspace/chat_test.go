@@ -163,7 +163,7 @@ func TestEphemeral(t *testing.T) {
 	}
 	ts, err := postEphemeral("C1WAF", "U1ANN")
 	require.NoError(t, err)
-	require.Empty(t, w.Messages("#waf"), "nobody else sees it")
+	require.Empty(t, w.Messages("#waf"), "no other user sees it")
 	require.Empty(t, w.Ephemerals("bob"))
 	require.Equal(t, "psst", w.Ephemerals("ann")[0].Plain())
 	_, _, _, err = w.client.UpdateMessageContext(t.Context(), "C1WAF", ts, slack.MsgOptionText("x", false))
