@@ -96,7 +96,7 @@ func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, 
 }
 
 // begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole reports that
-// there are no others; of a line that undoes many only a new plan tells, which finds those that were begun by their ids.
+// there are no others; of a line that undoes many only a new plan knows, which finds those that were begun by their ids.
 func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
 	parts := max(c.Cmd.Parts, 1)
 	for part := range parts {

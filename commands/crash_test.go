@@ -22,7 +22,7 @@ func TestACrashAfterSending(t *testing.T) {
 			_, err := w.do(inv)
 			if err != nil {
 				require.ErrorIs(t, err, refusal.ErrAway)
-				require.ErrorContains(t, err, "wafbot looks before it sends")
+				require.ErrorContains(t, err, "wafbot verifies before it sends")
 			}
 			w.ledger.set(func(l *ledger) { l.saveFail = nil })
 			w.pass(11 * time.Minute) // it was begun in time

@@ -39,7 +39,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 		case !now.Before(again):
 			if err := (dueChecker{r}).checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
 				again = now.Add(change.RetryEvery)
-				r.cfg.Log.Error("look at what ends", "account", account, "err", err, "again", again)
+				r.cfg.Log.Error("check due changes", "account", account, "err", err, "again", again)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 	return nil
 }
 
-// saveDue writes down, under the account's lock, what came of looking at its changes.
+// saveDue writes down, under the account's lock, what came of checking its changes.
 func (d dueChecker) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
 	held, lock, err := d.runner.cfg.Ledger.Lock(ctx, account)
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 		}
 	}
 	if err != nil && held.Err() == nil {
-		r.cfg.Log.Error("look at requests whose time has come", "account", account, "err", err)
+		r.cfg.Log.Error("check due requests", "account", account, "err", err)
 	}
 }
 

@@ -234,6 +234,6 @@ func TestOnlyWhatIsAnnouncedIsRemoved(t *testing.T) {
 	entry := w.listed("black")[0]
 	w.overwrite(entry, "kept for the police", 24*time.Hour)
 	w.refuses(bob, "remove 203.0.113.7", refusal.ErrDenied)
-	w.nothing(ann, "undo", "somebody else's now", "kept for the police")
+	w.nothing(ann, "undo", "another author's now", "kept for the police")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("black"))
 }

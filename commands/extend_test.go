@@ -157,7 +157,7 @@ func TestWhatCannotBeExtended(t *testing.T) {
 
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
 	w.byHand("POST", "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(patched.Steps[0].ID)+`}}`)
-	w.refuses(ann, "extend "+patched.ID+" for=1h", refusal.ErrGuarded, "somebody took away or changed rule "+itoa(patched.Steps[0].ID))
+	w.refuses(ann, "extend "+patched.ID+" for=1h", refusal.ErrGuarded, "rule "+itoa(patched.Steps[0].ID)+" was deleted or changed")
 
 	allowed := w.does(root, "allow 198.51.100.7")
 	w.refuses(ann, "extend "+allowed.ID+" for=1h", refusal.ErrDenied, "needs the role admin")

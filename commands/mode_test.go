@@ -129,7 +129,7 @@ func TestAnotherUserSwitchedInBetween(t *testing.T) {
 	mine := w.rules("service_mode")[0].ID
 	w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"safe_blocking","validated":false,"action":[{"type":"equal","value":"4","point":["instance"]}]}`)
 	w.byHand(http.MethodPost, "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(mine)+`}}`)
-	w.nothing(ann, "undo "+ch.ID, "somebody took away", "gone already")
+	w.nothing(ann, "undo "+ch.ID, "was deleted or changed", "gone already")
 	require.Equal(t, []string{"safe_blocking"}, w.modes())
 	require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State, "there is nothing left to end")
 }

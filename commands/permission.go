@@ -55,7 +55,7 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	}
 	t, err := x.cfg.Permissions.PermissionLoss(ctx, ch.Account)
 	if err != nil {
-		x.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
+		x.cfg.Log.Error("check whether changes were refused", "account", ch.Account, "err", err)
 		return
 	}
 	granted := append(change.NeededPermissions(ch.Steps), record.PermissionAll)
@@ -118,7 +118,7 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	return all
 }
 
-// noteRulesLocked stores whether the service has locked its rules, as what became of a change tells.
+// noteRulesLocked stores whether the service has locked its rules, as what became of a change shows.
 func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
 	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
 	var at time.Time

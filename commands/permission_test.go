@@ -31,7 +31,7 @@ type permissions struct {
 func (s *permissions) PermissionLoss(_ context.Context, account string) (t record.PermissionLoss, err error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	if text, ok := s.kept["tied "+account]; ok {
+	if text, ok := s.kept["permission "+account]; ok {
 		err = json.Unmarshal([]byte(text), &t)
 	}
 	return t, err

@@ -175,7 +175,7 @@ func TestReportOfModesThatOthersSet(t *testing.T) {
 	require.Contains(t, w.document(id), "The service registered no incident\n")
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[{"type":"equal","value":"-1","point":["instance"]}]}`)
 	inherits := w.document(id)
-	require.Contains(t, inherits, "which tells little. No incidents **can** be registered on the default application and all that inherit its mode since 2026-11-20 03:01:00 UTC: it is in mode off")
+	require.Contains(t, inherits, "which says little. No incidents **can** be registered on the default application and all that inherit its mode since 2026-11-20 03:01:00 UTC: it is in mode off")
 	require.Contains(t, inherits, "2026-11-20 03:01:00 UTC No incidents **can** be registered on the default application")
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
 	own := w.document(id)

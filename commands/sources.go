@@ -47,11 +47,11 @@ type Cards interface {
 
 // Router holds an account's routes against attacks.
 type Router interface {
-	// Routing is where an attack goes. After an error only what the configuration tells is known.
+	// Routing is where an attack goes. After an error only what the configuration says is known.
 	Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
 }
 
-// Watch tells what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
+// Watch says what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
 type Watch interface {
 	// StillTrying reports whether one of these denied addresses still tries.
 	StillTrying(account string, addresses []netip.Addr) bool

@@ -194,7 +194,7 @@ func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
 	}
 	for left, err := range s.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
 		if err != nil {
-			return fmt.Errorf("%w: look whether entry %d went: %w", change.ErrOutcomeUnknown, e.ID, err)
+			return fmt.Errorf("%w: verify that entry %d went: %w", change.ErrOutcomeUnknown, e.ID, err)
 		}
 		if efficacy.Unchanged(left, e) {
 			return &refusal.Refusal{Kind: refusal.ErrService, Text: text.New("the service accepted it and still lists the entry: look with ", text.Code("lists"))}

@@ -342,7 +342,7 @@ func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, eve
 }
 
 func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
-	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}, events...); err != nil {
+	if err := l.write(ctx, l.kept, map[string]any{"permission " + l.account: t}, events...); err != nil {
 		return err
 	}
 	l.permissions.add(t)

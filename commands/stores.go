@@ -54,7 +54,7 @@ type TriageSaver interface {
 	SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error
 }
 
-// AccountSaver stores what changes tell about the account at the service.
+// AccountSaver stores what changes show about the account at the service.
 type AccountSaver interface {
 	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
 	SaveLocked(ctx context.Context, at time.Time) error

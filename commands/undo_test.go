@@ -49,7 +49,7 @@ func TestUndoOfAPutBackDenialIsOver(t *testing.T) {
 	first := w.does(ann, "deny 203.0.113.7 for=2h")
 	w.pass(time.Minute)
 	second := w.does(bob, "deny 203.0.113.7 for=4h")
-	w.nothing(ann, "undo "+first.ID, "somebody else's now", second.ID)
+	w.nothing(ann, "undo "+first.ID, "another author's now", second.ID)
 	w.does(bob, "undo "+second.ID)
 	require.Empty(t, w.entries("black"), "what was undone meanwhile doesn't come back")
 

@@ -182,7 +182,7 @@ func (d *decision) firstStart(facts record.FirstStartFacts) {
 	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.FirstStart, 0, d.snap.at, facts))
 }
 
-// accountEvent is an event of the account as a whole, for its channel. The number tells it from others of its kind.
+// accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its kind.
 func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
 	return record.Event{
 		ID: record.DeliveryID(c.Account, "", kind, int(number)), Account: c.Account, Kind: kind, Channel: c.Channel, At: at, Payload: payload,

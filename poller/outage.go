@@ -100,7 +100,7 @@ func fix(kind apiclient.ErrorKind) string {
 	case apiclient.Forbidden:
 		return "an admin of the service gives the token's user a role that may read attacks"
 	case apiclient.NotFound, apiclient.Invalid:
-		return "wafbot doctor tells more"
+		return "wafbot doctor says more"
 	}
 	return ""
 }

@@ -105,7 +105,7 @@ func TestOverrideWithoutAnAnswer(t *testing.T) {
 		w.submits("rob", map[string]any{"reason": "no answer, shop is down"})
 		w.ephemeral("rob", "override", "Deny country:FR everywhere for 1 h: accepted")
 		w.message("#waf", "<@U0ANN0001> Rob Diaz used OVERRIDE", "no answer, shop is down")
-		w.message("#waf", "Deny country:FR everywhere for 1 h · Rob Diaz, alone")
+		w.message("#waf", "Deny country:FR everywhere for 1 h · Rob Diaz, override")
 		request.says("override, without approval", "no answer, shop is down")
 		require.True(t, w.journal.has(`"outcome":"overridden"`, "U0ROB0002", "no answer, shop is down"))
 		require.Len(t, w.sent(), 1)

@@ -20,7 +20,7 @@ const (
 	returns
 	locked
 	elsewhere
-	checkedFirst // what was looked at
+	checkedFirst // what was checked
 )
 
 // dialog is of the sentences that say something.
@@ -128,7 +128,7 @@ func shared(s call.Situation, top apiclient.Source) call.Sentence {
 func elsewhereSentence(s call.Situation, top apiclient.Source) call.Sentence {
 	seen := s.Context.Sources[top.IP]
 	text := describe.Elsewhere(seen, s.Attack, top.IP)
-	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
+	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has grouped
 		return call.Sentence{}
 	}
 	return call.Sentence{Spare: elsewhere, Text: strings.ToUpper(text[:1]) + text[1:] + "."}

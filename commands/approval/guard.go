@@ -23,7 +23,7 @@ func Need(c *call.Call, what string, why text.Text) {
 	}
 }
 
-// GuardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
+// GuardSource refuses what hits, or contains, a named source or a range that is never denied. It reads all of them:
 // a range can contain several, and what may be denied with approval can lie in what is never denied.
 func GuardSource(c *call.Call, t grammar.Target) error {
 	for _, s := range c.PolicyNow().Guarded() {
@@ -88,7 +88,7 @@ func RequireRole(c *call.Call, least record.Role) error {
 		return nil
 	}
 	if c.Could >= least {
-		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't tell wafbot just now. ",
+		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't say just now. ",
 			"Nothing was done: try again in a moment. Whoever runs wafbot finds the reason in its log"))
 	}
 	who := text.New("Nobody is one yet: see ", text.Code("policy"), " in the configuration")

@@ -89,13 +89,13 @@ type Plan struct {
 	Steps    []record.Step // none: Nothing says why, or only the store changes
 	Until    time.Time
 	Nothing  text.Text   // why there is nothing to do
-	Role     record.Role // the least role, where only what stands there tells
+	Role     record.Role // the least role, where that depends on what stands there
 	Warnings []refusal.Warning
 	Notes    []text.Text // what else the person should know afterwards
 	Undoes   string      // the change that this one undoes
 	Extends  string      // the change whose end this one moves
 	Renews   time.Time   // to when wafbot prolongs it while its source still tries; zero: it doesn't
-	Part     string      // what tells it from the others of its line, where their number isn't the command's own; "": its place
+	Part     string      // what distinguishes it from the others of its line, where their number isn't the command's own; "": its place
 	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
 	Later func(c *Call) (Plan, error)
 }

@@ -259,7 +259,7 @@ func (f AccountFacts) CardLinks(attacks []string) map[string]string {
 	return links
 }
 
-// AttackNow tells apart what was read of an attack at different times.
+// AttackNow distinguishes what was read of an attack at different times.
 type AttackNow struct {
 	id   string
 	hits apiclient.Figure

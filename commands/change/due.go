@@ -22,7 +22,7 @@ const (
 	checks     = 15
 )
 
-// DueDecision is what came of looking at a change whose end is near or past.
+// DueDecision is what came of checking a change whose end is near or past.
 type DueDecision struct {
 	Change record.Change
 	Next   time.Time // when to check again; zero: no more

@@ -42,7 +42,7 @@ func (l Listing) Lasts(p policy.Policy) time.Duration {
 	return cmp.Or(l.duration(p.Durations), l.fallback)
 }
 
-// Plan looks at the lists and says what has to be added to them.
+// Plan reads the lists and says what has to be added to them.
 func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {
 	targets, err := Targets(c)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Durat
 		approval.Need(c, policy.ApproveAllow, text.New("allowing lets a source past every protection"))
 	}
 	for _, t := range targets {
-		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
+		// Gray sources are blocked in safe_blocking mode, so the same ranges are left out there.
 		var err error
 		if l.list != apiclient.ListAllow {
 			err = approval.GuardSource(c, t)
@@ -204,7 +204,7 @@ func addNothing(p *call.Plan, why ...any) {
 	p.Nothing = text.Join([]text.Text{p.Nothing, text.New(why...)}, "; ")
 }
 
-// step adds what is needed for one entry to the plan, after a look at what stands on the lists, and reports whether anything is.
+// step adds what is needed for one entry to the plan, after reading what stands on the lists, and reports whether anything is.
 func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) (bool, error) {
 	if err := l.overruled(c, p, want, lists); err != nil {
 		return false, err

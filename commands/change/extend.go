@@ -89,7 +89,7 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), ": there is nothing to extend. Nothing was done"))
+			return refusal.Guarded(text.New("rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), " was deleted or changed: there is nothing to extend. Nothing was done"))
 		}
 	}
 	return nil

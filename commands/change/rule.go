@@ -60,7 +60,7 @@ func About(c *call.Call, l record.Line) record.Line {
 	return l.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
 }
 
-// PlanRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:
+// PlanRule reads the rules and adds the step that creates one to the plan, unless one that does the same is there:
 // then what is wanted, in words, holds already.
 func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (call.Plan, error) {
 	rules, err := c.Given().Rules(apiclient.RuleFilter{})

@@ -117,7 +117,7 @@ func byID(c *call.Call, typed string) (record.Change, error) {
 func requireStanding(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it took back"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it undid"))
 	case ch.Extends != "":
 		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one. Nothing was done"))
 	case ch.State == record.StateUndone:

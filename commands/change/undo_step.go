@@ -74,7 +74,7 @@ func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s rec
 	sources := describe.Sources(*s.Entry)
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Ours(e, ch, s) }); i >= 0 {
 		if e := entries[i]; !efficacy.SameEntry(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e) {
-			return -1, text.New("somebody changed the entry for ", sources, " since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+			return -1, text.New("the entry for ", sources, " was changed since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
 		}
 		return i, nil
 	}
@@ -139,7 +139,7 @@ func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule)
 	}
 }
 
-// countryOf is where an entry's address comes from, as the attack tells that it was denied for; "" if that is not known.
+// countryOf is where an entry's address comes from, as the attack says that it was denied for; "" if that is not known.
 func (u *undoing) countryOf(e apiclient.IPRule) string {
 	if u.change.AttackID == "" || !efficacy.OneAddress(e) {
 		return ""
@@ -168,7 +168,7 @@ func (u *undoing) undoCreate(s record.Step) {
 	case i < 0:
 		u.note("rule ", text.Code(fmt.Sprint(id)), " is gone already")
 	case !apiclient.SameRule(u.rules[i], *s.Rule):
-		u.note("somebody changed rule ", text.Code(fmt.Sprint(id)), " since: left as it is")
+		u.note("rule ", text.Code(fmt.Sprint(id)), " was changed since: left as it is")
 	default:
 		u.add(record.Step{Kind: record.DeleteRule, Rule: &u.rules[i]})
 	}

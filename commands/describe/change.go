@@ -26,7 +26,7 @@ func MadeBy(c record.Change) text.Text {
 	case c.Approved != nil:
 		return text.New(c.Actor.Name, ", approved by ", c.Approved.Name)
 	case c.Overridden:
-		return text.New(c.Actor.Name, ", ", text.Bold("alone"))
+		return text.New(c.Actor.Name, ", ", text.Bold("override"))
 	}
 	return text.New(c.Actor.Name)
 }

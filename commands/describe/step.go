@@ -64,7 +64,7 @@ func Reason(ch record.Change) string {
 	case ch.Approved != nil:
 		text += ": approved by " + ch.Approved.Name
 	case ch.Overridden:
-		text += ": alone"
+		text += ": override"
 	}
 	if ch.Reason != "" {
 		text += ": " + ch.Reason

@@ -153,7 +153,7 @@ func countedByStatus(s record.Storm) (n int) {
 	return n
 }
 
-// sourcesTally counts in how many of the attacks each source is: one that is in a single attack tells nothing here. An attack can have several,
+// sourcesTally counts in how many of the attacks each source is: one that is in a single attack says nothing here. An attack can have several,
 // so what is left of the attacks isn't what the others are behind.
 func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure) text.Text {
 	several := maps.Clone(s.Sources)

@@ -32,7 +32,7 @@ func severity(s record.AttackState) string {
 	return pager.Warning
 }
 
-// message is what a pager is sent about a page. Of an attack that is forgotten only its page is known.
+// message is what a pager is sent about a page. Of an attack that is no longer stored only its page is known.
 func (c Config) message(page record.Page, s record.AttackState, triage record.Triage) pager.Event {
 	attack := s.Attack
 	e := pager.Event{

@@ -105,7 +105,7 @@ type tries struct {
 // candidate is an attack that may need a page, with its last page.
 type candidate struct {
 	id    string
-	shown record.AttackState // zero of one that is forgotten
+	shown record.AttackState // zero of one that is no longer stored
 	page  record.Page
 	state Unacknowledged
 }
@@ -116,7 +116,7 @@ func (p *Paging) Run(held, more context.Context) {
 	defer every.Stop()
 	for logged := false; ; {
 		if err := p.round(held); err != nil && held.Err() == nil && !logged {
-			p.cfg.Log.Error("look for due pages", "err", err)
+			p.cfg.Log.Error("find due pages", "err", err)
 			logged = true
 		} else if err == nil {
 			logged = false
@@ -174,7 +174,7 @@ func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, mute
 	return u
 }
 
-// todo are the attacks whose page may be due, whatever their triage, and those whose page is open. Pages of forgotten attacks are dropped when
+// todo are the attacks whose page may be due, whatever their triage, and those whose page is open. Pages of attacks no longer stored are dropped when
 // they have ended.
 func (p *Paging) todo(attacks []record.AttackState, now time.Time) (todo []candidate) {
 	open := maps.Clone(p.pages)

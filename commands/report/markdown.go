@@ -104,7 +104,7 @@ func outcome(c *call.Call, h History) text.Text {
 	for _, m := range h.Modes {
 		modes = append(modes, m.Text(c.Account, h.At))
 	}
-	return text.New("The service registered no incident, which tells little. ", text.Join(modes, ". "))
+	return text.New("The service registered no incident, which says little. ", text.Join(modes, ". "))
 }
 
 // inPlace is what still holds, until when, and how it is undone.

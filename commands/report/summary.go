@@ -50,7 +50,7 @@ type NoteOn struct {
 	record.Note
 }
 
-// Summarize gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
+// Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
 func Summarize(c *call.Call, since time.Time) Summary {
 	a := c.Account
 	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c, a))})

@@ -28,7 +28,7 @@ func timeline(c *call.Call, h History) []moment {
 	return all
 }
 
-// beginning are the first hit, the first sight and the peak.
+// beginning are the first hit, the first observation and the peak.
 func (h History) beginning() []moment {
 	var all []moment
 	if first := h.Attack.First; !first.IsZero() {

@@ -69,7 +69,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	return res.And(muteLine), nil
 }
 
-// routingOf is where an attack goes; whole reports that it doesn't hold only what the configuration tells.
+// routingOf is where an attack goes; whole reports that it holds more than what the configuration says.
 func routingOf(c *call.Call, a apiclient.Attack) (r call.Routing, whole bool) {
 	r, err := c.Given().Routing(a)
 	return r, err == nil

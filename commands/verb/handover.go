@@ -73,7 +73,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 	return res, nil
 }
 
-// assign makes a user the owner of an attack, with what the line tells that user.
+// assign makes a user the owner of an attack, with the line's note for that user.
 func assign(c *call.Call, t *record.Triage, to record.Actor) (err error) {
 	before := t.Owner
 	t.Owner = owner(c, to)

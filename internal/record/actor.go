@@ -64,7 +64,7 @@ func (r *Role) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// IsBy reports whether an entry is by somebody whose name or id holds that; "" is in everybody's.
+// IsBy reports whether an entry is by a user whose name or id holds that; "" is in every name.
 func (e AuditEntry) IsBy(who string) bool {
 	return strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), who)
 }

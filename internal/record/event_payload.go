@@ -15,7 +15,7 @@ type Payload interface{ payload() }
 type AttackChanged struct {
 	Attack     apiclient.Attack `json:"attack"`
 	Revision   int              `json:"revision"`
-	Mention    string           `json:"mention,omitempty"`    // the user or user group of its route; "": nobody
+	Mention    string           `json:"mention,omitempty"`    // the user or user group of its route; "": none
 	Suppressed bool             `json:"suppressed,omitempty"` // it mentions no one now, also not its owner
 	Quiet      bool             `json:"quiet,omitempty"`      // the attack is over, also when it is new: caught up after an absence
 	Storm      *Storm           `json:"storm,omitempty"`      // nil: it is no storm

@@ -127,7 +127,7 @@ func TestChangesBecomeDue(t *testing.T) {
 			save(t, s, c)
 		}
 		ids := due(t, s, noon.Add(time.Hour))
-		require.Len(t, ids, 100, "the rest comes when these were looked at")
+		require.Len(t, ids, 100, "the rest comes when these were checked")
 		require.Equal(t, "100", ids[0], "what has been due longest comes first")
 	})
 }

@@ -61,7 +61,7 @@ func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
 		none, err := s.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused(), event("tied-1", "")) })
+		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused(), event("permission-1", "")) })
 		got, err := other.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, refused(), got)
@@ -70,7 +70,7 @@ func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
 		require.Zero(t, none)
 		waiting, err := other.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, "tied-1", waiting[0].ID)
+		require.Equal(t, "permission-1", waiting[0].ID)
 	})
 }
 
@@ -82,9 +82,9 @@ func TestANoticeIsFoundAgain(t *testing.T) {
 			require.NoError(t, err)
 			return []any{channel, ts, revision}
 		}
-		require.Equal(t, []any{"", "", 0}, at("tied-1"))
-		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "tied-1", "C1", "17.000100", 3))
-		require.Equal(t, []any{"C1", "17.000100", 3}, at("tied-1"))
-		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another permission loss")
+		require.Equal(t, []any{"", "", 0}, at("permission-1"))
+		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "17.000100", 3))
+		require.Equal(t, []any{"C1", "17.000100", 3}, at("permission-1"))
+		require.Equal(t, []any{"", "", 0}, at("permission-2"), "another permission loss")
 	})
 }

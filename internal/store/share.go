@@ -109,7 +109,7 @@ func (s *Replicas) ordered(accounts []string) []string {
 }
 
 // settle lets go of what has ended, gives up the surplus and takes what is missing. It returns what may change the shares, and how long to wait
-// before the next look.
+// before the next check.
 func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, wait time.Duration) {
 	sh.letGo(ctx)
 	share, changed, known := sh.store.share(len(sh.accounts))
