@@ -97,7 +97,7 @@ func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
 	w.anyway(ann, "mode 4 block attack="+id)
 	advice := advice.Advise(w.situation(id))
 	require.Empty(t, labels(advice))
-	require.Empty(t, notes(advice), "the measures' own lines on the card say it")
+	require.Empty(t, notes(advice), "the mitigations' own lines on the card say it")
 }
 
 func TestWhyAButtonIsMissing(t *testing.T) {

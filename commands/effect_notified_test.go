@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// everywhere is all that is read about measures in force, by line.
+// everywhere is all that is read about mitigations in force, by line.
 func (x *watcher) everywhere(attack string) map[string]string {
 	x.t.Helper()
 	all := map[string]string{}

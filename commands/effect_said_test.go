@@ -247,7 +247,7 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	require.NotContains(t, offered(), "Deny")
 }
 
-// The line of what was done so far says no more than the measure's own.
+// The line of what was done so far says no more than the mitigation's own.
 func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))

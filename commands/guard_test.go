@@ -57,7 +57,7 @@ func TestNamedSourcesAreNotDenied(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7")
 }
 
-// What a second person may deny never hides what nobody may.
+// What needs approval never hides what is never denied.
 func TestTheStrictestSourceCounts(t *testing.T) {
 	t.Parallel()
 	lab := source("lab", policy.DenyApproval, "10.1.0.0/16", "192.0.2.128/25")
@@ -67,7 +67,7 @@ func TestTheStrictestSourceCounts(t *testing.T) {
 		w.refuses(root, "deny 192.0.2.129", refusal.ErrGuarded, "our CDN")
 	}
 	w := newWorld(t, sources(source("lab", policy.DenyApproval, "198.51.100.0/24")), withoutApproval(policy.ApproveSource))
-	w.refuses(root, "deny 198.51.100.7", refusal.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nobody else would say it
+	w.refuses(root, "deny 198.51.100.7", refusal.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nothing else would say it
 	w.anyway(root, "deny 198.51.100.7")
 }
 

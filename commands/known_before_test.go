@@ -232,8 +232,8 @@ func TestAModeReturns(t *testing.T) {
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm.String(), "Incidents are registered only in monitoring")
 	require.Contains(t, mode.Confirm.String(), "Returns by itself in 2 h.")
-	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")
-	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until it is switched back, wafbot can't tell")
+	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't know")
+	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until it is switched back, wafbot can't know")
 	ch := w.anyway(ann, "mode Shop block for=90m")
 	require.Equal(t, w.clock().Add(90*time.Minute), ch.Until)
 }

@@ -64,7 +64,7 @@ func TestAButtonsDialogHasSaidSomeWarnings(t *testing.T) {
 	inv = w.asks(root, "mode 4 monitoring")
 	inv.Warned = true
 	_, err = w.do(inv)
-	require.ErrorIs(t, err, refusal.ErrAsk, "only a look tells that it is milder")
+	require.ErrorIs(t, err, refusal.ErrAsk, "only the rules show that it is milder")
 }
 
 func TestAnApplicationThatCannotBlock(t *testing.T) {

@@ -112,7 +112,7 @@ func TestEveryoneCanHaveARole(t *testing.T) {
 	w := newWorld(t, func(c *commands.Config) { c.Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
 	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
 	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "status", refusal.ErrDenied, "no role")
-	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "Nobody is one yet")
+	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "No user has it yet")
 }
 
 func TestNamesComeFromTheWorkspace(t *testing.T) {
@@ -138,7 +138,7 @@ func TestParseRole(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, r, got)
 	}
-	for _, name := range []string{"", "nobody", "owner"} {
+	for _, name := range []string{"", "none", "owner"} {
 		_, ok := record.ParseRole(name)
 		require.False(t, ok, name)
 	}

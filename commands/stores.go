@@ -116,7 +116,7 @@ type AccountContexts interface {
 
 // PermissionLosses keeps each account's last one.
 type PermissionLosses interface {
-	// Tied is the account's last permission loss; zero when there was none.
+	// PermissionLoss is the account's last one; zero when there was none.
 	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
 }
 
@@ -130,7 +130,7 @@ type Approvals interface {
 type Storms interface {
 	// Storms are all of an account, until they are deleted with the attacks that they group; the newest first.
 	Storms(ctx context.Context, account string) ([]record.StormSeen, error)
-	// Gathered are the attacks that a storm groups, the one with the latest hit first; storm is its id as record.AttackID makes it.
+	// Grouped are the attacks that a storm groups, the one with the latest hit first; storm is its id as record.AttackID makes it.
 	Grouped(ctx context.Context, account, storm string) ([]record.GroupedAttack, error)
 	// WantCards has grouped attacks get a card each, within a second; their ids are as record.AttackID makes them. Those that have one are left out.
 	WantCards(ctx context.Context, account string, attacks []string) error

@@ -147,7 +147,7 @@ var partsOfOthers = map[string]string{
 	"WithoutFacts":  "a message with less metadata",
 	"WithDelivery":  "a message with its delivery",
 	"AsText":        "what is left of a message that Slack refuses: each is tried in text alone, too",
-	"Renumber":      "numbers buttons anew",
+	"Renumber":      "numbers buttons again",
 	"modal":         "the frame of views",
 	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines",
 	"plainer":       "a message with less in it",

@@ -94,7 +94,7 @@ func TestRedisEmptied(t *testing.T) {
 
 		w.emptyRedis(running)
 		notice := w.message("#waf", "acme: wafbot's store (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for approval", "who was on what")
-		require.False(t, says(notice, "no message told of them"))
+		require.False(t, says(notice, "no message named them"))
 		w.until("claims are lost", func() bool { return !says(card.now(), "<@U0ROB0002> is on it") })
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")
 		w.polls(3)

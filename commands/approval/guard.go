@@ -89,9 +89,9 @@ func RequireRole(c *call.Call, least record.Role) error {
 	}
 	if c.Could >= least {
 		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't say just now. ",
-			"Nothing was done: try again in a moment. Whoever runs wafbot finds the reason in its log"))
+			"Nothing was done: try again in a moment. The operator of wafbot finds the reason in its log"))
 	}
-	who := text.New("Nobody is one yet: see ", text.Code("policy"), " in the configuration")
+	who := text.New("No user has it yet: see ", text.Code("policy"), " in the configuration")
 	if c.Actor.Via == record.ViaCLI {
 		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
 	} else if ids := c.Roles.List(least); len(ids) > 0 {

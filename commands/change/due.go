@@ -151,7 +151,7 @@ func EndedLateLine(ch record.Change) text.Text {
 // before it has ended, they say that it has.
 func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
-		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("Nobody could be asked before: nothing of it holds any more")}
+		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("The question could not be posted before: nothing of it holds any more")}
 	}
 	why := text.New("Then it is over, unless it is extended")
 	switch {

@@ -146,7 +146,7 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 		until = "until it is switched back"
 	}
 	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
-		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't tell you whether an attack on ", name, " worked")})
+		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't know whether an attack on ", name, " worked")})
 	}
 	if to == apiclient.ModeBlock {
 		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("requests that only look like attacks are blocked too")})

@@ -40,7 +40,7 @@ const (
 	Admin
 )
 
-var roleNames = []string{"nobody", "viewer", "responder", "admin"}
+var roleNames = []string{"none", "viewer", "responder", "admin"}
 
 // String is the role's name.
 func (r Role) String() string { return roleNames[r] }

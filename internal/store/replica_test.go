@@ -38,7 +38,7 @@ type hold struct {
 	account    string
 	replica    *replica
 	held, more context.Context
-	duties     <-chan store.Pending
+	pending    <-chan store.Pending
 	began      time.Time
 	end        context.CancelFunc // what was in hand is done
 }
@@ -87,8 +87,8 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	})
 	g.Go(func() error {
 		defer leave()
-		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Pending) {
-			w.own(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
+		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, pending <-chan store.Pending) {
+			w.own(&hold{account: account, replica: r, held: held, more: more, pending: pending, began: time.Now()})
 		})
 		return nil
 	})

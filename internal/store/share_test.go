@@ -199,13 +199,13 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 	onEach(t, func(t *testing.T, redis *world) {
 		s := redis.open(t)
 		h := owning(t, s)
-		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
+		require.Never(t, func() bool { return len(h.pending) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
 		require.NoError(t, s.Outbox.Announce(t.Context(), event("n1", "x:1")))
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule})
 		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
 		require.Eventually(t, func() bool {
-			d := within(t, 5*time.Second, h.duties)
+			d := within(t, 5*time.Second, h.pending)
 			return d.Events == 1 && d.StaleCards == 2 && d.Due.Equal(until.Add(-15*time.Minute))
 		}, 5*time.Second, time.Millisecond)
 	})

@@ -52,7 +52,7 @@ func TestPingFailsUnlessRedisTakesWrites(t *testing.T) {
 	})
 }
 
-// neverSent decides what the bot tells people: whether what they clicked can have been recorded.
+// neverSent decides what the bot answers: whether what they clicked can have been recorded.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

@@ -108,7 +108,7 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
 		require.ElementsMatch(t, []string{one, two}, wanted())
-		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).WantedCards == 2 }, 5*time.Second, time.Millisecond, "The account's owner hears of it")
+		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.pending).WantedCards == 2 }, 5*time.Second, time.Millisecond, "The account's owner hears of it")
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", stormy()))
 		require.Equal(t, []string{two}, wanted())
