@@ -65,7 +65,7 @@ func TestACreationThatArrivesLate(t *testing.T) {
 			ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
 			if c.rules == 2 {
 				require.Len(t, w.rules("vpatch"), 1)
-				w.reads(ann, "rules") // somebody looks, and it appears
+				w.reads(ann, "rules") // a user reads, and it appears
 			}
 			require.Len(t, w.rules("vpatch"), c.rules)
 			require.Equal(t, c.takeBack, bytes.Contains([]byte(w.out.String()), []byte("made twice")))

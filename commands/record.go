@@ -123,8 +123,8 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 	}}
 }
 
-// lookEvents are the events of a change whose end is near or past: people are asked about it, or it is overdue; each end once.
-func lookEvents(l change.DueDecision, channel string) (events []record.Event) {
+// dueEvents are the events of a change whose end is near or past: people are asked about it, or it is overdue; each end once.
+func dueEvents(l change.DueDecision, channel string) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {

@@ -187,14 +187,14 @@ func perform(ctx context.Context, s Service, step *record.Step) error {
 	return fmt.Errorf("step %q is unknown", step.Kind)
 }
 
-// deleteEntry deletes an entry and verifies that it went: the answer to a delete does not tell.
+// deleteEntry deletes an entry and verifies that it went: the answer to a delete does not say.
 func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
 	if err := change.IgnoreNotFound(s.DeleteIPRules(ctx, e.ID)); err != nil {
 		return err
 	}
 	for left, err := range s.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
 		if err != nil {
-			return fmt.Errorf("%w: look whether entry %d went: %w", change.ErrOutcomeUnknown, e.ID, err)
+			return fmt.Errorf("%w: verify that entry %d went: %w", change.ErrOutcomeUnknown, e.ID, err)
 		}
 		if efficacy.Unchanged(left, e) {
 			return &refusal.Refusal{Kind: refusal.ErrService, Text: text.New("the service accepted it and still lists the entry: look with ", text.Code("lists"))}

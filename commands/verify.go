@@ -50,10 +50,10 @@ func (x *executor) deleteDoubles(ctx context.Context, c *job, ch record.Change, 
 	if step.Kind != record.CreateRule {
 		return nil
 	}
-	_ = delay.Sleep(ctx, x.cfg.ReadBack[1]) // after a stop the look fails by itself
+	_ = delay.Sleep(ctx, x.cfg.ReadBack[1]) // after a stop the read fails by itself
 	ids, err := equalRules(ctx, x.cfg.Services[c.Account.Name], *step.Rule)
 	if err != nil { // the undo verifies again
-		x.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
+		x.cfg.Log.Warn("check whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
 		ids = nil
 	}
 	for _, id := range ids {
@@ -69,15 +69,15 @@ func (x *executor) deleteDoubles(ctx context.Context, c *job, ch record.Change, 
 	return nil
 }
 
-// verify reads the listings that tell whether a step that was sent took effect.
+// verify reads the listings that show whether a step that was sent took effect.
 func (x *executor) verify(ctx context.Context, s Service, ch record.Change, step *record.Step) (bool, error) {
 	switch step.Kind {
 	case record.AddEntry, record.DeleteEntry:
 		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
-		return err == nil && efficacy.EntryStepDone(entries, ch, step), err
+		return err == nil && efficacy.EntryDone(entries, ch, step), err
 	case record.CreateRule:
 		rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
-		return err == nil && efficacy.RuleStepDone(rules, step), err
+		return err == nil && efficacy.RuleDone(rules, step), err
 	}
 	return false, nil // deleting a rule again does no harm
 }

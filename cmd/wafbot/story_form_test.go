@@ -100,7 +100,7 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		alone := map[string][]string{
+		bare := map[string][]string{
 			"attack": {card.id()}, "explain": {card.id()}, "ack": {card.id()}, "unack": {card.id()}, "verdict": {"false_positive"},
 			"note": {"Text"}, "handover": {"To"}, "mute": {"Source"}, "unmute": nil, "contain": {card.id(), "How long the patch lasts", "7 days"},
 			"deny": {"Tor exits (TOR)", "France (FR)", "Amazon Web Services"}, "allow": {"Addresses and ranges", "1 h"}, "gray": {"24 h"}, "remove": {"Entry"},
@@ -108,7 +108,7 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 			"delete-rule": {"Rule"}, "extend": {"How much longer"},
 			"approve": {"Request"}, "reject": {"Request"}, "override": {"Request", "Why it can't wait"}, "cards": {"Storm"},
 		}
-		for verb, parts := range alone {
+		for verb, parts := range bare {
 			w.types("ann", verb)
 			if parts == nil {
 				continue

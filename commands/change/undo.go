@@ -71,9 +71,9 @@ func (u *undoing) read() (err error) {
 			return err
 		case !s.Sent || s.Done:
 		case s.Entry != nil:
-			s.Done = efficacy.EntryStepDone(u.entries, u.change, s)
+			s.Done = efficacy.EntryDone(u.entries, u.change, s)
 		case s.Kind == record.CreateRule:
-			s.Done = efficacy.RuleStepDone(u.rules, s)
+			s.Done = efficacy.RuleDone(u.rules, s)
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func byID(c *call.Call, typed string) (record.Change, error) {
 func requireStanding(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it took back"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it undid"))
 	case ch.Extends != "":
 		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one. Nothing was done"))
 	case ch.State == record.StateUndone:

@@ -45,7 +45,7 @@ func (u *undoing) undoAdd(s record.Step) {
 		for _, before := range s.Before {
 			if !u.neverDenied(before) && lasts(before, u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
-				u.note(describe.EntrySources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.EntryAuthor(before))
+				u.note(describe.Sources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.Author(before))
 			}
 		}
 		gone = func(e apiclient.IPRule) bool {
@@ -55,15 +55,15 @@ func (u *undoing) undoAdd(s record.Step) {
 	u.noteCovering(*s.Entry, gone)
 }
 
-// lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
+// lasts reports whether an entry holds at a time still. One whose end the service does not say counts.
 func lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
 
 // undoRemoval puts an entry back that was taken off.
 func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	if !lasts(e, u.Now) {
-		u.note("the entry for ", describe.EntrySources(e), " would have ended by now")
+		u.note("the entry for ", describe.Sources(e), " would have ended by now")
 	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
-		u.note(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " again already", describe.EntryAuthor(u.entries[i]))
+		u.note(describe.Sources(e), " is on the ", describe.ListName(e.List), " again already", describe.Author(u.entries[i]))
 	} else if !u.neverDenied(e) {
 		u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
 	}
@@ -71,15 +71,15 @@ func (u *undoing) undoRemoval(e apiclient.IPRule) {
 
 // entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.
 func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (int, text.Text) {
-	sources := describe.EntrySources(*s.Entry)
+	sources := describe.Sources(*s.Entry)
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Ours(e, ch, s) }); i >= 0 {
 		if e := entries[i]; !efficacy.SameEntry(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e) {
-			return -1, text.New("somebody changed the entry for ", sources, " since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+			return -1, text.New("the entry for ", sources, " was changed since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
 		}
 		return i, nil
 	}
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
-		return -1, text.New("the entry for ", sources, " is somebody else's now", describe.EntryAuthor(entries[i]), ", left as it is")
+		return -1, text.New("the entry for ", sources, " is another author's now", describe.Author(entries[i]), ", left as it is")
 	}
 	return -1, text.New("the entry for ", sources, " is gone already")
 }
@@ -111,7 +111,7 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	}
 	for _, t := range grammar.TargetsOf(e) {
 		if own, ok := u.PolicyNow().Never(t); ok {
-			u.note(describe.EntrySources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
+			u.note(describe.Sources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
 			return true
 		}
 	}
@@ -128,18 +128,18 @@ func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule)
 	}
 	for _, e := range u.entries {
 		from := e.Kind == apiclient.KindCountry && country != "" && slices.Contains(e.Values, country)
-		if gone(e) || !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
+		if gone(e) || !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.Covers(e, off) {
 			continue
 		}
 		where := ""
 		if !call.Everywhere(e.Apps) {
 			where = " " + u.Account.AppsText(e.Apps)
 		}
-		u.note("still on the ", describe.ListName(e.List), ": ", describe.EntrySources(e), " covers it", where, describe.Until(e.Expires), describe.EntryAuthor(e))
+		u.note("still on the ", describe.ListName(e.List), ": ", describe.Sources(e), " covers it", where, describe.Until(e.Expires), describe.Author(e))
 	}
 }
 
-// countryOf is where an entry's address comes from, as the attack tells that it was denied for; "" if that is not known.
+// countryOf is where an entry's address comes from, as the attack says that it was denied for; "" if that is not known.
 func (u *undoing) countryOf(e apiclient.IPRule) string {
 	if u.change.AttackID == "" || !efficacy.OneAddress(e) {
 		return ""
@@ -168,7 +168,7 @@ func (u *undoing) undoCreate(s record.Step) {
 	case i < 0:
 		u.note("rule ", text.Code(fmt.Sprint(id)), " is gone already")
 	case !apiclient.SameRule(u.rules[i], *s.Rule):
-		u.note("somebody changed rule ", text.Code(fmt.Sprint(id)), " since: left as it is")
+		u.note("rule ", text.Code(fmt.Sprint(id)), " was changed since: left as it is")
 	default:
 		u.add(record.Step{Kind: record.DeleteRule, Rule: &u.rules[i]})
 	}
@@ -183,7 +183,7 @@ func (u *undoing) undoDelete(s record.Step) {
 		}
 		made = append(made, efficacy.CurrentRule(u.Changes, m.ID))
 		if !ruleStands(u.Call, u.rules, m) {
-			u.note("somebody took away or changed what wafbot had set, so the old rule is not put back")
+			u.note("what wafbot had set was deleted or changed, so the old rule is not put back")
 			return
 		}
 	}

@@ -18,7 +18,7 @@ func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRu
 	return longest, ok && LastsAsLong(longest, want)
 }
 
-// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not tell lasts longest:
+// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not say lasts longest:
 // an entry must never be shortened.
 func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
 	for _, e := range lists {
@@ -32,18 +32,18 @@ func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apicli
 
 // ServesFor reports whether an entry does at least as much as another, however long.
 func ServesFor(e, want apiclient.IPRule) bool {
-	return e.List == want.List && CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps)
+	return e.List == want.List && Covers(e, want) && call.HoldsFor(e.Apps, want.Apps)
 }
 
-// CoversEntry reports whether an entry's sources include all of the other's.
-func CoversEntry(e, want apiclient.IPRule) bool {
+// Covers reports whether an entry's sources include all of the other's.
+func Covers(e, want apiclient.IPRule) bool {
 	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
 		return !slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) })
 	})
 }
 
-// OverlapsEntry reports whether two entries have a source in common.
-func OverlapsEntry(e, want apiclient.IPRule) bool {
+// Overlaps reports whether two entries have a source in common.
+func Overlaps(e, want apiclient.IPRule) bool {
 	return slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	})
@@ -52,8 +52,8 @@ func OverlapsEntry(e, want apiclient.IPRule) bool {
 // ListedWithin is how long a change may take to show in the service's listings.
 const ListedWithin = time.Minute
 
-// EntryStepDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
-func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
+// EntryDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
+func EntryDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
 	if step.Kind == record.DeleteEntry {
 		return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return Unchanged(e, *step.Entry) })
 	}
@@ -66,8 +66,8 @@ func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.St
 	return i >= 0
 }
 
-// RuleStepDone reports whether the rule of a step was created, and notes its id.
-func RuleStepDone(rules []apiclient.Rule, step *record.Step) bool {
+// RuleDone reports whether the rule of a step was created, and notes its id.
+func RuleDone(rules []apiclient.Rule, step *record.Step) bool {
 	ids := EqualRules(rules, *step.Rule)
 	i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
 	if i >= 0 {
@@ -87,7 +87,7 @@ func NamedBy(e apiclient.IPRule, ch record.Change) bool {
 	return strings.HasPrefix(e.Reason, describe.ReasonPrefix(ch.ID))
 }
 
-// LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not tell counts.
+// LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not say counts.
 func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }
