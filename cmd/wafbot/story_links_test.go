@@ -47,7 +47,7 @@ func TestClicksWhileLinksAreRenewed(t *testing.T) {
 
 		end := time.NewTimer(lasts)
 		defer end.Stop()
-		renewals, clicks := time.NewTicker(time.Second), time.NewTicker(100*time.Millisecond)
+		renewals, clicks := time.NewTicker(time.Second), time.NewTicker(200*time.Millisecond)
 		defer renewals.Stop()
 		defer clicks.Stop()
 		c := clicker{acked: map[string]bool{}}
