@@ -190,6 +190,8 @@ func normalPoint(items []any) []string {
 	out := make([]string, len(items))
 	for i, item := range items {
 		switch item := item.(type) {
+		case string:
+			out[i] = item
 		case float64: // after a way through JSON
 			out[i] = strconv.FormatFloat(item, 'f', -1, 64)
 		case json.Number:

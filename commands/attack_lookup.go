@@ -81,13 +81,12 @@ func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, ty
 	return found, err
 }
 
-// idsMeant are the ids, or beginnings of ids, that what was typed can mean: it may also be the service's own id.
-func idsMeant(a *call.Account, typed string) []string {
-	ids := []string{record.AttackID(a.Name, typed)}
+// idsMeant are the ids, or beginnings of ids, that what was typed can mean, the likelier first: it may also be the service's own id.
+func idsMeant(a *call.Account, typed string) (ids []string) {
 	if len(typed) >= record.MinPrefix {
 		ids = append(ids, record.FoldID(typed))
 	}
-	return ids
+	return append(ids, record.AttackID(a.Name, typed))
 }
 
 // storedAttacks looks among the stored attacks; there are none while Redis can't be reached.
@@ -101,6 +100,9 @@ func (l *loader) storedAttacks(ctx context.Context, a *call.Account, typed strin
 		}
 		for id, attack := range known {
 			hits = append(hits, record.KnownAttack{ID: id, Attack: attack})
+		}
+		if _, whole := known[id]; whole {
+			break // as a button names it: it means nothing else
 		}
 	}
 	return hits, nil

@@ -43,19 +43,11 @@ func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
 // loadLocked loads, under the account's lock, what each change goes by, and adds what this call did before it lost the lock. Everything after
 // works on these facts.
 func (r *Runner) loadLocked(held context.Context, c *job) (err error) {
-	c.Loaded = call.NewFacts()
-	changes := call.Need{Account: c.Account.Name, Fact: call.FactChanges}
-	r.loader.load(held, c.Loaded, changes, call.Need{Account: c.Account.Name, Fact: call.FactContext})
-	if c.Changes, err = c.Given().Changes(); err == nil {
-		err = c.LoadContext()
+	if err := r.loader.loadBasis(held, c); err != nil || len(c.lost) == 0 {
+		return err
 	}
-	if err != nil {
-		return refusal.Away(err)
-	}
-	if len(c.lost) > 0 {
-		err = r.executor.reconcile(held, c)
-		c.Loaded.Known[changes] = call.Loaded{Value: c.Changes}
-	}
+	err = r.executor.reconcile(held, c)
+	c.Know(call.FactChanges, nil, c.Changes)
 	return err
 }
 

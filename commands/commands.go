@@ -18,6 +18,7 @@ type Config struct {
 	Members    Members
 
 	Ledger      Ledger
+	Bases       Bases
 	Attacks     KnownAttacks
 	History     AttackHistory
 	Contexts    AccountContexts

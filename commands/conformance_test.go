@@ -17,7 +17,7 @@ func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 		w := newWorld(t)
 		known := facts{}
 		return storetest.Store{
-			Ledger: w.ledger, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
+			Ledger: w.ledger, Bases: w.cfg.Bases, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
 			Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 			Polled:   func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
 			Wanted:   func(*testing.T) []string { return w.storms.asked },

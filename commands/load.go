@@ -12,6 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -65,6 +66,28 @@ const (
 	accountPatience = 10 * time.Second
 	formPatience    = 3 * time.Second
 )
+
+// loadBasis has a call work on what each change of its account goes by, and on nothing that was read before.
+func (l *loader) loadBasis(ctx context.Context, c *job) error {
+	attack := c.AttackID()
+	b, err := l.cfg.Bases.Basis(ctx, c.Account.Name, attack)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.cfg.Log.Warn("read what changes go by", "account", c.Account.Name, "err", err)
+		}
+		return refusal.Away(err)
+	}
+	c.Loaded = call.NewFacts()
+	c.Know(call.FactChanges, nil, b.Changes)
+	c.Know(call.FactContext, nil, b.Context)
+	c.Know(call.FactPermissionLoss, nil, b.Loss)
+	if attack != "" {
+		c.Know(call.FactTriage, attack, b.Triage)
+		c.Know(call.FactObservation, attack, call.Found[record.Observation]{Value: b.Observed, Ok: b.Observed.Attack.ID != ""})
+	}
+	c.Changes, c.Context = slices.Clone(b.Changes), b.Context
+	return nil
+}
 
 // loadOne loads one fact.
 func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {

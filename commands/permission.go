@@ -53,7 +53,8 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
-	t, err := x.cfg.Permissions.PermissionLoss(ctx, ch.Account)
+	x.loader.load(ctx, c.Loaded, call.Need{Account: ch.Account, Fact: call.FactPermissionLoss})
+	t, err := c.Given().PermissionLoss()
 	if err != nil {
 		x.cfg.Log.Error("check whether changes were refused", "account", ch.Account, "err", err)
 		return
@@ -81,6 +82,7 @@ func (x *executor) savePermissionLoss(ctx context.Context, c *job, t record.Perm
 		x.cfg.Log.Error("write down a refused change", "account", t.Account, "err", err)
 		return
 	}
+	c.Know(call.FactPermissionLoss, nil, t)
 	x.cfg.Notifier.Notify(t.Account, []record.Event{event})
 }
 

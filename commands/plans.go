@@ -188,11 +188,8 @@ func (x *executor) carryOutNext(ctx context.Context, c *job, id string, p call.P
 	if p.Later == nil || record.IndexChange(c.Changes, id) >= 0 {
 		return x.carryOutPlan(ctx, c, id, p, res)
 	}
-	var err error
-	c.Loaded = call.NewFacts() // what the plans before did
-	x.loader.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactChanges})
-	if c.Changes, err = c.Given().Changes(); err != nil {
-		return refusal.Away(err)
+	if err := x.loader.loadBasis(ctx, c); err != nil { // with what the plans before did
+		return err
 	}
 	full, err := withFacts(ctx, x.loader, c.Call, p.Later)
 	switch {

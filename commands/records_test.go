@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -42,4 +43,24 @@ func (r *records) Outages(_ context.Context, account string, since time.Time) ([
 	found := slices.DeleteFunc(slices.Clone(r.outages), func(s record.Outage) bool { return !s.Until.IsZero() && s.Until.Before(since) })
 	slices.SortFunc(found, func(a, b record.Outage) int { return a.From.Compare(b.From) })
 	return found, nil
+}
+
+// bases puts together what a change goes by.
+type bases struct {
+	*ledger
+	triage      *triage
+	permissions *permissions
+	records     *records
+}
+
+func (b bases) Basis(ctx context.Context, account, attack string) (all record.Basis, err error) {
+	faults := make([]error, 5)
+	all.Changes, faults[0] = b.Changes(ctx, account)
+	all.Context, faults[1] = b.triage.AccountContext(ctx, account)
+	all.Loss, faults[2] = b.permissions.PermissionLoss(ctx, account)
+	if attack != "" {
+		all.Triage, faults[3] = b.triage.TriageOf(ctx, account, attack)
+		all.Observed, _, faults[4] = b.records.LastObservation(ctx, account, attack)
+	}
+	return all, errors.Join(faults...)
 }

@@ -89,10 +89,13 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 	}
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	k, err := x.cfg.Triage.TriageOf(ctx, ch.Account, ch.AttackID)
+	x.loader.load(ctx, c.Loaded, call.Need{Account: ch.Account, Fact: call.FactTriage, Arg: ch.AttackID})
+	k, err := c.Given().Triage(ch.AttackID)
 	if err == nil && k.Owner == nil {
 		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
+		if err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k}); err == nil {
+			c.Know(call.FactTriage, ch.AttackID, k)
+		}
 	}
 	if err != nil {
 		x.cfg.Log.Error("acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)

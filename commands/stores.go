@@ -21,6 +21,13 @@ type Ledger interface {
 	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
 }
 
+// Bases reads what changes go by.
+type Bases interface {
+	// Basis is what each change of an account goes by, in one round trip; attack is the one that the change is about, "" if none. It fails with
+	// ErrEmptied as Ledger.Lock does.
+	Basis(ctx context.Context, account, attack string) (record.Basis, error)
+}
+
 // Lock is the right to change one account. Its methods fail with ErrLost when another one holds the lock by now. Each save is one step: all of
 // it is stored, with the events that follow from it, or nothing.
 type Lock struct {

@@ -119,7 +119,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 				Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
 		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
-		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
+		Members:  w.members, Ledger: w.ledger, Bases: bases{w.ledger, w.triage, w.permissions, w.records}, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Notifier: w.notified,

@@ -60,9 +60,12 @@ func Render(c Card) Message {
 	offered := advice.Advise(c.Situation)
 	var maker buttonMaker
 	buttons, without := c.buttons(&maker, offered)
-	first, last, advised, notice := [][]text.Text{c.headline(), c.figures()}, [][]text.Text(nil), c.advice, c.notice
+	var first, last [][]text.Text
+	advised, notice := c.advice, c.notice
 	if c.Situation.Storm != nil {
 		first, last, advised, notice = [][]text.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
+	} else {
+		first = [][]text.Text{c.headline(), c.figures()}
 	}
 	first[0] = append(first[0], offered.Denied...)
 	var soFar []text.Text

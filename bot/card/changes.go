@@ -91,7 +91,10 @@ func fitChange(ch record.Change, s call.Situation) string {
 	const shortest = 40
 	for {
 		line, does := changeLine(ch, s), length(ch.Does)
-		if does <= shortest || length(markup(line, 2*maxChangeLine)) <= maxChangeLine {
+		if whole := markup(line, 2*maxChangeLine); length(whole) <= maxChangeLine {
+			return whole
+		}
+		if does <= shortest {
 			return fit(line, maxChangeLine)
 		}
 		ch.Does = text.Sanitize(ch.Does, max(shortest, does*3/4))

@@ -105,33 +105,35 @@ func (c Card) sources() text.Text {
 	sources := slices.DeleteFunc(slices.Clone(a.Sources), func(s apiclient.Source) bool { return !s.IP.IsValid() })
 	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return cmp.Compare(y.Hits.N, x.Hits.N) })
 	sources = sources[:min(maxSources, len(sources))]
-	var line text.Text
+	var line []any
 	for _, s := range sources {
-		line = text.New(line, text.Code(text.Sanitize(s.IP.String(), maxAddress)))
+		line = append(line, text.Code(text.Sanitize(s.IP.String(), maxAddress)))
 		if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
-			line = text.New(line, " = ", text.Sanitize(own.Name, text.MaxField), ",")
+			line = append(line, " = ", text.Sanitize(own.Name, text.MaxField), ",")
 		}
 		if s.Country != "" {
-			line = text.New(line, " ", text.Sanitize(s.Country, maxCountry))
+			line = append(line, " ", text.Sanitize(s.Country, maxCountry))
 		}
 		if percent, ok := describe.Share(s, a); ok {
-			line = text.New(line, " ", describe.Percent(percent))
+			line = append(line, " ", describe.Percent(percent))
 		}
-		line = text.New(line, " (", s.Hits, ")")
+		line = append(line, " (", s.Hits, ")")
 		if more := describe.Elsewhere(c.Situation.Context.Sources[s.IP], a, s.IP); more != "" {
-			line = text.New(line, ", ", more)
+			line = append(line, ", ", more)
 		}
-		line = text.New(line, " · ")
+		line = append(line, " · ")
 	}
 	switch rest := a.SourceCount.N - int64(len(sources)); {
 	case !a.SourceCount.Known:
-		return text.New(line, "number of sources unknown")
+		line = append(line, "number of sources unknown")
 	case len(sources) == 0:
-		return text.New(a.SourceCount, " sources, none named by the service")
+		line = append(line, a.SourceCount, " sources, none named by the service")
 	case rest > 0:
-		return text.New(line, text.Count(rest, "more source"))
+		line = append(line, text.Count(rest, "more source"))
+	default:
+		line = append(line, "no other source")
 	}
-	return text.New(line, "no other source")
+	return text.New(line...)
 }
 
 // aged are figures with their age, which Slack goes on counting, so that it stays true without an edit.

@@ -2,8 +2,8 @@ package card
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -27,50 +27,30 @@ func fit(t text.Text, most int) string {
 // markup writes a line of at most limit visible characters.
 func markup(t text.Text, limit int) string {
 	w := markupWriter{room: limit}
-	var dated time.Time // the first moment written, which shows its day
-	for _, s := range joinPlain(t) {
-		switch s.Kind {
-		case text.KindTime:
-			if !dated.IsZero() && s.Time.Sub(dated).Abs() < sameDay {
-				w.token(date(s.Time, "{time}"))
-				break
-			}
-			dated = cmp.Or(dated, s.Time)
-			w.token(date(s.Time, "{date_short_pretty} {time}"))
-		case text.KindClock:
-			w.token(date(s.Time, "{time}"))
-		case text.KindAgo:
-			w.token(date(s.Time, "{ago}"))
-		case text.KindCode:
-			w.code(w.take(s.Text))
-		case text.KindBold:
-			w.bold(w.take(s.Text))
-		case text.KindUser:
-			w.token(mention(s.Text))
-		case text.KindChannel:
-			w.token("<#" + s.Text + ">")
-		case text.KindLink:
-			w.token(address(s))
-		default:
-			w.words(w.take(s.Text))
+	w.out.Grow(min(unescaped(t), 2*limit))
+	plain := "" // adjacent plain pieces are written as one: each may be harmless, but together they could be markup
+	for _, s := range t {
+		if s = shownPlain(s); s.Kind == text.KindPlain {
+			plain += s.Text
+			continue
 		}
+		w.words(w.take(plain))
+		plain = ""
+		w.piece(s)
 	}
+	w.words(w.take(plain))
 	return w.out.String()
 }
 
-// joinPlain joins adjacent plain pieces: each may be harmless, but together they could be markup.
-func joinPlain(t text.Text) text.Text {
-	var joined text.Text
+// unescaped is about how many bytes a line's markup has where nothing in it must be escaped.
+func unescaped(t text.Text) (n int) {
 	for _, s := range t {
-		s = shownPlain(s)
-		n := len(joined)
-		if s.Kind == text.KindPlain && n > 0 && joined[n-1].Kind == text.KindPlain {
-			joined[n-1].Text += s.Text
-			continue
+		n += len(s.Text) + len(s.URL) + 2
+		if !s.Time.IsZero() {
+			n += 60
 		}
-		joined = append(joined, s)
 	}
-	return joined
+	return n
 }
 
 // shownPlain makes plain text of what Slack can't show as it is meant: a user or channel id that it doesn't know, as a terminal user's, a link that
@@ -89,9 +69,37 @@ func shownPlain(s text.Span) text.Span {
 // markupWriter writes markup. Slack has no escape for formatting characters, so words with one are shown as code. A back-quote can't be shown.
 type markupWriter struct {
 	out    strings.Builder
-	last   rune // last rune written; 0: none
-	closed bool // it closed a piece of code or bold
-	room   int  // visible characters left
+	last   rune      // last rune written; 0: none
+	closed bool      // it closed a piece of code or bold
+	room   int       // visible characters left
+	dated  time.Time // the first moment written, which shows its day
+}
+
+// piece writes a piece that isn't plain.
+func (w *markupWriter) piece(s text.Span) {
+	switch s.Kind {
+	case text.KindTime:
+		if !w.dated.IsZero() && s.Time.Sub(w.dated).Abs() < sameDay {
+			w.token(date(s.Time, "{time}"))
+			break
+		}
+		w.dated = cmp.Or(w.dated, s.Time)
+		w.token(date(s.Time, "{date_short_pretty} {time}"))
+	case text.KindClock:
+		w.token(date(s.Time, "{time}"))
+	case text.KindAgo:
+		w.token(date(s.Time, "{ago}"))
+	case text.KindCode:
+		w.code(w.take(s.Text))
+	case text.KindBold:
+		w.bold(w.take(s.Text))
+	case text.KindUser:
+		w.token(mention(s.Text))
+	case text.KindChannel:
+		w.token("<#" + s.Text + ">")
+	case text.KindLink:
+		w.token(address(s))
+	}
 }
 
 // take cuts a text to the room left and makes hidden characters visible.
@@ -132,7 +140,9 @@ func (w *markupWriter) enclose(delimiter, s string) {
 	if w.last != 0 && !strings.ContainsRune(" ([{", w.last) {
 		w.put(" ")
 	}
-	w.put(delimiter + escape(strings.TrimSpace(s)) + delimiter)
+	w.put(delimiter)
+	w.put(escape(strings.TrimSpace(s)))
+	w.put(delimiter)
 	w.closed = true
 }
 
@@ -155,8 +165,15 @@ func (w *markupWriter) token(token string) {
 	w.put(token)
 }
 
+// special are the characters of which Slack could make markup, beside www.
+const special = "*~`>:@#_&<"
+
 // words writes plain text: words with formatting as code, and the spaces between them.
 func (w *markupWriter) words(s string) {
+	if harmless(s) {
+		w.put(s)
+		return
+	}
 	for s != "" {
 		word, spaces := s, ""
 		if end := strings.IndexFunc(s, unicode.IsSpace); end >= 0 {
@@ -169,15 +186,22 @@ func (w *markupWriter) words(s string) {
 			w.put(word[:len(word)-len(inner)])
 			core := strings.TrimRight(inner, ",.;:!?)]")
 			w.code(core)
-			w.put(inner[len(core):] + spaces)
-			continue
+			w.put(inner[len(core):])
+		} else {
+			w.put(escape(word))
 		}
-		w.put(escape(word) + spaces)
+		w.put(spaces)
 	}
 }
 
+// harmless reports whether Slack shows a text as it is, whatever stands beside it.
+func harmless(s string) bool { return !strings.ContainsAny(s, special) && !strings.Contains(s, "www.") }
+
 // formats reports whether Slack could read markup in a word: formatting, a quotation, an emoji, a mention, an address.
 func formats(word string) bool {
+	if harmless(word) {
+		return false
+	}
 	if strings.ContainsAny(word, "*~`") || strings.HasPrefix(word, ">") || strings.Contains(word, "://") || strings.Contains(word, "www.") {
 		return true
 	}
@@ -218,13 +242,15 @@ func date(t time.Time, format string) string {
 	if t.Unix() < 0 || t.UTC().Year() > 9999 {
 		return utc
 	}
-	return fmt.Sprintf("<!date^%d^%s|%s>", t.Unix(), format, utc)
+	return "<!date^" + strconv.FormatInt(t.Unix(), 10) + "^" + format + "|" + utc + ">"
 }
 
-// address writes a link. Characters that would end the link are percent-encoded.
+// inLink encodes what would end a link's address.
+var inLink = strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "&", "&amp;", "\n", "%0A", " ", "%20")
+
+// address writes a link.
 func address(s text.Span) string {
-	url := strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "&", "&amp;", "\n", "%0A", " ", "%20").Replace(s.URL)
-	return "<" + url + "|" + strings.ReplaceAll(escape(text.Sanitize(s.Text, maxLabel)), "|", "/") + ">"
+	return "<" + inLink.Replace(s.URL) + "|" + strings.ReplaceAll(escape(text.Sanitize(s.Text, maxLabel)), "|", "/") + ">"
 }
 
 // IsID reports whether s is a Slack id that begins with one of the letters: user (U, W), user group (S), channel (C, G).

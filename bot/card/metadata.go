@@ -36,9 +36,10 @@ const (
 // bounded drops values until Slack takes the metadata. A card without the service's id of its attack can't be rebuilt.
 func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 	for _, name := range []string{"attackid", "mention"} {
-		if text, err := json.Marshal(payload); err != nil || len(text) > maxPayload {
-			delete(payload, name)
+		if text, err := json.Marshal(payload); err == nil && len(text) <= maxPayload {
+			break
 		}
+		delete(payload, name)
 	}
 	return slack.SlackMetadata{EventType: kind, EventPayload: payload}
 }

@@ -43,10 +43,11 @@ func (c Card) notice(advice advice.Advice) string {
 		path = "several paths"
 	}
 	written := strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + text.Sanitize(path, maxNotice))
+	lead, room := c.noticeLead(), maxNotice-min(length(written), leastNotice)-1
 	var text string
 	for _, b := range brevities {
-		text = fmt.Sprintf("%s: %s on %s. %s %s", c.noticeLead(), typeName(a, b.name), c.appName(b.name), c.noticeSources(advice, b), c.noticeState(b))
-		if noticeLength(text) <= maxNotice-min(length(written), leastNotice)-1 {
+		text = fmt.Sprintf("%s: %s on %s. %s %s", lead, typeName(a, b.name), c.appName(b.name), c.noticeSources(advice, b), c.noticeState(b))
+		if noticeFits(text, room) {
 			break
 		}
 	}
@@ -138,8 +139,10 @@ func notification(words string) string {
 	}
 }
 
-// noticeLength is the length of a text in a notification, escapes included.
-func noticeLength(words string) int { return length(mrkdwn(text.New(words))) }
+// noticeFits reports whether a text fits into so many characters of a notification, escapes included.
+func noticeFits(words string, room int) bool {
+	return length(words) <= room && length(mrkdwn(text.New(words))) <= room
+}
 
 // clockTime is a moment for a notification, in UTC: Slack shows no local times there.
 func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }

@@ -199,12 +199,3 @@ func requireHarmlessViews(t *testing.T, c Card, text string) {
 		}
 	}
 }
-
-func BenchmarkRenderCard(b *testing.B) {
-	c := incident()
-	c.Situation.Changes = []record.Change{denied(), patched()}
-	b.ReportAllocs()
-	for b.Loop() {
-		Render(c)
-	}
-}

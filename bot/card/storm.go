@@ -64,18 +64,18 @@ func (c Card) outliers() []text.Text {
 // outlier is an attack in one line, hostile text last.
 func (c Card) outlier(a apiclient.Attack) text.Text {
 	account := c.Situation.Account
-	line := text.New("• ", text.Code(record.AttackID(account.Name, a.ID)), " ", typeName(a, text.MaxField))
+	line := append(make([]any, 0, 18), "• ", text.Code(record.AttackID(account.Name, a.ID)), " ", typeName(a, text.MaxField))
 	if len(c.Situation.Storm.Apps) > 1 {
-		line = text.New(line, " on ", text.Sanitize(account.AppName(a.App), text.MaxField))
+		line = append(line, " on ", text.Sanitize(account.AppName(a.App), text.MaxField))
 	}
-	line = text.New(line, ", ", text.Bold(describe.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
+	line = append(line, ", ", text.Bold(describe.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
 	if top, ok := call.TopSource(a); ok {
-		line = text.New(line, ", ", text.Code(top.IP.String()))
+		line = append(line, ", ", text.Code(top.IP.String()))
 		if top.Country != "" {
-			line = text.New(line, " ", text.Sanitize(top.Country, maxCountry))
+			line = append(line, " ", text.Sanitize(top.Country, maxCountry))
 		}
 	}
-	return text.New(line, ": ", text.Code(describe.Where(a)))
+	return text.New(append(line, ": ", text.Code(describe.Where(a)))...)
 }
 
 // whyOneCard says why attacks are grouped, until when, and which have cards of their own.
@@ -151,10 +151,10 @@ func (c Card) stormNotice(advice advice.Advice) string {
 	lead += ": " + apiclient.Known(int64(s.Grouped)).String() + " attacks"
 	cause := c.stormCause(advice)
 	text := strings.Join([]string{lead, when, what, cause}, " ")
-	if noticeLength(text) > maxNotice { // the duration matters least
+	if !noticeFits(text, maxNotice) { // the duration matters least
 		text = strings.Join([]string{lead, what, cause}, " ")
 	}
-	if noticeLength(text) > maxNotice {
+	if !noticeFits(text, maxNotice) {
 		text = strings.TrimSuffix(text, oneDeny)
 	}
 	return notification(text)

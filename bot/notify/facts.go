@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
@@ -131,21 +129,12 @@ func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error 
 	return nil
 }
 
-// loadAttack reads what is stored of an attack, side by side: this is the way from an attack to a person. An event may know more.
-func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) error {
-	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		f.details, err = l.cfg.Stores.Cards.Details(both, f.account.Name, f.attack)
-		return err
-	})
-	g.Go(func() (err error) {
-		f.shown, f.known, err = l.cfg.Stores.Attacks.AttackState(both, f.account.Name, f.attack)
-		return err
-	})
-	if err := g.Wait(); err != nil {
+// loadAttack reads what is stored of an attack. An event may know more.
+func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
+	if f.details, err = l.cfg.Stores.Cards.Details(ctx, f.account.Name, f.attack); err != nil {
 		return err
 	}
-	f.card = f.details.Card
+	f.shown, f.known, f.card = f.details.State, f.details.State.Attack.ID != "", f.details.Card
 	if c, ok := e.Payload.(record.AttackChanged); ok && (!f.known || f.shown.Revision < c.Revision) {
 		f.shown = record.AttackState{Attack: c.Attack, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
 	}

@@ -35,7 +35,7 @@ type Outbox interface {
 // Cards says where cards are, and what they are drawn from.
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
-	// Details is all that is stored about an attack beside its state.
+	// Details is all that is stored about an attack.
 	Details(ctx context.Context, account, attack string) (record.AttackDetails, error)
 }
 

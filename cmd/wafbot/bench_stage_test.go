@@ -99,6 +99,7 @@ const benchSecret = "bench-signing-secret"
 func (s *stage) watchSlack() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := time.Now()
+		s.seeClick(r)
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if r.URL.Path == "/api/chat.postMessage" {
@@ -112,6 +113,7 @@ func (s *stage) watchSlack() http.Handler {
 // watchService notes when an answer with a new attack leaves.
 func (s *stage) watchService() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.seeClick(r)
 		answer := httptest.NewRecorder()
 		s.waf.ServeHTTP(answer, r)
 		text := answer.Body.String()
@@ -128,11 +130,11 @@ func (s *stage) watchService() http.Handler {
 	})
 }
 
-// see notes the attacks on /notified/N that a text holds.
+// see notes the attacks on /notified/N, and the sources 45.0.N.M, that a text holds.
 func (s *stage) see(where, text string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, path := range regexp.MustCompile(`/notified/\d+`).FindAllString(text, -1) {
+	for _, path := range seenIn.FindAllString(text, -1) {
 		if _, known := s.seen[where+" "+path]; !known {
 			s.seen[where+" "+path] = at
 		}
@@ -140,6 +142,8 @@ func (s *stage) see(where, text string, at time.Time) {
 	close(s.fresh)
 	s.fresh = make(chan struct{})
 }
+
+var seenIn = regexp.MustCompile(`/notified/\d+|45\.0\.\d+\.\d+`)
 
 // await is when the attack was first seen there.
 func (s *stage) await(b *testing.B, key string) time.Time {
@@ -178,7 +182,7 @@ func (s *stage) serve(b *testing.B) {
 	})
 }
 
-// click makes clicks on Deny as Slack sends them, each signed and another one, whose answers come to the stage.
+// click makes clicks on Deny as Slack sends them, each signed and of another source, whose answers come to the stage.
 func (s *stage) click(b *testing.B) func(n int) (body string, header http.Header) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Second)
@@ -196,8 +200,11 @@ func (s *stage) click(b *testing.B) func(n int) (body string, header http.Header
 	var payload map[string]any
 	require.NoError(b, json.Unmarshal([]byte(form.Get("payload")), &payload))
 	payload["response_url"] = s.url + "/answer"
+	action := payload["actions"].([]any)[0].(map[string]any)
+	line := strings.Fields(action["value"].(string))
 	return func(n int) (string, http.Header) {
-		payload["trigger_id"] = strconv.Itoa(n)
+		line[1] = source(n)
+		payload["trigger_id"], action["value"] = strconv.Itoa(n), strings.Join(line, " ")
 		text, err := json.Marshal(payload)
 		require.NoError(b, err)
 		body := url.Values{"payload": {string(text)}}.Encode()

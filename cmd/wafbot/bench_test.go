@@ -20,22 +20,6 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// BenchmarkAcknowledgeClick is from sending a signed click that changes something to its acknowledgement, by which it is written down in Redis.
-// The one before is carried out by then. The ratio is to a bare round trip of the same body.
-func BenchmarkAcknowledgeClick(b *testing.B) {
-	s := newStage(b, unlimited())
-	s.serve(b)
-	click := s.click(b)
-	var clicks, bare durations
-	sample(b, enough, func(n int) {
-		body, header := click(n)
-		bare.add(post(b, s.url+"/bare", body, header))
-		clicks.add(post(b, s.bot+"/slack/interactions", body, header))
-		<-s.answers
-	})
-	report(b, clicks, bare)
-}
-
 // BenchmarkNotifyAttack is from the answer of the service that holds a new attack to the arrival of its card at Slack.
 func BenchmarkNotifyAttack(b *testing.B) {
 	s := newStage(b, unlimited())

@@ -124,6 +124,11 @@ func (l ledger) Lock(ctx context.Context, account string) (held context.Context,
 	return l.Ledger.Lock(ctx, account, !l.posts(account))
 }
 
+// Basis implements commands.Bases.
+func (l ledger) Basis(ctx context.Context, account, attack string) (record.Basis, error) {
+	return l.Ledger.Basis(ctx, account, attack, !l.posts(account))
+}
+
 // Changes implements commands.Ledger.
 func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
 	epoch, err := l.epochs.Epoch(ctx, account)

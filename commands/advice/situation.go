@@ -65,8 +65,11 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 	var seen []int64
 	for _, source := range sources {
 		own, named := s.Policy.SourceOf(source.IP)
+		if !named || own.Deny == policy.DenyApproval {
+			continue
+		}
 		t, err := grammar.ParseTarget(source.IP.String())
-		if !named || own.Deny == policy.DenyApproval || err != nil {
+		if err != nil {
 			continue
 		}
 		e, where := listedEntry(s, apiclient.ListDeny, t)

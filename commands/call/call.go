@@ -134,6 +134,11 @@ func (c *Call) LoadContext() error {
 	return err
 }
 
+// Know takes a fact of the call's account that was read or made elsewhere.
+func (c *Call) Know(name Fact, arg, value any) {
+	c.Loaded.Known[Need{c.Account.Name, name, arg}] = Loaded{Value: value}
+}
+
 // PolicyNow is the configured one, with what is protected on the account.
 func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protected) }
 

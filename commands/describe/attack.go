@@ -43,6 +43,9 @@ func Where(a apiclient.Attack) string {
 	return strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
 }
 
+// partKinds are parts of requests that have a name, in words.
+var partKinds = map[any]string{"get": "field", "form_urlencoded": "field", "hash": "field", "header": "header"}
+
 // Part is the field or other part of a request that an attack is in, to go behind Where; nil: unknown.
 func Part(a apiclient.Attack) text.Text {
 	point, ok := apiclient.ParameterPoint(a.Parameter)
@@ -53,8 +56,7 @@ func Part(a apiclient.Attack) text.Text {
 		return text.New(", field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
 	}
 	last := point[len(point)-1]
-	kinds := map[any]string{"get": "field", "form_urlencoded": "field", "hash": "field", "header": "header"}
-	if kind := kinds[last[0]]; kind != "" {
+	if kind := partKinds[last[0]]; kind != "" {
 		return text.New(", ", kind, " ", text.Code(text.Sanitize(fmt.Sprint(last[1]), text.MaxField)))
 	}
 	return text.New(", part ", text.Code(text.Sanitize(point.String(), text.MaxField)))
@@ -106,17 +108,17 @@ func CardLink(url string) text.Text {
 	return text.New(text.Link{Label: "card", URL: url}, " ")
 }
 
-// TypeName is an attack type in words.
-func TypeName(t string) string {
-	names := map[string]string{
-		"sqli": "SQL injection", "xss": "cross-site scripting", "rce": "remote code execution", "xxe": "XML external entity", "ptrav": "path traversal",
-		"crlf": "CRLF injection", "redir": "open redirect", "nosqli": "NoSQL injection", "ldapi": "LDAP injection", "scanner": "scanner",
-		"mass_assignment": "mass assignment", "ssrf": "server-side request forgery", "ssi": "server-side include", "mail_injection": "mail injection",
-		"ssti": "template injection", "invalid_xml": "invalid XML", "brute": "brute force", "bola": "broken object authorisation", "dirbust": "forced browsing",
-		"api_abuse": "API abuse", "credential_stuffing": "credential stuffing", apiclient.TypeBlockedSource: "denied source", apiclient.TypeVirtualPatch: "virtual patch",
-	}
-	return cmp.Or(names[t], t, "attack of unknown type")
+// typeNames are attack types in words.
+var typeNames = map[string]string{
+	"sqli": "SQL injection", "xss": "cross-site scripting", "rce": "remote code execution", "xxe": "XML external entity", "ptrav": "path traversal",
+	"crlf": "CRLF injection", "redir": "open redirect", "nosqli": "NoSQL injection", "ldapi": "LDAP injection", "scanner": "scanner",
+	"mass_assignment": "mass assignment", "ssrf": "server-side request forgery", "ssi": "server-side include", "mail_injection": "mail injection",
+	"ssti": "template injection", "invalid_xml": "invalid XML", "brute": "brute force", "bola": "broken object authorisation", "dirbust": "forced browsing",
+	"api_abuse": "API abuse", "credential_stuffing": "credential stuffing", apiclient.TypeBlockedSource: "denied source", apiclient.TypeVirtualPatch: "virtual patch",
 }
+
+// TypeName is an attack type in words.
+func TypeName(t string) string { return cmp.Or(typeNames[t], t, "attack of unknown type") }
 
 // Share is how many percent of an attack's hits came from a source, if the service lists both. A source that isn't all of it is never 100.
 func Share(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {

@@ -32,10 +32,12 @@ func MadeBy(c record.Change) text.Text {
 }
 
 // Span is what the change does, who made it when, and until when it holds.
-func Span(c record.Change) text.Text {
-	line := text.New(c.Does, " · ", MadeBy(c), " ", c.At)
+func Span(c record.Change) text.Text { return text.New(span(c)...) }
+
+func span(c record.Change) []any {
+	line := []any{c.Does, " · ", MadeBy(c), " ", c.At}
 	if !c.Until.IsZero() {
-		line = text.New(line, " → ", c.Until, Renewal(c))
+		line = append(line, " → ", c.Until, Renewal(c))
 	}
 	return line
 }
@@ -65,10 +67,11 @@ func Renewal(c record.Change) text.Text {
 // Change is a change in one line: what, by whom, until when, what became of it, and its id where it can be undone.
 // What was seen of its efficacy stands where it was accepted; nil: nothing yet.
 func Change(ch record.Change, seen text.Text) text.Text {
-	if ch.State == record.StateFailed || ch.State == record.StateUndone {
-		return Sentence(ch, seen)
+	line := sentence(ch, seen)
+	if ch.State != record.StateFailed && ch.State != record.StateUndone {
+		line = append(line, " ", ChangeID(ch))
 	}
-	return text.New(Sentence(ch, seen), " ", ChangeID(ch))
+	return text.New(line...)
 }
 
 // Row is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
@@ -78,25 +81,30 @@ func Row(ch record.Change, seen text.Text) text.Text {
 
 // Sentence is a change in one line without its id.
 func Sentence(ch record.Change, seen text.Text) text.Text {
-	line := Span(ch)
+	return text.New(sentence(ch, seen)...)
+}
+
+// sentence is the parts of that line: a card has many of them, of which each is copied once.
+func sentence(ch record.Change, seen text.Text) []any {
+	line := span(ch)
 	switch ch.State {
 	case record.StateBegun:
-		return text.New(line, " · in progress")
+		return append(line, " · in progress")
 	case record.StateFailed: // it holds until nothing
-		return text.New(ch.Does, " · ", MadeBy(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault)
+		return []any{ch.Does, " · ", MadeBy(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault}
 	case record.StateHalf:
-		return text.New(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
+		return append(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
 	case record.StateUndone:
-		line = text.New(line, " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt)
+		line = append(line, " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt)
 		if ch.Gone {
-			line = text.New(line, ", nothing of it was left")
+			line = append(line, ", nothing of it was left")
 		}
 		return line
 	}
 	if len(seen) > 0 {
-		return text.New(line, " · ", seen)
+		return append(line, " · ", seen)
 	}
-	return text.New(line, " · ", whenItWorks(ch))
+	return append(line, " · ", whenItWorks(ch))
 }
 
 // whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.

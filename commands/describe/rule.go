@@ -61,15 +61,18 @@ func ModeOf(s record.Step) (app apiclient.Figure, ok bool) {
 
 // ModeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
 func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
-	for _, rule := range rules {
-		scope, ok := apiclient.ConditionsScope(rule.Conditions)
-		if rule.Type != apiclient.RuleMode || !ok || scope.App != apiclient.Known(int64(app)) {
+	for i := range rules {
+		rule := &rules[i]
+		if rule.Type != apiclient.RuleMode {
 			continue
 		}
-		if len(rule.Conditions) > 1 {
-			narrower = append(narrower, rule)
-		} else if own == nil || rule.Updated.After(own.Updated) {
-			own = &rule
+		scope, ok := apiclient.ConditionsScope(rule.Conditions)
+		switch {
+		case !ok || scope.App != apiclient.Known(int64(app)):
+		case len(rule.Conditions) > 1:
+			narrower = append(narrower, *rule)
+		case own == nil || rule.Updated.After(own.Updated):
+			own = rule
 		}
 	}
 	return own, narrower

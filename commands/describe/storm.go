@@ -192,22 +192,28 @@ func stormSource(s record.Storm, ip netip.Addr, policy policy.Policy) text.Text 
 }
 
 // tally is what was counted, the most frequent first, and how many of all are none of what is named.
-func tally[K comparable](counts map[K]int, all int, name func(K) text.Text) (line text.Text) {
-	names := map[K]text.Text{}
-	for key := range counts {
-		names[key] = name(key)
+func tally[K comparable](counts map[K]int, all int, name func(K) text.Text) text.Text {
+	type row struct {
+		n    int
+		name text.Text
+		word string
 	}
-	most := slices.SortedFunc(maps.Keys(counts), func(x, y K) int {
-		return cmp.Or(counts[y]-counts[x], cmp.Compare(names[x].String(), names[y].String()))
-	})
-	var named []text.Text
-	for _, key := range most[:min(maxTallied, len(most))] {
-		named = append(named, text.New(text.Number(counts[key]), " ", names[key]))
-		all -= counts[key]
+	var most []row
+	for key, n := range counts {
+		name := name(key)
+		most = append(most, row{n, name, name.String()})
 	}
-	line = text.Join(named, " · ")
-	if all > 0 && line != nil {
-		line = text.New(line, " · ", text.Number(all), " others")
+	slices.SortFunc(most, func(x, y row) int { return cmp.Or(y.n-x.n, cmp.Compare(x.word, y.word)) })
+	var line []any
+	for _, one := range most[:min(maxTallied, len(most))] {
+		if len(line) > 0 {
+			line = append(line, " · ")
+		}
+		line = append(line, text.Number(one.n), " ", one.name)
+		all -= one.n
 	}
-	return line
+	if all > 0 && len(line) > 0 {
+		line = append(line, " · ", text.Number(all), " others")
+	}
+	return text.New(line...)
 }

@@ -65,7 +65,7 @@ func replaced(s call.Situation, c record.Change) bool {
 // unwatched reports whether a change was not observed though it was due long ago: the service or wafbot was away, or wafbot's store was emptied.
 func unwatched(s call.Situation, c record.Change) bool {
 	const polled = 2 * time.Minute // by then a poll has seen it
-	return s.Efficacy[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+polled
+	return s.Efficacy[c.ID].Finding == record.NotYet && c.InForce(s.Now) && s.Now.Sub(c.At) > delaysOf(c).judged+polled && len(subjectsOf(c)) > 0
 }
 
 // Brief are words for a row of a listing, where there is no room for times and reasons.
@@ -207,7 +207,10 @@ func Line(s call.Situation, c record.Change) text.Text {
 func seen(s call.Situation, c record.Change) text.Text {
 	e := s.Efficacy[c.ID]
 	line := observed(e, c, s.Account.OngoingFor)
-	hindrances := hindrances(s, c)
+	var why []text.Text
+	if e.Finding == record.EfficacyUnknown || e.Finding == record.PartlyWorking {
+		why = hindrances(s, c)
+	}
 	switch {
 	case c.Expired(s.Now) && e.Finding != record.SourceReturned:
 		return nil
@@ -221,8 +224,8 @@ func seen(s call.Situation, c record.Change) text.Text {
 		return text.New(text.Bold(heads[record.EfficacyUnknown]), ": it was due ", c.At.Add(delaysOf(c).works), ", and it was not observed since")
 	case e.Finding == record.EfficacyUnknown && aimedElsewhere(s, c):
 		return text.New(text.Bold(finding(e)), ": ", notHere(s, c), ", and nothing was seen there")
-	case (e.Finding == record.EfficacyUnknown || e.Finding == record.PartlyWorking) && len(hindrances) > 0:
-		return text.New(line, ". Likely: ", text.Join(hindrances, "; "))
+	case len(why) > 0:
+		return text.New(line, ". Likely: ", text.Join(why, "; "))
 	case e.Finding == record.EfficacyUnknown && unlisted(s, c):
 		return text.New(line, "; the service lists only the top sources, and it is not among them")
 	}

@@ -115,8 +115,10 @@ func (p Policy) IndicatorFor() time.Duration { return cmp.Or(p.Durations.Indicat
 // MuteFor is how long a mute lasts when the line does not say.
 func (p Policy) MuteFor() time.Duration { return cmp.Or(p.Durations.Mute, DefaultMute) }
 
-// Builtin are the ranges that are never denied: behind a load balancer they are all users.
-func Builtin() []Source {
+// builtin are the ranges that are never denied: behind a load balancer they are all users.
+var builtin = builtinSources()
+
+func builtinSources() []Source {
 	named := func(name string, ranges ...string) Source {
 		s := Source{Name: name, Deny: DenyNever}
 		for _, r := range ranges {
@@ -133,6 +135,9 @@ func Builtin() []Source {
 		named("this network", "0.0.0.0/8", "::/128"),
 	}
 }
+
+// Builtin are the ranges that are never denied, whatever the configuration says.
+func Builtin() []Source { return slices.Clone(builtin) }
 
 // With is the policy with what is protected on an account beside what the configuration names.
 func (p Policy) With(protected []record.Protected) Policy {
@@ -159,11 +164,20 @@ func (p Policy) Named() []Source {
 }
 
 // Guarded are all sources that can't be denied without more ado: the named ones, then the built-in ones.
-func (p Policy) Guarded() []Source { return append(p.Named(), Builtin()...) }
+func (p Policy) Guarded() []Source { return append(p.Named(), builtin...) }
 
 // SourceOf is the named or built-in source that an address belongs to.
 func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
-	return first(p.Guarded(), func(s Source) bool { return s.has(addr) })
+	var named []Source
+	if p.Sources != nil {
+		named = p.Sources()
+	}
+	for _, all := range [][]Source{named, builtin} {
+		if i := slices.IndexFunc(all, func(s Source) bool { return s.has(addr) }); i >= 0 {
+			return all[i], true
+		}
+	}
+	return Source{}, false
 }
 
 func (s Source) has(addr netip.Addr) bool {

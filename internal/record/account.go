@@ -18,6 +18,15 @@ type AccountContext struct {
 	Mutes         []Mute                        // some may be over
 }
 
+// Basis is what each change of an account goes by, as it was stored at one moment.
+type Basis struct {
+	Changes  []Change // the newest first
+	Context  AccountContext
+	Loss     PermissionLoss
+	Triage   Triage      // of the attack that the change is about
+	Observed Observation // of that attack, as the poller last decided about it; zero: it isn't known
+}
+
 // SourceActivity is in how many attacks of an account within its lookback a source is, and on how many applications.
 type SourceActivity struct {
 	Attacks int `json:"n"`

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// AttackDetails is what is stored about an attack beside the attack itself, from which its card is drawn.
+// AttackDetails is what is stored about an attack, from which its card is drawn.
 type AttackDetails struct {
+	State    AttackState         // zero: the attack isn't stored
 	Changes  []Change            // all of the account's, the newest first
 	Efficacy map[string]Efficacy // of changes, by their ids
 	Triage   Triage

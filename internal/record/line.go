@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,10 +20,11 @@ func (l Line) String() string {
 	var b strings.Builder
 	b.WriteString(quote(l.Name, true))
 	for _, w := range l.Words {
-		b.WriteString(" " + quote(w, true))
+		b.WriteByte(' ')
+		b.WriteString(quote(w, true))
 	}
 	for _, k := range slices.Sorted(maps.Keys(l.Keys)) {
-		fmt.Fprintf(&b, " %s=%s", k, quote(l.Keys[k], false))
+		b.WriteString(" " + k + "=" + quote(l.Keys[k], false))
 	}
 	for _, f := range l.Flags {
 		b.WriteString(" --" + f)

@@ -44,9 +44,10 @@ func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (atta
 	return word(s.rdb.Get(ctx, keyCardAt(account, channel, ts)), "attack of message "+ts)
 }
 
-// Details is what is stored about an attack beside the attack itself, in one round trip: people wait for the card.
+// Details is what is stored about an attack, in one round trip: people wait for the card.
 func (s *Cards) Details(ctx context.Context, account, attack string) (d record.AttackDetails, err error) {
 	q := s.questions()
+	ask(q, q.HGet(ctx, keyAttacks(account), attack), &d.State, "attack "+attack)
 	ask(q, q.HGet(ctx, keyTriage(account), attack), &d.Triage, "triage of "+attack)
 	ask(q, q.HGet(ctx, keyPages(account), attack), &d.Page, "page of "+attack)
 	q.askContext(ctx, account, &d.Context)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -95,6 +96,29 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 		return nil, fmt.Errorf("read due changes of %s: %w", account, err)
 	}
 	return ids, nil
+}
+
+// Basis is what each change of an account goes by, in one round trip: people wait for it. attack is "" where it is about none. It fails with
+// refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
+func (s *Ledger) Basis(ctx context.Context, account, attack string, unread bool) (b record.Basis, err error) {
+	q := s.questions()
+	q.askContext(ctx, account, &b.Context)
+	ask(q, q.Get(ctx, keyPermission(account)), &b.Loss, "permission loss of "+account)
+	var shown record.AttackState
+	if attack != "" {
+		ask(q, q.HGet(ctx, keyTriage(account), attack), &b.Triage, "triage of "+attack)
+		ask(q, q.HGet(ctx, keyAttacks(account), attack), &shown, "attack "+attack)
+	}
+	changes, epoch := q.HVals(ctx, keyChanges(account)), q.Exists(ctx, keyEpoch(account))
+	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
+		return record.Basis{}, err
+	}
+	if epoch.Val() == 0 && !unread {
+		return record.Basis{}, refusal.ErrEmptied
+	}
+	b.Observed = observation(shown)
+	b.Changes, err = s.readChanges(ctx, account, changes)
+	return b, err
 }
 
 // Efficacy is what was seen of an account's changes, by their ids.

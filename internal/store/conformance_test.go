@@ -20,6 +20,10 @@ import (
 // ledger takes locks as the commands do: never of an account that is still rebuilt.
 type ledger struct{ *store.Ledger }
 
+func (l ledger) Basis(ctx context.Context, account, attack string) (record.Basis, error) {
+	return l.Ledger.Basis(ctx, account, attack, false)
+}
+
 // efficacyStore is what judging mitigations reads and writes.
 type efficacyStore struct {
 	*store.Ledger
@@ -48,7 +52,7 @@ func conforming(t *testing.T, w *world) storetest.Store {
 	s := w.openOwner(t)
 	begin(t, s, storetest.Account)
 	return storetest.Store{
-		Ledger: ledger{s.Ledger}, Efficacy: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Attacks: s.Attacks, Contexts: s.Triage, History: s.Attacks, Triage: s.Triage,
+		Ledger: ledger{s.Ledger}, Bases: ledger{s.Ledger}, Efficacy: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Attacks: s.Attacks, Contexts: s.Triage, History: s.Attacks, Triage: s.Triage,
 		Storms: s.Attacks, Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Audit: s.Audit,
 		Polled: func(t *testing.T, p storetest.Polled) {
 			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))

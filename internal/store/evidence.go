@@ -55,11 +55,17 @@ func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e recor
 
 // LastObservation is an attack as the poller last decided about it; ok reports whether that is known.
 func (s *Attacks) LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
-	shown, ok, err := s.AttackState(ctx, account, attack)
-	if err != nil || !ok || shown.Rebuilt {
-		return record.Observation{}, false, err
+	shown, _, err := s.AttackState(ctx, account, attack)
+	seen = observation(shown)
+	return seen, seen.Attack.ID != "", err
+}
+
+// observation is what the poller last decided about; zero where that isn't known.
+func observation(shown record.AttackState) record.Observation {
+	if shown.Rebuilt {
+		return record.Observation{}
 	}
-	return record.Observation{At: shown.ObservedAt, Attack: shown.Attack.Brief()}, true, nil
+	return record.Observation{At: shown.ObservedAt, Attack: shown.Attack.Brief()}
 }
 
 // Outages are the monitoring gaps of an account since then, of the last 30 days, the oldest first, and last the outage that goes on, which has no

@@ -27,9 +27,14 @@ func Sanitize(s string, limit int) string {
 	if most := limit * utf8.UTFMax * maxMarks; len(s) > most {
 		s = s[:most]
 	}
+	b.Grow(min(len(s), limit) + len("…"))
 	for rest, state := s, -1; rest != ""; {
 		var cluster string
-		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if len(rest) > 1 && plain(rest[0]) && plain(rest[1]) { // nothing in ASCII joins with its neighbour: most of a text needs no look at Unicode's tables
+			cluster, rest, state = rest[:1], rest[1:], -1
+		} else {
+			cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		}
 		out := visibleCluster(cluster)
 		size := Length(out)
 		if n+size > limit-1 && (rest != "" || n+size > limit) {
@@ -41,10 +46,15 @@ func Sanitize(s string, limit int) string {
 	return b.String()
 }
 
+// plain reports whether a byte is an ASCII character that is seen, or a space.
+func plain(b byte) bool { return b >= ' ' && b <= '~' }
+
 // Length is how many characters a text has, in units of UTF-16: a limit of Slack's may be in code points or in these, which are never fewer.
 func Length(s string) (n int) {
 	for _, r := range s {
-		n += max(1, utf16.RuneLen(r))
+		if n++; r > 0xffff {
+			n++
+		}
 	}
 	return n
 }
@@ -82,6 +92,10 @@ func SanitizeJSON(text []byte) []byte {
 }
 
 func visibleCluster(cluster string) string {
+	r, width := utf8.DecodeRuneInString(cluster)
+	if one := width == len(cluster); one && (width > 1 && !unicode.IsControl(r) && !hidden(r) || plain(cluster[0])) {
+		return cluster
+	}
 	var b strings.Builder
 	marks, before := 0, ' '
 	for i, r := range cluster {

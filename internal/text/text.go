@@ -3,6 +3,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,7 +65,15 @@ type Channel string
 
 // New makes a line of strings, times, Clock, Ago, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
 func New(parts ...any) Text {
-	var t Text
+	n := 0
+	for _, p := range parts {
+		if line, ok := p.(Text); ok {
+			n += len(line)
+		} else {
+			n++
+		}
+	}
+	t := slices.Grow(Text(nil), n)
 	for _, p := range parts {
 		var s Span
 		switch p := p.(type) {
@@ -107,9 +116,9 @@ func Join(lines []Text, between string) (all Text) {
 			continue
 		}
 		if len(all) > 0 {
-			all = New(all, between)
+			all = append(all, Span{Text: between})
 		}
-		all = New(all, l)
+		all = append(all, l...)
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
@@ -82,6 +83,34 @@ func testPermissions(t *testing.T, s Store) {
 		loss.Until, loss.Revision = at.Add(time.Minute), 2
 	}
 	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, other)))
+}
+
+func testBasis(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	attack := record.AttackID(Account, "x:1")
+	nothing := got[record.Basis](t)(s.Bases.Basis(ctx, Account, attack))
+	require.Empty(t, nothing.Changes)
+	nothing.Changes = nil
+	require.Equal(t, record.Basis{}, nothing)
+	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{{ID: "x:1", Type: "sqli", Hits: apiclient.Known(7)}}})
+	loss := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403}
+	said := record.Triage{Owner: &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann()}}
+	save(t, s, record.Change{ID: "c1", Account: Account, AttackID: attack, At: at, State: record.StateDone, Until: at.Add(time.Hour)})
+	locked(t, s, func(l commands.Lock) {
+		require.NoError(t, l.SavePermissionLoss(ctx, loss))
+		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{attack: said}))
+		require.NoError(t, l.SaveLocked(ctx, at))
+	})
+	whole := got[record.Basis](t)(s.Bases.Basis(ctx, Account, attack))
+	seen, ok, err := s.History.LastObservation(ctx, Account, attack)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, record.Basis{
+		Changes: got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Triage: said, Observed: seen,
+	}, whole)
+	require.Len(t, whole.Changes, 1)
+	whole.Triage, whole.Observed = record.Triage{}, record.Observation{}
+	require.Equal(t, whole, got[record.Basis](t)(s.Bases.Basis(ctx, Account, "")), "of a change that is about no attack")
 }
 
 func testDrills(t *testing.T, s Store) {

@@ -21,6 +21,7 @@ const Account = "acme"
 // Store is a store that nothing was written to yet.
 type Store struct {
 	Ledger      commands.Ledger
+	Bases       commands.Bases
 	Efficacy    efficacy.Store
 	Due         commands.Due
 	Attacks     commands.KnownAttacks
@@ -71,6 +72,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"triage and mutes", testTriage},
 		{"the account's context", testContext},
 		{"permission losses", testPermissions},
+		{"what a change goes by", testBasis},
 		{"drills", testDrills},
 		{"attacks and their history", testPolled},
 		{"outages come oldest first", testOutages},
