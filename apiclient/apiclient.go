@@ -2,12 +2,14 @@
 package apiclient
 
 import (
+	"cmp"
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -29,8 +31,7 @@ type Client struct {
 	http     *http.Client
 	tries    int
 	step     time.Duration
-	clientID atomic.Int64
-	asking   chan struct{} // capacity 1: held while the client id is requested
+	clientID chan int // holds one value, but while the client id is requested; 0: not known yet
 }
 
 // New makes a client and sends nothing. It fails when the base address or the token is missing or unusable.
@@ -46,14 +47,11 @@ func New(cfg Config) (*Client, error) {
 	if cfg.ClientID < 0 || cfg.Tries < 0 || cfg.Pause < 0 {
 		return nil, errors.New("client id, tries and pause must not be negative")
 	}
-	c := &Client{base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cfg.Tries, step: cfg.Pause, asking: make(chan struct{}, 1)}
-	if c.tries == 0 {
-		c.tries = 4
+	c := &Client{
+		base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
+		clientID: make(chan int, 1),
 	}
-	if c.step == 0 {
-		c.step = time.Second
-	}
-	c.clientID.Store(int64(cfg.ClientID))
+	c.clientID <- cfg.ClientID
 	return c, nil
 }
 
@@ -86,4 +84,61 @@ func withoutRedirects(given *http.Client) *http.Client {
 	own := *given
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
+}
+
+// idleConns are kept for each host. Go keeps two: with more requests under way than that, each further one would open a connection,
+// TLS handshake and all, and close it after its answer.
+const idleConns = 100
+
+// NewHTTP returns an HTTP client that the accounts of a process share, so that they share its connections; with a time-out of 15 s.
+// How many connections it opens is not limited: an account that hangs must not hold up the others.
+func NewHTTP() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, idleConns
+	t.TLSClientConfig = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)} // a new connection resumes an old one's session
+	// Over HTTP/2 all accounts of a host have one connection. Where that dies silently, this notices, and not TCP after a quarter of an hour.
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}
+	return &http.Client{Transport: t, Timeout: 15 * time.Second}
+}
+
+// User is the owner of the token and the account it belongs to.
+type User struct {
+	ClientID   int
+	ClientName string
+	Enabled    bool // also when the service omits it
+}
+
+// User reads the token's owner: POST /v1/user. It may be repeated.
+func (c *Client) User(ctx context.Context) (User, error) {
+	k := call{op: "read user", method: http.MethodPost, path: "/v1/user", body: struct{}{}}
+	ans, err := c.do(ctx, k)
+	if err != nil {
+		return User{}, err
+	}
+	r := object(ans.value)
+	if r == nil {
+		return User{}, puzzling(k, "answer holds no user")
+	}
+	enabled, said := flag(r["enabled"])
+	return User{ClientID: int(cmp.Or(r.id("client_id"), r.id("clientid"))), ClientName: r.text("client_name"), Enabled: enabled || !said}, nil
+}
+
+// account is the account's id: the configured one, else the one of POST /v1/user, which is requested once and kept.
+// While one caller asks, the others wait for it.
+func (c *Client) account(ctx context.Context) (id int, err error) {
+	const op = "read client id"
+	select {
+	case id = <-c.clientID:
+		defer func() { c.clientID <- id }()
+	case <-ctx.Done():
+		return 0, &Error{Op: op, Kind: Network, Err: ctx.Err()}
+	}
+	if id != 0 {
+		return id, nil
+	}
+	u, err := c.User(ctx)
+	if err == nil && u.ClientID <= 0 {
+		err = &Error{Op: op, Kind: Server, Message: "answer holds no client id"}
+	}
+	return max(u.ClientID, 0), err
 }

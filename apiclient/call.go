@@ -29,7 +29,6 @@ type call struct {
 	method, path string
 	query        url.Values
 	body         any // encoded as JSON; nil: none
-	limit        int // of a listing: how many records are asked for
 	effect       effect
 }
 
@@ -51,6 +50,16 @@ type answer struct {
 }
 
 func (a answer) empty() bool { return len(bytes.TrimSpace(a.raw)) == 0 }
+
+// change sends a call whose body names the account.
+func (c *Client) change(ctx context.Context, k call, body func(clientID int) any) (answer, error) {
+	clientID, err := c.account(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	k.body = body(clientID)
+	return c.do(ctx, k)
+}
 
 // do sends the call until it is answered, refused for good, or the context ends.
 func (c *Client) do(ctx context.Context, k call) (answer, error) {
@@ -195,4 +204,33 @@ func serverTime(header http.Header) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
+}
+
+const (
+	longestPause  = 30              // first pauses
+	lockedPause   = 5               // first pauses: locks last for seconds to minutes
+	maxRetryAfter = 2 * time.Minute // beyond it the call fails instead of waiting
+)
+
+// pause is how long to wait before the call is sent again, and whether it may be. Being locked, limited or not
+// connected means that nothing was done, so that even the creation of a rule may be repeated.
+func (c *Client) pause(e *Error, repeatable bool, try int) (time.Duration, bool) {
+	if try >= c.tries || e.RetryAfter > maxRetryAfter || errors.Is(e.Err, errTooLong) {
+		return 0, false
+	}
+	broken := e.Kind == Network || e.Kind == Server && e.Status/100 != 3
+	switch {
+	case e.Kind == Locked:
+		return max(lockedPause*c.step, e.RetryAfter), true
+	case e.Kind == RateLimited, broken && repeatable, e.Kind == Network && !e.unknown:
+		step := delay.Backoff(try-1, c.step, longestPause*c.step)
+		return max(delay.Jitter(step, step*3/2), e.RetryAfter), true
+	}
+	return 0, false
+}
+
+// endsWithin reports whether the context ends before a pause does: then the caller learns the reason at once.
+func endsWithin(ctx context.Context, pause time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) <= pause
 }

@@ -138,7 +138,7 @@ func ConditionsScope(cs []Condition) (Scope, bool) {
 	s.Path = joinPath(segments, exact, ext)
 	// The way back decides: whatever was passed over above, twice there or of another type, makes the sets differ.
 	again, err := ScopeConditions(s)
-	return s, err == nil && SameConditions(cs, again)
+	return s, err == nil && sameConditions(cs, again)
 }
 
 func joinPath(segments map[string]string, exact bool, ext string) string {
@@ -159,9 +159,9 @@ func joinPath(segments map[string]string, exact bool, ext string) string {
 	return b.String() + "/*"
 }
 
-// SameConditions reports whether both match the same requests, as far as that shows: in any order, with the spellings
+// sameConditions reports whether both match the same requests, as far as that shows: in any order, with the spellings
 // the service changes (case of hosts and header names, indexes as text). A condition that could not be read is like no other.
-func SameConditions(a, b []Condition) bool {
+func sameConditions(a, b []Condition) bool {
 	x, okX := conditionKeys(a)
 	y, okY := conditionKeys(b)
 	return okX && okY && maps.Equal(x, y)
@@ -207,7 +207,7 @@ func normalPoint(items []any) []string {
 // SameRule reports whether both rules do the same to the same requests. Ids, comments and times don't count.
 func SameRule(a, b Rule) bool {
 	return a.Type == b.Type && a.AttackType == b.AttackType && a.Regex == b.Regex && a.Mode == b.Mode &&
-		slices.Equal(flatPoint(a.Point), flatPoint(b.Point)) && SameConditions(a.Conditions, b.Conditions)
+		slices.Equal(flatPoint(a.Point), flatPoint(b.Point)) && sameConditions(a.Conditions, b.Conditions)
 }
 
 // CoversPatch reports whether one rule blocks all that a virtual patch would, because it patches the same for at least as many requests, or closes
@@ -223,7 +223,7 @@ func CoversPatch(wide, patch Rule) bool {
 		return false
 	}
 	return part && !slices.ContainsFunc(wide.Conditions, func(c Condition) bool {
-		return !slices.ContainsFunc(patch.Conditions, func(have Condition) bool { return SameConditions([]Condition{c}, []Condition{have}) })
+		return !slices.ContainsFunc(patch.Conditions, func(have Condition) bool { return sameConditions([]Condition{c}, []Condition{have}) })
 	})
 }
 

@@ -114,22 +114,27 @@ func TestScopesSurviveTheWayThereAndBack(t *testing.T) {
 		}
 		require.Equal(t, s, back)
 		shuffled := rapid.Permutation(cs).Draw(t, "order")
-		require.True(t, apiclient.SameConditions(cs, shuffled))
+		require.True(t, sameConditions(cs, shuffled))
 	})
+}
+
+// sameConditions reports whether two rules that differ in their conditions at most are the same.
+func sameConditions(a, b []apiclient.Condition) bool {
+	return apiclient.SameRule(apiclient.Rule{Conditions: a}, apiclient.Rule{Conditions: b})
 }
 
 func TestSameConditionsAndRules(t *testing.T) {
 	t.Parallel()
 	a := []apiclient.Condition{eq("Shop.Example.com", "header", "host"), eq("a", "path", 0), none("action_ext")}
 	b := []apiclient.Condition{{Type: "absent", Value: "null", Point: []any{"action_ext"}}, eq("a", "path", 0.0), {Type: "iequal", Value: "shop.example.com", Point: []any{"header", "HOST"}}}
-	require.True(t, apiclient.SameConditions(a, b))
+	require.True(t, sameConditions(a, b))
 	b[1].Point = []any{"path", "0"}
-	require.True(t, apiclient.SameConditions(a, b))
-	require.True(t, apiclient.SameConditions(nil, []apiclient.Condition{}))
+	require.True(t, sameConditions(a, b))
+	require.True(t, sameConditions(nil, []apiclient.Condition{}))
 	for _, other := range [][]apiclient.Condition{nil, a[:2], {a[0], eq("A", "path", 0), a[2]}, {a[0], eq("a", "path", 1), a[2]}, {a[0], {Type: "iequal", Value: "a", Point: []any{"path", 0}}, a[2]}} {
-		require.False(t, apiclient.SameConditions(a, other))
+		require.False(t, sameConditions(a, other))
 	}
-	require.False(t, apiclient.SameConditions([]apiclient.Condition{eq("a\x00b", "uri")}, []apiclient.Condition{eq("a", "b", "uri")}))
+	require.False(t, sameConditions([]apiclient.Condition{eq("a\x00b", "uri")}, []apiclient.Condition{eq("a", "b", "uri")}))
 
 	rule := apiclient.Rule{ID: 1, Type: "vpatch", Conditions: a, Point: apiclient.Point{{"header", "x-id"}}, AttackType: "sqli", Comment: "mine"}
 	same := apiclient.Rule{ID: 2, Type: "vpatch", Conditions: b, Point: apiclient.Point{{"header", "X-ID"}}, AttackType: "sqli"}

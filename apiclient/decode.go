@@ -45,32 +45,23 @@ func (r record) app(key string) Figure {
 
 // texts are the readable items of a list.
 func (r record) texts(key string) []string {
-	var out []string
-	for _, item := range r.list(key) {
-		if t := wordOf(item); t != "" {
-			out = append(out, t)
-		}
-	}
-	return out
+	return readable(r.list(key), func(item any) (string, bool) { t := wordOf(item); return t, t != "" })
 }
 
 // ints are the readable items of a list.
 func (r record) ints(key string) []int {
-	var out []int
-	for _, item := range r.list(key) {
-		if n, exact, _ := number(item); exact {
-			out = append(out, int(n))
-		}
-	}
-	return out
+	return readable(r.list(key), func(item any) (int, bool) { n, exact, _ := number(item); return int(n), exact })
 }
 
 // records are the items of a list that are objects.
 func records(list []any) []record {
-	out := make([]record, 0, len(list))
+	return readable(list, func(item any) (record, bool) { object, ok := item.(map[string]any); return object, ok })
+}
+
+func readable[T any](list []any, read func(any) (T, bool)) (out []T) {
 	for _, item := range list {
-		if object, ok := item.(map[string]any); ok {
-			out = append(out, object)
+		if v, ok := read(item); ok {
+			out = append(out, v)
 		}
 	}
 	return out
@@ -117,7 +108,7 @@ func listed(v any) (list []any, ok bool) {
 	return list, ok
 }
 
-// text reads a string, or a number as it is written.
+// wordOf reads a string, or a number as it is written.
 func wordOf(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -47,21 +47,17 @@ func endpoints() []endpoint {
 	from := time.Unix(1795000000, 500)
 	return []endpoint{
 		{"user", "POST /v1/user", `{}`, "read", func(ctx context.Context, c *apiclient.Client) error { return ignore(c.User(ctx)) }},
-		{"attacks", "POST /v1/objects/attack", `{"filter":{"clientid":[5],"time":[[1795000000,1795000001]]},"offset":0,"limit":100,"order_by":"last_time","order_desc":true}`, "read",
+		{"attacks", "POST /v1/objects/attack", `{"filter":{"clientid":[5],"time":[[1795000000,null]]},"offset":0,"limit":100,"order_by":"last_time","order_desc":true}`, "read",
 			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.Attacks(ctx, apiclient.AttackFilter{From: from, To: from})))
+				return ignore(drain(c.Attacks(ctx, apiclient.AttackFilter{From: from})))
 			}},
 		{"incidents", "POST /v1/objects/attack", `{"filter":{"clientid":[5],"time":[[0,null]],"!vulnid":null},"offset":0,"limit":7,"order_by":"last_time","order_desc":true}`, "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Attacks(ctx, apiclient.AttackFilter{IncidentsOnly: true, PageSize: 7})))
 			}},
-		{"summary", "POST /v1/client/5/attack-vectors/security-agg/query", `{"preset":"none","select":["attack_name","attack_types","hosts","paths","min_request_time","status"],"time_range":"-24h","limit":100}`, "read",
+		{"vulnerabilities", "POST /v1/objects/vuln", `{"filter":{"clientid":[5],"testrun_id":null,"validated":true,"time":[[0,null]]},"offset":0,"limit":100}`, "read",
 			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.AttackSummary(ctx, apiclient.SummaryQuery{Last: 23*time.Hour + time.Second, Limit: 500})))
-			}},
-		{"vulnerabilities", "POST /v1/objects/vuln", `{"filter":{"clientid":[5],"testrun_id":null,"validated":true,"time":[[1795000000,null]]},"offset":0,"limit":100}`, "read",
-			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.Vulnerabilities(ctx, apiclient.VulnFilter{From: from, ActiveOnly: true})))
+				return ignore(drain(c.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: true})))
 			}},
 		{"rules", "POST /v1/objects/hint", `{"filter":{"clientid":[5],"actionid":7},"offset":0,"limit":1000,"order_by":"updated_at","order_desc":true}`, "read",
 			func(ctx context.Context, c *apiclient.Client) error {
@@ -81,9 +77,9 @@ func endpoints() []endpoint {
 			}},
 		{"unrule", "POST /v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":7}}`, "change",
 			func(ctx context.Context, c *apiclient.Client) error { return c.DeleteRule(ctx, 7) }},
-		{"lists", "GET /v4/ip_rules?filter%5Bclientid%5D=5&filter%5Blist%5D=black&filter%5Bquery%5D=1.1.1.1&limit=300&offset=0", ``, "read",
+		{"lists", "GET /v4/ip_rules?filter%5Bclientid%5D=5&filter%5Blist%5D=black&limit=300&offset=0", ``, "read",
 			func(ctx context.Context, c *apiclient.Client) error {
-				return ignore(drain(c.IPRules(ctx, apiclient.IPRuleFilter{List: "black", Query: "1.1.1.1"})))
+				return ignore(drain(c.IPRules(ctx, apiclient.IPRuleFilter{List: "black"})))
 			}},
 		{"deny", "POST /v4/ip_rules", `{"clientid":5,"force":true,"ip_rule":{"list":"black","rule_type":"ip_range","subnet":"203.0.113.7/32","pools":[0],"expired_at":1795003600,"reason":"wafbot 1"}}`, "change",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.AddIPRule(ctx, denial(), true)) }},
@@ -209,5 +205,5 @@ func TestClientIDIsAskedOnce(t *testing.T) {
 
 	u, err := c.User(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, apiclient.User{ID: 9, ClientID: 5, ClientName: "Acme", Enabled: true, ConsoleURL: "https://console.example.com"}, u)
+	require.Equal(t, apiclient.User{ClientID: 5, ClientName: "Acme", Enabled: true}, u)
 }

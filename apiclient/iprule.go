@@ -1,7 +1,14 @@
 package apiclient
 
 import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -39,4 +46,165 @@ type IPRule struct {
 	EventType string       `json:"event_type,omitempty"` // given by the service
 	Created   time.Time    `json:"created,omitzero"`     // given by the service
 	Expires   time.Time    `json:"expires,omitzero"`     // zero: unknown
+}
+
+// IPRuleFilter selects entries of the IP lists.
+type IPRuleFilter struct {
+	List string // ListDeny, ListAllow or ListGray; "": all
+}
+
+// maxIPRules is the most that the service gives at once.
+const maxIPRules = 300
+
+// IPRules lists entries of the IP lists one by one: GET /v4/ip_rules. It may be repeated; an error ends the list.
+// An entry removed by others while it reads can push another one out of sight.
+func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, error] {
+	return each(c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
+		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}, "filter[clientid]": {strconv.Itoa(clientID)}}
+		if f.List != "" {
+			query.Set("filter[list]", f.List)
+		}
+		return call{op: "read IP lists", method: http.MethodGet, path: "/v4/ip_rules", query: query}
+	}), readIPRule)
+}
+
+// AddIPRule adds an entry: POST /v4/ip_rules. It may be repeated, as long as Expires and Reason stay the same. No Apps
+// means all applications; an Expires after Forever becomes Forever; force overwrites an existing entry of any author.
+// An incomplete entry is refused before sending, as Invalid. What the service does not repeat in its answer is as sent;
+// ID is 0 when it is missing.
+func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, error) {
+	k := call{op: "add to IP list", method: http.MethodPost, path: "/v4/ip_rules", effect: changing}
+	r.Subnet = plainPrefix(r.Subnet)
+	if wrong := checkIPRule(r); len(wrong) > 0 {
+		return IPRule{}, invalid(k.op, wrong)
+	}
+	if len(r.Apps) == 0 {
+		r.Apps = []int{AllApps}
+	}
+	if r.Expires.After(Forever) {
+		r.Expires = Forever
+	}
+	ans, err := c.change(ctx, k, func(clientID int) any {
+		return map[string]any{"clientid": clientID, "force": force, "ip_rule": writeIPRule(r)}
+	})
+	if err != nil {
+		return IPRule{}, err
+	}
+	return confirmed(r, readIPRule(object(ans.value))), nil
+}
+
+// DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated. The service does not say what it
+// removed: list again to know.
+func (c *Client) DeleteIPRules(ctx context.Context, ids ...int64) error {
+	k := call{op: "delete from IP lists", method: http.MethodDelete, path: "/v4/ip_rules", effect: changing}
+	if len(ids) == 0 || slices.Min(ids) <= 0 { // without ids the filter would be the whole account
+		return invalid(k.op, map[string]string{"id": "must be given"})
+	}
+	_, err := c.change(ctx, k, func(clientID int) any {
+		return map[string]any{"filter": map[string]any{"clientid": clientID, "id": ids}}
+	})
+	return err
+}
+
+func checkIPRule(r IPRule) map[string]string {
+	wrong := map[string]string{}
+	if !slices.Contains([]string{ListDeny, ListAllow, ListGray}, r.List) {
+		wrong["list"] = "must be black, white or gray"
+	}
+	switch r.Kind {
+	case KindRange:
+		checkRange(r, wrong)
+	case KindCountry, KindProxy, KindDatacenter:
+		if len(r.Values) == 0 || slices.Contains(r.Values, "") {
+			wrong["source_values"] = "must be given"
+		}
+		if r.Subnet.IsValid() {
+			wrong["subnet"] = "must not be given"
+		}
+	default:
+		wrong["rule_type"] = "must be ip_range, country, proxy_type or datacenter"
+	}
+	if r.Expires.IsZero() {
+		wrong["expired_at"] = "must be given"
+	}
+	return wrong
+}
+
+// checkRange refuses what the service refuses, so that a typing error does not depend on the service.
+func checkRange(r IPRule, wrong map[string]string) {
+	mapped := netip.MustParsePrefix("::ffff:0:0/96") // IPv6's image of all of IPv4
+	switch {
+	case !r.Subnet.IsValid():
+		wrong["subnet"] = "must be given"
+	case r.Subnet.Addr().Is4() && r.Subnet.Bits() < 12:
+		wrong["subnet"] = "must not be wider than /12"
+	case r.Subnet.Addr().Is6() && r.Subnet.Bits() < 32, r.Subnet.Overlaps(mapped):
+		wrong["subnet"] = "must not be wider than /32"
+	}
+	if len(r.Values) > 0 {
+		wrong["source_values"] = "must not be given"
+	}
+}
+
+func writeIPRule(r IPRule) map[string]any {
+	w := map[string]any{"list": r.List, "rule_type": r.Kind, "pools": r.Apps, "expired_at": r.Expires.Unix()}
+	if r.Kind == KindRange {
+		w["subnet"] = r.Subnet.String()
+	} else {
+		w["source_values"] = r.Values
+	}
+	if r.Reason != "" {
+		w["reason"] = r.Reason
+	}
+	return w
+}
+
+func readIPRule(r record) IPRule {
+	return IPRule{
+		ID:        r.id("id"),
+		List:      r.text("list"),
+		Kind:      r.text("rule_type"),
+		Subnet:    readPrefix(r.text("subnet")),
+		Values:    r.texts("source_values"),
+		Apps:      r.ints("pools"),
+		Reason:    r.text("reason"),
+		Author:    r.text("author"),
+		EventType: r.text("event_type"),
+		Created:   r.time("created_at"),
+		Expires:   r.time("expired_at"),
+	}
+}
+
+// readPrefix reads a network or a single address; what is neither gives the zero prefix.
+func readPrefix(s string) netip.Prefix {
+	if p, err := netip.ParsePrefix(s); err == nil {
+		return plainPrefix(p)
+	}
+	ip, err := netip.ParseAddr(s)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return plainPrefix(netip.PrefixFrom(ip.WithZone(""), ip.BitLen()))
+}
+
+// plainPrefix drops the host bits and takes v4-mapped networks for the IPv4 networks they are.
+func plainPrefix(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p.Masked()
+}
+
+// confirmed is the entry as the service has it, filled up with what was sent.
+func confirmed(sent, got IPRule) IPRule {
+	got.List, got.Kind, got.Reason = cmp.Or(got.List, sent.List), cmp.Or(got.Kind, sent.Kind), cmp.Or(got.Reason, sent.Reason)
+	got.Subnet = cmp.Or(got.Subnet, sent.Subnet)
+	got.Expires = cmp.Or(got.Expires, sent.Expires.UTC().Truncate(time.Second))
+	if len(got.Values) == 0 {
+		got.Values = sent.Values
+	}
+	if len(got.Apps) == 0 {
+		got.Apps = sent.Apps
+	}
+	return got
 }

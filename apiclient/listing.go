@@ -5,40 +5,41 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"net/http"
 	"time"
 )
 
-// listQuery is the body of the listings that are read with POST.
-type listQuery struct {
-	Filter    map[string]any `json:"filter"`
-	Offset    int            `json:"offset"`
-	Limit     int            `json:"limit"`
-	OrderBy   string         `json:"order_by,omitempty"`
-	OrderDesc bool           `json:"order_desc,omitempty"`
+// query says which of the service's objects to list.
+type query struct {
+	op      string // for errors
+	kind    string // of the objects, as their path has it
+	most    int    // that are asked for at once
+	filter  map[string]any
+	orderBy string // a field, the highest value first; "": none
 }
 
-func (q listQuery) call(op, path string) call {
-	return call{op: op, method: http.MethodPost, path: path, body: q, limit: q.Limit}
+// objects reads a listing: POST /v1/objects/{kind}.
+func (c *Client) objects(ctx context.Context, q query) iter.Seq2[page, error] {
+	return c.pages(ctx, q.most, func(clientID, offset, limit int) call {
+		filter := map[string]any{"clientid": []int{clientID}}
+		maps.Copy(filter, q.filter)
+		body := map[string]any{"filter": filter, "offset": offset, "limit": limit}
+		if q.orderBy != "" {
+			body["order_by"], body["order_desc"] = q.orderBy, true
+		}
+		return call{op: q.op, method: http.MethodPost, path: "/v1/objects/" + q.kind, body: body}
+	})
 }
 
-// span is the filter on time: whole seconds, never narrower than asked for; a zero end is open.
-func span(from, to time.Time) [][]any {
-	begin, end := int64(0), any(nil)
-	if !from.IsZero() {
-		begin = max(from.Unix(), 0)
-	}
-	if !to.IsZero() {
-		end = to.Add(time.Second - 1).Unix()
-	}
-	return [][]any{{begin, end}}
-}
+// since is the filter on time, in whole seconds: from then on.
+func since(from time.Time) [][]any { return [][]any{{max(from.Unix(), 0), nil}} }
 
 type page struct {
 	items      []any
-	size       int // of the answer, in bytes
+	raw        []byte // the answer
 	serverTime time.Time
-	again      bool // the same answer as the one before
+	times      int // how often the same answer has come in a row
 }
 
 // pages reads a listing. The offset grows by the items received and only an empty page ends the list: the service may
@@ -47,15 +48,14 @@ type page struct {
 // of fewer where they are so long that the answer is not read to its end, for attackers write into them.
 func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset, limit int) call) iter.Seq2[page, error] {
 	return func(yield func(page, error) bool) {
-		clientID, err := c.ClientID(ctx)
+		clientID, err := c.account(ctx)
 		if err != nil {
 			yield(page{}, err)
 			return
 		}
-		var guard repetition
+		var got page
 		for offset, limit := 0, most; ; {
-			k := ask(clientID, offset, limit)
-			got, err := c.page(ctx, k, &guard)
+			got, err = c.page(ctx, ask(clientID, offset, limit), got)
 			if errors.Is(err, errTooLong) && limit > 1 {
 				limit /= 2
 				continue
@@ -64,49 +64,39 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 				yield(page{}, err)
 				return
 			}
-			if offset > 0 && (len(got.items) == 0 || got.again && len(got.items) < k.limit) {
+			if offset > 0 && (len(got.items) == 0 || got.times > 1 && len(got.items) < limit) {
 				return // a short page that comes again is the whole of a list whose service disregards the offset
 			}
 			if !yield(got, nil) || len(got.items) == 0 {
 				return
 			}
 			offset += len(got.items)
-			if got.size < maxAnswer/4 {
+			if len(got.raw) < maxAnswer/4 {
 				limit = min(2*limit, most)
 			}
 		}
 	}
 }
 
-func (c *Client) page(ctx context.Context, k call, guard *repetition) (page, error) {
+// page reads one page. It fails if a service that disregards the offset gives the same page for the third time. Twice can happen: new records push
+// the list on.
+func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	ans, err := c.do(ctx, k)
 	if err != nil {
-		return page{}, err
+		return before, err
 	}
 	items, ok := listed(ans.value)
 	if !ok || ans.empty() {
-		return page{}, puzzling(k, "answer holds no list")
+		return before, puzzling(k, "answer holds no list")
 	}
-	times := guard.count(ans.raw)
-	if len(items) > 0 && times > 2 {
-		return page{}, puzzling(k, "the same page comes again and again")
+	p := page{items: items, raw: ans.raw, serverTime: ans.serverTime, times: 1}
+	if bytes.Equal(p.raw, before.raw) {
+		p.times += before.times
 	}
-	return page{items: items, size: len(ans.raw), serverTime: ans.serverTime, again: times > 1}, nil
-}
-
-// repetition notices a service that disregards the offset. Twice the same can happen: new records push the list on.
-type repetition struct {
-	last  []byte
-	times int
-}
-
-// count is how often the answer has come in a row.
-func (r *repetition) count(raw []byte) int {
-	if !bytes.Equal(raw, r.last) {
-		r.last, r.times = raw, 0
+	if len(items) > 0 && p.times > 2 {
+		return before, puzzling(k, "the same page comes again and again")
 	}
-	r.times++
-	return r.times
+	return p, nil
 }
 
 // each reads the listing record by record.

@@ -2,7 +2,6 @@ package apiclient_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"testing"
@@ -183,35 +182,4 @@ func TestAnAdditionIsConfirmedByAny2xx(t *testing.T) {
 	_, err := s.start().CreateRule(t.Context(), patch())
 	require.Equal(t, apiclient.Server, apiclient.KindOf(err)) // a rule without id could not be taken back
 	require.True(t, outcomeUnknown(t, err))
-}
-
-func TestTheSummaryFollowsItsCursor(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	path := "/v1/client/5/attack-vectors/security-agg/query"
-	s.lists[path] = objects(t, `[
-		{"id":"r1","ts_day":"2026-11-20","attack_name":"Login SQLi","attack_type":"sqli","attack_type_label":"SQL Injection","attack_types":{"count":3,"values":["sqli","xss"]},
-		 "hosts":{"count":2,"values":["a","b"]},"paths":["/x","/y"],"min_request_time":"2026-11-20T10:00:00Z","requests_count":1420,"unique_ips":"37","status":"Partially Blocked"},
-		{"id":"r2","hosts":"a","attack_name":{"count":1,"values":["N"]},"requests_count":{"count":1},"status":null}, 7]`)
-	rows, err := drain(s.start().AttackSummary(t.Context(), apiclient.SummaryQuery{Limit: 1, Select: []string{"status"}, Last: time.Hour}))
-	require.NoError(t, err)
-	known := apiclient.Known
-	require.Equal(t, []apiclient.SummaryRow{
-		{ID: "r1", Day: "2026-11-20", Name: "Login SQLi", Type: "sqli", TypeLabel: "SQL Injection",
-			Types: apiclient.Column{Count: known(3), Values: []string{"sqli", "xss"}}, Hosts: apiclient.Column{Count: known(2), Values: []string{"a", "b"}},
-			Paths: apiclient.Column{Count: known(2), Values: []string{"/x", "/y"}}, FirstRequest: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
-			Requests: known(1420), UniqueIPs: known(37), Status: "Partially Blocked"},
-		{ID: "r2", Name: "N", Hosts: apiclient.Column{Count: known(1), Values: []string{"a"}}},
-	}, rows)
-	require.Len(t, s.requests(), 3)
-	require.JSONEq(t, `{"preset":"none","select":["status"],"time_range":"-1h","limit":1,"cursor":"2"}`, s.requests()[2].Body)
-
-	s = newService(t)
-	s.fault = func(w http.ResponseWriter, _ *http.Request) bool {
-		_, _ = io.WriteString(w, `{"data":[{"id":"r"}],"next_cursor":"same"}`)
-		return true
-	}
-	rows, err = drain(s.start().AttackSummary(t.Context(), apiclient.SummaryQuery{}))
-	require.NoError(t, err)
-	require.Len(t, rows, 2) // no circles
 }

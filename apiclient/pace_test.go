@@ -169,11 +169,11 @@ func TestWaitingForAnothersClientIDEndsWithItsContext(t *testing.T) {
 	c := s.start(func(cfg *apiclient.Config) { cfg.ClientID = 0 })
 	first, stop := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- ignore(c.ClientID(first)) }()
+	go func() { done <- c.DeleteIPRules(first, 7) }()
 	<-asked
 	second, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	_, err := c.ClientID(second)
+	err := c.DeleteIPRules(second, 7)
 	require.ErrorIs(t, err, context.Canceled)
 	stop()
 	require.ErrorIs(t, <-done, context.Canceled)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,20 +33,13 @@ func argumentOf(parser string) argument {
 
 // known reports whether wafbot knows the parser; those without argument are listed here.
 func known(parser string) bool {
-	switch parser {
-	case "uri", "post", "action_name", "action_ext", "json_doc", "xml", "base64", "gzip", "percent", "htmljs", "viewstate", "pollution", "file":
-		return true
-	}
-	return argumentOf(parser) != nothing
+	return argumentOf(parser) != nothing || slices.Contains([]string{"uri", "post", "action_name", "action_ext", "json_doc", "xml", "base64",
+		"gzip", "percent", "htmljs", "viewstate", "pollution", "file"}, parser)
 }
 
 // starts reports whether a point can begin with the parser: the parts of the request itself.
 func starts(parser string) bool {
-	switch parser {
-	case "uri", "path", "action_name", "action_ext", "get", "header", "post":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"uri", "path", "action_name", "action_ext", "get", "header", "post"}, parser)
 }
 
 // String is the point as the command line writes it: "get.q", "post.json_doc.hash.x", "header.X", "uri". What would
@@ -136,12 +130,7 @@ func parseArgument(parser string, takes argument, value string) (any, error) {
 
 // isToken reports whether s can be a header's name or a method.
 func isToken(s string) bool {
-	for _, r := range s {
-		if r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
 }
 
 // ParameterPoint finds the point of an attack's parameter: "GET_user_id_value" is [["get","user_id"]]. It reports false

@@ -1,6 +1,13 @@
 package apiclient
 
-import "time"
+import (
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
 
 // The rule types wafbot knows. A listing holds many more: they are passed on as they are.
 const (
@@ -49,4 +56,194 @@ type ConditionSet struct {
 	ID         int64
 	Conditions []Condition
 	Updated    time.Time
+}
+
+// PatchTypes are the attack types a virtual patch can stop, without "any", which closes its whole scope.
+func PatchTypes() []string {
+	return []string{"xss", "sqli", "rce", "xxe", "ptrav", "crlf", "redir", "nosqli", "ldapi", "scanner", "mass_assignment",
+		"ssrf", "ssi", "mail_injection", "ssti", "invalid_xml"}
+}
+
+// Patchable reports whether a virtual patch can stop attacks of the type.
+func Patchable(attackType string) bool { return slices.Contains(PatchTypes(), attackType) }
+
+const (
+	conditionAbsent = "absent"
+	conditionEqual  = "equal"
+	conditionIEqual = "iequal"
+)
+
+// maxRules is how many rules or sets of conditions are asked for at once.
+const maxRules = 1000
+
+// RuleFilter selects rules.
+type RuleFilter struct {
+	ConditionID int64 // 0: of all condition sets
+}
+
+// Rules lists the account's rules of all types, the last changed first: POST /v1/objects/hint.
+// It may be repeated; an error ends the list.
+func (c *Client) Rules(ctx context.Context, f RuleFilter) iter.Seq2[Rule, error] {
+	filter := map[string]any{}
+	if f.ConditionID != 0 {
+		filter["actionid"] = f.ConditionID
+	}
+	return each(c.objects(ctx, query{op: "list rules", kind: "hint", most: maxRules, filter: filter, orderBy: "updated_at"}), readRule)
+}
+
+// ConditionSets lists the sets of conditions that rules are attached to: POST /v1/objects/action.
+// It may be repeated; an error ends the list.
+func (c *Client) ConditionSets(ctx context.Context) iter.Seq2[ConditionSet, error] {
+	return each(c.objects(ctx, query{op: "list conditions", kind: "action", most: maxRules}), func(r record) ConditionSet {
+		return ConditionSet{ID: r.id("id"), Conditions: readConditions(r.list("conditions")), Updated: r.time("updated_at")}
+	})
+}
+
+// CreateRule adds a virtual patch, an indicator or a mode: POST /v1/objects/hint/create. The same rule created twice
+// makes two rules, so it is not repeated after an unknown outcome: when OutcomeUnknown, list and compare with SameRule.
+// A rule that lacks what its type needs is refused before sending, as Invalid.
+func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
+	k := call{op: "create rule", method: http.MethodPost, path: "/v1/objects/hint/create", effect: creating}
+	if wrong := checkRule(r); len(wrong) > 0 {
+		return Rule{}, invalid(k.op, wrong)
+	}
+	ans, err := c.change(ctx, k, func(clientID int) any { return writeRule(clientID, r) })
+	if err != nil {
+		return Rule{}, err
+	}
+	created := readRule(object(ans.value))
+	if created.ID == 0 {
+		return Rule{}, puzzling(k, "answer has no rule id")
+	}
+	return created, nil
+}
+
+// DeleteRule removes one rule: POST /v1/objects/hint/delete. It may be repeated. It fails with NotFound when the
+// service says that nothing was deleted; when OutcomeUnknown as well, an earlier try may have deleted it.
+func (c *Client) DeleteRule(ctx context.Context, id int64) error {
+	k := call{op: "delete rule", method: http.MethodPost, path: "/v1/objects/hint/delete", effect: changing}
+	if id <= 0 { // without an id the filter would be the whole account
+		return invalid(k.op, map[string]string{"id": "must be given"})
+	}
+	ans, err := c.change(ctx, k, func(clientID int) any {
+		return map[string]any{"filter": map[string]any{"clientid": []int{clientID}, "id": id}}
+	})
+	if err != nil {
+		return err
+	}
+	if ans.empty() {
+		return puzzling(k, "answer is empty")
+	}
+	if isNothing(unwrap(ans.value)) {
+		return &Error{Op: k.op, Kind: NotFound, Message: "nothing was deleted", unknown: ans.doubtful}
+	}
+	return nil
+}
+
+// isNothing reports whether a body is null, [] or {}.
+func isNothing(body any) bool {
+	list, isList := body.([]any)
+	object, isObject := body.(map[string]any)
+	return body == nil || isList && len(list) == 0 || isObject && len(object) == 0
+}
+
+func checkRule(r Rule) map[string]string {
+	wrong := map[string]string{}
+	need := func(field string, there bool) {
+		if !there {
+			wrong[field] = "must be given"
+		}
+	}
+	switch r.Type {
+	case RuleMode:
+		need("mode", r.Mode != "")
+	case RuleRegex:
+		need("regex", r.Regex != "")
+		fallthrough
+	case RulePatch:
+		need("point", len(r.Point) > 0)
+		need("attack_type", r.AttackType != "")
+	default:
+		wrong["type"] = "must be vpatch, regex or service_mode"
+	}
+	return wrong
+}
+
+func writeRule(clientID int, r Rule) map[string]any {
+	conditions := make([]map[string]any, len(r.Conditions))
+	for i, c := range r.Conditions {
+		conditions[i] = map[string]any{"type": c.Type, "value": c.Value, "point": c.Point}
+		if c.Type == conditionAbsent {
+			conditions[i]["value"] = nil
+		}
+	}
+	w := map[string]any{"clientid": clientID, "type": r.Type, "action": conditions, "validated": r.Validated}
+	if len(r.Point) > 0 {
+		w["point"] = r.Point
+	}
+	for key, text := range map[string]string{"attack_type": r.AttackType, "comment": r.Comment, "regex": r.Regex, "mode": r.Mode} {
+		if text != "" { // "" is refused
+			w[key] = text
+		}
+	}
+	return w
+}
+
+func readRule(r record) Rule {
+	return Rule{
+		ID:          r.id("id"),
+		ConditionID: r.id("actionid"),
+		Type:        r.text("type"),
+		Conditions:  readConditions(r.list("action")),
+		Point:       readPoint(r.list("point")),
+		AttackType:  r.text("attack_type"),
+		Comment:     r.text("comment"),
+		Regex:       r.text("regex"),
+		Mode:        r.text("mode"),
+		Validated:   r.flag("validated"),
+		System:      r.flag("system"),
+		Updated:     r.time("updated_at"),
+	}
+}
+
+// readConditions keeps an item that can't be read as an empty condition: a rule with one condition less would seem to
+// reach further than it does.
+func readConditions(items []any) []Condition {
+	out := make([]Condition, len(items))
+	for i, item := range items {
+		o, _ := item.(map[string]any)
+		r := record(o)
+		out[i] = Condition{Type: r.text("type"), Value: r.text("value")}
+		for _, group := range readPoint(r.list("point")) {
+			out[i].Point = append(out[i].Point, group...)
+		}
+	}
+	return out
+}
+
+// readPoint groups a point, which comes flat (["post", "form_urlencoded", "x"]) or as it is sent.
+func readPoint(items []any) Point {
+	var p Point
+	for i := 0; i < len(items); i++ {
+		if group, ok := items[i].([]any); ok {
+			p = append(p, readPoint(group)...)
+			continue
+		}
+		parser := wordOf(items[i])
+		switch takes := argumentOf(parser); {
+		case takes == nothing || i+1 == len(items):
+			p = append(p, []any{parser})
+		default:
+			i++
+			p = append(p, []any{parser, readArgument(takes, wordOf(items[i]))})
+		}
+	}
+	return p
+}
+
+func readArgument(takes argument, written string) any {
+	if n, err := strconv.Atoi(written); takes == index && err == nil {
+		return n
+	}
+	return written
 }

@@ -92,16 +92,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *service) route(w http.ResponseWriter, r *http.Request, q map[string]any) {
 	switch line := r.Method + " " + r.URL.Path; line {
 	case "POST /v1/user":
-		answer(w, 200, map[string]any{"id": 9, "client_id": 5, "client_name": "Acme", "frontend_url": "https://console.example.com"})
+		answer(w, 200, map[string]any{"id": 9, "client_id": 5, "client_name": "Acme"})
 	case "POST /v1/objects/attack", "POST /v1/objects/vuln", "POST /v1/objects/hint", "POST /v1/objects/action":
 		answer(w, 200, s.page(s.lists[r.URL.Path], int(q["offset"].(float64)), int(q["limit"].(float64))))
-	case "POST /v1/client/5/attack-vectors/security-agg/query":
-		at, _ := strconv.Atoi(text(q["cursor"]))
-		rows, next := s.page(s.lists[r.URL.Path], at, int(q["limit"].(float64))), any(nil)
-		if at+len(rows) < len(s.lists[r.URL.Path]) {
-			next = strconv.Itoa(at + len(rows))
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": rows, "next_cursor": next})
 	case "POST /v1/objects/hint/create":
 		s.nextID++
 		delete(q, "clientid")
@@ -151,8 +144,6 @@ func answer(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"status": status, "body": body})
 }
-
-func text(v any) string { s, _ := v.(string); return s }
 
 func pairs(point any) [][]any {
 	var out [][]any

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -11,12 +12,17 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // answers sends results to those who asked.
 type answers struct{ cfg *Config }
+
+// say is an answer of one line.
+func say(words text.Text) card.Message { return card.Lines([]text.Text{words}, nil) }
 
 // resultMessage is the answer to a request.
 func (a *answers) resultMessage(req request, res call.Result, err error) card.Message {
@@ -33,7 +39,7 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	if ref != "" {
 		a.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
 	}
-	return card.Lines([]text.Text{words}, nil)
+	return say(words)
 }
 
 // answer sends a message to who asked. It retries transient failures until the context ends.
@@ -80,8 +86,7 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 		return 0, false
 	}
 	a.cfg.Log.Warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
-	v, wait := slackconn.Judge(err)
-	return wait, v == slackconn.NotSent || v == slackconn.Doubtful
+	return slackconn.Again(err)
 }
 
 var errNoAddress = errors.New("no response URL")
@@ -99,8 +104,35 @@ func (a *answers) answerView(ctx context.Context, req request, msg card.Message)
 	return err == nil
 }
 
-// carryOut runs a read-only request and answers it.
-func (a *answers) carryOut(ctx context.Context, req request) {
-	res, err := a.cfg.Runner.Do(ctx, req.Invocation)
-	a.answer(ctx, req, a.resultMessage(req, res, err))
+// drawHome draws a Home tab without an answer, and tries once.
+func (a *answers) drawHome(ctx context.Context, req request) {
+	if err := a.publishHome(ctx, req, nil); err != nil {
+		a.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
+	}
+}
+
+// publishHome draws the Home tab of who asks (views.publish), with an answer on top. The role is checked as for a typed status.
+func (a *answers) publishHome(ctx context.Context, req request, answer []slack.Block) error {
+	blocks := a.home(ctx, req)
+	if len(answer) > 0 {
+		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)
+	}
+	view := slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: card.Renumber(blocks)}}
+	return a.cfg.Slack.PublishHome(ctx, req.Invocation.Actor.ID, view)
+}
+
+// home are the blocks of a user's Home tab.
+func (a *answers) home(ctx context.Context, req request) []slack.Block {
+	inv := req.Invocation
+	inv.Line, inv.Account = record.Line{Name: "status"}, ""
+	res, err := a.cfg.Runner.Do(ctx, inv)
+	if home, ok := res.Home.(*report.Home); err == nil && ok {
+		return card.Home(*home)
+	}
+	text, ref := call.ForPeople(inv, err)
+	if errors.Is(err, refusal.ErrDenied) {
+		return card.HomeWithoutRole(inv.Actor.ID, text, a.cfg.Roles)
+	}
+	a.cfg.Log.Error("read home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
+	return card.HomeUnavailable(text)
 }

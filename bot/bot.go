@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/notify"
@@ -24,7 +25,7 @@ type Runner interface {
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 }
 
-// Verbs tells what a line is before it is run; *commands.Runner does.
+// Verbs knows what a line is before it is run; *commands.Runner is one.
 type Verbs interface {
 	Changes(l record.Line) bool
 	Missing(l record.Line, attack string) bool
@@ -38,12 +39,12 @@ type Inbox interface {
 	Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error)
 	// First reports whether a delivery comes for the first time.
 	First(ctx context.Context, names ...string) (bool, error)
-	// Work hands over what was accepted, oldest first, until its context ends. done is called when it is carried out; mine tells whether it is
-	// still this replica's.
+	// Work hands over what was accepted, oldest first, until its context ends. done is called when it is carried out; mine reports whether it
+	// is still this replica's.
 	Work(ctx context.Context, handle func(work []byte, mine func(context.Context) bool, done func(context.Context) error)) error
 }
 
-// Cards tells which cards messages are.
+// Cards finds the card that a message is.
 type Cards interface {
 	AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error)
 }
@@ -61,7 +62,7 @@ type Notifier interface {
 	MarkActed(ctx context.Context, account, attack string) error
 	// Post puts a message that no event is about into a channel once.
 	Post(ctx context.Context, p notify.Post) error
-	// Situation is what is decided from about an attack; known is false for one that was forgotten, or not seen again since the store was rebuilt.
+	// Situation is what is decided from about an attack; known is false if it expired, or was not seen again since the store was rebuilt.
 	Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
 }
 
@@ -88,12 +89,12 @@ type Config struct {
 
 // Bot receives what people click and type, and shows them what happens.
 type Bot struct {
-	cfg        Config
-	background *background
-	server     *server
-	worker     *worker
-	socket     *slackconn.Socket
-	metrics    *metrics
+	cfg      Config
+	requests *requests
+	server   *server
+	worker   *worker
+	socket   *slackconn.Socket
+	metrics  *metrics
 }
 
 // New makes a Bot.
@@ -105,23 +106,32 @@ func New(cfg Config) *Bot {
 		cfg.Now = time.Now
 	}
 	b := &Bot{cfg: cfg, metrics: newMetrics()}
-	b.metrics.registry.MustRegister(cfg.Collectors...)
-	b.metrics.registry.MustRegister(cfg.Slack.Collector())
-	b.background = &background{cfg: &b.cfg, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
-	answers, queue := &answers{&b.cfg}, &queue{&b.cfg}
-	forms := &forms{cfg: &b.cfg, background: b.background, queue: queue, answers: answers, attacks: cfg.Notifier}
-	ingress := &ingress{cfg: &b.cfg, background: b.background, queue: queue, answers: answers, forms: forms}
-	b.server = &server{cfg: &b.cfg, ingress: ingress, metrics: b.metrics}
-	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, cards: cfg.Notifier}
+	b.metrics.registry.MustRegister(append(cfg.Collectors, cfg.Slack.Collector())...)
+	answers := &answers{&b.cfg}
+	b.requests = &requests{cfg: &b.cfg, answers: answers, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
+	forms := &forms{&b.cfg, b.requests, answers}
+	ingress := &ingress{&b.cfg, b.requests, forms}
+	b.server = &server{&b.cfg, ingress, b.metrics}
+	b.worker = &worker{&b.cfg, answers, forms}
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
 	})
-	b.metrics.gauge("socket_links", "Socket Mode links that can receive.", func() float64 { open, _ := b.socket.State(); return float64(open) })
+	b.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "wafbot", Name: "socket_links", Help: "Socket Mode links that can receive.",
+	}, func() float64 { open, _ := b.socket.State(); return float64(open) }))
 	return b
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (b *Bot) Drain(ctx context.Context) { b.background.wait(ctx) }
+func (b *Bot) Drain(ctx context.Context) { b.requests.wait(ctx) }
+
+// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses the
+// token for good from the beginning.
+func (b *Bot) Receive(ctx context.Context) error { return b.socket.Receive(ctx) }
+
+// Work carries out stored requests: one after another in each account, accounts side by side. It begins no request after more has ended, and
+// returns when those in progress are done, or held ends.
+func (b *Bot) Work(held, more context.Context) error { return b.worker.run(held, more) }
 
 // Handler serves Slack's requests, health and metrics.
 func (b *Bot) Handler() http.Handler {
@@ -133,6 +143,6 @@ func (b *Bot) Handler() http.Handler {
 	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", b.ready)
-	mux.Handle("/metrics", b.metrics.handler())
+	mux.Handle("/metrics", promhttp.HandlerFor(b.metrics.registry, promhttp.HandlerOpts{}))
 	return mux
 }

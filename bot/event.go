@@ -1,11 +1,13 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
@@ -14,14 +16,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// eventPayload is what is needed of an event. It is not slack-go's type, which refuses the whole event for one unknown block.
-type eventPayload struct {
-	Type    string  `json:"type"`
-	EventID string  `json:"event_id"`
-	Event   message `json:"-"`
-}
-
-// message is a message that a user wrote.
+// message is what is needed of a message that a user wrote. It is not slack-go's type, which refuses the whole event for one unknown block.
 type message struct {
 	Type        string          `json:"type"`
 	Subtype     string          `json:"subtype"`
@@ -42,42 +37,47 @@ type message struct {
 // Everything else is only acknowledged.
 func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
-		eventPayload
+		Type  string          `json:"type"`
+		ID    string          `json:"event_id"`
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
 		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	h := outer.eventPayload
-	if h.Type == "app_rate_limited" {
+	if outer.Type == "app_rate_limited" {
 		in.cfg.Log.Error("slack limits events: there were too many in the last hour")
 		return
 	}
 	if len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
 		return
 	}
-	if err := json.Unmarshal(outer.Event, &h.Event); err != nil {
+	var m message
+	if err := json.Unmarshal(outer.Event, &m); err != nil {
 		in.cfg.Log.Warn("read event", "err", err)
 		return
 	}
-	if h.Event.Type == "app_home_opened" {
-		in.homeOpened(d, h)
-		return
+	if outer.ID != "" {
+		d.names = append(d.names, "event "+outer.ID)
 	}
-	if h.Event.written() {
-		in.message(ctx, d, h)
+	switch {
+	case m.Type == "app_home_opened" && m.Tab == "home" && m.User != "":
+		in.requests.reply(request{
+			Home: true, names: d.names,
+			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: m.User, Name: m.User, Via: record.ViaMention}},
+		}, card.Message{})
+	case m.written():
+		in.message(ctx, d, m)
 	}
 }
 
 // message runs a message to the bot as a line.
-func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
-	m := h.Event
+func (in *ingress) message(ctx context.Context, d delivery, m message) {
 	self, err := in.cfg.Slack.Self(ctx)
 	if err != nil {
 		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
-			in.reply(in.asked(ctx, d, h), text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again"))
+			in.requests.reply(in.asked(ctx, d, m), say(text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
 		}
 		return
 	}
@@ -85,10 +85,10 @@ func (in *ingress) message(ctx context.Context, d delivery, h eventPayload) {
 	switch {
 	case m.User == self.User:
 	case addressed || m.ChannelType == "im":
-		in.take(ctx, in.asked(ctx, d, h), line)
+		in.take(ctx, in.asked(ctx, d, m), line)
 	case m.Type == "app_mention":
 		// "Don't @wafbot deny that yet" is no command.
-		in.reply(in.asked(ctx, d, h), text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done"))
+		in.requests.reply(in.asked(ctx, d, m), say(text.New("Did you want something of me? Then begin the message with my name, as ", text.Code("@wafbot status"), ". Nothing was done")))
 	}
 }
 
@@ -114,19 +114,16 @@ func (m message) line(self string) (line string, addressed bool) {
 }
 
 // asked makes a request of a message. One message can come as two events (a mention that is also a message), each of them twice.
-func (in *ingress) asked(ctx context.Context, d delivery, h eventPayload) request {
-	m := h.Event
-	names := []string{"message " + m.Channel + " " + m.TS}
-	if h.EventID != "" {
-		names = append(names, "event "+h.EventID)
-	}
+func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
+	id := "message " + m.Channel + " " + m.TS
+	names := append([]string{id}, d.names...)
 	if m.ClientMsgID != "" {
 		names = append(names, "client "+m.User+" "+m.ClientMsgID) // the user is part of it: another client can send the same id
 	}
 	req := request{
-		Channel: m.Channel, Thread: m.ThreadTS, names: append(names, d.names...),
+		Channel: m.Channel, Thread: m.ThreadTS, names: names,
 		Invocation: call.Invocation{
-			ID: fmt.Sprintf("message %s %s", m.Channel, m.TS), At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
+			ID: id, At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
 			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
 		},
 	}
@@ -154,39 +151,67 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 	return "", ""
 }
 
-// homeOpened draws the Home tab of the user who opened it.
-func (in *ingress) homeOpened(d delivery, h eventPayload) {
-	if h.Event.Tab != "home" || h.Event.User == "" {
-		return
-	}
-	req := request{
-		Home: true, names: d.names,
-		Invocation: call.Invocation{
-			ID: d.names[0], At: d.at, Actor: record.Actor{ID: h.Event.User, Name: h.Event.User, Via: record.ViaMention},
-		},
-	}
-	if h.EventID != "" {
-		req.names = append([]string{"event " + h.EventID}, req.names...)
-	}
-	in.refreshHome(req)
+// token matches what Slack makes of names and addresses in typed text: <@U0ANN|ann>, <#C0WAF|waf>, <http://host/path|host/path>.
+var token = regexp.MustCompile(`<([^<>]*)>`)
+
+// typed restores what a user typed from Slack's text: addresses as written, a user as <@U0ANN>.
+func typed(text string) string {
+	text = token.ReplaceAllStringFunc(text, func(found string) string {
+		what, label, labelled := strings.Cut(strings.Trim(found, "<>"), "|")
+		switch {
+		case strings.HasPrefix(what, "@"):
+			return "<" + what + ">"
+		case strings.HasPrefix(what, "#") && label != "":
+			return "#" + label
+		case strings.HasPrefix(what, "#"), strings.HasPrefix(what, "!"):
+			return found
+		case labelled:
+			return label
+		}
+		return strings.TrimPrefix(what, "mailto:")
+	})
+	// Slack escapes these three characters.
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
 
-// refreshHome draws a Home tab in the background.
-func (in *ingress) refreshHome(req request) {
-	in.background.once(req, func(ctx context.Context) { in.answers.answer(ctx, req, card.Message{}) })
-}
+// peopleTimeout bounds the invalidation: Slack waits for the acknowledgement.
+const peopleTimeout = time.Second
 
-// accountIn is the account of a channel; "" if none or several have it.
-func (in *ingress) accountIn(channel string) string {
-	name := ""
-	for _, a := range in.cfg.Accounts {
-		if a.Channel != channel {
-			continue
-		}
-		if name != "" {
-			return ""
-		}
-		name = a.Name
+// peopleEvent handles an event about users or groups: it invalidates what all replicas have cached about them. It returns false for other events.
+func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
+	var e struct {
+		Type    string          `json:"type"`
+		User    json.RawMessage `json:"user"`
+		Group   string          `json:"subteam_id"`
+		Subteam struct {
+			ID string `json:"id"`
+		} `json:"subteam"`
 	}
-	return name
+	_ = json.Unmarshal(event, &e) // without a type it is another event
+	of := ""
+	switch e.Type {
+	default:
+		return false
+	case "user_change":
+		var user struct {
+			ID string `json:"id"`
+		}
+		_ = json.Unmarshal(e.User, &user)
+		of = user.ID
+	case "subteam_members_changed", "subteam_updated", "subteam_created":
+		if slices.Contains(in.cfg.Roles.Groups(), cmp.Or(e.Group, e.Subteam.ID)) {
+			of = slackconn.AllGroups
+		}
+	}
+	if of == "" {
+		return true // no role depends on it
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
+	defer cancel()
+	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
+		in.cfg.Log.Warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
+		return true
+	}
+	in.cfg.Log.Debug("people invalidated", "of", of, "event", e.Type)
+	return true
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
 )
 
-// happens delivers an event about something that somebody wrote, and waits until it was answered.
-func happens(t *testing.T, b *Bot, id string, m map[string]any) {
+// deliverEvent delivers an event with a message, and waits until it was answered.
+func deliverEvent(t *testing.T, b *Bot, id string, m map[string]any) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"type": "event_callback", "event_id": id, "event": m})
 	require.NoError(t, err)
@@ -27,49 +27,49 @@ func wrote(user, ts, text string) map[string]any {
 	return map[string]any{"type": "app_mention", "channel": "C0WAF", "user": user, "ts": ts, "text": "<@U0BOT> " + text}
 }
 
-// A line that can't be read is answered once, too, though it comes as a mention and as a message.
-func TestAnUnreadableLineIsAnsweredOnce(t *testing.T) {
+// One message comes as a mention and as a message: a line that can't be parsed is answered once, too.
+func TestLineThatCantBeParsedIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	s := slacktest.New(t, "", nil)
 	b := linkedBot(s)
 	m := wrote("U0ROB", "1795000000.000100", `note "never closed`)
-	happens(t, b, "Ev1", m)
+	deliverEvent(t, b, "Ev1", m)
 	m["type"] = "message"
-	happens(t, b, "Ev2", m)
+	deliverEvent(t, b, "Ev2", m)
 	require.Len(t, s.Shown()["U0ROB"], 1)
 }
 
-// What a client calls its message is up to the client: nobody keeps somebody else's line from running by calling his own the same.
-func TestAStrangersMessageSuppressesNobodys(t *testing.T) {
+// Clients choose the ids of their messages. A user can't suppress another user's line with the same id.
+func TestClientIDsOfTwoUsersDontCollide(t *testing.T) {
 	t.Parallel()
 	s := slacktest.New(t, "", nil)
 	b := linkedBot(s)
 	for i, user := range []string{"U0EVE", "U0ROB", "U0ROB"} {
 		m := wrote(user, "1795000000.00010"+strconv.Itoa(i), "status")
 		m["client_msg_id"] = "the same"
-		happens(t, b, "Ev"+strconv.Itoa(i), m)
+		deliverEvent(t, b, "Ev"+strconv.Itoa(i), m)
 	}
 	require.Len(t, s.Shown()["U0EVE"], 1)
-	require.Len(t, s.Shown()["U0ROB"], 1, "one gesture that comes as two messages runs once")
+	require.Len(t, s.Shown()["U0ROB"], 1, "a line that comes as two messages runs once")
 }
 
-// Whether a message is for the bot can't be told without knowing who the bot is. It was acknowledged, so it must not be lost in silence.
-func TestAMentionThatCouldNotBeReadIsSaidToBe(t *testing.T) {
+// Without its own user id the bot doesn't know whether a message is for it. The event was acknowledged, so a mention gets an answer.
+func TestMentionIsAnsweredWhenAuthTestFails(t *testing.T) {
 	t.Parallel()
 	s := slacktest.New(t, "", nil)
 	b := linkedBot(s)
 	s.Unknown.Store(true)
 	m := wrote("U0ROB", "1795000000.000100", "status")
-	happens(t, b, "Ev1", m)
-	happens(t, b, "Ev1", m)
-	m["type"], m["user"] = "message", "U0ANN" // perhaps she speaks with somebody else
-	happens(t, b, "Ev2", m)
+	deliverEvent(t, b, "Ev1", m)
+	deliverEvent(t, b, "Ev1", m)
+	m["type"], m["user"] = "message", "U0ANN" // perhaps it is for another user
+	deliverEvent(t, b, "Ev2", m)
 	require.Len(t, s.Shown()["U0ROB"], 1)
 	require.Contains(t, s.Shown()["U0ROB"][0], "not done")
 	require.Empty(t, s.Shown()["U0ANN"])
 }
 
-// Whatever a stranger writes, nothing comes of it but an answer to him.
+// A hostile message has no effect but one short answer to its author.
 func TestHostileMessages(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]map[string]any{
@@ -77,14 +77,14 @@ func TestHostileMessages(t *testing.T) {
 		"too long":             wrote("U0EVE", "1795000000.000100", strings.Repeat("x ", 1<<18)),
 		"many keys":            wrote("U0EVE", "1795000000.000100", strings.Repeat("a=b ", 1<<10)),
 		"broken tokens":        wrote("U0EVE", "1795000000.000100", strings.Repeat("<|", 1<<12)),
-		"calls everybody":      wrote("U0EVE", "1795000000.000100", "&lt;!channel&gt; <!channel>"),
+		"mentions the channel": wrote("U0EVE", "1795000000.000100", "&lt;!channel&gt; <!channel>"),
 		"no time":              wrote("U0EVE", "", "status"),
 		"a time that is none":  wrote("U0EVE", "99999999999999999999.x", "status"),
 		"nothing but the name": wrote("U0EVE", "1795000000.000100", ""),
 	} {
 		s := slacktest.New(t, "", nil)
 		begun := time.Now()
-		happens(t, linkedBot(s), "Ev1", m)
+		deliverEvent(t, linkedBot(s), "Ev1", m)
 		require.Less(t, time.Since(begun), 2*time.Second, name)
 		require.Len(t, s.Shown()["U0EVE"], 1, name)
 		require.Less(t, len(s.Shown()["U0EVE"][0]), 4000, name)
@@ -93,14 +93,57 @@ func TestHostileMessages(t *testing.T) {
 	for name, m := range map[string]map[string]any{
 		"of a bot":       {"type": "app_mention", "channel": "C0WAF", "bot_id": "B0OTHER", "user": "U0OTHER", "text": "<@U0BOT> status", "ts": "1.1"},
 		"of itself":      wrote("U0BOT", "1.1", "status"),
-		"of nobody":      wrote("", "1.1", "status"),
+		"without a user": wrote("", "1.1", "status"),
 		"of a workflow":  {"type": "message", "subtype": "bot_message", "channel": "D1", "channel_type": "im", "user": "U0EVE", "text": "status", "ts": "1.1"},
 		"not for it":     {"type": "message", "channel": "C0WAF", "channel_type": "channel", "user": "U0EVE", "text": "status", "ts": "1.1"},
 		"edited":         {"type": "app_mention", "channel": "C0WAF", "user": "U0EVE", "text": "<@U0BOT> status", "ts": "1.1", "edited": map[string]any{"user": "U0EVE"}},
 		"with no fields": {},
 	} {
 		s := slacktest.New(t, "", nil)
-		happens(t, linkedBot(s), "Ev1", m)
+		deliverEvent(t, linkedBot(s), "Ev1", m)
 		require.Empty(t, s.Shown(), name)
+	}
+}
+
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{
+		"deny 203.0.113.7 for=4h": "deny 203.0.113.7 for=4h",
+		"patch POST <http://shop.example.com/login|shop.example.com/login> type=sqli": "patch POST shop.example.com/login type=sqli",
+		"patch POST <https://shop.example.com/login> type=sqli":                       "patch POST https://shop.example.com/login type=sqli",
+		"note \"ask <mailto:ann@example.com|ann@example.com>\"":                       `note "ask ann@example.com"`,
+		"handover to=<@U0ANN0001|ann>":                                                "handover to=<@U0ANN0001>",
+		"handover to=<@U0ANN0001>":                                                    "handover to=<@U0ANN0001>",
+		"note see <#C0SECRET|>":                                                       "note see <#C0SECRET|>", // a channel that the bot can't see
+		"note see <#C0WAF|waf>":                                                       "note see #waf",
+		"note <!here> <!subteam^S0ONCALL>":                                            "note <!here> <!subteam^S0ONCALL>",
+		"indicator X-A &lt;b&gt;&amp;amp;":                                            "indicator X-A <b>&amp;",
+		"note &lt;@U0ANN0001&gt; a < b":                                               "note <@U0ANN0001> a < b",
+		"":                                                                            "",
+	} {
+		require.Equal(t, want, typed(sent), sent)
+	}
+}
+
+func TestLineOfAMessage(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		line      string
+		addressed bool
+	}{
+		"<@U0BOT> deny 203.0.113.7":            {"deny 203.0.113.7", true},
+		"  <@U0BOT|wafbot>   status":           {"status", true},
+		"<@U0BOT>":                             {"", true},
+		"<@U0BOT> `undo c7k2m9xw4`":            {"undo c7k2m9xw4", true},
+		"<@U0BOT> note \"`x` and `y`\"":        {"note \"`x` and `y`\"", true},
+		"don't <@U0BOT> deny 203.0.113.7":      {"don't <@U0BOT> deny 203.0.113.7", false},
+		"<@U0BOTTLE> deny 203.0.113.7":         {"<@U0BOTTLE> deny 203.0.113.7", false},
+		"&lt;@U0BOT&gt; deny 203.0.113.7":      {"<@U0BOT> deny 203.0.113.7", false}, // typed by hand: no mention
+		"> <@U0BOT> deny 203.0.113.7 (quoted)": {"> <@U0BOT> deny 203.0.113.7 (quoted)", false},
+		"status":                               {"status", false},
+	} {
+		line, addressed := message{Text: text}.line("U0BOT")
+		require.Equal(t, want.line, line, text)
+		require.Equal(t, want.addressed, addressed, text)
 	}
 }

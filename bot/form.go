@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -23,36 +22,11 @@ import (
 // renderWithin bounds reading what a view shows. The rest of readTimeout is for reporting a failure in the view.
 const renderWithin = readTimeout - 30*time.Second
 
-// meta is the private metadata of a view that the request opens.
-func (r request) meta() card.ViewMeta {
-	m := card.ViewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
-	if m.Thread == "" && !r.Ephemeral {
-		m.Thread = r.MessageTS
-	}
-	return m
-}
-
-// inView makes it a request from a view, whose metadata say where the view was opened.
-func (r *request) inView(id, meta string) {
-	var m card.ViewMeta
-	_ = json.Unmarshal([]byte(meta), &m) // metadata of an older version are empty
-	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral, r.Home = id, m.Channel, m.Thread, m.Answer, false, m.Home
-	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
-}
-
 // forms opens modals and handles their submissions.
 type forms struct {
-	cfg        *Config
-	background *background
-	queue      *queue
-	answers    *answers
-	attacks    attacks
-}
-
-// attacks reads attacks for *More…*.
-type attacks interface {
-	// Situation is the facts about an attack. known is false if it expired, or was not seen again since the store was rebuilt.
-	Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
+	cfg      *Config
+	requests *requests
+	answers  *answers
 }
 
 // openForm opens the form for an incomplete line, in a new view or in place of the view that asked for it.
@@ -79,7 +53,7 @@ func (f *forms) openMore(req request, text string) {
 		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
-		s, known, err := f.attacks.Situation(ctx, account, line.Words[0])
+		s, known, err := f.cfg.Notifier.Situation(ctx, account, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, refusal.Away(err)
 		}
@@ -93,7 +67,7 @@ func (f *forms) openMore(req request, text string) {
 // showView shows a loading view at once, because the trigger expires in three seconds, and then the view.
 func (f *forms) showView(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
 	line, err := grammar.Parse(words)
-	f.background.once(req, func(ctx context.Context) {
+	f.requests.once(req, func(ctx context.Context) {
 		id := req.View
 		if id == "" {
 			var gone bool
@@ -118,7 +92,7 @@ func (f *forms) showView(req request, words string, draw func(ctx context.Contex
 		}
 		f.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // else it would stay a loading view
-		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be shown. Without a form it is ", text.Code(words))}, nil))
+		f.answers.answer(ctx, req, say(text.New("The form could not be shown. Without a form it is ", text.Code(words))))
 	})
 }
 
@@ -132,7 +106,7 @@ func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequ
 		if err == nil || slackconn.ErrorName(err) == "not_found" || try == updateTries {
 			return err
 		}
-		if why, wait := slackconn.Judge(err); why != slackconn.NotSent && why != slackconn.Doubtful || delay.Sleep(ctx, max(wait, time.Second)) != nil {
+		if wait, again := slackconn.Again(err); !again || delay.Sleep(ctx, max(wait, time.Second)) != nil {
 			return err
 		}
 	}
@@ -148,7 +122,7 @@ func (f *forms) openLoading(ctx context.Context, req request, words string) (id 
 	}
 	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click was delivered twice
 		f.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
-		f.answers.answer(ctx, req, card.Lines([]text.Text{text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))}, nil))
+		f.answers.answer(ctx, req, say(text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))))
 	}
 	return "", true
 }

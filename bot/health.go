@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/text"
@@ -118,13 +117,4 @@ func newMetrics() *metrics {
 	}
 	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.opens)
 	return m
-}
-
-// gauge registers a value that is read at each scrape.
-func (m *metrics) gauge(name, help string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "wafbot", Name: name, Help: help}, value))
-}
-
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

@@ -61,7 +61,7 @@ func (d *directory) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.Result(), nil
 }
 
-// sharedMarks is what replicas share.
+// sharedMarks holds the cache versions that replicas share.
 type sharedMarks struct {
 	mu    sync.Mutex
 	marks map[string]int
@@ -93,9 +93,9 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 	f(m)
 }
 
-// replica is a bot of which only what it knows of people matters.
+// replica is a bot that shares the cache versions with other replicas.
 func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
-	store := newLinkMemory()
+	store := newLinkStore()
 	return New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Roles: policy.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
@@ -114,8 +114,8 @@ func isIn(t *testing.T, b *Bot, want bool) {
 	require.Equal(t, want, len(in) == 1)
 }
 
-// Somebody leaves the group between two clicks. Slack tells one replica, and the other one knows at the next click.
-func TestANewsOfGroupsReachesEveryReplica(t *testing.T) {
+// A user leaves the group between two clicks. Slack sends the event to one replica; the other one checks the new members at the next click.
+func TestGroupEventInvalidatesEveryReplica(t *testing.T) {
 	t.Parallel()
 	for name, event := range map[string]map[string]any{
 		"members": {"type": "subteam_members_changed", "subteam_id": "S0ONCALL", "removed_users": []string{"U0ROB"}},
@@ -130,11 +130,11 @@ func TestANewsOfGroupsReachesEveryReplica(t *testing.T) {
 		}
 		require.Equal(t, 2, d.groups, "one call each")
 		d.set(func(d *directory) { d.members = `[]` })
-		happens(t, one, "Ev1", event)
+		deliverEvent(t, one, "Ev1", event)
 		isIn(t, other, false)
 		isIn(t, one, false)
 		d.set(func(d *directory) { d.members = `["U0ANN","U0ROB"]` })
-		happens(t, other, "Ev2", event)
+		deliverEvent(t, other, "Ev2", event)
 		isIn(t, one, true)
 		isIn(t, other, true)
 		require.Equal(t, 6, d.groups, name)
@@ -142,19 +142,19 @@ func TestANewsOfGroupsReachesEveryReplica(t *testing.T) {
 }
 
 // Groups without a role change all the time in a big workspace.
-func TestNewsOfOtherGroupsCostsNothing(t *testing.T) {
+func TestEventsOfOtherGroupsCostNothing(t *testing.T) {
 	t.Parallel()
 	d, m := newDirectory()
 	b := d.replica(m, io.Discard)
 	isIn(t, b, true)
-	happens(t, b, "Ev1", map[string]any{"type": "subteam_members_changed", "subteam_id": "S0OTHER"})
-	happens(t, b, "Ev2", map[string]any{"type": "team_join", "user": map[string]any{"id": "U0NEW"}})
+	deliverEvent(t, b, "Ev1", map[string]any{"type": "subteam_members_changed", "subteam_id": "S0OTHER"})
+	deliverEvent(t, b, "Ev2", map[string]any{"type": "team_join", "user": map[string]any{"id": "U0NEW"}})
 	isIn(t, b, true)
 	require.Equal(t, 1, d.groups)
 	require.Empty(t, m.marks)
 }
 
-func TestANewsOfAUserReachesEveryReplica(t *testing.T) {
+func TestUserEventInvalidatesEveryReplica(t *testing.T) {
 	t.Parallel()
 	d, m := newDirectory()
 	one, other := d.replica(m, io.Discard), d.replica(m, io.Discard)
@@ -166,15 +166,15 @@ func TestANewsOfAUserReachesEveryReplica(t *testing.T) {
 	require.True(t, full(one) && full(other) && full(other))
 	require.Equal(t, 2, d.users)
 	d.set(func(d *directory) { d.guest = true })
-	happens(t, other, "Ev1", map[string]any{"type": "user_change", "user": map[string]any{"id": "U0ANN"}})
-	require.True(t, full(one), "of somebody else")
-	happens(t, other, "Ev2", map[string]any{"type": "user_change", "user": map[string]any{"id": "U0ROB", "is_restricted": true}})
+	deliverEvent(t, other, "Ev1", map[string]any{"type": "user_change", "user": map[string]any{"id": "U0ANN"}})
+	require.True(t, full(one), "of another user")
+	deliverEvent(t, other, "Ev2", map[string]any{"type": "user_change", "user": map[string]any{"id": "U0ROB", "is_restricted": true}})
 	require.False(t, full(one) || full(other))
 	require.Equal(t, 4, d.users)
 }
 
-// Where the event is lost, what is known is over after five minutes. Where Redis is away it counts until then, but who hears the event himself.
-func TestPeopleAreBelievedForFiveMinutes(t *testing.T) {
+// If the event is lost, a cache expires after five minutes. While Redis is unreachable only the replica that gets the event drops its cache at once.
+func TestPeopleAreCachedForFiveMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, m := newDirectory()
@@ -183,7 +183,7 @@ func TestPeopleAreBelievedForFiveMinutes(t *testing.T) {
 		isIn(t, other, true)
 		d.set(func(d *directory) { d.members = `[]` })
 		m.set(func(m *sharedMarks) { m.away = true })
-		happens(t, one, "Ev1", map[string]any{"type": "subteam_members_changed", "subteam_id": "S0ONCALL"})
+		deliverEvent(t, one, "Ev1", map[string]any{"type": "subteam_members_changed", "subteam_id": "S0ONCALL"})
 		isIn(t, one, false)
 		time.Sleep(5*time.Minute - time.Second)
 		isIn(t, other, true)
@@ -192,8 +192,8 @@ func TestPeopleAreBelievedForFiveMinutes(t *testing.T) {
 	})
 }
 
-// What can't be found out is an error, beside what was known. The log says it once, with what mends it, and Slack isn't asked at every click.
-func TestGroupsThatSlackDoesNotTell(t *testing.T) {
+// If groups can't be read, the cached ones are returned with an error. The log says it once, with the fix, and Slack isn't asked at every click.
+func TestGroupsThatCantBeRead(t *testing.T) {
 	t.Parallel()
 	limited := func(w http.ResponseWriter) bool {
 		w.Header().Set("Retry-After", "30")
@@ -229,7 +229,7 @@ func TestGroupsThatSlackDoesNotTell(t *testing.T) {
 					in, err := b.cfg.Slack.Groups(t.Context(), "U0ROB", []string{"S0ONCALL"})
 					require.Error(t, err)
 					require.NotContains(t, err.Error(), "xoxb-secret")
-					require.Equal(t, []string{"S0ONCALL"}, in, "what was known")
+					require.Equal(t, []string{"S0ONCALL"}, in, "the cached ones")
 				}
 				fails()
 				asked := d.groups
@@ -250,8 +250,8 @@ func TestGroupsThatSlackDoesNotTell(t *testing.T) {
 	}
 }
 
-// Nobody is taken for a member because whoever asked had no time to wait for the answer.
-func TestWhoHasGoneLearnsNothing(t *testing.T) {
+// A caller whose context ends gets an error, not members that it did not wait for.
+func TestGroupsOfACallerThatGaveUp(t *testing.T) {
 	t.Parallel()
 	d, m := newDirectory()
 	b := d.replica(m, io.Discard)

@@ -11,16 +11,12 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
 // maxBody is the largest request that is taken, in bytes.
 const maxBody = 1 << 20
-
-// delivery identifies what Slack sent, over HTTP or Socket Mode.
-type delivery struct {
-	names []string // the same for each redelivery; the first is its id
-	at    time.Time
-}
 
 // server receives over HTTP.
 type server struct {
@@ -94,10 +90,7 @@ func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, bod
 		s.cfg.Log.Warn("read command", "err", err)
 		return
 	}
-	s.ingress.command(r.Context(), d, slashCommand{
-		Text: form.Get("text"), User: form.Get("user_id"), UserName: form.Get("user_name"), Team: form.Get("team_id"),
-		Channel: form.Get("channel_id"), ResponseURL: form.Get("response_url"), Trigger: form.Get("trigger_id"),
-	})
+	s.ingress.command(r.Context(), d, form.Get)
 }
 
 // interaction handles a click or a submission: JSON in the form field payload.
@@ -128,4 +121,27 @@ func (s *server) event(w http.ResponseWriter, r *http.Request, d delivery, body 
 		return
 	}
 	s.ingress.event(r.Context(), d, body)
+}
+
+// Envelope handles a delivery over Socket Mode.
+func (in *ingress) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
+	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	d := delivery{names: []string{"envelope " + e.ID}, at: in.cfg.Now()}
+	switch e.Type {
+	case "slash_commands":
+		var fields map[string]any
+		if err := json.Unmarshal(e.Payload, &fields); err != nil {
+			in.cfg.Log.Warn("read command", "err", err)
+			return nil
+		}
+		in.command(ctx, d, func(name string) string { text, _ := fields[name].(string); return text })
+	case "interactive":
+		return in.interaction(ctx, d, e.Payload)
+	case "events_api":
+		in.event(ctx, d, e.Payload)
+	default:
+		in.cfg.Log.Warn("unknown envelope", "type", e.Type)
+	}
+	return nil
 }

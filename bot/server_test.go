@@ -1,19 +1,27 @@
 package bot
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 const signingSecret = "a secret of the tests"
@@ -69,7 +77,7 @@ func FuzzSignature(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stamp, signature, body string) {
 		status := deliver(t, b, stamp, signature, body)
 		if status == http.StatusOK {
-			// Only who knows the secret gets in, and only now.
+			// Only a request with the secret is accepted, and only for five minutes.
 			require.Equal(t, sign(signingSecret, stamp, body), strings.ToLower(signature))
 			sent, err := strconv.ParseInt(stamp, 10, 64)
 			require.NoError(t, err)
@@ -78,4 +86,125 @@ func FuzzSignature(f *testing.F) {
 		}
 		require.Equal(t, http.StatusUnauthorized, status)
 	})
+}
+
+// linkStore takes links and deliveries, and nothing else.
+type linkStore struct {
+	Inbox
+	*slacktest.Links
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func newLinkStore() *linkStore {
+	return &linkStore{Links: slacktest.NewLinks(), names: map[string]bool{}}
+}
+
+func (m *linkStore) Ping(context.Context) error { return nil }
+
+func (m *linkStore) First(_ context.Context, names ...string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fresh := true
+	for _, name := range names {
+		fresh = fresh && !m.names[name]
+		m.names[name] = true
+	}
+	return fresh, nil
+}
+
+// owner owns no account.
+type owner struct{ Notifier }
+
+func (owner) Owns(string) bool { return false }
+
+// noRunner refuses every line.
+type noRunner struct{}
+
+func (noRunner) Changes(record.Line) bool                     { return false }
+func (noRunner) Missing(record.Line, string) bool             { return false }
+func (noRunner) Fillable(record.Line) bool                    { return false }
+func (noRunner) InThread(l record.Line, _ string) record.Line { return l }
+func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
+	return call.Form{}, refusal.ErrUnknown
+}
+func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
+	return call.Result{}, errors.New("nothing can be done here")
+}
+
+// linkedBot receives from s. Its client keeps no connection: a synctest bubble would wait for it.
+func linkedBot(s *slacktest.End) *Bot {
+	store := newLinkStore()
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	return New(Config{
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
+		Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
+	})
+}
+
+// Every envelope is acknowledged on its own link, with nothing but its id.
+func TestEveryEnvelopeIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	frames := []string{
+		`{"envelope_id":"e1","type":"interactive","payload":{"type":"block_actions","actions":[{"action_id":"gone","value":"x"}],"user":{"id":"U1"}}}`,
+		`{"envelope_id":"e2","type":"interactive","payload":["no object"]}`,
+		`{"envelope_id":"e3","type":"interactive","payload":{"type":7}}`,
+		`{"envelope_id" : "e4","type":"interactive","payload":{`,
+		`{"type":{},"envelope_id":"e5"}`,
+		`{"envelope_id":"e6","type":"from_the_future","payload":{}}`,
+		`{"envelope_id":"e7","type":"slash_commands","payload":{"text":"'","user_id":"U1","channel_id":""}}`,
+		`{"envelope_id":"e8","type":"events_api","payload":{"type":"event_callback","event":{"type":"message","text":"` + strings.Repeat("x", 1<<20) + `"}}}`,
+		`{"envelope_id":"e8","type":"events_api","payload":{"type":"app_rate_limited"}}`,
+		`no frame at all`,
+		`{"envelope_id":"e9","type":"slash_commands"}`,
+	}
+	acks := make(chan string, len(frames))
+	s := slacktest.New(t, "", func(conn *websocket.Conn, first bool) {
+		if !first {
+			_, _, _ = conn.ReadMessage() // the spare one
+			return
+		}
+		for _, f := range frames {
+			_ = conn.WriteMessage(websocket.TextMessage, []byte(f))
+		}
+		for {
+			_, ack, err := conn.ReadMessage()
+			if err != nil {
+				return
+			}
+			acks <- strings.TrimSpace(string(ack))
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- linkedBot(s).Receive(ctx) }()
+	var got []string
+	for len(got) < len(frames)-1 {
+		select {
+		case ack := <-acks:
+			got = append(got, ack)
+		case <-time.After(10 * time.Second):
+			t.Fatalf("only %q", got)
+		}
+	}
+	cancel()
+	require.NoError(t, <-ended)
+	want := []string{}
+	for _, id := range []string{"e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8", "e8", "e9"} {
+		want = append(want, `{"envelope_id":"`+id+`"}`)
+	}
+	require.ElementsMatch(t, want, got)
+}
+
+// A token that was good at the start may be revoked by now.
+func TestReadinessShowsSlackAsItIsNow(t *testing.T) {
+	t.Parallel()
+	s := slacktest.New(t, "", nil)
+	b := linkedBot(s)
+	deliverEvent(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
+	s.Unknown.Store(true)
+	w := httptest.NewRecorder()
+	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+	require.Equal(t, http.StatusOK, w.Code, "Slack's state is in the body only")
+	require.Contains(t, w.Body.String(), `"slack":"can't be used: Slack has a fault of its own (internal_error)"`)
 }

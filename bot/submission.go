@@ -37,7 +37,7 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 	case answer := <-taken:
 		return answer
 	case <-late.C:
-		return f.pushAnswer(p.request(d), card.Lines([]text.Text{perhapsRecorded()}, nil))
+		return f.pushAnswer(p.request(d), say(perhapsStored()))
 	}
 }
 
@@ -56,7 +56,7 @@ func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.Vie
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
 		f.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushAnswer(req, card.Lines([]text.Text{text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")}, nil))
+		return f.pushAnswer(req, say(text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")))
 	case p.View.CallbackID == card.ViewAsk:
 		req.Invocation.Anyway = !questionExpired(m.Asked, d.at)
 		return f.acceptForm(ctx, req)
@@ -79,7 +79,7 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 	filled, err := f.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushAnswer(req, card.Lines([]text.Text{text.New("Not done: the facts for the form could not be read in time. Send it again in a moment")}, nil))
+		return f.pushAnswer(req, say(text.New("Not done: the facts for the form could not be read in time. Send it again in a moment")))
 	}
 	if err != nil {
 		return f.pushAnswer(req, f.answers.resultMessage(req, call.Result{}, err))
@@ -88,7 +88,7 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 		return f.fieldErrors(req, filled, values, err)
 	}
 	if !f.cfg.Verbs.Changes(req.Invocation.Line) {
-		f.background.once(req, func(ctx context.Context) { f.answers.carryOut(ctx, req) })
+		f.requests.read(req)
 		return slack.NewClearViewSubmissionResponse()
 	}
 	checking, cancel := context.WithTimeout(ctx, checkWithin)
@@ -126,15 +126,15 @@ func (f *forms) fieldErrors(req request, filled call.Form, values map[string][]s
 	}
 	field := form.FieldOf(filled, about, values)
 	if _, shown := values[field]; !shown { // no such field, or an older form
-		return f.pushAnswer(req, card.Lines([]text.Text{words}, nil))
+		return f.pushAnswer(req, say(words))
 	}
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{field: text.Sanitize(words.String(), card.MaxFieldHint)})
 }
 
 // acceptForm stores a form's change.
 func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissionResponse {
-	if err := f.queue.add(ctx, req); err != nil {
-		return f.pushAnswer(req, card.Lines([]text.Text{f.queue.notAdded(req, err)}, nil))
+	if failed := f.requests.store(ctx, req); failed != nil {
+		return f.pushAnswer(req, *failed)
 	}
 	return slack.NewClearViewSubmissionResponse()
 }
@@ -143,12 +143,10 @@ func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissi
 func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
 	m.Asked = f.cfg.Now()
-	v, err := card.AskView(r, m)
-	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
-		tooLong := text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")
-		return f.pushAnswer(req, card.Lines([]text.Text{tooLong}, nil))
+	if answer := pushed(card.AskView(r, m)); answer != nil {
+		return answer
 	}
-	return slack.NewPushViewSubmissionResponse(&v)
+	return f.pushAnswer(req, say(text.New("There is something to ask about before that, and it is too long for it: fill in fewer at a time, or use wafbot's command line. Nothing was done")))
 }
 
 // maxPushed bounds the bytes of an acknowledgement: Slack silently drops one of 20 kB.
@@ -156,11 +154,17 @@ const maxPushed = 16_000
 
 // pushAnswer shows an answer above the form; if it is too long, where the form was opened.
 func (f *forms) pushAnswer(req request, msg card.Message) *slack.ViewSubmissionResponse {
-	v, err := card.AnswerView(msg, req.meta())
-	text, _ := json.Marshal(v)
-	if err != nil || len(text) > maxPushed {
-		f.background.start(req, func(ctx context.Context) { f.answers.answer(ctx, req, msg) })
-		return slack.NewClearViewSubmissionResponse()
+	if answer := pushed(card.AnswerView(msg, req.meta())); answer != nil {
+		return answer
+	}
+	f.requests.answerLater(req, msg)
+	return slack.NewClearViewSubmissionResponse()
+}
+
+// pushed puts a view above the form; nil: it is too long.
+func pushed(v slack.ModalViewRequest, err error) *slack.ViewSubmissionResponse {
+	if words, _ := json.Marshal(v); err != nil || len(words) > maxPushed {
+		return nil
 	}
 	return slack.NewPushViewSubmissionResponse(&v)
 }

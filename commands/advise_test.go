@@ -64,23 +64,23 @@ func TestButtonsDoWhatTheySay(t *testing.T) {
 		require.Equal(t, offered, advice.Advise(w.situation(id)), "the same situation, the same advice")
 		require.Equal(t, label, labels(offered)[i])
 		button := offered.Suggestions[i]
-		require.LessOrEqual(t, utf8.RuneCountInString(button.Confirm), 300)
-		typed, err := grammar.Parse(button.Line.String())
+		confirm, line := button.In(300)
+		require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)
+		typed, err := grammar.Parse(line.String())
 		require.NoError(t, err)
-		require.Equal(t, button.Line, typed)
-		inv := w.asks(ann, button.Line.String())
+		require.Equal(t, line, typed)
+		inv := w.asks(ann, line.String())
 		inv.Actor.Via, inv.Warned = record.ViaButton, true
 		res, err := w.do(inv)
 		require.NoError(t, err)
 		require.Equal(t, "done", res.Outcome)
 		for _, ch := range res.Changes {
 			require.Equal(t, id, ch.AttackID)
-			undo, ok := advice.Undo(ch, w.clock())
-			require.True(t, ok)
-			require.Equal(t, "undo "+ch.ID+" account=acme", undo.Line.String())
-			w.does(ann, undo.Line.String())
-			_, ok = advice.Undo(w.ledger.change(ch.ID), w.clock())
-			require.False(t, ok)
+			undo := advice.Undo(ch, w.clock())
+			require.Len(t, undo, 1)
+			require.Equal(t, "undo "+ch.ID+" account=acme", undo[0].Line.String())
+			w.does(ann, undo[0].Line.String())
+			require.Empty(t, advice.Undo(w.ledger.change(ch.ID), w.clock()))
 		}
 		require.Equal(t, labels(offered), labels(advice.Advise(w.situation(id))), "all as before")
 	}
@@ -140,7 +140,8 @@ func TestDialogsHoldAnyText(t *testing.T) {
 	s.Attack.Path = "/" + strings.Repeat("é", 500)
 	s.Attack.Domain = strings.Repeat("a", 200) + ".example.com"
 	for _, b := range advice.Advise(s).Suggestions {
-		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
+		confirm, _ := b.In(300)
+		require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Label), 75)
 		require.LessOrEqual(t, utf8.RuneCountInString(b.Title), 100)
 	}

@@ -110,7 +110,7 @@ func TestAHostileWordIsSaidBackHarmless(t *testing.T) {
 // A target in whatever spelling is denied, and removed, as one and the same.
 func TestSpellingsOfATarget(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	for typed, canonical := range map[string]string{
 		"203.0.113.7": "203.0.113.7", "203.0.113.7/32": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "::ffff:203.0.113.0/120": "203.0.113.0/24",
 		"2001:0DB8::1": "2001:db8::1", "2001:db8:1::/48": "2001:db8:1::/48", "country:fr": "country:FR", "Proxy:tor": "proxy:TOR", "DATACENTER:AWS": "datacenter:aws",

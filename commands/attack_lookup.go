@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ type foundAttack struct {
 // findAttackTyped finds the attack that was typed, by its id or any unique beginning of it, and with it the account.
 func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) error {
 	accounts := r.cfg.Accounts
-	if c.named != "" && c.Account != nil {
+	if c.named() != "" && c.Account != nil {
 		accounts = []*call.Account{c.Account}
 	}
 	found, err := r.loader.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
@@ -46,18 +47,30 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 }
 
 // searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one of them finds something. The services
-// are asked only when no account's store knows it: one that hangs must not keep people waiting for the others.
+// are asked only when no account's store knows it. Of several accounts each gets some seconds: one whose service hangs must not keep people waiting
+// for the others.
 func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, typed string, past bool) (found []foundAttack, err error) {
+	type answer struct {
+		hits []record.KnownAttack
+		err  error
+	}
 	searches := []func(context.Context, *call.Account, string) ([]record.KnownAttack, error){l.storedAttacks, l.listedAttacks}
 	if past {
 		searches = append(searches, l.pastAttacks)
 	}
 	for _, search := range searches {
-		for i, answer := range sideBySide(ctx, accounts, func(ctx context.Context, a *call.Account) ([]record.KnownAttack, error) { return search(ctx, a, typed) }) {
-			if answer.err != nil {
-				err = answer.err
-			}
-			for _, k := range answer.found {
+		patient, cancel := ctx, func() {}
+		if len(accounts) > 1 {
+			patient, cancel = context.WithTimeout(ctx, accountPatience)
+		}
+		answers := sideBySide(accounts, func(a *call.Account) (got answer) {
+			got.hits, got.err = search(patient, a, typed)
+			return got
+		})
+		cancel()
+		for i, got := range answers {
+			err = cmp.Or(got.err, err)
+			for _, k := range got.hits {
 				found = append(found, foundAttack{accounts[i], k})
 			}
 		}

@@ -81,7 +81,7 @@ func TestARefusalIsAuditedWhereItBelongs(t *testing.T) {
 	require.Len(t, w.reads(eve, "audit").Data, 2)
 }
 
-func TestAuditLinesComeOutEvenWithoutMemory(t *testing.T) {
+func TestAuditLinesComeOutEvenWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.does(ann, "deny 203.0.113.7")

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-func TestMemoryAway(t *testing.T) {
+func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	for name, break_ := range map[string]func(*ledger){
 		"no lock":       func(l *ledger) { l.lockFail = true },
@@ -26,7 +26,7 @@ func TestMemoryAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, noSecond(policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveBlockPath))
+			w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveBlockPath))
 			id := w.attackOn("/login")
 			before := w.does(ann, "deny 203.0.113.99")
 			sent := w.changesSent()
@@ -54,7 +54,7 @@ func TestMemoryAway(t *testing.T) {
 	}
 }
 
-func TestStatusWithoutMemorySaysSo(t *testing.T) {
+func TestStatusWithoutTheStoreSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.readFail = true })

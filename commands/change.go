@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -46,7 +45,7 @@ func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
 func (r *Runner) loadLocked(held context.Context, c *job) (err error) {
 	c.Loaded = call.NewFacts()
 	changes := call.Need{Account: c.Account.Name, Fact: call.FactChanges}
-	r.loader.load(held, c.Loaded, []call.Need{changes, {Account: c.Account.Name, Fact: call.FactContext}})
+	r.loader.load(held, c.Loaded, changes, call.Need{Account: c.Account.Name, Fact: call.FactContext})
 	if c.Changes, err = c.Given().Changes(); err == nil {
 		err = c.LoadContext()
 	}
@@ -102,7 +101,7 @@ func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
 	parts := max(c.Cmd.Parts, 1)
 	for part := range parts {
 		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
-		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+		if i := record.IndexChange(c.Changes, id); i >= 0 {
 			mine = append(mine, c.Changes[i])
 		}
 	}

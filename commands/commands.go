@@ -2,22 +2,20 @@
 package commands
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/verb"
 )
 
 // Config is what a Runner works with. All fields must be set that don't say otherwise.
 type Config struct {
-	Accounts []*call.Account
-	Services map[string]Service // of the accounts, by name
-	Policy   policy.Policy
-	Roles    policy.Roles
-	Members  Members
+	call.Setup                    // but for the commands: New sets them
+	Services   map[string]Service // of the accounts, by name
+	Members    Members
 
 	Ledger      Ledger
 	Attacks     KnownAttacks
@@ -36,20 +34,16 @@ type Config struct {
 	Router   Router
 	Notifier Notifier // nil: no one is notified
 
-	AuditKeep time.Duration    // how long audit entries are kept, for their check; 0: not known
-	AuditOut  io.Writer        // each audit entry as a JSON line; nil: nowhere
-	Log       *slog.Logger     // nil: discarded
-	Now       func() time.Time // nil: time.Now
-	Zone      *time.Location   // of the times in a report; nil: UTC
-	ReadBack  [2]time.Duration // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
-
+	AuditOut io.Writer        // each audit entry as a JSON line; nil: nowhere
+	Log      *slog.Logger     // nil: discarded
+	Now      func() time.Time // nil: time.Now
+	ReadBack [2]time.Duration // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
 }
 
 // Runner is the one door: every line, button and command of the terminal goes through Do. It alone loads facts, locks an account, changes the
 // service and the store, and records.
 type Runner struct {
 	cfg      *Config
-	setup    call.Setup
 	accounts map[string]*call.Account // by name
 	loader   *loader
 	executor *executor
@@ -59,9 +53,8 @@ type Runner struct {
 // New makes a Runner.
 func New(cfg Config) *Runner {
 	cfg = withDefaults(cfg)
-	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: &recorder{&cfg}, setup: call.Setup{
-		Policy: cfg.Policy, Roles: cfg.Roles, Zone: cfg.Zone, AuditKeep: cfg.AuditKeep, Accounts: cfg.Accounts, Commands: verb.All(),
-	}}
+	cfg.Commands = verb.All()
+	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: &recorder{&cfg}}
 	for _, a := range cfg.Accounts {
 		r.accounts[a.Name] = a
 	}
@@ -72,32 +65,16 @@ func New(cfg Config) *Runner {
 
 // withDefaults fills in what may be left out.
 func withDefaults(cfg Config) Config {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Zone == nil {
-		cfg.Zone = time.UTC
-	}
-	if cfg.AuditOut == nil {
-		cfg.AuditOut = io.Discard
-	}
-	if cfg.ReadBack == [2]time.Duration{} {
-		cfg.ReadBack = [2]time.Duration{5 * time.Second, 30 * time.Second}
-	}
-	if cfg.Watch == nil {
-		cfg.Watch = unknown{}
-	}
-	if cfg.Polling == nil {
-		cfg.Polling = unknown{}
-	}
-	if cfg.Cards == nil {
-		cfg.Cards = unknown{}
-	}
-	if cfg.Notifier == nil {
-		cfg.Notifier = silent{}
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
+	cfg.AuditOut = cmp.Or(cfg.AuditOut, io.Discard)
+	cfg.ReadBack = cmp.Or(cfg.ReadBack, [2]time.Duration{5 * time.Second, 30 * time.Second})
+	cfg.Watch = cmp.Or[Watch](cfg.Watch, absent{})
+	cfg.Polling = cmp.Or[Polling](cfg.Polling, absent{})
+	cfg.Cards = cmp.Or[Cards](cfg.Cards, absent{})
+	cfg.Notifier = cmp.Or[Notifier](cfg.Notifier, absent{})
 	return cfg
 }

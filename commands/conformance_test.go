@@ -11,16 +11,17 @@ import (
 )
 
 // What these tests run against keeps what the store on Redis keeps.
-func TestTheMemoryKeepsWhatCommandsRelyOn(t *testing.T) {
+func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Store {
 		w := newWorld(t)
 		known := facts{}
 		return storetest.Store{
-			Ledger: w.ledger, Effects: w.desk, Due: w.ledger, Facts: known, Scenes: w.desk, Records: w.records, Desk: w.desk,
-			Storms: w.storms, Ties: w.ties, Requests: w.asked, Drills: w.desk, Audit: w.audit,
+			Ledger: w.ledger, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
+			Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 			Polled:   func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
 			Wanted:   func(*testing.T) []string { return w.storms.asked },
+			Events:   func(*testing.T) []record.Event { return w.ledger.events() },
 			LoseLock: func(*testing.T) { w.ledger.loseLock(1, func() {}) },
 			Spoil: func(t *testing.T, at time.Time) {
 				_, err := w.audit.Append(t.Context(), record.AuditEntry{Account: storetest.Account, At: at, Line: unreadable})
@@ -49,8 +50,8 @@ func (w *world) polled(t *testing.T, known facts, p storetest.Polled) {
 	for attackid, e := range p.Evidence {
 		w.records.evidence[id(attackid)] = e
 	}
-	if !p.Blind.From.IsZero() {
-		w.records.blinds = append(w.records.blinds, p.Blind)
+	if !p.Outage.From.IsZero() {
+		w.records.blinds = append(w.records.blinds, p.Outage)
 	}
 	if p.Sources != nil {
 		w.count(p.Sources)

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// A process dies between sending and writing down: whoever gets the delivery again finds what was done.
+// A process dies between sending and writing down: the replica that gets the delivery again finds what was done.
 func TestACrashAfterSending(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"deny 203.0.113.7 203.0.113.8", "patch shop.example.com/login type=sqli part=get.q", "mode 4 block"} {

@@ -14,7 +14,7 @@ import (
 // drill is what is kept.
 func (w *world) drill() record.Drill {
 	w.t.Helper()
-	d, err := w.desk.Drill(w.t.Context(), "acme")
+	d, err := w.triage.Drill(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	return d
 }
@@ -64,7 +64,7 @@ func TestADrillThatNobodyAnswers(t *testing.T) {
 	w.writes(bob, "drill stop", "is called off")
 	_, err = w.try(ann, "drill for=2h")
 	require.ErrorIs(t, err, refusal.ErrUsage)
-	w.desk.serving = 0
+	w.triage.serving = 0
 	w.nothing(ann, "drill", "No wafbot serve is running")
 }
 
@@ -76,7 +76,7 @@ func TestTheReportOfADrill(t *testing.T) {
 	posted := begun
 	posted.Card = record.DrillCard{Drill: begun.ID, Channel: "C1", TS: "1.1", Posted: after(1200 * time.Millisecond), Found: 45 * time.Millisecond}
 	answered := posted
-	answered.Claim = &record.Answered{By: ann, Clicked: after(13 * time.Second), Taken: after(13*time.Second + 30*time.Millisecond), InHand: after(13*time.Second + 41*time.Millisecond)}
+	answered.Answer = &record.DrillAnswer{By: ann, Clicked: after(13 * time.Second), Taken: after(13*time.Second + 30*time.Millisecond), InHand: after(13*time.Second + 41*time.Millisecond)}
 	answered.Card.Shown, answered.Audited = after(13*time.Second+241*time.Millisecond), 17
 	silent := posted
 	silent.Over, silent.Card.Found, silent.Card.Fault = after(5*time.Minute), 0, "the channel's history can't be read: missing_scope"

@@ -1,16 +1,20 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -54,7 +58,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 	err = d.saveDue(ctx, account, func(known []record.Change) (all []change.DueDecision) {
 		for _, id := range ids {
 			ch := record.Change{ID: id, Account: account} // it is no longer stored
-			if i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == id }); i >= 0 {
+			if i := record.IndexChange(known, id); i >= 0 {
 				ch = d.withinPolicy(known[i])
 			}
 			if l, act := d.decideDue(ch, now); act {
@@ -148,7 +152,7 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 		d.runner.cfg.Log.Error("end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
 	return d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
-		i := slices.IndexFunc(known, func(c record.Change) bool { return c.ID == ch.ID })
+		i := record.IndexChange(known, ch.ID)
 		if i < 0 {
 			return []change.DueDecision{{Change: ch}}
 		}
@@ -165,4 +169,92 @@ func (d dueChecker) withinPolicy(ch record.Change) record.Change {
 		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.cfg.Policy.Renew))
 	}
 	return ch
+}
+
+// inPermissionNotice reports whether the notice of lost permission names the change among what is due.
+func (d dueChecker) inPermissionNotice(ctx context.Context, ch record.Change) bool {
+	t, err := d.runner.cfg.Permissions.PermissionLoss(ctx, ch.Account)
+	return err == nil && t.GoesOn() && slices.ContainsFunc(change.NeededPermissions(ch.Steps), t.LacksPermission)
+}
+
+// notRenewed is what came of trying to prolong a denial whose source still tries. What failed is tried again until its end, and people are
+// asked meanwhile, unless only the store was away for a moment; what was refused will be again.
+func (d dueChecker) notRenewed(ch record.Change, err error, now time.Time) change.DueDecision {
+	ch = d.withinPolicy(ch)
+	l, _ := d.decideDue(ch, now)
+	if l.Ended || change.CheckAt(ch).IsZero() || now.Before(change.CheckAt(ch)) {
+		return l
+	}
+	l = change.DueDecision{Change: ch, Next: ch.Until}
+	needsSecond := errors.Is(err, refusal.ErrNeedsApproval)
+	if !needsSecond && !errors.Is(err, refusal.ErrGuarded) && !errors.Is(err, refusal.ErrNothing) {
+		l.Next = change.CheckAgainAt(ch, now)
+	}
+	l.Ask(needsSecond || errors.Is(err, refusal.ErrService))
+	return l
+}
+
+// checkRequests settles the account's requests whose time has come: their askers may override, or no answer came, or what was decided
+// must have been carried out by now.
+func (r *Runner) checkRequests(ctx context.Context, account string) {
+	of := r.accounts[account]
+	if of == nil {
+		return
+	}
+	all, err := r.cfg.Approvals.Requests(ctx, account)
+	now := r.cfg.Now()
+	due := func(q record.ApprovalRequest) bool {
+		return !approval.DueAt(q).IsZero() && !now.Before(approval.DueAt(q))
+	}
+	if err != nil || !slices.ContainsFunc(all, due) {
+		return // nothing is, or it is checked again within a second
+	}
+	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
+	if err != nil {
+		return
+	}
+	defer lock.Unlock()
+	c := &job{lock: lock, Call: &call.Call{Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: of}}
+	if all, err = r.cfg.Approvals.Requests(held, account); err == nil {
+		c.Changes, err = r.cfg.Ledger.Changes(held, account)
+	}
+	for _, q := range all {
+		if err == nil && due(q) {
+			err = r.settleDueRequest(held, c, q)
+		}
+	}
+	if err != nil && held.Err() == nil {
+		r.cfg.Log.Error("look at requests whose time has come", "account", account, "err", err)
+	}
+}
+
+// settleDueRequest does what is due for one request.
+func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
+	var entry *record.AuditEntry
+	outcome := func(as record.RequestState, why string) {
+		q.State, q.DecidedAt, q.Why = as, c.Now, why
+		e := approval.AuditEntry(c.Call, q, string(as))
+		e.Line = q.Line.String()
+		entry = &e
+	}
+	switch {
+	case q.InHand():
+		made := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool { return ch.Request != q.ID })
+		if len(made) == 0 {
+			outcome(record.RequestClosed, "it could not be carried out in time")
+			break
+		}
+		q.Outcome = "done"
+		if cmd, err := r.command(&q.Line); err != nil || len(made) < cmd.Parts {
+			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
+		}
+		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {
+			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "nobody knows what came of it, look with status")
+		}
+	case q.Waits(c.Now):
+		q.OverrideOpen = true
+	default:
+		outcome(record.RequestExpired, "no answer")
+	}
+	return r.saveRequest(ctx, c, entry, &q)
 }

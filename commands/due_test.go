@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// runDue runs RunDue for a while of the bubble's time, over a service that is reached without a network. It is told to look each second.
+// runDue runs RunDue for a while of the bubble's time, over a service that is reached without a network. It looks each second.
 func runDue(t *testing.T, w *world, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -145,7 +145,7 @@ func TestJudging(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, noSecond(policy.ApproveBroad))
+			w := newWorld(t, withoutApproval(policy.ApproveBroad))
 			x := w.watcher()
 			x.grows(1, func(int64) apiclient.Attack { return c.is(x, 0) })
 			ch := w.insists(ann, c.line)

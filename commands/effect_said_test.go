@@ -37,7 +37,7 @@ func deniedBy(entries ...apiclient.IPRule) record.Change {
 func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) string {
 	s := call.Situation{
 		Account: &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
-		Now:     atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e},
+		Now:     atFour, LookedAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e},
 		Attack: apiclient.Attack{
 			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
 			SourceCount: apiclient.Known(3), Sources: []apiclient.Source{share("203.0.113.7", 50), share("203.0.113.8", 40), share("203.0.113.9", 30)},
@@ -121,7 +121,7 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 }
 
 // What tried to the end did not come back yet.
-func TestKnockingToTheEndIsNotComingBack(t *testing.T) {
+func TestStillTryingToTheEndIsNotComingBack(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", 0))
 	ch.Until = atFour
@@ -253,7 +253,7 @@ func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
 	ch.Line = record.Line{Name: "deny"}
 	standing := func(e record.Efficacy, entries ...apiclient.IPRule) string {
-		return advice.Mitigations(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Effects: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
+		return advice.Mitigations(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
 	}
 	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
 	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny working")

@@ -25,7 +25,7 @@ type watcher struct {
 	last   time.Time
 }
 
-// watched is a world in which ann does something about an attack, and whoever watches whether it works began before.
+// watched is a world in which ann does something about an attack, and the watch on whether it works began before.
 func watched(t *testing.T, attack waf.AttackSpec, line string) (*world, *watcher, record.Change) {
 	t.Helper()
 	w := newWorld(t)
@@ -48,7 +48,7 @@ func (x *watcher) restart() {
 	x.watch = efficacy.NewWatch(x.cfg.Accounts[0], struct {
 		*ledger
 		commands.AccountContexts
-	}{x.ledger, x.desk}, x.notified, 0)
+	}{x.ledger, x.triage}, x.notified, 0)
 	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
 }
 
@@ -116,7 +116,7 @@ func (x *watcher) situation() call.Situation {
 func (x *watcher) line(ch record.Change) string {
 	x.t.Helper()
 	s := x.situation()
-	s.Effects, s.Changes, s.Known = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
+	s.Efficacy, s.Changes, s.AccountChanges = map[string]record.Efficacy{ch.ID: x.effect(ch)}, []record.Change{ch}, x.ledger.all()
 	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
@@ -250,7 +250,7 @@ func TestAModeWorks(t *testing.T) {
 	require.Contains(t, x.line(mild), "whether it works can't be seen: no record shows by which mode it was let through")
 }
 
-func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
+func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")
 	x.watches(10 * time.Minute)
@@ -263,7 +263,7 @@ func TestADenialExpiresWhileItsSourceKnocks(t *testing.T) {
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
 		"deny proxy:TOR":                     "the service doesn't tell which sources are of that kind",

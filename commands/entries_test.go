@@ -111,13 +111,13 @@ func TestSomeOfThemAreDeniedAlready(t *testing.T) {
 
 func TestValuesOfAnotherEntryAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
 	w.nothing(ann, "deny country:FR", "by hand")
 	w.anyway(ann, "deny country:FR country:NL")
 	require.Equal(t, []string{"DE,FR [0] forever", "NL [0] 4h0m0s"}, w.entries("black"))
 
-	w = newWorld(t, noSecond(policy.ApproveBroad))
+	w = newWorld(t, withoutApproval(policy.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	inv := w.asks(ann, "deny country:FR")
 	inv.Anyway = true
@@ -164,7 +164,7 @@ func TestAskingHandsBackTheLine(t *testing.T) {
 
 func TestGrayAndAllow(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveAllow))
+	w := newWorld(t, withoutApproval(policy.ApproveAllow))
 	w.does(ann, "gray 203.0.113.7")
 	w.does(root, "allow 203.0.113.7")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("gray"))

@@ -58,7 +58,7 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, "C2", w.program("explain attack=" + id)["data"].(map[string]any)["card"])
 }
 
-func TestExplainWithoutMemory(t *testing.T) {
+func TestExplainWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
 		c.Router = router(func(context.Context, string, apiclient.Attack) (call.Routing, error) {
@@ -70,7 +70,7 @@ func TestExplainWithoutMemory(t *testing.T) {
 	require.Contains(t, said, "is unknown: wafbot's store (Redis) can't be reached")
 }
 
-// What is remembered of an attack without a card is up to an hour old: why it has none is told of what goes on now.
+// What is stored of an attack without a card is up to an hour old: why it has none is explained by what goes on now.
 func TestExplainLooksAtTheServiceFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

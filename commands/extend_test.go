@@ -45,8 +45,7 @@ func TestExtendADenial(t *testing.T) {
 	require.Equal(t, ch.ID, audited.Change)
 	require.Equal(t, "Bob", audited.Actor.Name)
 	require.Equal(t, "retrying", audited.Why)
-	_, ok := advice.Undo(ch, w.clock())
-	require.False(t, ok, "the change that it extends has one")
+	require.Empty(t, advice.Undo(ch, w.clock()), "the change that it extends has one")
 	require.Contains(t, audited.Before[0], "until 2026-11-20T07:00:00Z")
 	require.Contains(t, audited.After[0], "until 2026-11-20T09:00:00Z force=true")
 	status := textOf(w.reads(eve, "status"))
@@ -133,7 +132,7 @@ func TestExtendOnce(t *testing.T) {
 
 func TestWhatCannotBeExtended(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveAllow, policy.ApproveModeOff))
+	w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff))
 	denied := w.does(ann, "deny 203.0.113.7 for=4h")
 	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "for= is missing")
 	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "no change c000")
@@ -167,10 +166,10 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	w.does(root, "extend "+off.ID+" for=1h")
 }
 
-// What the policy forbids by now is not prolonged, whoever was allowed to begin it.
+// What the policy forbids by now is not prolonged, even if its author was allowed to begin it.
 func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveForever, policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveForever, policy.ApproveBlockPath))
 	denied := w.does(ann, "deny 203.0.113.7")
 	closed := w.anyway(root, "block-path POST shop.example.com/login for=30m")
 	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Extend by 30 min: Block POST shop.example.com/login", "those of your users neither")
@@ -276,7 +275,7 @@ func TestACrashWhileExtending(t *testing.T) {
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
 	for _, further := range []string{"8h", "forever"} {
-		w := newWorld(t, noSecond(policy.ApproveForever))
+		w := newWorld(t, withoutApproval(policy.ApproveForever))
 		ch := w.does(ann, "deny 203.0.113.7 for=4h")
 		w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
 		first := w.asks(ann, "extend "+ch.ID+" for=1h")
@@ -330,7 +329,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 // Its end had come, and before the clock had its turn somebody prolonged it for ever.
 func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(policy.ApproveForever))
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=1h")
 	w.does(ann, "extend "+ch.ID+" for=forever")
 	w.pass(time.Hour)

@@ -13,24 +13,21 @@ import (
 // Changes reports whether a line asks for a change, so that it must be stored before it is acknowledged.
 // A line with an unknown verb changes nothing.
 func (r *Runner) Changes(l record.Line) bool {
-	cmd, err := r.command(&l)
-	return err == nil && cmd.DoesChange(l)
+	cmd, _ := r.command(&l)
+	return cmd.DoesChange(l)
 }
 
 // Confirms reports whether a line asks for a change of the service, which a person at a terminal is asked to confirm.
 func (r *Runner) Confirms(l record.Line) bool {
-	cmd, err := r.command(&l)
-	return err == nil && cmd.Plan != nil && cmd.DoesChange(l)
+	cmd, _ := r.command(&l)
+	return cmd.Plan != nil && cmd.DoesChange(l)
 }
 
 // Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose thread it was typed, "" for
 // none. An unknown verb misses nothing.
 func (r *Runner) Missing(l record.Line, attack string) bool {
-	cmd, err := r.command(&l)
-	if err != nil {
-		return false
-	}
 	l = r.InThread(l, attack)
+	cmd, _ := r.command(&l)
 	if cmd.Missing != nil && cmd.Missing(l) {
 		return true
 	}
@@ -48,8 +45,8 @@ func (r *Runner) Missing(l record.Line, attack string) bool {
 
 // InThread is a line as it is meant in the thread of an attack's card, written so that it means the same elsewhere; attack may be "".
 func (r *Runner) InThread(l record.Line, attack string) record.Line {
-	cmd, err := r.command(&l)
-	if err != nil || attack == "" || !cmd.ImpliesAttack() || call.AttackNamed(cmd, l) != "" {
+	cmd, _ := r.command(&l)
+	if attack == "" || !cmd.ImpliesAttack() || call.AttackNamed(cmd, l) != "" {
 		return l
 	}
 	return call.WithAttack(cmd, l, attack)
@@ -57,8 +54,8 @@ func (r *Runner) InThread(l record.Line, attack string) record.Line {
 
 // Fillable reports whether there is something to fill in for a line.
 func (r *Runner) Fillable(l record.Line) bool {
-	cmd, err := r.command(&l)
-	return err == nil && slices.ContainsFunc(cmd.Args, func(arg call.Arg) bool { return arg.Name != call.ArgPage.Name })
+	cmd, _ := r.command(&l)
+	return slices.ContainsFunc(cmd.Args, func(arg call.Arg) bool { return arg.Name != call.ArgPage.Name })
 }
 
 // Form is what a person fills in to make the invocation's line whole, with what it says already filled in. A person who may not run the line gets
@@ -76,13 +73,12 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 	if err != nil {
 		return call.Form{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	if c.Cmd.Plan != nil {
-		if err := r.requireNotOff(); err != nil {
-			return call.Form{}, err
-		}
+	if err := requireNotOff(c); err != nil {
+		return call.Form{}, err
 	}
-	if c.Line = r.InThread(inv.Line, inv.Attack); call.AttackNamed(c.Cmd, c.Line) != "" {
-		if err := r.findAttackTyped(ctx, c, call.AttackNamed(c.Cmd, c.Line)); err != nil {
+	c.Line = r.InThread(inv.Line, inv.Attack)
+	if named := call.AttackNamed(c.Cmd, c.Line); named != "" {
+		if err := r.findAttackTyped(ctx, c, named); err != nil {
 			return call.Form{}, err
 		}
 		c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)

@@ -279,8 +279,8 @@ func TestALookThatIsCutShortIsNotRecorded(t *testing.T) {
 	require.Empty(t, w.out.String())
 }
 
-// What is about no field, as that the service answers nothing, isn't told at one.
-func TestWhatIsAboutNoFieldIsToldAtNone(t *testing.T) {
+// What is about no field, as that the service answers nothing, isn't shown at one.
+func TestWhatIsAboutNoFieldIsShownAtNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	f, err := w.formOf(ann, "deny")

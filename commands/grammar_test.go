@@ -160,7 +160,7 @@ func TestAliases(t *testing.T) {
 // The words that people know from elsewhere, and those of before, mean a verb and are nowhere kept.
 func TestAnAliasBecomesItsVerb(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
 	aliases := map[string]string{
 		"block": "deny", "ban": "deny", "blacklist": "deny", "unblock": "remove", "unban": "remove", "whitelist": "allow", "grey": "gray", "claim": "ack", "release": "unack",
 		"close": "block-path", "unrule": "delete-rule", "assign": "handover", "alone": "override", "break-glass": "override", "block-header": "indicator",

@@ -51,7 +51,7 @@ func TestAGroupGivesARole(t *testing.T) {
 	require.Len(t, w.entries("black"), 1)
 }
 
-// Whoever the workspace takes for a guest has no role, though he stands in a group.
+// A guest of the workspace has no role, even as a member of a group.
 func TestAGroupMakesNobodyAMember(t *testing.T) {
 	t.Parallel()
 	w := grouped(t)

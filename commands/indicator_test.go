@@ -120,7 +120,7 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 	}
 	w.waits(ann, "indicator User-Agent evil", "it holds for every host")
 	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
-	w = newWorld(t, noSecond(policy.ApproveRulesEverywhere))
+	w = newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
 	ch := w.does(ann, "indicator User-Agent evil for=1h")
 	require.Equal(t, "Take for a scanner requests everywhere whose USER-AGENT matches evil for 1 h", ch.Does)
 	require.Empty(t, w.theRule("regex").Conditions)
@@ -154,7 +154,7 @@ func TestAnIndicatorWhoseAnswerIsLost(t *testing.T) {
 
 func TestBlockPath(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
 	id := w.attackOn("/login")
 	line := "block-path post https://Shop.example.com/login for=30m attack=" + id
 	w.refuses(ann, line, refusal.ErrDenied, "needs the role admin")
@@ -185,7 +185,7 @@ func TestPathsThatCannotBeBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.waits(root, "block-path POST shop.example.com/login for=30m")
-	w = newWorld(t, noSecond(policy.ApproveBlockPath))
+	w = newWorld(t, withoutApproval(policy.ApproveBlockPath))
 	w.refuses(root, "block-path POST shop.example.com/login", refusal.ErrUsage, "for= is missing")
 	w.refuses(root, "block-path shop.example.com/login for=30m", refusal.ErrUsage, "which place?")
 	w.refuses(root, "block-path POST shop.example.com for=30m", refusal.ErrUsage, "is no HOST/PATH")
@@ -200,7 +200,7 @@ func TestPathsThatCannotBeBlocked(t *testing.T) {
 func TestABlockedPathOpensByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, noSecond(policy.ApproveBlockPath))
+		w := newBubble(t, withoutApproval(policy.ApproveBlockPath))
 		w.fault("POST /v1/objects/hint/create", "500_applied", 1)
 		w.anyway(root, "block-path POST shop.example.com/login for=30m")
 		runDue(t, w, 30*time.Minute-time.Second)
@@ -213,7 +213,7 @@ func TestABlockedPathOpensByItself(t *testing.T) {
 // In a card's thread a line is about that attack, unless it is about a change, which has its own.
 func TestLinesInAThread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
 	id, other := w.attackOn("/login"), w.attackOn("/other")
 	inThread := func(line string) record.Change {
 		inv := w.asks(root, line)

@@ -51,7 +51,7 @@ func TestKindsOfEntries(t *testing.T) {
 		"datacenter:gce datacenter:azure": {{"rule_type": "datacenter", "source_values": []any{"gce"}}, {"rule_type": "datacenter", "source_values": []any{"azure"}}},
 	} {
 		for verb, list := range map[string]string{"deny": "black", "allow": "white", "gray": "gray"} {
-			w := newWorld(t, noSecond(policy.ApproveBroad, policy.ApproveAllow))
+			w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow))
 			n := len(w.service.Requests("acme"))
 			ch := w.insists(root, verb+" "+target+" app=Shop for=2h")
 			sent := w.sentEntries(n)
@@ -95,7 +95,7 @@ func TestKindsOfOthers(t *testing.T) {
 
 func TestKindsThatAreNone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	for target, words := range map[string]string{
 		"country:FRA": "is no country", "country:": "is no country", "proxy:nord": "one of VPN, SES, PUB, WEB, TOR", "datacenter:mars": "is no data center",
 		"city:Paris": "is no source", "203.0.113.7/33": "is no source", "203.0.113.7/24": "did you mean 203.0.113.0/24",

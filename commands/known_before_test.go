@@ -62,18 +62,20 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	id := w.attackOn("/login")
 	before := advice.Advise(w.situation(id)).Suggestions[1]
 	s := w.situation(id)
-	s.Scene.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
+	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
 	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h"} {
 		require.Equal(t, label, advice.Suggestions[i].Label)
-		require.Contains(t, advice.Suggestions[i].Confirm, "LIKELY A CDN, PROXY OR OFFICE (in 13 attacks on 4 applications)")
-		require.LessOrEqual(t, utf8.RuneCountInString(advice.Suggestions[i].Confirm), 300)
+		confirm, line := advice.Suggestions[i].In(300)
+		require.Contains(t, confirm, "LIKELY A CDN, PROXY OR OFFICE (in 13 attacks on 4 applications)")
+		require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)
 		require.True(t, advice.Suggestions[i].Danger)
-		require.Contains(t, advice.Suggestions[i].Line.String(), "--shared")
+		require.Contains(t, line.String(), "--shared")
 	}
 	click := func(b call.Suggestion) call.Invocation {
-		inv := w.asks(ann, b.Line.String())
+		_, line := b.In(300)
+		inv := w.asks(ann, line.String())
 		inv.Actor.Via, inv.Warned = record.ViaButton, true
 		return inv
 	}
@@ -127,10 +129,10 @@ func TestASourceSeenElsewhere(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	s := w.situation(id)
-	s.Scene.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
+	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
 	advice := advice.Advise(s)
 	require.NotContains(t, notes(advice), "likely")
-	require.Contains(t, advice.Suggestions[1].Confirm, "Also in 12 other attacks, on 2 applications in all.")
+	require.Contains(t, advice.Suggestions[1].Confirm.String(), "Also in 12 other attacks, on 2 applications in all.")
 	w.does(ann, "deny 203.0.113.7")
 }
 
@@ -140,15 +142,14 @@ func TestADialogWithoutRoom(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/" + strings.Repeat("very-long-path-", 20))
 	s := w.situation(id)
-	s.Scene = record.AccountContext{RulesLockedAt: w.clock(), Sources: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
+	s.Context = record.AccountContext{RulesLockedAt: w.clock(), Sources: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
 	for _, b := range advice.Advise(s).Suggestions {
-		require.LessOrEqual(t, utf8.RuneCountInString(b.Confirm), 300)
+		confirm, line := b.In(300)
+		require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)
+		require.Equal(t, strings.Contains(confirm, "LIKELY A CDN"), line.Has("shared"), "what it has no room for, the click is asked about: %s", b.Label)
 	}
-	contain := advice.Advise(s).Suggestions[0].Confirm
+	contain, _ := advice.Advise(s).Suggestions[0].In(300)
 	require.NotContains(t, contain, "Not allowlisted")
-	for _, b := range advice.Advise(s).Suggestions { // what it has no room for, the click is asked about
-		require.Equal(t, strings.Contains(b.Confirm, "LIKELY A CDN"), b.Line.Has("shared"), b.Label)
-	}
 	for _, part := range []string{"Deny 203.0.113.7 everywhere for 4 h", "Patch exactly POST shop.example.com/very-long", "for 7 days"} {
 		require.Contains(t, contain, part)
 	}
@@ -156,7 +157,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
 		w.refuses(ann, "deny "+broad, refusal.ErrAsk, blind+broad+" hits")
@@ -177,7 +178,7 @@ func TestLockedRules(t *testing.T) {
 	require.Equal(t, w.clock(), w.scene().RulesLockedAt)
 
 	s := w.situation(id)
-	s.Scene = w.scene()
+	s.Context = w.scene()
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "The service's rules are locked, as it said at 2026-11-20 03:00 UTC")
 	require.NotContains(t, advice.Suggestions[1].Line.String(), "--locked", "a denial is no rule")
@@ -206,10 +207,10 @@ func (w *world) refusesAfterSending(who record.Actor, line, words string) {
 	require.ErrorContains(w.t, err, words)
 }
 
-// A patch that is wider makes another one useless: the card offers none, and who clicks on an older card is told.
+// A patch that is wider makes another one useless: the card offers none, and a click on an older card says so.
 func TestAWiderPatchCovers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
 	id := w.attackOn("/login")
 	older := advice.Advise(w.situation(id)).Suggestions[0]
 	w.anyway(root, "block-path POST shop.example.com/login for=30m")
@@ -226,11 +227,11 @@ func TestAWiderPatchCovers(t *testing.T) {
 // The dialog of a mode says what is lost, and when it returns.
 func TestAModeReturns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(policy.ApproveForever))
 	id := w.attackOn("/login")
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
-	require.Contains(t, mode.Confirm, "Incidents are registered only in monitoring")
-	require.Contains(t, mode.Confirm, "Returns by itself in 2 h.")
+	require.Contains(t, mode.Confirm.String(), "Incidents are registered only in monitoring")
+	require.Contains(t, mode.Confirm.String(), "Returns by itself in 2 h.")
 	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")
 	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until somebody switches it back, wafbot can't tell")
 	ch := w.anyway(ann, "mode Shop block for=90m")

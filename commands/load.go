@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,33 @@ import (
 // loadsAtOnce is how many facts, or accounts, are read at the same time.
 const loadsAtOnce = 32
 
+// sideBySide does something with all items at the same time, as many as may be read at once, and keeps their order.
+func sideBySide[T, R any](items []T, do func(T) R) []R {
+	done := make([]R, len(items))
+	var g errgroup.Group
+	g.SetLimit(loadsAtOnce)
+	for i, item := range items {
+		g.Go(func() error {
+			done[i] = do(item)
+			return nil
+		})
+	}
+	_ = g.Wait() // each result has its own error
+	return done
+}
+
+// collect reads a listing to its end.
+func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for item, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
 // loader reads all that commands work on: from the service, the store, Slack and this process.
 type loader struct {
 	cfg      *Config
@@ -24,40 +52,11 @@ type loader struct {
 }
 
 // load loads facts side by side. A fact that can't be read is unknown, which is logged.
-func (l *loader) load(ctx context.Context, f *call.Facts, needs []call.Need) {
+func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
-	got := make([]call.Loaded, len(needs))
-	var g errgroup.Group
-	g.SetLimit(loadsAtOnce)
-	for i, n := range needs {
-		g.Go(func() error {
-			got[i] = l.loadOne(ctx, f, n)
-			return nil
-		})
+	for i, got := range sideBySide(needs, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
+		f.Known[needs[i]] = got
 	}
-	_ = g.Wait() // each fact has its own error
-	for i, n := range needs {
-		f.Known[n] = got[i]
-	}
-}
-
-// loadOne loads one fact.
-func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {
-	account := l.accounts[n.Account]
-	if account == nil {
-		return call.Loaded{Err: fmt.Errorf("load %s: no account %q", n.Fact, n.Account)}
-	}
-	patient := ctx
-	if f.Patience > 0 && ofService(n.Fact) {
-		var cancel context.CancelFunc
-		patient, cancel = context.WithTimeout(ctx, f.Patience)
-		defer cancel()
-	}
-	got.Value, got.Err = l.readFact(patient, account, f, n)
-	if got.Err != nil && ctx.Err() == nil {
-		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
-	}
-	return got
 }
 
 // How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep the others' from people,
@@ -67,88 +66,95 @@ const (
 	formPatience    = 3 * time.Second
 )
 
-// ofService reports whether a fact is read from the service.
-func ofService(f call.Fact) bool {
-	return slices.Contains([]call.Fact{call.FactAttacks, call.FactEntries, call.FactRules, call.FactConditions, call.FactVulnerabilities}, f)
+// loadOne loads one fact.
+func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {
+	read, ofService := serviceFacts[n.Fact]
+	if !ofService {
+		read = ownFacts[n.Fact]
+	}
+	account := l.accounts[n.Account]
+	if account == nil || read == nil {
+		return call.Loaded{Err: fmt.Errorf("read fact %q of account %q: one of them is unknown", n.Fact, n.Account)}
+	}
+	patient := ctx
+	if f.Patience > 0 && ofService {
+		var cancel context.CancelFunc
+		patient, cancel = context.WithTimeout(ctx, f.Patience)
+		defer cancel()
+	}
+	got.Value, got.Err = read(reading{l, patient, account, f, n.Arg})
+	if got.Err != nil && ctx.Err() == nil {
+		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
+	}
+	return got
 }
 
-// readFact is the one place that reads facts, from the service, the store and this process.
-func (l *loader) readFact(ctx context.Context, a *call.Account, f *call.Facts, n call.Need) (any, error) {
-	switch arg := n.Arg.(type) {
-	case apiclient.AttackFilter:
-		return l.listAttacks(ctx, a, arg)
-	case apiclient.IPRuleFilter:
-		return collect(l.cfg.Services[a.Name].IPRules(ctx, arg))
-	case apiclient.RuleFilter:
-		return collect(l.cfg.Services[a.Name].Rules(ctx, arg))
-	case apiclient.VulnFilter:
-		return collect(l.cfg.Services[a.Name].Vulnerabilities(ctx, arg))
-	case time.Time:
-		if n.Fact == call.FactAudit {
-			return l.cfg.Audit.Entries(ctx, a.Name, arg)
-		}
-		return l.cfg.History.Outages(ctx, a.Name, arg)
-	case call.AttackNow:
-		return l.cfg.Router.Routing(ctx, a.Name, f.Attacks[arg])
-	case record.Actor:
-		return l.rights(ctx, arg), nil
-	case string:
-		return l.readNamed(ctx, a, n.Fact, arg)
-	}
-	switch n.Fact {
-	case call.FactConditions:
-		return collect(l.cfg.Services[a.Name].ConditionSets(ctx))
-	case call.FactChanges:
-		return l.cfg.Ledger.Changes(ctx, a.Name)
-	case call.FactEfficacy:
-		return l.cfg.Ledger.Efficacy(ctx, a.Name)
-	case call.FactTriages:
-		return l.cfg.Triage.AllTriage(ctx, a.Name)
-	case call.FactMutes:
-		return l.cfg.Triage.Mutes(ctx, a.Name)
-	case call.FactContext:
-		return l.cfg.Contexts.AccountContext(ctx, a.Name)
-	case call.FactApprovals:
-		return l.cfg.Approvals.Requests(ctx, a.Name)
-	case call.FactStorms:
-		return l.cfg.Storms.Storms(ctx, a.Name)
-	case call.FactPermissionLoss:
-		return l.cfg.Permissions.PermissionLoss(ctx, a.Name)
-	case call.FactDrill:
+// reading is what one fact is read by. Its argument has the type that call's table of facts says.
+type reading struct {
+	*loader
+	ctx     context.Context
+	account *call.Account
+	facts   *call.Facts
+	arg     any
+}
+
+func (r reading) service() Service { return r.cfg.Services[r.account.Name] }
+func (r reading) name() string     { return r.account.Name }
+func (r reading) id() string       { return r.arg.(string) }
+func (r reading) since() time.Time { return r.arg.(time.Time) }
+
+// serviceFacts are how the facts are read that the service holds.
+var serviceFacts = map[call.Fact]func(r reading) (any, error){
+	call.FactAttacks: func(r reading) (any, error) { return r.listAttacks(r.ctx, r.account, r.arg.(apiclient.AttackFilter)) },
+	call.FactEntries: func(r reading) (any, error) {
+		return collect(r.service().IPRules(r.ctx, r.arg.(apiclient.IPRuleFilter)))
+	},
+	call.FactRules:      func(r reading) (any, error) { return collect(r.service().Rules(r.ctx, r.arg.(apiclient.RuleFilter))) },
+	call.FactConditions: func(r reading) (any, error) { return collect(r.service().ConditionSets(r.ctx)) },
+	call.FactVulnerabilities: func(r reading) (any, error) {
+		return collect(r.service().Vulnerabilities(r.ctx, r.arg.(apiclient.VulnFilter)))
+	},
+}
+
+// ownFacts are how the other facts are read: from the store, Slack and this process.
+var ownFacts = map[call.Fact]func(r reading) (any, error){
+	call.FactKnownAttacks:   func(r reading) (any, error) { return r.knownAttacks(r.ctx, r.name(), r.id()) },
+	call.FactChanges:        func(r reading) (any, error) { return r.cfg.Ledger.Changes(r.ctx, r.name()) },
+	call.FactEfficacy:       func(r reading) (any, error) { return r.cfg.Ledger.Efficacy(r.ctx, r.name()) },
+	call.FactTriage:         func(r reading) (any, error) { return r.cfg.Triage.TriageOf(r.ctx, r.name(), r.id()) },
+	call.FactTriages:        func(r reading) (any, error) { return r.cfg.Triage.AllTriage(r.ctx, r.name()) },
+	call.FactMutes:          func(r reading) (any, error) { return r.cfg.Triage.Mutes(r.ctx, r.name()) },
+	call.FactContext:        func(r reading) (any, error) { return r.cfg.Contexts.AccountContext(r.ctx, r.name()) },
+	call.FactApprovals:      func(r reading) (any, error) { return r.cfg.Approvals.Requests(r.ctx, r.name()) },
+	call.FactStorms:         func(r reading) (any, error) { return r.cfg.Storms.Storms(r.ctx, r.name()) },
+	call.FactGrouped:        func(r reading) (any, error) { return r.cfg.Storms.Grouped(r.ctx, r.name(), r.id()) },
+	call.FactOutages:        func(r reading) (any, error) { return r.cfg.History.Outages(r.ctx, r.name(), r.since()) },
+	call.FactAudit:          func(r reading) (any, error) { return r.cfg.Audit.Entries(r.ctx, r.name(), r.since()) },
+	call.FactPermissionLoss: func(r reading) (any, error) { return r.cfg.Permissions.PermissionLoss(r.ctx, r.name()) },
+	call.FactReplicas:       func(r reading) (any, error) { return r.cfg.Drills.Serving(r.ctx) },
+	call.FactRights:         func(r reading) (any, error) { return r.rights(r.ctx, r.arg.(record.Actor)), nil },
+	call.FactCardLinks: func(r reading) (any, error) {
+		return r.cfg.Cards.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
+	},
+	call.FactEvidence:    func(r reading) (any, error) { return found(r.cfg.History.Evidence(r.ctx, r.name(), r.id())) },
+	call.FactObservation: func(r reading) (any, error) { return found(r.cfg.History.LastObservation(r.ctx, r.name(), r.id())) },
+	call.FactRouting: func(r reading) (any, error) {
+		return r.cfg.Router.Routing(r.ctx, r.name(), r.facts.Attacks[r.arg.(call.AttackNow)])
+	},
+	call.FactHealth: func(r reading) (any, error) {
+		health, ok := r.cfg.Polling.Health(r.name())
+		return found(health, ok, nil)
+	},
+	call.FactDrill: func(r reading) (any, error) {
 		asked := time.Now()
-		d, err := l.cfg.Drills.Drill(ctx, a.Name)
+		d, err := r.cfg.Drills.Drill(r.ctx, r.name())
 		return call.Timed[record.Drill]{Value: d, Took: time.Since(asked)}, err
-	case call.FactReplicas:
-		return l.cfg.Drills.Serving(ctx)
-	case call.FactHealth:
-		h, ok := l.cfg.Polling.Health(a.Name)
-		return call.Found[call.PollHealth]{Value: h, Ok: ok}, nil
-	}
-	return nil, fmt.Errorf("read fact %q: unknown", n.Fact)
+	},
 }
 
-// readNamed reads facts about one attack, storm or beginning of ids.
-func (l *loader) readNamed(ctx context.Context, a *call.Account, name call.Fact, id string) (any, error) {
-	switch name {
-	case call.FactKnownAttacks:
-		return l.knownAttacks(ctx, a.Name, id)
-	case call.FactTriage:
-		return l.cfg.Triage.TriageOf(ctx, a.Name, id)
-	case call.FactGrouped:
-		return l.cfg.Storms.Grouped(ctx, a.Name, id)
-	case call.FactEvidence:
-		e, ok, err := l.cfg.History.Evidence(ctx, a.Name, id)
-		return call.Found[record.Evidence]{Value: e, Ok: ok}, err
-	case call.FactObservation:
-		o, ok, err := l.cfg.History.LastObservation(ctx, a.Name, id)
-		return call.Found[record.Observation]{Value: o, Ok: ok}, err
-	case call.FactCardLinks:
-		if id == "" {
-			return map[string]string(nil), nil
-		}
-		return l.cfg.Cards.CardLinks(ctx, a.Name, strings.Fields(id)), nil
-	}
-	return nil, fmt.Errorf("read fact %q: unknown", name)
+// found makes a fact of what may not be there.
+func found[T any](value T, ok bool, err error) (call.Found[T], error) {
+	return call.Found[T]{Value: value, Ok: ok}, err
 }
 
 // withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and runs it again until it
@@ -170,6 +176,57 @@ func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *
 			missing = append(missing, c.Declared()...)
 		}
 		c.Loaded.Missing = nil
-		l.load(ctx, c.Loaded, missing)
+		l.load(ctx, c.Loaded, missing...)
 	}
+}
+
+// clock is the actor of what wafbot does by itself.
+var clock = record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
+
+// rights looks up what an actor may do.
+func (l *loader) rights(ctx context.Context, a record.Actor) call.Rights {
+	switch a.Via {
+	case record.ViaClock:
+		return call.Rights{Role: record.Admin, Name: a.Name}
+	case record.ViaCLI:
+		if role, ok := l.cfg.Roles.Terminal[strings.TrimPrefix(a.ID, "cli:")]; ok {
+			return call.Rights{Role: role, Name: a.Name}
+		}
+		return call.Rights{Role: record.Viewer, Name: a.Name}
+	}
+	name, full, err := l.cfg.Members.Member(ctx, a.Team, a.ID)
+	if err != nil {
+		l.cfg.Log.Warn("look up member", "user", a.ID, "err", err)
+		role, _ := l.cfg.Roles.Of(a.ID)
+		return call.Rights{Role: min(role, record.Viewer), Name: a.Name, Unsure: true}
+	}
+	if !full {
+		return call.Rights{Name: a.Name}
+	}
+	if name == "" {
+		name = a.Name
+	}
+	s := call.Rights{Name: name}
+	s.Role, _ = l.cfg.Roles.Of(a.ID)
+	return l.addGroupRole(ctx, s, a.ID)
+}
+
+// addGroupRole raises the role by user groups. They are looked up only where one of them gives more.
+func (l *loader) addGroupRole(ctx context.Context, s call.Rights, user string) call.Rights {
+	groups := l.cfg.Roles.Groups()
+	could, _ := l.cfg.Roles.Of(groups...)
+	if could <= s.Role {
+		return s
+	}
+	in, err := l.cfg.Members.Groups(ctx, user, groups)
+	role, group := l.cfg.Roles.Of(in...)
+	if err != nil {
+		l.cfg.Log.Debug("look up user groups", "user", user, "err", err) // the Slack client logs it once
+		s.Was, s.Could = role, could
+		return s
+	}
+	if role > s.Role {
+		s.Role, s.Group = role, group
+	}
+	return s
 }

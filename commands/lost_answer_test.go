@@ -153,7 +153,7 @@ func TestNobodyKnows(t *testing.T) {
 	require.Equal(t, record.StateDone, w.ledger.all()[0].State)
 }
 
-// What fails while wafbot only looks is said to be not done: an error alone leaves whoever reads it wondering.
+// What fails while wafbot only looks is said to be not done: an error alone leaves its reader wondering.
 func TestNothingBegunSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

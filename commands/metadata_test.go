@@ -69,9 +69,9 @@ func everyChange(w *world) []record.Change {
 	return w.ledger.all()
 }
 
-func TestAMemoTellsAllOfAChange(t *testing.T) {
+func TestMetadataHoldsAllOfAChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveBlockPath))
+	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveBlockPath))
 	all := everyChange(w)
 	kinds := map[string]bool{}
 	for _, c := range all {
@@ -115,7 +115,7 @@ func TestAMemoThatIsNone(t *testing.T) {
 	w := newWorld(t)
 	metadata := throughSlack(t, change.Metadata(w.does(ann, "deny 192.0.2.1")))
 	for name, ch := range map[string]func(m map[string]any){
-		"of a later version": func(m map[string]any) { m["version"] = "3" },
+		"of a later version": func(m map[string]any) { m["version"] = "4" },
 		"of an earlier one":  func(m map[string]any) { m["version"] = "1" },
 		"no number":          func(m map[string]any) { m["version"] = 1 },
 		"no id":              func(m map[string]any) { delete(m, "change") },
@@ -151,7 +151,7 @@ func FuzzReadMemo(f *testing.F) {
 	seed, err := json.Marshal(change.Metadata(c))
 	require.NoError(f, err)
 	f.Add(seed)
-	f.Add([]byte(`{"version":"2","steps":"eNo"}`))
+	f.Add([]byte(`{"version":"3","steps":"eNo"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var metadata map[string]any
 		if json.Unmarshal(text, &metadata) != nil {
@@ -162,7 +162,7 @@ func FuzzReadMemo(f *testing.F) {
 			return
 		}
 		_ = describe.Change(c, nil)
-		_, _ = advice.Undo(c, time.Now())
+		_ = advice.Undo(c, time.Now())
 		_ = c.DueAt()
 		again, err := change.ReadMetadata(throughSlack(t, change.Metadata(c)))
 		require.NoError(t, err)

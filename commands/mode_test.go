@@ -40,7 +40,7 @@ func TestAModeThatWasInherited(t *testing.T) {
 
 func TestMilderNeedsAnAdmin(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveModeOff))
+	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
 	w.anyway(ann, "mode 4 safe_blocking")
 	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "needs the role admin")
 	w.refuses(ann, "mode -1 safe_blocking", refusal.ErrDenied)

@@ -17,7 +17,7 @@ import (
 // mutes are what is kept.
 func (w *world) mutes() []record.Mute {
 	w.t.Helper()
-	all, err := w.desk.Mutes(w.t.Context(), "acme")
+	all, err := w.triage.Mutes(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	return all
 }
@@ -36,7 +36,8 @@ func TestMute(t *testing.T) {
 		require.Regexp(t, `^m[0-9a-z]{8}$`, m.ID)
 	}
 	require.Equal(t, record.Mute{ID: all[1].ID, Account: "acme", Source: netip.MustParsePrefix("203.0.113.0/24"), App: 4, Until: w.clock().Add(2 * time.Hour), By: ann}, all[1])
-	require.Contains(t, textOf(w.reads(eve, "status")), "Muted, incidents excepted: type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
+	require.Contains(t, textOf(w.reads(eve, "status")), "Muted, incidents excepted: 3\n")
+	require.Contains(t, textOf(w.reads(eve, "status")), "type=sqli until 2026-11-20 04:00 UTC, by Bob "+all[2].ID)
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+id)), "Muted: attack="+id)
 	require.Len(t, w.program("status")["data"].([]any)[0].(map[string]any)["muted"], 3)
 
@@ -66,7 +67,7 @@ func TestAnIncidentIsNotMuted(t *testing.T) {
 
 func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveForever))
+	w := newWorld(t, withoutApproval(policy.ApproveForever))
 	id := w.attackOn("/login")
 	for line, words := range map[string]string{
 		"mute": "say what", "unmute": "say what", "mute app=4": "say what", "mute type=sqli source=203.0.113.7": "say what", "mute type=sqli attack=" + id: "say what",

@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// notified keeps what a Notifier and a Watch are told.
+// notified keeps what a Notifier and a Watch learn.
 type notified struct {
 	mu      sync.Mutex
 	events  []record.Event

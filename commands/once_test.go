@@ -124,7 +124,7 @@ func TestADeliveryComesAgainAfterItsUndo(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-func TestChangesAreToldWhenWrittenDown(t *testing.T) {
+func TestChangesAreNotifiedWhenWrittenDown(t *testing.T) {
 	t.Parallel()
 	watch := &notified{}
 	w := newWorld(t, func(c *commands.Config) { c.Watch = watch })

@@ -54,8 +54,8 @@ func joinedText(lines []text.Text) string {
 	return strings.Join(all, "\n")
 }
 
-// Where the notice of tied hands says what is due, nothing else does.
-func TestWhatTiedHandsTellIsNotToldTwice(t *testing.T) {
+// Where the notice of lost permission says what is due, nothing else does.
+func TestWhatLostPermissionSaysIsNotNotifiedTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
@@ -63,7 +63,7 @@ func TestWhatTiedHandsTellIsNotToldTwice(t *testing.T) {
 		w.fault("POST /v1/objects/hint/create", "status:403", 0)
 		runDue(t, w, 12*time.Minute)
 		require.Empty(t, w.ledger.looked(isLate))
-		tied, _ := w.ties.last()
+		tied, _ := w.permissions.last()
 		require.Equal(t, ch.ID, tied.Refused[0].Ends)
 		w.service.ClearFaults()
 		w.fault("POST /v1/objects/hint/create", "status:423", 0)

@@ -53,7 +53,7 @@ func (w *world) overview(who record.Actor) report.Overview {
 	return all[0]
 }
 
-func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
+func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	t.Parallel()
 	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) {
@@ -75,11 +75,13 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 
 	shown := textOf(w.reads(eve, "status"))
 	require.Contains(t, shown, id+" card https://slack.example/acme/"+id+" SQL injection on Shop")
-	require.Contains(t, shown, "Waits for approval: r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
+	require.Contains(t, shown, "r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
 	require.Less(t, strings.Index(shown, "r4444444"), strings.Index(shown, "r1111111"), "what is over first stands first")
 	require.NotContains(t, shown, "r2222222")
 	require.NotContains(t, shown, "r3333333")
-	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n")
+	require.Contains(t, shown, "Waiting for approval: 2\n")
+	require.Contains(t, shown, "Modes that have not returned: 1\n")
+	require.Contains(t, shown, "In force by wafbot: 1\n")
 	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, works in minutes to 1 h · returns by itself")
 	require.Contains(t, shown, "Source our CDN: cdn.txt can't be read: no such file")
 	require.NotContains(t, textOf(w.reads(anyone, "status")), "slack.example", "a terminal opens nothing")
@@ -89,9 +91,9 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 
 	w.pass(time.Hour)
 	shown = textOf(w.reads(eve, "status"))
-	require.Contains(t, shown, "In force by wafbot: 2, of these modes that have not returned: 1\n", "what wafbot could not end is still there")
+	require.Contains(t, shown, "Modes that have not returned: 1\n", "what wafbot could not end is still there")
 	require.Contains(t, shown, "Should have ended, and is tried each minute: ")
-	require.NotContains(t, shown, "Waits for")
+	require.NotContains(t, shown, "Waiting for")
 	w.pass(24 * time.Hour)
 	require.Len(t, w.overview(eve).InForce, 1, "an entry ends by itself, a mode doesn't")
 
@@ -99,7 +101,7 @@ func TestStatusTellsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	require.True(t, w.overview(eve).NoStore)
 }
 
-func TestHomeShowsWhatStatusTells(t *testing.T) {
+func TestHomeShowsWhatStatusShows(t *testing.T) {
 	t.Parallel()
 	kept := &askedFor{}
 	w := newWorld(t, func(c *commands.Config) { c.Approvals = kept })
@@ -109,7 +111,7 @@ func TestHomeShowsWhatStatusTells(t *testing.T) {
 	buttons := func(who record.Actor) (lines []string) {
 		res := w.reads(who, "status")
 		require.Equal(t, res.Data, res.Home.(*report.Home).Accounts)
-		for _, p := range res.Home.(*report.Home).Parts() {
+		for _, p := range res.Home.(*report.Home).Parts(true) {
 			for _, r := range p.Rows {
 				for _, s := range r.Do {
 					lines = append(lines, s.Line.String())
@@ -147,7 +149,7 @@ func TestSummary(t *testing.T) {
 	require.Contains(t, quiet, "Nothing is going on (no hit in the last 15 min)")
 	require.Contains(t, quiet, "Nothing of wafbot's is in force")
 	require.Contains(t, quiet, "What happened: no incidents are known of, 0 other attacks; 0 of these blocked by the WAF alone")
-	require.Contains(t, quiet, "Not watched from 2026-11-20 01:00 UTC to 2026-11-20 01:10 UTC: the service can't be reached")
+	require.Contains(t, quiet, "Not watched from 2026-11-20 01:00 UTC to 2026-11-20 01:10 UTC (10 min): the service can't be reached")
 
 	w.anyway(ann, "mode Shop block for=2h")
 	w.does(ann, "deny 203.0.113.7 for=4h")
@@ -163,7 +165,7 @@ func TestSummary(t *testing.T) {
 	for _, part := range []string{
 		"Going on: 1 attack, 0 incidents among them", id, "Unacknowledged", "Waiting for approval: 1", "r1111111 Deny country:FR",
 		"Ends on your shift, until 2026-11-20 13:10 UTC: 1\n", "In force for longer: 1\n", "Modes that have not returned: 1\n", "returns by itself",
-		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:00 UTC",
+		"No incidents can be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:00 UTC: it is in mode block",
 		"Denied by others than wafbot: 1\n", "198.51.100.9 everywhere", "soc ticket 7", "Undone: 1\n",
 		"Deny 203.0.113.8 everywhere for 4 h · Bob · undone by Bob 2026-11-20 03:00 UTC: no reason given",
 		"Note of Bob 2026-11-20 03:00 UTC: same botnet",
@@ -184,7 +186,7 @@ func TestSummary(t *testing.T) {
 
 	w.pass(2 * time.Hour)
 	w.does(root, "undo "+w.modeChange().ID)
-	require.Contains(t, textOf(w.reads(ann, "summary")), "No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:10 UTC: it blocked")
+	require.Contains(t, textOf(w.reads(ann, "summary")), "No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 05:10 UTC: it was in mode block")
 	w.pass(11 * time.Hour)
 	later := textOf(w.reads(ann, "summary since=5h"))
 	for _, part := range []string{"could be registered", "Undone", "Note of", "Denied by others"} {
@@ -208,8 +210,8 @@ func TestSummaryOfAModeThatOthersSet(t *testing.T) {
 	w := newWorld(t)
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
 	shown := textOf(w.reads(eve, "summary"))
-	require.Contains(t, shown, "No incidents could be registered on Legacy: it blocks since 2026-11-20 03:00 UTC")
-	require.NotContains(t, shown, "could be registered on Shop")
+	require.Contains(t, shown, "No incidents can be registered on Legacy since 2026-11-20 03:00 UTC: it is in mode block")
+	require.NotContains(t, shown, "be registered on Shop")
 }
 
 // An application that is off registers no more incidents than one that blocks.
@@ -223,15 +225,15 @@ func TestSummaryOfModesInWhichNothingIsSeen(t *testing.T) {
 	w.next(root, "mode app:default block for=1h")
 	shown := textOf(w.reads(eve, "summary"))
 	for _, part := range []string{
-		"No incidents could be registered on Legacy: it is off since 2026-11-20 03:00 UTC",
-		"No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 03:30 UTC: it blocked",
-		"No incidents could be registered on Shop: it blocks since 2026-11-20 03:30 UTC",
-		"No incidents could be registered on the default application and all that inherit its mode: it blocks since",
+		"No incidents can be registered on Legacy since 2026-11-20 03:00 UTC: it is in mode off",
+		"No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 03:30 UTC: it was in mode safe_blocking",
+		"No incidents can be registered on Shop from 2026-11-20 03:30 UTC to 2026-11-20 04:30 UTC: it is in mode block",
+		"No incidents can be registered on the default application and all that inherit its mode since 2026-11-20 03:31 UTC: it is in mode block",
 	} {
 		require.Contains(t, shown, part)
 	}
 	w.pass(3 * time.Hour)
-	require.Contains(t, textOf(w.reads(eve, "summary")), "No incidents could be registered on Shop: it blocks since 2026-11-20 03:30 UTC", "it should have returned and has not")
+	require.Contains(t, textOf(w.reads(eve, "summary")), "No incidents can be registered on Shop since 2026-11-20 03:30 UTC: it is in mode block", "it should have returned and has not")
 }
 
 func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
@@ -308,7 +310,7 @@ func TestTakeOver(t *testing.T) {
 	w.refuses(bob, "handover --all to=@me", refusal.ErrService, "")
 }
 
-// What is refused of one attack is refused of all: nobody is told that nothing was done while half of it was.
+// What is refused of one attack is refused of all: no answer says that nothing was done while half of it was.
 func TestTakeOverThatIsRefusedChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what re
 		t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
 	}
 	lacks := change.NeededPermissions(what.Steps)
-	e, _ := change.AsAPIError(fault)
+	e, _ := errors.AsType[*apiclient.Error](fault)
 	if e.Kind == apiclient.Unauthenticated || len(lacks) == 0 {
 		lacks = []record.Permission{record.PermissionAll}
 	}
@@ -72,7 +73,7 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 
 // savePermissionLoss outlives the request: people must be notified of what was refused.
 func (x *executor) savePermissionLoss(ctx context.Context, c *job, t record.PermissionLoss) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	t.Revision++
 	event := permissionEvent(t, c.Account.Channel)
@@ -97,7 +98,7 @@ func (x *executor) noteUnplanned(ctx context.Context, c *job, fault error) {
 
 func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	if c.Cmd.Name == "undo" {
-		ch, err := change.ByLine(c.Call, c.Changes)
+		ch, err := change.ByLine(c.Call)
 		if err != nil {
 			return nil
 		}
@@ -115,4 +116,21 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: x.newChange(c, "", p).Steps})
 	}
 	return all
+}
+
+// noteRulesLocked stores whether the service has locked its rules, as what became of a change tells.
+func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
+	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
+	var at time.Time
+	switch {
+	case apiclient.KindOf(fault) == apiclient.Locked:
+		at = x.cfg.Now()
+	case fault != nil || !rules || c.Context.RulesLockedAt.IsZero():
+		return
+	}
+	ctx, cancel := outlive(ctx)
+	defer cancel()
+	if err := c.lock.SaveLocked(ctx, at); err != nil {
+		x.cfg.Log.Warn("write down whether rules are locked", "account", ch.Account, "err", err)
+	}
 }

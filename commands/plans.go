@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -27,10 +28,7 @@ type executor struct {
 
 // carryOutPlans carries out the plans one after another, each as a change of its own.
 func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
-	res := call.Result{Outcome: "nothing", Account: c.Account.Name}
-	if c.Attack != nil {
-		res.AttackID = c.Attack.ID
-	}
+	res := call.Result{Outcome: "nothing", Account: c.Account.Name, AttackID: c.AttackID()}
 	var failed []error
 	for i, p := range plans {
 		id := approval.ChangeID(c.Call, p, i)
@@ -46,7 +44,7 @@ func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan)
 
 // carryOutPlan carries out one plan, unless the same effect is there already: then it says whose it is.
 func (x *executor) carryOutPlan(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
-	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+	if i := record.IndexChange(c.Changes, id); i >= 0 {
 		return x.resume(ctx, c, c.Changes[i], res)
 	}
 	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, p) }); i >= 0 {
@@ -125,10 +123,7 @@ func (x *executor) newChange(c *job, id string, p call.Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
 		At: x.cfg.Now(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
-		Renew: p.Renews,
-	}
-	if c.Attack != nil {
-		ch.AttackID = c.Attack.ID
+		Renew: p.Renews, AttackID: c.AttackID(),
 	}
 	if q := c.Granted; q != nil {
 		ch.Request, ch.Overridden = q.ID, q.State == record.RequestOverridden
@@ -155,7 +150,7 @@ func (x *executor) observed(ctx context.Context, c *call.Call) *record.Observati
 	if c.Attack == nil {
 		return nil
 	}
-	x.loader.load(ctx, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactObservation, Arg: c.Attack.ID}})
+	x.loader.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactObservation, Arg: c.Attack.ID})
 	o, ok, err := c.Given().Observation(c.Attack.ID)
 	switch {
 	case err == nil && ok:
@@ -176,14 +171,41 @@ func partlyDone(plans []call.Plan, res call.Result, failed []error) error {
 		words = text.New(words, l, ".\n")
 	}
 	for _, err := range failed {
-		var refusal *refusal.Refusal
-		if !errors.As(err, &refusal) {
+		refused, ok := errors.AsType[*refusal.Refusal](err)
+		if !ok {
 			return errors.Join(failed...)
 		}
-		words = text.New(words, refusal.Text, ".\n")
+		words = text.New(words, refused.Text, ".\n")
 	}
 	if len(failed) < len(plans) {
 		words = text.New(text.Bold("Half done. "), words)
 	}
 	return &refusal.Refusal{Kind: refusal.ErrService, Text: words, Cause: errors.Join(failed...)}
+}
+
+// carryOutNext carries out one plan when its turn has come.
+func (x *executor) carryOutNext(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
+	if p.Later == nil || record.IndexChange(c.Changes, id) >= 0 {
+		return x.carryOutPlan(ctx, c, id, p, res)
+	}
+	var err error
+	c.Loaded = call.NewFacts() // what the plans before did
+	x.loader.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactChanges})
+	if c.Changes, err = c.Given().Changes(); err != nil {
+		return refusal.Away(err)
+	}
+	full, err := withFacts(ctx, x.loader, c.Call, p.Later)
+	switch {
+	case errors.Is(err, refusal.ErrNothing):
+		text, _ := call.ForPeople(c.Invocation, err)
+		res.Lines = append(res.Lines, text)
+		x.recorder.recordPlan(ctx, c.Call, p, "nothing", text.String())
+		return nil
+	case err != nil:
+		x.noteRefused(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
+		err = refusal.NotBegun(err)
+		x.recorder.recordPlan(ctx, c.Call, p, "failed", err.Error())
+		return fmt.Errorf("%w: %w", refusal.ErrRecorded, err)
+	}
+	return x.carryOutPlan(ctx, c, id, full, res)
 }

@@ -56,7 +56,7 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 
 func (w *world) scene() record.AccountContext {
 	w.t.Helper()
-	s, err := w.desk.AccountContext(w.t.Context(), "acme")
+	s, err := w.triage.AccountContext(w.t.Context(), "acme")
 	require.NoError(w.t, err)
 	return s
 }

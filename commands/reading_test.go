@@ -64,7 +64,7 @@ func TestAnswersForPrograms(t *testing.T) {
 	require.IsType(t, "", w.program("status")["lines"].([]any)[0], "lines are text")
 }
 
-// What is written down is told to programs as it is kept.
+// Programs get what is written down as it is kept.
 func TestWhatWasWrittenForPrograms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,12 +91,12 @@ func TestStatus(t *testing.T) {
 	w.attack(waf.AttackSpec{App: 4, Path: "/quiet", Type: "xss"})
 	incident := w.attack(waf.AttackSpec{App: 4, Path: "/incident", Vulnerability: &waf.VulnSpec{ID: 812}})
 	res := w.reads(eve, "status")
-	require.Contains(t, textOf(res), "2 going on")
+	require.Contains(t, textOf(res), "Going on: 2 attacks, 1 incident among them")
 	require.Less(t, strings.Index(textOf(res), incident), strings.Index(textOf(res), "/quiet"), "incidents first")
 	require.Contains(t, textOf(res), "WAF API unreachable: the token is refused; last good poll 1 h ago")
 	require.Contains(t, textOf(res), "wafbot is live")
 	w.pass(16 * time.Minute)
-	require.Contains(t, textOf(w.reads(eve, "")), "no attack is going on (no hit in the last 15 min)")
+	require.Contains(t, textOf(w.reads(eve, "")), "Nothing is going on (no hit in the last 15 min)")
 	w.pass(5 * time.Second)
 	require.Contains(t, textOf(w.reads(eve, "attacks")), "last hit 16 min ago", "no seconds")
 }

@@ -1,13 +1,16 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -48,14 +51,15 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	if err == nil {
 		return nil
 	}
-	e := record.AuditEntry{At: c.Now, Actor: c.Actor, Line: c.Invocation.Line.String(), Outcome: "failed", Why: "fault, see the log"}
-	var refused *refusal.Refusal
+	e := c.AuditEntry("failed")
+	e.Account, e.Line, e.Why = cmp.Or(e.Account, w.cfg.Accounts[0].Name), c.Invocation.Line.String(), "fault, see the log"
+	refused, _ := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case errors.Is(err, refusal.ErrRecorded):
 		return err
 	case c.Ask && ctx.Err() != nil:
 		return err // a preview that was cut short: it is planned again when it is carried out
-	case c.Ask && errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && len(refused.Warnings) == 0:
+	case c.Ask && errors.Is(err, refusal.ErrAsk) && len(refused.Warnings) == 0:
 		return err // a preview
 	case errors.Is(err, refusal.ErrAsk):
 		e.Outcome = "asked"
@@ -64,29 +68,25 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	case errors.Is(err, refusal.ErrDenied), errors.Is(err, refusal.ErrGuarded), errors.Is(err, refusal.ErrNeedsApproval), errors.Is(err, refusal.ErrUsage):
 		e.Outcome = "refused"
 	}
-	if errors.As(err, &refused) {
+	if refused != nil {
 		e.Why = refused.Error()
-	}
-	e.Account = w.cfg.Accounts[0].Name
-	if c.Account != nil {
-		e.Account = c.Account.Name
-	}
-	if c.Attack != nil {
-		e.Attack = c.Attack.ID
 	}
 	w.record(ctx, e)
 	return err
 }
 
+// stepsText is each of a plan's steps in words.
+func stepsText(p call.Plan) (steps []string) {
+	for _, s := range p.Steps {
+		steps = append(steps, describe.Step(s))
+	}
+	return steps
+}
+
 // recordPlan audits a plan of which nothing was sent.
 func (w *recorder) recordPlan(ctx context.Context, c *call.Call, p call.Plan, outcome, why string) {
-	e := record.AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Why: why}
-	if c.Attack != nil {
-		e.Attack = c.Attack.ID
-	}
-	for _, s := range p.Steps {
-		e.After = append(e.After, describe.Step(s))
-	}
+	e := c.AuditEntry(outcome)
+	e.Why, e.After = why, stepsText(p)
 	w.record(ctx, e)
 }
 
@@ -96,5 +96,60 @@ func (w *recorder) recordWrite(ctx context.Context, c *call.Call, res call.Resul
 	if attacks, ok := res.Data.([]string); ok && len(attacks) > 0 { // the answer names the first of them
 		after = append(after, strings.Join(attacks, " "))
 	}
-	w.record(ctx, record.AuditEntry{At: c.Now, Account: c.Account.Name, Actor: c.Actor, Line: c.Line.String(), Outcome: res.Outcome, Attack: res.AttackID, After: after})
+	e := c.AuditEntry(res.Outcome)
+	e.After = after
+	w.record(ctx, e)
+}
+
+// channel is where notices of an account go.
+func (r *Runner) channel(account string) string {
+	if a, ok := r.accounts[account]; ok {
+		return a.Channel
+	}
+	return ""
+}
+
+// changeEvents are the events of a change that was written down: one when it came to an end. Of a change that was undone the undo makes the
+// event, which is a change of its own, unless nothing was left to undo. A change that could not be ended when it was due is tried each minute,
+// which is no event each minute.
+func changeEvents(ch record.Change, channel string) []record.Event {
+	unfinished := ch.State == record.StateBegun && ch.Fault == ""
+	elsewhere := ch.State == record.StateFailed && ch.Actor.Via == record.ViaClock
+	if unfinished || elsewhere || ch.State == record.StateUndone && !ch.Gone {
+		return nil
+	}
+	return []record.Event{{
+		ID: ch.ID + ":" + string(ch.State), Account: ch.Account, Kind: record.ChangeSettled, Channel: channel, At: ch.At, Payload: record.ChangeFacts{Change: ch.ID},
+	}}
+}
+
+// lookEvents are the events of a change whose end is near or past: people are asked about it, or it is overdue; each end once.
+func lookEvents(l change.DueDecision, channel string) (events []record.Event) {
+	ch := l.Change
+	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
+	if l.Asks {
+		one.ID, one.Kind = fmt.Sprintf("%s:ends:%d", ch.ID, ch.Until.Unix()), record.MitigationEnding
+		events = append(events, one)
+	}
+	if l.Late {
+		one.ID, one.Kind = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), record.EndOverdue
+		events = append(events, one)
+	}
+	return events
+}
+
+// permissionEvent is the event that something was written down about a permission loss.
+func permissionEvent(t record.PermissionLoss, channel string) record.Event {
+	return record.Event{
+		ID: fmt.Sprintf("%s-%d", t.ID(), t.Revision), Account: t.Account, Kind: record.PermissionLost, Channel: channel, At: t.Since,
+		Payload: record.PermissionChanged{Since: t.Since, Revision: t.Revision},
+	}
+}
+
+// approvalEvent is the event that something was written down about an approval request.
+func approvalEvent(q record.ApprovalRequest, channel string) record.Event {
+	return record.Event{
+		ID: fmt.Sprintf("%s-%d", q.ID, q.Revision), Account: q.Account, Kind: record.ApprovalAsked, Channel: channel, At: q.At,
+		Payload: record.ApprovalChanged{Request: q.ID, Revision: q.Revision},
+	}
 }

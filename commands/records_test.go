@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// records are what was kept of attacks. They are the same memory as the ledger, and fail with it.
+// records are what was kept of attacks. They are the same store as the ledger, and fail with it.
 type records struct {
 	*ledger
 	seen     map[string]record.Observation // by attack

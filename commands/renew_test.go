@@ -58,7 +58,7 @@ func isAsked(l change.DueDecision) bool { return l.Asks }
 func isLate(l change.DueDecision) bool  { return l.Late }
 func isEnded(l change.DueDecision) bool { return l.Ended }
 
-func TestADenialIsProlongedWhileItKnocks(t *testing.T) {
+func TestADenialIsProlongedWhileItsSourceStillTries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &going{}
@@ -175,7 +175,7 @@ func TestARenewalIsTriedAgain(t *testing.T) {
 }
 
 // Redis is away for a moment of the renewal: it is tried again, whether the service had taken it by then or not.
-func TestARenewalOutlivesTheMemory(t *testing.T) {
+func TestARenewalOutlivesTheStore(t *testing.T) {
 	t.Parallel()
 	for save := 1; save <= 3; save++ {
 		for away, what := range map[time.Duration]string{time.Second: "for a moment", 11 * time.Minute: "for longer than its first attempt counts"} {
@@ -280,8 +280,8 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 	}
 }
 
-// The account's owner was away when it was time to ask: people are told that it has ended, once.
-func TestWhatEndedUnaskedIsTold(t *testing.T) {
+// The account's owner was away when it was time to ask: people are notified that it has ended, once.
+func TestWhatEndedUnaskedIsNotified(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &going{}

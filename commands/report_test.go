@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 // atTerminal is somebody at the terminal, where a report comes in one piece.
 var atTerminal = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 
-// sight is what wafbot's memory has of an attack as it is now.
+// sight is what wafbot's store has of an attack as it is now.
 func (w *world) sight(id string) record.Observation {
 	w.t.Helper()
 	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
@@ -56,7 +55,7 @@ func (w *world) sight(id string) record.Observation {
 	return record.Observation{}
 }
 
-// told keeps evidence of an attack as if it had been told now.
+// told keeps evidence of an attack as if people had been notified now.
 func (w *world) told(id, what string) {
 	w.t.Helper()
 	s := w.sight(id)
@@ -176,11 +175,11 @@ func TestReportOfModesThatOthersSet(t *testing.T) {
 	require.Contains(t, w.document(id), "The service registered no incident\n")
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[{"type":"equal","value":"-1","point":["instance"]}]}`)
 	inherits := w.document(id)
-	require.Contains(t, inherits, "which tells little: no incidents **can** be registered on the default application and all that inherit its mode since 2026-11-20 03:01:00 UTC: it is in mode off")
-	require.Contains(t, inherits, "In mode off no incidents **could** be registered on the default application and all that inherit its mode\n")
+	require.Contains(t, inherits, "which tells little. No incidents **can** be registered on the default application and all that inherit its mode since 2026-11-20 03:01:00 UTC: it is in mode off")
+	require.Contains(t, inherits, "2026-11-20 03:01:00 UTC No incidents **can** be registered on the default application")
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
 	own := w.document(id)
-	require.Contains(t, own, "no incidents **can** be registered on Legacy since 2026-11-20 03:02:00 UTC: it is in mode block")
+	require.Contains(t, own, "No incidents **can** be registered on Legacy since 2026-11-20 03:02:00 UTC: it is in mode block")
 	require.NotContains(t, own, "default application")
 	w.fault("POST /v1/objects/hint", "status:403", 10)
 	require.Contains(t, w.document(id), "Whether others set a mode in which no incident is registered: ")
@@ -195,7 +194,7 @@ func TestReportOfWhatIsOverdue(t *testing.T) {
 	w.pass(2 * time.Hour)
 	doc := w.document(id)
 	require.Contains(t, doc, "by Ann, though it should have ended 2026-11-20 04:01:00 UTC: wafbot tries each minute. `undo c")
-	require.Contains(t, doc, "no incidents **can** be registered on Shop since 2026-11-20 03:01:00 UTC")
+	require.Contains(t, doc, "No incidents **can** be registered on Shop since 2026-11-20 03:01:00 UTC")
 	line := textOf(w.reads(ann, "attack "+id))
 	require.Contains(t, line, "should have ended, and is tried each minute")
 	require.NotContains(t, line, "· ended")
@@ -234,7 +233,7 @@ func TestReportOfAHostileAttack(t *testing.T) {
 	require.ErrorIs(t, err, refusal.ErrUsage, "what is past is only reported")
 }
 
-func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
+func TestReportOfAnAttackThatWasNeverNotified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -244,7 +243,7 @@ func TestReportOfAnAttackThatWasNeverTold(t *testing.T) {
 	}
 }
 
-func TestReportWithoutMemoryOrService(t *testing.T) {
+func TestReportWithoutStoreOrService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -267,34 +266,16 @@ func TestReportWithoutMemoryOrService(t *testing.T) {
 	require.Contains(t, doc, "when they were read is unknown): 7 hits")
 }
 
-// In a chat a report comes by pages, each of which a message holds.
+// In a chat a report comes below the line of its attack. The chat cuts it into pages, and its line shows another one.
 func TestReportInAChat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.told(id, "new attack")
-	res := w.reads(eve, "report attack="+id)
-	require.Nil(t, res.Next)
-	require.Len(t, res.Lines, 2)
+	res := w.reads(eve, "report attack="+id+" page=2")
+	require.Len(t, res.Lines, 1)
+	require.Equal(t, "report account=acme attack="+id+" page=2", res.Line.String())
 	require.Equal(t, w.reads(atTerminal, "report attack="+id).Document, res.Document)
-	for range 60 {
-		w.next(ann, "note attack="+id+" "+strings.Repeat("long ", 90))
-	}
-	whole := w.reads(atTerminal, "report attack="+id).Document
-	var pages string
-	next := &record.Line{Name: "report", Keys: map[string]string{"attack": id}}
-	for n := 0; next != nil; n++ {
-		require.Less(t, n, 20)
-		res = w.reads(eve, next.String())
-		require.LessOrEqual(t, len([]rune(res.Document)), 8_000)
-		require.True(t, strings.HasSuffix(res.Document, "\n"), "cut at the end of a line")
-		pages += res.Document
-		next = res.Next
-	}
-	require.Equal(t, whole, pages)
-	require.Contains(t, textOf(res), "wafbot report attack="+id)
-	_, err := w.try(eve, "report attack="+id+" page=99")
-	require.ErrorIs(t, err, refusal.ErrUsage)
 }
 
 // What an attack looked like stands in the change, as wafbot had seen it, and never in what a message of Slack carries.

@@ -2,8 +2,8 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
@@ -14,6 +14,9 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// waiting is the outcome of what waits for approval.
+const waiting = string(record.RequestWaiting)
 
 // needsRequest reports whether the plans do anything that needs approval which was not asked for yet.
 func needsRequest(c *call.Call, plans []call.Plan) bool {
@@ -34,7 +37,7 @@ func onlyRenews(c *call.Call, plans []call.Plan) bool {
 // askApproval stores an approval request for the plans. Nothing is sent. One for the same effect that waits already stands for it.
 func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Call), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
 	}
 	q := approval.NewRequest(c.Call, plans)
 	all, err := r.loader.approvals(ctx, c)
@@ -44,26 +47,22 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 	if i := slices.IndexFunc(all, func(have record.ApprovalRequest) bool {
 		return have.ID == q.ID || have.Waits(c.Now) && call.Effect(have.Line) == call.Effect(q.Line) && have.Does == q.Does
 	}); i >= 0 {
-		return waitingResult(c.Call, all[i]), nil
+		return requestResult(waiting, all[i], approval.WaitingLines(c.Call, all[i])...), nil
 	}
-	entry := approval.AuditEntry(c.Call, q, string(record.RequestWaiting))
-	for _, need := range q.Needs {
-		entry.Why = approval.JoinWords(entry.Why, need.Why)
-	}
+	entry := approval.AuditEntry(c.Call, q, waiting)
+	entry.Why = approval.Reasons(q.Needs)
 	for _, p := range plans {
-		for _, s := range p.Steps {
-			entry.After = append(entry.After, describe.Step(s))
-		}
+		entry.After = append(entry.After, stepsText(p)...)
 	}
 	if err := r.saveRequest(ctx, c, &entry, &q); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	return waitingResult(c.Call, q), nil
+	return requestResult(waiting, q, approval.WaitingLines(c.Call, q)...), nil
 }
 
 // approvals are the account's approval requests as they were when the lock was taken.
 func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalRequest, error) {
-	l.load(ctx, c.Loaded, []call.Need{{Account: c.Account.Name, Fact: call.FactApprovals}})
+	l.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactApprovals})
 	return c.Given().Approvals()
 }
 
@@ -77,17 +76,27 @@ func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok b
 	if i < 0 {
 		return call.Result{}, false
 	}
-	return waitingResult(c.Call, all[i]), true
+	return requestResult(waiting, all[i], approval.WaitingLines(c.Call, all[i])...), true
 }
 
-// waitingResult is the answer of a request.
-func waitingResult(c *call.Call, q record.ApprovalRequest) call.Result {
-	return call.Result{Outcome: string(record.RequestWaiting), Lines: approval.WaitingLines(c, q), AttackID: q.AttackID, Account: q.Account, Data: q}
+// requestResult is the answer about a request.
+func requestResult(outcome string, q record.ApprovalRequest, lines ...text.Text) call.Result {
+	return call.Result{Outcome: outcome, Lines: lines, AttackID: q.AttackID, Account: q.Account, Data: q}
+}
+
+// saveDecision stores what the actor decided about a request.
+func (r *Runner) saveDecision(ctx context.Context, c *job, q *record.ApprovalRequest, as record.RequestState, why string) error {
+	approval.Decide(c.Call, q, as, why)
+	entry := approval.AuditEntry(c.Call, *q, string(as))
+	if err := r.saveRequest(ctx, c, &entry, q); err != nil {
+		return refusal.Away(err)
+	}
+	return nil
 }
 
 // saveRequest outlives the caller: what was decided must be stored.
 func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEntry, q *record.ApprovalRequest) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	q.Revision++
 	event := approvalEvent(*q, c.Account.Channel)
@@ -102,4 +111,145 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	}
 	r.cfg.Notifier.Notify(q.Account, []record.Event{event})
 	return nil
+}
+
+// decide settles a request under the account's lock.
+func (r *Runner) decide(held context.Context, c *job) (call.Result, error) {
+	if err := r.loadLocked(held, c); err != nil {
+		return call.Result{}, err
+	}
+	d, err := withFacts(held, r.loader, c.Call, c.Cmd.Decide)
+	switch {
+	case err != nil || c.Ask:
+		return call.Result{}, err // when it is carried out it is planned again, and refused if its premise changed
+	case d.As == record.RequestRejected:
+		return r.reject(held, c, d)
+	}
+	asked, err := r.asAsker(c, d.Request, d.Line)
+	switch {
+	case err != nil:
+		return call.Result{}, err
+	case d.Begun:
+		return r.resumeRequest(held, c, d, asked)
+	}
+	return r.carryOutRequest(held, c, d, asked)
+}
+
+// reject writes down that a request is rejected.
+func (r *Runner) reject(ctx context.Context, c *job, d call.Decision) (call.Result, error) {
+	if !d.Begun {
+		if err := r.saveDecision(ctx, c, &d.Request, d.As, d.Why); err != nil {
+			return call.Result{}, err
+		}
+	}
+	return requestResult("done", d.Request, describe.Approval(d.Request, c.Now)), nil
+}
+
+// closeRequest ends a request of which what it was based on no longer holds. Nothing is done.
+func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequest, why text.Text) (call.Result, error) {
+	if err := r.saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
+		return call.Result{}, err
+	}
+	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New(text.Bold("Nothing was done"), ": what was asked for is no longer what it was: ", why,
+		". The request is closed; ", text.Sanitize(q.Asker.Name, text.MaxField), " can ask again")}
+}
+
+// asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
+func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
+	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true})
+	if err != nil {
+		return nil, err
+	}
+	asked.lock, asked.Now, asked.Account, asked.Granted = c.lock, c.Now, c.Account, &q
+	asked.Loaded, asked.Changes, asked.Context = c.Loaded, c.Changes, c.Context
+	return asked, nil
+}
+
+// planRequest plans a request's line again. One of approval.Close says why the request can't be carried out any more.
+func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
+	asked.Rights = r.loader.rights(ctx, q.Asker)
+	if asked.Unsure || asked.Role < q.Role && asked.Could >= q.Role {
+		return nil, refusal.Denied(text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment"))
+	}
+	if asked.Role < q.Role {
+		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
+	}
+	err = r.findAttack(ctx, asked)
+	if err == nil {
+		err = r.checkArguments(asked)
+	}
+	if err != nil {
+		return nil, approval.CloseUnlessTransient(refusal.FromService(err))
+	}
+	plans, err = withFacts(ctx, r.loader, asked.Call, asked.Cmd.Plan)
+	r.executor.noteUnplanned(ctx, asked, err)
+	if err != nil {
+		return nil, approval.CloseUnlessTransient(refusal.NotBegun(err))
+	}
+	return plans, approval.PremiseHolds(q, asked.Call, approval.Unbegun(c.Call, asked.Call, plans))
+}
+
+// carryOutRequest carries a request out as its asker's: planned again, stored as decided, and carried out.
+func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
+	q := d.Request
+	plans, err := r.planRequest(ctx, c, q, asked)
+	why, closed := approval.Closes(err)
+	switch begun, whole := r.begun(asked); {
+	case closed && len(begun) > 0: // it was cut short in the middle: the rest is not done
+		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
+		return r.settleRequest(ctx, c, q, asked, res, err)
+	case closed:
+		return r.closeRequest(ctx, c, q, why)
+	case err != nil:
+		return call.Result{}, err
+	}
+	if q.State != d.As {
+		if d.As == record.RequestOverridden {
+			q.Does = approval.DoesText(plans) // for a shorter time than what was asked for
+		}
+		if err := r.saveDecision(ctx, c, &q, d.As, d.Why); err != nil {
+			return call.Result{}, err
+		}
+	}
+	asked.Granted = &q
+	res, err := r.executor.carryOutPlans(ctx, asked, plans)
+	return r.settleRequest(ctx, c, q, asked, res, err)
+}
+
+// resumeRequest goes on with what was decided before, and was cut short.
+func (r *Runner) resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
+	q := d.Request
+	begun, whole := r.begun(asked)
+	switch late := approval.Late(c.Call); {
+	case q.Outcome != "":
+		res := requestResult(q.Outcome, q, describe.Approval(q, c.Now))
+		res.Changes = begun
+		return res, nil
+	case whole || late && len(begun) > 0:
+		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
+		return r.settleRequest(ctx, c, q, asked, res, err)
+	case late:
+		return r.closeRequest(ctx, c, q, text.New("it could not be carried out in time"))
+	}
+	return r.carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State}, asked)
+}
+
+// settleRequest writes down what came of a decided request.
+func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result, err error) (call.Result, error) {
+	c.lost = append(c.lost, asked.lost...)
+	switch {
+	case errors.Is(err, refusal.ErrLost), errors.Is(err, refusal.ErrAway):
+		return res, err // it is gone on with
+	case err != nil:
+		text, _ := call.ForPeople(c.Invocation, err)
+		q.Outcome, q.Fault = "failed", text.String()
+	default:
+		q.Outcome = res.Outcome
+	}
+	if failed := r.saveRequest(ctx, c, nil, &q); failed != nil { // it is checked again in a while
+		r.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
+	}
+	res.Lines = append([]text.Text{describe.Approval(q, c.Now)}, res.Lines...)
+	res.Data = q
+	return res, err
 }

@@ -205,7 +205,7 @@ func TestDeliveriesOfARequestComeAgain(t *testing.T) {
 	require.ErrorContains(t, err, "over 10 min ago")
 }
 
-// Wherever the approver's process dies, whoever gets the delivery again finishes it, once.
+// Wherever the approver's process dies, the replica that gets the delivery again finishes it, once.
 func TestACrashAmidAnApproval(t *testing.T) {
 	t.Parallel()
 	for line, saves := range map[string]int{"deny country:FR": 4, "mode 4 off": 5, "contain country:FR attack=": 6} {
@@ -334,14 +334,14 @@ func TestRequestsFromBeforeADryRun(t *testing.T) {
 	}
 }
 
-func TestAllThatNeedsASecondPersonIsAskedAtOnce(t *testing.T) {
+func TestAllThatNeedsApprovalIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
 	lab := source("lab", policy.DenyApproval, "198.51.100.0/24")
 	w := newWorld(t, sources(lab, cdn))
 	q := w.waits(ann, "deny country:FR 198.51.100.7 203.0.0.0/20 for=forever", "country:FR is broad", "is in lab", "wider than /24", "never end")
 	require.Len(t, q.Needs, 4)
 	require.Contains(t, q.Reach, "203.0.0.0/20 is 4,096 addresses, everywhere")
-	lasting := newWorld(t, noSecond(policy.ApproveBroad)).waits(ann, "deny country:FR for=forever")
+	lasting := newWorld(t, withoutApproval(policy.ApproveBroad)).waits(ann, "deny country:FR for=forever")
 	require.Equal(t, []string{"country:FR is everybody there, everywhere: wafbot sees attacks, never visitors"}, lasting.Reach)
 	w.refuses(ann, "deny country:FR 192.0.2.1", refusal.ErrGuarded, "is in our CDN", "never denied")
 }
@@ -428,7 +428,7 @@ func TestThePremiseHolds(t *testing.T) {
 }
 
 // What is denied already needs nobody, beside what isn't.
-func TestNobodyIsAskedAboutWhatIsThere(t *testing.T) {
+func TestWhatIsThereNeedsNoApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: w.clock().Add(48 * time.Hour).Unix()})
@@ -439,7 +439,7 @@ func TestNobodyIsAskedAboutWhatIsThere(t *testing.T) {
 // What a change prolongs may be prolonged meanwhile.
 func TestThePremiseOfAnExtension(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, noSecond(policy.ApproveModeOff))
+	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
 	ch := w.anyway(root, "mode 4 off for=1h")
 	w.cfg.Policy.RequiredFor = []string{policy.ApproveModeOff}
 	w.Runner = commands.New(w.cfg)
@@ -542,7 +542,7 @@ func TestTheClockAsksNobody(t *testing.T) {
 	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs approval")
 }
 
-func TestARequestNeedsItsMemory(t *testing.T) {
+func TestARequestNeedsTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.saveFail = func(int) bool { return true } })
@@ -581,7 +581,7 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)
 }
 
-// Whoever decides chooses among what waits, and is told at once that a form is not his to send.
+// The person who decides chooses among what waits, and learns at once if the role does not suffice for a form.
 func TestTheFormsOfRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, wayOut)

@@ -52,7 +52,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, a := range askers {
-		w := newWorld(t, noSecond(policy.ApproveAllow, policy.ApproveModeOff), func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+		w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff), func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
 		for line, least := range everyLine(w.attackOn("/login")) {
 			inv := w.asks(a.actor, line)
 			inv.Warned, inv.Anyway = true, true

@@ -48,16 +48,15 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	named := inv.Line.Keys["account"]
-	return &job{changes: cmd.DoesChange(inv.Line), named: named, Call: &call.Call{
-		Setup: r.setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""), Now: r.cfg.Now(),
-		Account: r.accountOf(named, inv.Account), InScope: r.cfg.Accounts,
+	return &job{changes: cmd.DoesChange(inv.Line), Call: &call.Call{
+		Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""), Now: r.cfg.Now(),
+		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), InScope: r.cfg.Accounts,
 	}}, nil
 }
 
-// command finds a line's command. An alias in the line becomes the command's name, before anything compares, stores or audits the line.
+// command finds a line's command; an unknown one does nothing and has no arguments. An alias in the line becomes the command's name, before anything compares, stores or audits the line.
 func (r *Runner) command(l *record.Line) (*call.Command, error) {
-	cmd, err := call.LookUp(r.setup.Commands, l.Name)
+	cmd, err := call.LookUp(r.cfg.Commands, l.Name)
 	if err == nil {
 		l.Name = cmd.Name
 	}
@@ -77,24 +76,24 @@ func (r *Runner) accountOf(named, place string) *call.Account {
 
 // authorise checks the person who asks, on every path, against the role that the person has now.
 func (r *Runner) authorise(ctx context.Context, c *job) error {
-	s := r.loader.rights(ctx, c.Actor)
-	c.Role, c.Group, c.Could, c.Actor.Name = s.Role, s.Group, s.Could, s.Name
+	c.Rights = r.loader.rights(ctx, c.Actor)
+	c.Actor.Name = c.Rights.Name
 	if !c.changes {
-		c.Role = max(s.Role, s.Was)
+		c.Role = max(c.Role, c.Was)
 	}
-	if s.Unsure && c.changes {
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("Slack doesn't say who you are just now, and without that nothing is changed. Try again in a moment")}
+	if c.Unsure && c.changes {
+		return refusal.Denied(text.New("Slack doesn't say who you are just now, and without that nothing is changed. Try again in a moment"))
 	}
 	if c.Role == record.NoRole && c.Could == record.NoRole {
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names")}
+		return refusal.Denied(text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names"))
 	}
 	return approval.RequireRole(c.Call, c.Cmd.Role)
 }
 
 // findAttack finds the attack that a line is about. That the one in whose thread it was asked is gone matters only where an attack is required.
 func (r *Runner) findAttack(ctx context.Context, c *job) error {
-	if c.named != "" && c.Account == nil {
-		return refusal.Usage(text.New(refusal.Typed(c.named), " is no account: ", call.AccountNames(r.cfg.Accounts)))
+	if named := c.named(); named != "" && c.Account == nil {
+		return refusal.Usage(text.New(refusal.Typed(named), " is no account: ", call.AccountNames(r.cfg.Accounts)))
 	}
 	typed := call.AttackNamed(c.Cmd, c.Line)
 	if c.Implied = typed == "" && c.Cmd.ImpliesAttack(); c.Implied {
@@ -124,12 +123,9 @@ func (r *Runner) checkArguments(c *job) error {
 	if c.Account != nil {
 		c.InScope = []*call.Account{c.Account}
 	}
-	checked, err := c.Cmd.Check(c.Line, c.Account)
-	if err != nil {
-		return err
-	}
-	c.Line = checked
-	return nil
+	var err error
+	c.Line, err = c.Cmd.Check(c.Line, c.Account)
+	return err
 }
 
 // read answers a line that changes nothing.
@@ -143,15 +139,10 @@ func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 
 // guard refuses what the configuration rules out, before anything is locked. What depends on the service or the store is guarded under the lock.
 func (r *Runner) guard(c *job) error {
-	if c.Cmd.Plan != nil {
-		if err := r.requireNotOff(); err != nil {
-			return err
-		}
-	}
 	if c.ID == "" {
 		return errors.New("a request that changes something has no delivery id")
 	}
-	return nil
+	return requireNotOff(c)
 }
 
 // carryOut does, under the account's lock, what a line asks for: it writes to the store, decides an approval request, or changes the service.
@@ -166,8 +157,8 @@ func (r *Runner) carryOut(held context.Context, c *job) (call.Result, error) {
 }
 
 // requireNotOff refuses all changes of the service where the configuration switches them off.
-func (r *Runner) requireNotOff() error {
-	if r.cfg.Policy.Changes != policy.ChangesOff {
+func requireNotOff(c *job) error {
+	if c.Cmd.Plan == nil || c.Policy.Changes != policy.ChangesOff {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), "). Nothing was done"))

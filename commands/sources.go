@@ -2,11 +2,36 @@ package commands
 
 import (
 	"context"
+	"iter"
 	"net/netip"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
 )
+
+// Reader reads an account at the service; *apiclient.Client is one.
+type Reader interface {
+	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
+	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
+	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
+	ConditionSets(ctx context.Context) iter.Seq2[apiclient.ConditionSet, error]
+	Vulnerabilities(ctx context.Context, f apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error]
+}
+
+// Writer changes an account at the service; *apiclient.Client is one.
+type Writer interface {
+	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
+	DeleteIPRules(ctx context.Context, ids ...int64) error
+	CreateRule(ctx context.Context, r apiclient.Rule) (apiclient.Rule, error)
+	DeleteRule(ctx context.Context, id int64) error
+}
+
+// Service is an account at the service.
+type Service struct {
+	Reader
+	Writer
+}
 
 // Polling tells how polling an account goes.
 type Polling interface {
@@ -36,20 +61,31 @@ type Watch interface {
 	Changed(account string)
 }
 
-// unknown is where nothing is known of what goes on.
-type unknown struct{}
+// Members knows the people of the Slack workspace.
+type Members interface {
+	// Member returns the user's name if he is a full member of the workspace (no guest, no stranger, no bot, not deactivated).
+	// An error means that it could not be found out.
+	Member(ctx context.Context, team, user string) (name string, full bool, err error)
+	// Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
+	Groups(ctx context.Context, user string, of []string) (in []string, err error)
+}
 
-// Health implements Polling.
-func (unknown) Health(string) (call.PollHealth, bool) { return call.PollHealth{}, false }
+// Notifier learns what was stored, so that the replica that owns the account posts and redraws at once. Another replica's notifier
+// finds it in the store within a second.
+type Notifier interface {
+	// Notify says that events were put into the outbox.
+	Notify(account string, events []record.Event)
+	// Redraw says that cards are stale because a person acted.
+	Redraw(account string)
+}
 
-// CardLinks implements Cards.
-func (unknown) CardLinks(context.Context, string, []string) map[string]string { return nil }
+// absent stands for what the configuration leaves out: it knows nothing of what goes on, and notifies no one.
+type absent struct{}
 
-// StillTrying implements Watch.
-func (unknown) StillTrying(string, []netip.Addr) bool { return false }
-
-// GoesOn implements Watch.
-func (unknown) GoesOn(string, string) bool { return false }
-
-// Changed implements Watch.
-func (unknown) Changed(string) {}
+func (absent) Health(string) (call.PollHealth, bool)                         { return call.PollHealth{}, false }
+func (absent) CardLinks(context.Context, string, []string) map[string]string { return nil }
+func (absent) StillTrying(string, []netip.Addr) bool                         { return false }
+func (absent) GoesOn(string, string) bool                                    { return false }
+func (absent) Changed(string)                                                {}
+func (absent) Notify(string, []record.Event)                                 {}
+func (absent) Redraw(string)                                                 {}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -20,19 +19,10 @@ import (
 // so that after a crash it is verified before it is sent again.
 func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, p call.Plan, res *call.Result) error {
 	ch.Fault = "" // of an attempt before: no event while it is resumed
-	if i := slices.IndexFunc(c.Changes, func(old record.Change) bool { return old.ID == ch.Undoes }); i >= 0 {
+	if i := record.IndexChange(c.Changes, ch.Undoes); i >= 0 {
 		ch.Late = c.Changes[i].Late // it may have become late since the undo was begun
 	}
-	var fault error
-	for i := range ch.Steps {
-		if ch.Steps[i].Done {
-			continue
-		}
-		if fault = x.doStep(ctx, c, &ch, i); fault != nil {
-			break
-		}
-		ch.Steps[i].Done = true
-	}
+	fault := x.doSteps(ctx, c, &ch)
 	sent := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Sent })
 	if errors.Is(fault, refusal.ErrAway) && !sent {
 		return fault
@@ -41,8 +31,7 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 	x.noteRefused(ctx, c, fault, ch.Refused())
 	x.noteRulesLocked(ctx, c, ch, fault)
 	x.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
-	entry := change.AuditEntry(c.Call, ch)
-	n, err := x.saveOutcome(ctx, c, ch, &entry)
+	err := x.saveOutcome(ctx, c, ch)
 	switch {
 	case errors.Is(err, refusal.ErrLost):
 		if sent { // else it is planned again: another may have done it meanwhile
@@ -50,18 +39,27 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 		}
 		return change.Unsaved(ch, err)
 	case err != nil:
-		fault = change.Unsaved(ch, err)
-		x.recorder.record(ctx, entry)
-	default:
-		entry.N = n
-		x.recorder.print(entry)
-	}
-	if fault != nil {
+		return change.NotDone(ch, change.Unsaved(ch, err))
+	case fault != nil:
 		return change.NotDone(ch, fault)
 	}
 	x.noteGranted(ctx, c, ch)
 	addChange(res, ch)
 	res.Lines = append(res.Lines, p.Notes...)
+	return nil
+}
+
+// doSteps does the steps that aren't done yet, until one fails.
+func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change) error {
+	for i := range ch.Steps {
+		if ch.Steps[i].Done {
+			continue
+		}
+		if err := x.doStep(ctx, c, ch, &ch.Steps[i]); err != nil {
+			return err
+		}
+		ch.Steps[i].Done = true
+	}
 	return nil
 }
 
@@ -89,7 +87,7 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 	if ch.State != record.StateDone || ch.AttackID == "" || ch.Undoes != "" || ch.Actor.Via == record.ViaClock {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	k, err := x.cfg.Triage.TriageOf(ctx, ch.Account, ch.AttackID)
 	if err == nil && k.Owner == nil {
@@ -102,18 +100,23 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 }
 
 // saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one step: it must not be found
-// half written. It gives the entry's number.
-func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change, entry *record.AuditEntry) (n int64, err error) {
-	all := []record.Change{ch}
+// half written. An entry that can't be saved with it is recorded alone, unless another one holds the lock by now.
+func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change) error {
+	all, entry := []record.Change{ch}, change.AuditEntry(c.Call, ch)
 	if ch.State == record.StateDone {
 		all = append(all, change.Affected(c.Call, ch)...)
 	}
 	events := changeEvents(ch, c.Account.Channel)
-	if n, err = c.save(ctx, entry, events, all...); err != nil {
-		return 0, err
+	n, err := c.save(ctx, &entry, events, all...)
+	switch {
+	case err == nil:
+		x.changed(c.Account.Name, events, all)
+		entry.N = n
+		x.recorder.print(entry)
+	case !errors.Is(err, refusal.ErrLost):
+		x.recorder.record(ctx, entry)
 	}
-	x.changed(c.Account.Name, events, all)
-	return n, nil
+	return err
 }
 
 // changed has this replica, if it owns the account, show at once what came of changes.
@@ -127,14 +130,13 @@ func (x *executor) changed(account string, events []record.Event, all []record.C
 
 // save outlives the request: what was sent must be written down even when the caller has gone.
 func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := outlive(ctx)
 	defer cancel()
 	return c.lock.SaveChanges(ctx, entry, events, all...)
 }
 
 // doStep does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
-func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, i int) error {
-	step := &ch.Steps[i]
+func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
 	if step.Sent {
 		return x.verifyOrResend(ctx, c, ch, step)
 	}
@@ -158,10 +160,10 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, i int)
 	return err
 }
 
-// send makes the step's one call. An error that wraps errUnknown leaves open whether it took place.
+// send makes the step's one call. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place.
 func send(ctx context.Context, s Service, step *record.Step) error {
 	err := perform(ctx, s, step)
-	if e, ok := change.AsAPIError(err); ok && e.OutcomeUnknown() {
+	if e, ok := errors.AsType[*apiclient.Error](err); ok && e.OutcomeUnknown() {
 		return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 	}
 	return err

@@ -143,12 +143,3 @@ type Drills interface {
 	// Serving is how many replicas run that can post and take clicks.
 	Serving(ctx context.Context) (int, error)
 }
-
-// Touch tells that something was stored about an attack because a person acted.
-type Touch struct {
-	Account  string
-	Attack   apiclient.Attack
-	Delivery string // of the request
-	HandedTo string // the id of the person who was given the attack; "": it wasn't handed over
-	At       time.Time
-}

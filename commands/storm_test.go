@@ -21,7 +21,7 @@ import (
 // scanner is the source behind the storms of the tests.
 var scanner = netip.MustParseAddr("198.51.100.23")
 
-// gather has a storm of so many attacks on the Shop remembered, of which the scanner is behind all but the odd ones, which get through.
+// gather has a storm of so many attacks on the Shop stored, of which the scanner is behind all but the odd ones, which get through.
 func (w *world) gather(n, odd int) (storm string) {
 	w.t.Helper()
 	a := apiclient.Attack{
@@ -58,7 +58,7 @@ func (w *world) gather(n, odd int) (storm string) {
 	return storm
 }
 
-// own marks what a storm gathered as having a card of its own.
+// own marks what a storm grouped as having a card of its own.
 func (w *world) own(storm string, which func(a apiclient.Attack) bool) {
 	for i, g := range w.storms.gathered[storm] {
 		w.storms.gathered[storm][i].Own = which(g.Attack)
@@ -90,8 +90,8 @@ func TestAStormIsListed(t *testing.T) {
 	require.Equal(t, storm, rows[0].Storm)
 	require.True(t, rows[0].OwnCard)
 
-	w.refuses(ann, "deny attack=s0000000", refusal.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
-	w.refuses(eve, "attacks storm=s0000000", refusal.ErrUsage, "no storm s0000000 is remembered: status names those that go on")
+	w.refuses(ann, "deny attack=s0000000", refusal.ErrUsage, "no storm s0000000 is stored: status names those that go on")
+	w.refuses(eve, "attacks storm=s0000000", refusal.ErrUsage, "no storm s0000000 is stored: status names those that go on")
 	w.refuses(eve, "attacks storm="+rows[0].ID, refusal.ErrUsage, "is the id of an attack", "explain attack="+rows[0].ID)
 	w.ledger.readFail = true
 	w.refuses(eve, "attacks storm="+storm, refusal.ErrAway, "store (Redis) can't be reached")
@@ -129,7 +129,7 @@ func TestCardsOfTheOddOnesOut(t *testing.T) {
 	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Outliers[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
 }
 
-func TestCardOfOneGatheredAttack(t *testing.T) {
+func TestCardOfOneGroupedAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	alone := w.attackOn("/login")
@@ -167,7 +167,7 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 	require.NotContains(t, report, "no longer lists it")
 }
 
-// A storm that goes on stands first wherever people look what burns; who takes over is on it, and not on each attack that it gathered.
+// A storm that goes on stands first wherever people look what burns; who takes over is on it, and not on each attack that it grouped.
 func TestAStormIsShownFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -209,7 +209,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(offered))
 	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", offered.Suggestions[0].Stops)
-	require.Contains(t, offered.Suggestions[0].Confirm, "in about 1 min: 36 of 40 attacks.")
+	require.Contains(t, offered.Suggestions[0].Confirm.String(), "in about 1 min: 36 of 40 attacks.")
 	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", offered.Suggestions[0].Line.String())
 
 	for name, c := range map[string]struct {

@@ -185,7 +185,7 @@ func TestUndoOfManyHalfFails(t *testing.T) {
 	w.fault("POST /v1/objects/hint", "status:403", 0)
 	_, err = w.all(ann, "undo by=@me since=1h")
 	require.ErrorContains(t, err, "lacks the permission")
-	tied, _ := w.ties.last()
+	tied, _ := w.permissions.last()
 	require.Equal(t, "Undo of: "+second.Does, tied.Refused[0].Does, "hands are tied, which is told")
 	require.Equal(t, "failed", w.lastAudit().Outcome)
 	w.service.ClearFaults()

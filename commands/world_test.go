@@ -38,21 +38,21 @@ var (
 
 // world is a runner before the emulated service, on a clock that the test moves.
 type world struct {
-	t        *testing.T
-	service  *waf.Service
-	ledger   *ledger
-	desk     *desk
-	ties     *ties
-	asked    *requests
-	records  *records
-	storms   *gatherings
-	notified *notified
-	routing  call.Routing // of every attack
-	audit    *auditLog
-	members  *members
-	log      *syncBuffer
-	out      *syncBuffer
-	cfg      commands.Config
+	t           *testing.T
+	service     *waf.Service
+	ledger      *ledger
+	triage      *triage
+	permissions *permissions
+	asked       *requests
+	records     *records
+	storms      *storms
+	notified    *notified
+	routing     call.Routing // of every attack
+	audit       *auditLog
+	members     *members
+	log         *syncBuffer
+	out         *syncBuffer
+	cfg         commands.Config
 	*commands.Runner
 
 	mu  sync.Mutex
@@ -97,9 +97,9 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.desk, w.ties, w.records = newDesk(w.ledger), &ties{ledger: w.ledger}, &records{ledger: w.ledger}
-	w.asked, w.storms = &requests{w.ledger}, &gatherings{ledger: w.ledger, gathered: map[string][]record.GatheredAttack{}}
-	w.ledger.audit, w.ledger.ties, w.notified = w.audit, w.ties, &notified{}
+	w.triage, w.permissions, w.records = newDesk(w.ledger), &permissions{ledger: w.ledger}, &records{ledger: w.ledger}
+	w.asked, w.storms = &requests{w.ledger}, &storms{ledger: w.ledger, gathered: map[string][]record.GatheredAttack{}}
+	w.ledger.audit, w.ledger.ties, w.notified = w.audit, w.permissions, &notified{}
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -109,15 +109,17 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
 	w.cfg = commands.Config{
-		Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
-			Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+		Setup: call.Setup{
+			Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
+				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
+			Policy: policy.Policy{Changes: policy.ChangesOn, RequiredFor: []string{
+				policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveRulesEverywhere, policy.ApproveSource,
+			}},
+			Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
+				Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
+		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
-		Policy: policy.Policy{Changes: policy.ChangesOn, RequiredFor: []string{
-			policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveRulesEverywhere, policy.ApproveSource,
-		}},
-		Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
-			Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
-		Members: w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.desk, History: w.records, Triage: w.desk, Storms: w.storms, Permissions: w.ties, Approvals: w.asked, Drills: w.desk, Audit: w.audit,
+		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
 		Notifier: w.notified,
@@ -134,8 +136,8 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	})
 }
 
-// noSecond leaves some things to one person alone.
-func noSecond(what ...string) func(*commands.Config) {
+// withoutApproval leaves some things to one person alone.
+func withoutApproval(what ...string) func(*commands.Config) {
 	return func(c *commands.Config) {
 		c.Policy.RequiredFor = slices.DeleteFunc(slices.Clone(c.Policy.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
 	}

@@ -22,10 +22,17 @@ const (
 // job is a call on its way through the Runner; under the lock, with the right to change its account.
 type job struct {
 	*call.Call
-	named   string // the account as the line names it; "": it doesn't
-	changes bool   // it asks for a change, at the service or in the store
+	changes bool // it asks for a change, at the service or in the store
 	lock    Lock
 	lost    []record.Change // as they were when they couldn't be saved, because the lock was lost
+}
+
+// named is the account as the line names it; "": it doesn't.
+func (c *job) named() string { return c.Invocation.Line.Keys["account"] }
+
+// outlive is a context for what must be stored even when the caller has gone: what was sent, and what was decided.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
 // locked does something under the account's lock, one after another over all replicas. A process that loses the lock meanwhile, because it was paused
@@ -65,10 +72,41 @@ func (r *Runner) write(held context.Context, c *job) (call.Result, error) {
 	if err := r.saveWrites(held, c, res.Saves); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	res.Account = c.Account.Name
-	if c.Attack != nil {
-		res.AttackID = c.Attack.ID
-	}
+	res.Account, res.AttackID = c.Account.Name, c.AttackID()
 	r.recorder.recordWrite(held, c.Call, res)
 	return res, nil
+}
+
+// saveWrites stores what a command writes, one after another. The first error ends it.
+func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
+	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
+		if err := c.lock.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
+			return err
+		}
+		r.cfg.Notifier.Redraw(c.Account.Name)
+	}
+	if s.Mutes != nil {
+		if err := c.lock.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...); err != nil {
+			return err
+		}
+	}
+	if s.Protected != nil {
+		if err := c.lock.SaveProtected(ctx, s.Protected.All, s.Protected.Stale...); err != nil {
+			return err
+		}
+	}
+	if s.Drill != nil {
+		if err := c.lock.SaveDrill(ctx, *s.Drill, s.Events...); err != nil {
+			return err
+		}
+	}
+	if len(s.OwnCards) > 0 {
+		if err := r.cfg.Storms.WantCards(ctx, c.Account.Name, s.OwnCards); err != nil {
+			return err
+		}
+	}
+	if len(s.Events) > 0 {
+		r.cfg.Notifier.Notify(c.Account.Name, s.Events)
+	}
+	return nil
 }

@@ -49,7 +49,7 @@ func BenchmarkAccounts(b *testing.B) {
 	var all []*poller.Poller
 	for i := range accounts {
 		p := poller.New(poller.Config{
-			Account: fmt.Sprint(i), API: api, Store: remembering{}, Notifier: remembering{}, Channel: "C0", Interval: interval, Starts: starts,
+			Account: fmt.Sprint(i), API: api, Store: fixedStore{}, Notifier: fixedStore{}, Channel: "C0", Interval: interval, Starts: starts,
 		})
 		all = append(all, p)
 		running.Go(func() { _ = p.Run(ctx) })

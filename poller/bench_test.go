@@ -146,17 +146,17 @@ func (s *still) poller(t testing.TB, api poller.API) *poller.Poller {
 			r.Attacks[a.ID] = shown
 		}
 	}
-	return poller.New(poller.Config{Account: "acme", API: api, Store: remembering{r}, Notifier: remembering{}, Channel: "C0", Routes: []poller.Route{}})
+	return poller.New(poller.Config{Account: "acme", API: api, Store: fixedStore{r}, Notifier: fixedStore{}, Channel: "C0", Routes: []poller.Route{}})
 }
 
-// remembering is a memory that costs nothing.
-type remembering struct{ poller.State }
+// fixedStore is a store that costs nothing.
+type fixedStore struct{ poller.State }
 
-func (r remembering) Load(context.Context, string) (poller.State, error) {
+func (r fixedStore) Load(context.Context, string) (poller.State, error) {
 	return r.State, nil
 }
-func (remembering) LoadEvidence(context.Context, string, []string) (map[string]record.Evidence, error) {
+func (fixedStore) LoadEvidence(context.Context, string, []string) (map[string]record.Evidence, error) {
 	return nil, nil
 }
-func (remembering) Save(context.Context, string, poller.Update) error { return nil }
-func (remembering) Notify(string, []record.Event)                     {}
+func (fixedStore) Save(context.Context, string, poller.Update) error { return nil }
+func (fixedStore) Notify(string, []record.Event)                     {}

@@ -23,7 +23,7 @@ func (a *account) observing() *[]poller.PollDelta {
 	return &all
 }
 
-// Each good poll tells what changed since the one before, results of measures too; also when nothing did: time passes.
+// Each good poll gives what changed since the one before, results of mitigations too; also when nothing did: time passes.
 func TestWhatChangedIsObserved(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
@@ -54,7 +54,7 @@ func TestWhatChangedIsObserved(t *testing.T) {
 	require.EqualValues(t, 130, last.Changes[0].Now.Hits.N)
 }
 
-// After a start nobody knows what came when, though Memory holds what the records once were.
+// After a start it is unknown what came when, though the store holds what the records once were.
 func TestAfterAStartNothingBeforeIsKnown(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
@@ -74,7 +74,7 @@ func TestAfterAStartNothingBeforeIsKnown(t *testing.T) {
 }
 
 // What a patch stops leaves the attack's record, as what a denial stops does: it goes on all the same.
-func TestWhoMeetsAPatchKnocks(t *testing.T) {
+func TestASourceThatAPatchStopsIsStillTrying(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	a.add("x:1", time.Hour)

@@ -17,7 +17,7 @@ import (
 )
 
 // An hour in which nothing happens, whatever is known: one request a poll, a second once a minute, everything every ten, and
-// a round trip to Memory twice a minute.
+// a round trip to the store twice a minute.
 func TestAnUneventfulHour(t *testing.T) {
 	t.Parallel()
 	for _, known := range []int{0, 30, 150} {
@@ -29,13 +29,13 @@ func TestAnUneventfulHour(t *testing.T) {
 						a.add(fmt.Sprintf("x:%04d", i), 30*time.Minute+time.Duration(i)*time.Second, incident)
 					}
 				})
-				a.memory.took()
+				a.store.takeNames()
 				a.asked("")
-				_, before := a.memory.counts()
+				_, before := a.store.counts()
 				after(time.Hour)
-				require.Empty(t, a.memory.took())
-				_, now := a.memory.counts()
-				require.LessOrEqual(t, now-before, 120, "to Memory once in 30 s")
+				require.Empty(t, a.store.takeNames())
+				_, now := a.store.counts()
+				require.LessOrEqual(t, now-before, 120, "to the store once in 30 s")
 				require.Greater(t, now-before, 60)
 
 				pages := int(math.Ceil(float64(known)/100)) + 1 // only an empty page ends a list
@@ -83,11 +83,11 @@ func TestAPollComparesLittle(t *testing.T) {
 	}
 	a.add("muted", 10*time.Minute)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Len(t, a.memory.took(), 1001, "each has a card, and goes on")
+	require.Len(t, a.store.takeNames(), 1001, "each has a card, and goes on")
 	asked = 0
 	require.InDelta(t, 100, poller.Compared(t.Context(), p), 1, "the first page, and what is muted")
 	require.NoError(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.took())
+	require.Empty(t, a.store.takeNames())
 	require.Equal(t, 1, asked, "what is muted")
 }
 
@@ -113,7 +113,7 @@ func TestAccountsStartOneAfterAnother(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var running atomic.Int64
 		for i := range accounts {
-			m := newMemory(t)
+			m := newStore(t)
 			p := poller.New(poller.Config{Account: fmt.Sprint(i), API: s.inProcess(t), Store: m, Notifier: m, Starts: starts})
 			running.Add(1)
 			go func() { _ = p.Run(ctx); running.Add(-1) }()

@@ -2,7 +2,6 @@ package poller_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +16,7 @@ type shift struct {
 	stop func()
 }
 
-// begin has a process watch that knows what Memory holds.
+// begin starts a process that knows what the store holds.
 func (s *shift) begin() {
 	p := s.start()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -33,17 +32,17 @@ func (s *shift) hit(id string, hits int) {
 	s.change(id, func(r *attackRecord) { r.last, r.hits = s.now(), hits })
 }
 
-// TestADay is a day of polls every 15 seconds. What is told in each part of it is complete and in order; the fakes see to it that nothing
-// is told twice, and nothing before it was remembered.
+// TestADay is a day of polls every 15 seconds. The events of each part are complete and in order; the fakes see to it that none
+// comes twice, and none before it was saved.
 func TestADay(t *testing.T) {
 	t.Parallel()
 	at := func(hour, minute int) time.Duration {
 		return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute
 	}
 	parts := []struct {
-		from    time.Duration
-		happens func(s *shift)
-		told    []string
+		from     time.Duration
+		happens  func(s *shift)
+		notified []string
 	}{
 		{at(0, 0), func(s *shift) { s.begin() }, nil},
 		{at(1, 0), func(s *shift) { s.add("shop", 0) }, []string{"new attack shop", "grew shop"}},
@@ -71,19 +70,18 @@ func TestADay(t *testing.T) {
 		{at(15, 0), func(s *shift) { s.fail(func(request) bool { return true }); s.stop() }, nil},
 		{at(15, 1), func(s *shift) { s.begin(); s.add("cart", 0) }, nil},
 		{at(15, 3), func(s *shift) { s.fail(nil) }, []string{"new attack cart", "quiet cart"}},
-		// Its source is denied, and keeps trying for a while: that is no news, and no end either.
+		// Its source is denied, and keeps trying for a while: that is no event, and no end either.
 		{at(18, 0), func(s *shift) { s.add("home", 0) }, []string{"new attack home", "grew home"}},
 		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *attackRecord) { r.typ = "blocked_source" }) }, nil},
 		{at(18, 20), func(s *shift) { s.hit("denied", 50) }, nil},
 		{at(18, 34), nil, []string{"quiet home"}},
-		// Somebody marks it as no attack: its card says so, and it is never called quiet.
+		// A person marks it as no attack: its card says so, and it is never called quiet.
 		{at(20, 0), func(s *shift) { s.add("probe", 0) }, []string{"new attack probe", "grew probe"}},
 		{at(20, 5), func(s *shift) { s.change("probe", func(r *attackRecord) { r.state = "falsepositive" }) }, []string{"grew probe"}},
 		{at(24, 0), func(s *shift) { s.stop() }, nil},
 	}
 	synctest.Test(t, func(t *testing.T) {
-		service := newService(func() time.Time { return time.Now().Add(5 * time.Minute) })
-		s := &shift{account: &account{service: service, name: "acme", memory: newMemory(t), api: service.inProcess(t), log: slog.New(slog.DiscardHandler)}, t: t}
+		s := &shift{account: inProcess(t, func() time.Time { return time.Now().Add(5 * time.Minute) }), t: t}
 		midnight := time.Now()
 		for i, part := range parts {
 			time.Sleep(time.Until(midnight.Add(part.from)))
@@ -94,7 +92,7 @@ func TestADay(t *testing.T) {
 				time.Sleep(time.Until(midnight.Add(parts[i+1].from)))
 			}
 			synctest.Wait()
-			require.Equal(t, part.told, s.tookAttacks(), "from %v", part.from)
+			require.Equal(t, part.notified, s.takeAttacks(), "from %v", part.from)
 		}
 
 		polls, incidents, sweeps, ends := 0, 0, 0, 0
@@ -118,12 +116,12 @@ func TestADay(t *testing.T) {
 	})
 }
 
-// tookAttacks is the news of attacks since the last time; the account's own is another matter.
-func (s *shift) tookAttacks() (told []string) {
-	for _, n := range s.memory.tookNews() {
+// takeAttacks are the events of attacks since the last time, without the account's own.
+func (s *shift) takeAttacks() (notified []string) {
+	for _, n := range s.store.takeEvents() {
 		if n.Attack().ID != "" {
-			told = append(told, string(n.Kind)+" "+n.Attack().ID)
+			notified = append(notified, string(n.Kind)+" "+n.Attack().ID)
 		}
 	}
-	return told
+	return notified
 }

@@ -145,7 +145,7 @@ type finding struct {
 	last, now record.AttackState
 	kind      record.EventKind
 	route     Route // that takes it
-	calm      bool  // it mentions and pages nobody until it gets worse
+	calm      bool  // it neither mentions nor pages people until it gets worse
 }
 
 // emit adds the event of a finding to the result, with whom it mentions.
@@ -179,10 +179,14 @@ func (d *decision) firstStart(facts record.FirstStartFacts) {
 			facts.Incidents++
 		}
 	}
-	d.out.Events = append(d.out.Events, record.Event{
-		ID: record.DeliveryID(d.cfg.Account, "", record.FirstStart, 0), Account: d.cfg.Account,
-		Kind: record.FirstStart, Channel: d.cfg.Channel, At: d.snap.at, Payload: facts,
-	})
+	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.FirstStart, 0, d.snap.at, facts))
+}
+
+// accountEvent is an event of the account as a whole, for its channel. The number tells it from others of its kind.
+func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
+	return record.Event{
+		ID: record.DeliveryID(c.Account, "", kind, int(number)), Account: c.Account, Kind: kind, Channel: c.Channel, At: at, Payload: payload,
+	}
 }
 
 // deletable are the records that left the lookback so long ago that they won't flicker at its edge any more. Left out are those whose events a mute

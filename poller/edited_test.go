@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// redrawn are the attacks whose cards were marked since the last look.
-func (m *memoryStore) redrawn() []string {
+// takeStale are the attacks whose cards were marked since the last time.
+func (m *fakeStore) takeStale() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := m.redraw
@@ -18,8 +18,8 @@ func (m *memoryStore) redrawn() []string {
 	return ids
 }
 
-// A source that somebody else lists makes no news: its attack's record stays as it was.
-func TestCardsOfListedSourcesAreDrawnAnew(t *testing.T) {
+// A source that another person lists makes no event: its attack's record stays as it was.
+func TestCardsOfListedSourcesAreRedrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(a *account) {
@@ -28,14 +28,14 @@ func TestCardsOfListedSourcesAreDrawnAnew(t *testing.T) {
 		a.add("x:1", 0, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		a.add("x:2", 0, func(r *attackRecord) { r.sources = []string{"203.0.113.7"} })
 		after(2 * time.Minute)
-		a.memory.redrawn()
+		a.store.takeStale()
 
 		list := func(change func(entries []map[string]any) []map[string]any) []string {
 			a.mu.Lock()
 			a.entries = change(slices.Clone(a.entries))
 			a.mu.Unlock()
 			after(90 * time.Second)
-			return a.memory.redrawn()
+			return a.store.takeStale()
 		}
 		cdn := map[string]any{"id": 101, "list": "black", "rule_type": "ip_range", "subnet": "192.0.2.0/24", "pools": []int{0}, "expired_at": 4102444800}
 		require.Equal(t, []string{"x:1"}, list(func(e []map[string]any) []map[string]any { return append(e, cdn) }))

@@ -65,13 +65,8 @@ func evidenceChanges(st *state, snap snapshot, res *result) alteration {
 }
 
 // stored are the attacks of which evidence may be stored.
-func (c alteration) stored() (ids []string) {
-	for _, id := range c.ids {
-		if c.st.attacks[id].Notified {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+func (c alteration) stored() []string {
+	return slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return !c.st.attacks[id].Notified })
 }
 
 // apply adds the evidence to a result, altered from what is stored.

@@ -39,7 +39,7 @@ func TestEvidenceIsKeptAndNeverOverwritten(t *testing.T) {
 	a, p := watching(t)
 	a.add("x:1", 0, func(r *attackRecord) { r.hits = 10 })
 	require.NoError(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.kept, "it has no card yet")
+	require.Empty(t, a.store.kept, "it has no card yet")
 
 	many := func(r *attackRecord) {
 		for i := range 40 {
@@ -47,7 +47,7 @@ func TestEvidenceIsKeptAndNeverOverwritten(t *testing.T) {
 		}
 	}
 	a.hit(t, p, time.Minute, 130)
-	e := a.memory.kept["x:1"]
+	e := a.store.kept["x:1"]
 	require.Equal(t, apiclient.Known(10), e.First.Attack.Hits, "before it had a card")
 	require.True(t, noon.Equal(e.First.At))
 	require.EqualValues(t, 120, e.Peak.PerMinute)
@@ -55,16 +55,16 @@ func TestEvidenceIsKeptAndNeverOverwritten(t *testing.T) {
 
 	a.hit(t, p, 2*time.Minute, 730, many)
 	a.hit(t, p, 3*time.Minute, 740)
-	_, before := a.memory.counts()
+	_, before := a.store.counts()
 	a.hit(t, p, 3*time.Minute+15*time.Second, 760)
-	_, now := a.memory.counts()
+	_, now := a.store.counts()
 	require.Equal(t, before, now, "slower than its peak, and no minute since the card was drawn")
 	a.hit(t, p, 4*time.Minute, 800, incident)
 	a.hit(t, p, 5*time.Minute, 20_000, blocked)
 	a.at(time.Hour)
 	require.NoError(t, p.Poll(t.Context()))
 	a.hit(t, p, 70*time.Minute, 20_010)
-	e = a.memory.kept["x:1"]
+	e = a.store.kept["x:1"]
 	require.Equal(t, apiclient.Known(10), e.First.Attack.Hits)
 	require.EqualValues(t, 19_200, e.Peak.PerMinute)
 	require.Equal(t, apiclient.StatusBlocked, e.Peak.Attack.Status())
@@ -86,13 +86,13 @@ func TestEvidenceOutlivesAReplica(t *testing.T) {
 	other := a.start()
 	a.hit(t, other, 2*time.Minute, 800)
 	a.hit(t, other, 3*time.Minute, 900, incident)
-	e := a.memory.kept["x:1"]
+	e := a.store.kept["x:1"]
 	require.EqualValues(t, 600, e.Peak.PerMinute)
 	require.Equal(t, apiclient.Known(100), e.First.Attack.Hits)
 	require.Equal(t, []string{"new attack 100 0s", "became incident 900 3m0s"}, turns(e))
 
 	reads := 0
-	a.memory.breaks(func(write bool) (bool, bool) {
+	a.store.breaks(func(write bool) (bool, bool) {
 		if !write {
 			reads++
 		}
@@ -103,16 +103,16 @@ func TestEvidenceOutlivesAReplica(t *testing.T) {
 	a.change("x:1", func(r *attackRecord) { r.hits, r.last = 2000, noon.Add(4*time.Minute) })
 	require.ErrorContains(t, third.Poll(t.Context()), "load evidence")
 	require.NoError(t, third.Poll(t.Context()))
-	require.EqualValues(t, 1100, a.memory.kept["x:1"].Peak.PerMinute)
+	require.EqualValues(t, 1100, a.store.kept["x:1"].Peak.PerMinute)
 }
 
-func TestEvidenceAfterMemoryWasEmptied(t *testing.T) {
+func TestEvidenceAfterRedisWasEmptied(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.memory.state["acme"] = poller.State{LastGood: noon, Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), noon)}}
+	a.store.state["acme"] = poller.State{LastGood: noon, Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), noon)}}
 	a.add("x:1", 0)
 	require.NoError(t, a.start().Poll(t.Context()))
-	e := a.memory.kept["x:1"]
+	e := a.store.kept["x:1"]
 	require.True(t, e.Late)
 	require.Equal(t, apiclient.Known(100), e.First.Attack.Hits)
 }
@@ -128,7 +128,7 @@ func TestACourseIsBounded(t *testing.T) {
 		require.NoError(t, p.Poll(t.Context()))
 		a.hit(t, p, at+time.Second, 100)
 	}
-	e := a.memory.kept["x:1"]
+	e := a.store.kept["x:1"]
 	require.Len(t, e.Milestones, 30)
 	require.Equal(t, 31, e.Dropped)
 	require.Equal(t, record.NewAttack, e.Milestones[0].Kind)
@@ -137,7 +137,7 @@ func TestACourseIsBounded(t *testing.T) {
 	require.Less(t, len(apiclient.Attack{Path: text, Domain: text + "\xff"}.Brief().Path), 500)
 }
 
-// Polls may come often: over less than some seconds nobody can tell how fast hits come.
+// Polls may come often: over less than some seconds it is unknown how fast hits come.
 func TestAPeakNeedsTime(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
@@ -146,24 +146,24 @@ func TestAPeakNeedsTime(t *testing.T) {
 	for i := range 40 {
 		a.hit(t, p, time.Duration(i)*250*time.Millisecond, 100+10*i)
 	}
-	require.Nil(t, a.memory.kept["x:1"].Peak)
+	require.Nil(t, a.store.kept["x:1"].Peak)
 	a.hit(t, p, 10*time.Second, 600)
-	require.EqualValues(t, 3000, a.memory.kept["x:1"].Peak.PerMinute)
+	require.EqualValues(t, 3000, a.store.kept["x:1"].Peak.PerMinute)
 }
 
-func TestATimeInWhichNobodyWatchedIsKept(t *testing.T) {
+func TestATimeWithoutPollsIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(*account) {})
 		after(10 * time.Minute)
-		from := a.memory.state["acme"].LastGood
+		from := a.store.state["acme"].LastGood
 		a.fail(allFails)
 		after(20 * time.Minute)
-		require.Empty(t, a.memory.gone)
+		require.Empty(t, a.store.gone)
 		a.fail(nil)
 		after(2 * time.Minute)
-		require.Len(t, a.memory.gone, 1)
-		gone := a.memory.gone[0]
+		require.Len(t, a.store.gone, 1)
+		gone := a.store.gone[0]
 		require.WithinDuration(t, from, gone.From, time.Minute)
 		require.WithinDuration(t, from.Add(20*time.Minute), gone.Until, 2*time.Minute)
 		require.Equal(t, "the service answers with errors", gone.Why)

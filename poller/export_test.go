@@ -1,10 +1,26 @@
 package poller
 
-import "context"
+import (
+	"context"
+
+	"github.com/wafbot/wafbot/internal/record"
+)
 
 // Compared is how many attacks a poll would compare now.
 func Compared(ctx context.Context, p *Poller) int {
 	snap, _ := p.newReader().read(ctx)
 	d := &decision{cfg: &p.cfg, st: p.st, snap: snap, preferences: p.preferences(ctx)}
 	return len(d.candidates())
+}
+
+// Attacks are all records that are known, as they were last read, with what is stored of them.
+func (p *Poller) Attacks() (all []record.AttackState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, seen := range p.st.records {
+		s := p.st.attacks[id]
+		s.Attack, s.ObservedAt = seen.attack, seen.at
+		all = append(all, s)
+	}
+	return all
 }

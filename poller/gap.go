@@ -2,7 +2,6 @@ package poller
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -23,47 +22,6 @@ const (
 	maxListed = 20
 )
 
-// notifyOutage notifies once in an outage that the account can't be polled. Failures of the store are no such event: it could not be saved.
-func (p *Poller) notifyOutage(ctx context.Context, err error) {
-	kind := apiclient.KindOf(err)
-	if kind == 0 {
-		return
-	}
-	h, _, failures := p.health.outage()
-	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until a person fixes it
-	lasts := time.Since(h.Since) >= outageAfter*p.cfg.Interval
-	if !p.st.outage.From.IsZero() || failures < 2 || !refused && !lasts {
-		return
-	}
-	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Mend: fix(kind)}
-	if !p.st.lastGood.IsZero() {
-		facts.LastGood = p.st.lastGood.Add(-p.skew)
-	}
-	n := record.Event{
-		ID: record.DeliveryID(p.cfg.Account, "", record.APIUnreachable, int(h.Since.UnixMilli())), Account: p.cfg.Account, Kind: record.APIUnreachable, Channel: p.cfg.Channel,
-		At: time.Now().UTC(), Payload: facts,
-	}
-	if err := p.save(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: []record.Event{n}}); err != nil {
-		p.loaded = false
-		p.cfg.Log.Error("the outage can't be saved yet, so nobody is notified", "err", err)
-		return
-	}
-	p.cfg.Notifier.Notify(p.cfg.Account, []record.Event{n})
-}
-
-// fix says for people what can be done about an account that can't be polled.
-func fix(kind apiclient.ErrorKind) string {
-	switch kind {
-	case apiclient.Unauthenticated:
-		return "who manages the service's tokens makes a new one; written into the account's token_file, it is read by itself"
-	case apiclient.Forbidden:
-		return "an admin of the service gives the token's user a role that may read attacks"
-	case apiclient.NotFound, apiclient.Invalid:
-		return "wafbot doctor tells more"
-	}
-	return ""
-}
-
 // bridgeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
 // instead; a snapshot of a part leaves them to the one of all.
 func (d *decision) bridgeGap(good bool) {
@@ -82,9 +40,7 @@ func (d *decision) bridgeGap(good bool) {
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began, grouped := d.beganSince(d.st.lastGood.Truncate(time.Second)) // the service counts whole seconds
 	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), grouped
-	d.out.Events = append(d.out.Events, record.Event{
-		ID: record.DeliveryID(d.cfg.Account, "", record.MonitoringGap, int(d.st.lastGood.UnixMilli())), Account: d.cfg.Account, Kind: record.MonitoringGap, Channel: d.cfg.Channel, At: d.snap.at, Payload: facts,
-	})
+	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.MonitoringGap, d.st.lastGood.UnixMilli(), d.snap.at, facts))
 }
 
 // takeOver takes the events of the attacks out that the event of a gap lists, and returns these. Their states are saved with that event.
@@ -113,11 +69,9 @@ func (d *decision) listedByGap(n record.Event) bool {
 
 // outageCauses are the causes of the outage that ends, in words for people.
 func (d *decision) outageCauses() string {
-	var causes []string
-	for _, why := range append([]string{d.st.outage.Why}, d.snap.causes...) {
-		if why != "" && !slices.Contains(causes, why) {
-			causes = append(causes, why)
-		}
+	causes := slices.DeleteFunc(slices.Clone(d.snap.causes), func(why string) bool { return why == d.st.outage.Why })
+	if d.st.outage.Why != "" {
+		causes = slices.Insert(causes, 0, d.st.outage.Why)
 	}
 	return strings.Join(causes, "; then ")
 }

@@ -2,7 +2,6 @@ package poller_test
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,19 +12,19 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// outages returns the news of outages remembered since the last time; news about attacks is dropped.
-func (m *memoryStore) outages() (blind []record.UnreachableFacts, gaps []record.GapFacts) {
-	for _, n := range m.tookNews() {
+// outages returns the events of outages saved since the last time; events about attacks are dropped.
+func (m *fakeStore) outages() (outages []record.UnreachableFacts, gaps []record.GapFacts) {
+	for _, n := range m.takeEvents() {
 		switch n.Kind {
 		case record.APIUnreachable:
 			require.Equal(m.t, "C0", n.Channel)
-			blind = append(blind, n.Payload.(record.UnreachableFacts))
+			outages = append(outages, n.Payload.(record.UnreachableFacts))
 		case record.MonitoringGap:
 			require.Equal(m.t, "C0", n.Channel)
 			gaps = append(gaps, n.Payload.(record.GapFacts))
 		}
 	}
-	return blind, gaps
+	return outages, gaps
 }
 
 // in are the attacks of a list, by id.
@@ -39,13 +38,13 @@ func in(all []apiclient.Attack) []string {
 
 func allFails(request) bool { return true }
 
-func TestBlindIsToldOnceASpell(t *testing.T) {
+func TestEachOutageNotifiesOnce(t *testing.T) {
 	t.Parallel()
 	refuse := func(a *account) { a.service.mu.Lock(); a.token = "another"; a.service.mu.Unlock() }
 	accept := func(a *account) { a.service.mu.Lock(); a.token = "s3cret"; a.service.mu.Unlock() }
 	for name, c := range map[string]struct {
 		begin, end func(a *account)
-		early      time.Duration // it is not told yet
+		early      time.Duration // it is no event yet
 		late       time.Duration // it is
 		why        string
 	}{
@@ -57,48 +56,48 @@ func TestBlindIsToldOnceASpell(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, p := running(t, func(*account) {})
 				after(10 * time.Minute)
-				require.Equal(t, []string{"first start "}, a.memory.took())
+				require.Equal(t, []string{"first start "}, a.store.takeNames())
 				good := p.Health().LastGood
 				c.begin(a)
 				after(c.early)
-				blind, _ := a.memory.outages()
-				require.Empty(t, blind, "too early")
+				outages, _ := a.store.outages()
+				require.Empty(t, outages, "too early")
 				after(c.late - c.early)
 				since := p.Health().Since
-				blind, gaps := a.memory.outages()
-				require.Len(t, blind, 1)
+				outages, gaps := a.store.outages()
+				require.Len(t, outages, 1)
 				require.Empty(t, gaps)
-				require.Equal(t, c.why, blind[0].Why)
-				require.True(t, since.Equal(blind[0].From))
-				require.WithinDuration(t, good, blind[0].LastGood, time.Second, "by the clock of whoever watches")
-				require.Equal(t, name == "a token", blind[0].Mend != "")
+				require.Equal(t, c.why, outages[0].Why)
+				require.True(t, since.Equal(outages[0].From))
+				require.WithinDuration(t, good, outages[0].LastGood, time.Second, "by the clock of the replica that polls")
+				require.Equal(t, name == "a token", outages[0].Mend != "")
 				after(3 * time.Hour)
-				blind, gaps = a.memory.outages()
-				require.Empty(t, blind, "not once a poll")
+				outages, gaps = a.store.outages()
+				require.Empty(t, outages, "not once a poll")
 				require.Empty(t, gaps)
 
-				from := a.memory.state["acme"].LastGood
+				from := a.store.state["acme"].LastGood
 				c.end(a)
 				after(2 * time.Minute)
-				blind, gaps = a.memory.outages()
-				require.Empty(t, blind)
+				outages, gaps = a.store.outages()
+				require.Empty(t, outages)
 				require.Len(t, gaps, 1)
 				require.Equal(t, c.why, gaps[0].Why)
 				require.WithinDuration(t, from, gaps[0].From, 31*time.Second)
 				require.InDelta(t, 3*time.Hour.Minutes(), gaps[0].To.Sub(gaps[0].From).Minutes(), 5)
-				require.Zero(t, a.memory.state["acme"].Outage)
+				require.Zero(t, a.store.state["acme"].Outage)
 
 				c.begin(a)
 				after(3 * time.Minute)
-				blind, gaps = a.memory.outages()
-				require.Len(t, blind, 1, "another spell")
+				outages, gaps = a.store.outages()
+				require.Len(t, outages, 1, "another outage")
 				require.Empty(t, gaps)
 			})
 		})
 	}
 }
 
-func TestAStumbleIsNoNews(t *testing.T) {
+func TestOneFailedPollIsNoOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(*account) {})
@@ -108,14 +107,14 @@ func TestAStumbleIsNoNews(t *testing.T) {
 			a.fail(nil)
 			after(35 * time.Second)
 		}
-		blind, gaps := a.memory.outages()
-		require.Empty(t, blind)
+		outages, gaps := a.store.outages()
+		require.Empty(t, outages)
 		require.Empty(t, gaps)
 	})
 }
 
-// Whoever takes over in a spell knows that it was told.
-func TestBlindOverRestarts(t *testing.T) {
+// A replica that takes over in an outage knows that people were notified of it.
+func TestOutageOverRestarts(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	a.service.mu.Lock()
@@ -127,21 +126,21 @@ func TestBlindOverRestarts(t *testing.T) {
 		}
 		p = a.start()
 	}
-	blind, _ := a.memory.outages()
-	require.Len(t, blind, 1)
+	outages, _ := a.store.outages()
+	require.Len(t, outages, 1)
 	a.service.mu.Lock()
 	a.token = "s3cret"
 	a.service.mu.Unlock()
 	a.at(time.Minute)
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
-	_, gaps := a.memory.outages()
-	require.Len(t, gaps, 1, "however short it was: it was told that it began")
+	_, gaps := a.store.outages()
+	require.Len(t, gaps, 1, "however short it was: people were notified that it began")
 	require.Equal(t, "the service refuses the token", gaps[0].Why)
 	require.True(t, noon.Equal(gaps[0].From))
 }
 
-func TestBlindFromTheFirstStart(t *testing.T) {
+func TestOutageFromTheFirstStart(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	a.service.mu.Lock()
@@ -151,20 +150,20 @@ func TestBlindFromTheFirstStart(t *testing.T) {
 	for range 3 {
 		require.Error(t, p.Poll(t.Context()))
 	}
-	blind, _ := a.memory.outages()
-	require.Len(t, blind, 1)
-	require.Zero(t, blind[0].LastGood)
+	outages, _ := a.store.outages()
+	require.Len(t, outages, 1)
+	require.Zero(t, outages[0].LastGood)
 	a.service.mu.Lock()
 	a.token = "s3cret"
 	a.service.mu.Unlock()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"first start "}, a.memory.took())
-	_, gaps := a.memory.outages()
+	require.Equal(t, []string{"first start "}, a.store.takeNames())
+	_, gaps := a.store.outages()
 	require.Empty(t, gaps)
-	require.Zero(t, a.memory.state["acme"].Outage)
+	require.Zero(t, a.store.state["acme"].Outage)
 }
 
-func TestBlindWhenMemoryFails(t *testing.T) {
+func TestOutageWhenTheStoreFails(t *testing.T) {
 	t.Parallel()
 	for name, kept := range map[string]bool{"nothing was kept": false, "all was kept, only the answer was lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -173,16 +172,16 @@ func TestBlindWhenMemoryFails(t *testing.T) {
 			a.service.mu.Lock()
 			a.token = "another"
 			a.service.mu.Unlock()
-			a.memory.breaks(func(write bool) (before, after bool) { return write && !kept, write && kept })
+			a.store.breaks(func(write bool) (before, after bool) { return write && !kept, write && kept })
 			for range 4 {
 				require.Error(t, p.Poll(t.Context()))
 			}
-			a.memory.breaks(nil)
+			a.store.breaks(nil)
 			for range 3 {
 				require.Error(t, p.Poll(t.Context()))
 			}
-			blind, _ := a.memory.outages()
-			require.Len(t, blind, 1)
+			outages, _ := a.store.outages()
+			require.Len(t, outages, 1)
 		})
 	}
 }
@@ -197,31 +196,31 @@ func TestGapAfterAnAbsence(t *testing.T) {
 	a, _ := watching(t)
 	began(a, "x:before", time.Minute, 0)
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:before"}, a.memory.took())
+	require.Equal(t, []string{"new attack x:before"}, a.store.takeNames())
 	a.at(2 * time.Minute)
 	require.NoError(t, a.start().Poll(t.Context()))
-	blind, gaps := a.memory.outages()
-	require.Empty(t, append(gaps, make([]record.GapFacts, len(blind))...), "that can be a takeover")
+	outages, gaps := a.store.outages()
+	require.Empty(t, append(gaps, make([]record.GapFacts, len(outages))...), "that can be a takeover")
 
 	a.at(2 * time.Hour)
 	began(a, "x:on", 20*time.Minute, time.Minute)
-	began(a, "x:earlier", 125*time.Minute, time.Minute) // before the gap, but nobody knew
+	began(a, "x:earlier", 125*time.Minute, time.Minute) // before the gap, but unknown then
 	began(a, "x:over2", 60*time.Minute, 40*time.Minute)
 	began(a, "x:over1", 70*time.Minute, 50*time.Minute)
 	began(a, "x:incident", 80*time.Minute, 55*time.Minute, incident)
 	began(a, "x:blocked", 80*time.Minute, 55*time.Minute, blocked)
-	a.memory.breaks(func(write bool) (before, after bool) { return write, false })
+	a.store.breaks(func(write bool) (before, after bool) { return write, false })
 	p := a.start()
 	require.Error(t, p.Poll(t.Context()))
-	a.memory.breaks(nil)
+	a.store.breaks(nil)
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	told := []string{}
-	for _, n := range news {
-		told = append(told, string(n.Kind)+" "+n.Attack().ID)
+	events := a.store.takeEvents()
+	notified := []string{}
+	for _, n := range events {
+		notified = append(notified, string(n.Kind)+" "+n.Attack().ID)
 	}
-	require.Equal(t, []string{"new incident x:incident", "new attack x:earlier", "new attack x:on", "monitoring gap ", "quiet x:before"}, told)
-	facts := news[3].Payload.(record.GapFacts)
+	require.Equal(t, []string{"new incident x:incident", "new attack x:earlier", "new attack x:on", "monitoring gap ", "quiet x:before"}, notified)
+	facts := events[3].Payload.(record.GapFacts)
 	require.Equal(t, []string{"x:earlier", "x:incident", "x:on"}, in(facts.Began), "the oldest first")
 	require.Equal(t, []string{"x:over1", "x:over2"}, in(facts.Over))
 	require.Equal(t, [2]int{3, 2}, [2]int{facts.BeganCount, facts.OverCount})
@@ -232,14 +231,14 @@ func TestGapAfterAnAbsence(t *testing.T) {
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Empty(t, a.memory.tookNews(), "being listed is their telling")
+	require.Empty(t, a.store.takeEvents(), "being listed is their telling")
 	a.at(2*time.Hour + time.Minute)
 	a.change("x:over1", func(r *attackRecord) { r.last, r.hits = a.now(), 120 })
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:over1"}, a.memory.took(), "it goes on after all")
+	require.Equal(t, []string{"new attack x:over1"}, a.store.takeNames(), "it goes on after all")
 }
 
-// Nobody tells the first page of such a poll, or what a poll read before it broke off, in cards of attacks that are over.
+// The first page of such a poll, or what a poll read before it broke off, makes no cards of attacks that are over.
 func TestGapOfSeveralPages(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
@@ -250,38 +249,37 @@ func TestGapOfSeveralPages(t *testing.T) {
 	began(a, "x:on", 10*time.Minute, 0)
 	a.fail(func(q request) bool { return q.Offset == 100 })
 	require.Error(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:on"}, a.memory.took(), "what goes on can't wait")
+	require.Equal(t, []string{"new attack x:on"}, a.store.takeNames(), "what goes on can't wait")
 	a.fail(nil)
 	require.NoError(t, p.Poll(t.Context()))
-	_, gaps := a.memory.outages()
+	_, gaps := a.store.outages()
 	require.Len(t, gaps, 1)
 	require.Equal(t, 150, gaps[0].OverCount)
 	require.Len(t, gaps[0].Over, 20)
 	require.Equal(t, []string{"x:on"}, in(gaps[0].Began))
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Empty(t, a.memory.tookNews())
+	require.Empty(t, a.store.takeEvents())
 }
 
-// Another replica has watched since: its own memory of an hour ago is no gap.
+// Another replica has watched since: what it knew an hour ago is no gap.
 func TestRunKnowsThatOthersWatched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(time.Now)
-		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a := inProcess(t, time.Now)
 		one, other := a.start(), a.start()
 		for range 3 {
 			require.NoError(t, runFor(t, one, 5*time.Minute))
 			require.NoError(t, runFor(t, other, 5*time.Minute))
 		}
-		news := a.memory.tookNews()
-		require.Len(t, news, 1)
-		require.Equal(t, record.FirstStart, news[0].Kind)
+		events := a.store.takeEvents()
+		require.Len(t, events, 1)
+		require.Equal(t, record.FirstStart, events[0].Kind)
 	})
 }
 
 // What goes on says on its card whether it can be watched: when that changes, its card is redrawn. Nothing else is.
-func TestBlindIsShownOnCards(t *testing.T) {
+func TestOutageIsShownOnCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(a *account) {
@@ -290,14 +288,14 @@ func TestBlindIsShownOnCards(t *testing.T) {
 			a.add("over", 14*time.Minute)
 		})
 		after(10 * time.Minute)
-		require.Empty(t, a.memory.redrawn())
+		require.Empty(t, a.store.takeStale())
 		a.fail(allFails)
 		after(2 * time.Minute)
-		require.Equal(t, []string{"endless"}, a.memory.redrawn())
+		require.Equal(t, []string{"endless"}, a.store.takeStale())
 		after(time.Hour)
-		require.Empty(t, a.memory.redrawn(), "once")
+		require.Empty(t, a.store.takeStale(), "once")
 		a.fail(nil)
 		after(time.Minute + time.Minute/10) // while it fails it is asked once a minute, give or take a tenth
-		require.Equal(t, []string{"endless"}, a.memory.redrawn())
+		require.Equal(t, []string{"endless"}, a.store.takeStale())
 	})
 }

@@ -41,7 +41,7 @@ func TestWhatGoesOn(t *testing.T) {
 	another := a.start()
 	require.False(t, trying(another, "203.0.113.7"))
 	require.NoError(t, another.Poll(t.Context()))
-	require.True(t, trying(another, "203.0.113.7"), "whoever takes over reads it again")
+	require.True(t, trying(another, "203.0.113.7"), "the replica that takes over reads it again")
 
 	a.at(22 * time.Minute)
 	require.NoError(t, p.Poll(t.Context()))

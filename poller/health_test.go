@@ -23,19 +23,19 @@ func TestServiceAway(t *testing.T) {
 	p := a.start()
 	a.add("x:1", 0)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:1"}, a.memory.took())
+	require.Equal(t, []string{"new attack x:1"}, a.store.takeNames())
 	good := p.Health().LastGood
 	a.fail(func(request) bool { return true })
 	a.at(time.Hour)
 	for range 5 {
 		require.Error(t, p.Poll(t.Context()))
 	}
-	require.Empty(t, a.memory.took(), "no quiet from an answer that did not come")
+	require.Empty(t, a.store.takeNames(), "no quiet from an answer that did not come")
 	h := p.Health()
 	require.Equal(t, "the service answers with errors", h.Failing)
 	require.False(t, h.Since.IsZero())
 	require.Equal(t, good, h.LastGood)
-	require.Equal(t, 1, strings.Count(logged.String(), "level=ERROR"), "once a spell")
+	require.Equal(t, 1, strings.Count(logged.String(), "level=ERROR"), "once an outage")
 	a.service.mu.Lock()
 	a.token = "another"
 	a.service.mu.Unlock()
@@ -50,15 +50,15 @@ func TestServiceAway(t *testing.T) {
 	a.add("x:2", 30*time.Minute)
 	a.add("x:3", 0)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:3", "quiet x:1"}, a.memory.took(), "caught up; x:2 is over and in the news of the gap")
+	require.Equal(t, []string{"new attack x:3", "quiet x:1"}, a.store.takeNames(), "caught up; x:2 is over and in the events of the gap")
 	require.Empty(t, p.Health().Failing)
 	require.True(t, p.Health().Since.IsZero())
 	require.Equal(t, 1, strings.Count(logged.String(), "polling works again"))
 	require.NoError(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.took())
+	require.Empty(t, a.store.takeNames())
 }
 
-// What came before the service broke off is told: at night an incident can't wait for page seven.
+// People are notified of what came before the service broke off: at night an incident can't wait for page seven.
 func TestServiceBreaksOff(t *testing.T) {
 	t.Parallel()
 	second := func(q request) bool { return q.Offset == 100 }
@@ -69,11 +69,11 @@ func TestServiceBreaksOff(t *testing.T) {
 	a.fail(second)
 	p := a.start()
 	require.Error(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.took(), "a first start is told as a whole")
+	require.Empty(t, a.store.takeNames(), "a first start is notified as a whole")
 	a.fail(nil)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"first start "}, a.memory.took())
-	lastGood := a.memory.state["acme"].LastGood
+	require.Equal(t, []string{"first start "}, a.store.takeNames())
+	lastGood := a.store.state["acme"].LastGood
 	healthy := p.Health().LastGood
 
 	a.fail(second)
@@ -81,22 +81,22 @@ func TestServiceBreaksOff(t *testing.T) {
 	a.add("x:new", 0, incident)
 	require.Error(t, p.Poll(t.Context()))
 	require.Equal(t, healthy, p.Health().LastGood, "that was no good poll")
-	require.Equal(t, []string{"new incident x:new"}, a.memory.took())
-	require.Equal(t, lastGood, a.memory.state["acme"].LastGood)
+	require.Equal(t, []string{"new incident x:new"}, a.store.takeNames())
+	require.Equal(t, lastGood, a.store.state["acme"].LastGood)
 	a.fail(nil)
 	a.add("x:deep", 4*time.Minute, incident)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"new incident x:deep"}, a.memory.took())
-	require.Equal(t, noon.Add(time.Minute).Unix(), a.memory.state["acme"].LastGood.Unix())
+	require.Equal(t, []string{"new incident x:deep"}, a.store.takeNames())
+	require.Equal(t, noon.Add(time.Minute).Unix(), a.store.state["acme"].LastGood.Unix())
 }
 
-// Below the page where the service breaks off an attack may go on or not: nobody knows.
+// Below the page where the service breaks off an attack may go on or not: that is unknown.
 func TestServiceBreaksOffBeforeTheSilence(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	a.add("x:1", 0)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:1"}, a.memory.took())
+	require.Equal(t, []string{"new attack x:1"}, a.store.takeNames())
 	a.at(20 * time.Minute)
 	for i := range 100 {
 		a.add(fmt.Sprintf("noise:%d", i), time.Minute, blocked)
@@ -104,72 +104,72 @@ func TestServiceBreaksOffBeforeTheSilence(t *testing.T) {
 	a.change("x:1", func(r *attackRecord) { r.last = a.now().Add(-2 * time.Minute) })
 	a.fail(func(q request) bool { return q.Offset == 100 })
 	require.Error(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.took())
+	require.Empty(t, a.store.takeNames())
 	a.fail(nil)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"grew x:1"}, a.memory.took())
+	require.Equal(t, []string{"grew x:1"}, a.store.takeNames())
 }
 
-func TestMemoryEmptied(t *testing.T) {
+func TestStoreEmptied(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	for i := range 250 {
 		a.add(fmt.Sprintf("x:%03d", i), time.Hour, blocked, incident)
 	}
 	require.NoError(t, p.Poll(t.Context()))
-	require.Len(t, a.memory.took(), 250)
-	a.memory.breaks(func(bool) (before, after bool) { return true, false })
+	require.Len(t, a.store.takeNames(), 250)
+	a.store.breaks(func(bool) (before, after bool) { return true, false })
 	a.add("x:new", 0)
 	require.Error(t, p.Poll(t.Context()))
-	fresh := newMemory(t)
-	a.memory.state, a.memory.ids, a.memory.broken = fresh.state, fresh.ids, nil
+	fresh := newStore(t)
+	a.store.state, a.store.ids, a.store.broken = fresh.state, fresh.ids, nil
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 2)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 1, Incidents: 250}, news[0].Payload, "everything was read again")
+	events := a.store.takeEvents()
+	require.Len(t, events, 2)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 1, Incidents: 250}, events[0].Payload, "everything was read again")
 }
 
-// A store that fails over can lose its last writes: what was told may have been lost with them, so it is told again.
-func TestMemoryGoesBack(t *testing.T) {
+// A store that fails over can lose its last writes: events may have been lost with them, so they come again.
+func TestStoreGoesBack(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	for i := range 250 {
 		a.add(fmt.Sprintf("x:%03d", i), time.Hour, blocked)
 	}
 	require.NoError(t, p.Poll(t.Context()))
-	before := copied(t, a.memory.state)
+	before := copied(t, a.store.state)
 	a.add("x:deep", 2*time.Hour)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.took(), "too deep to be seen yet")
+	require.Empty(t, a.store.takeNames(), "too deep to be seen yet")
 	require.NoError(t, a.start().Poll(t.Context()))
 	p = a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:deep"}, a.memory.took())
-	a.memory.breaks(func(bool) (before, after bool) { return true, false })
+	require.Equal(t, []string{"new attack x:deep"}, a.store.takeNames())
+	a.store.breaks(func(bool) (before, after bool) { return true, false })
 	a.add("x:new", 0)
 	require.Error(t, p.Poll(t.Context()))
-	a.memory.state, a.memory.ids, a.memory.broken = before, map[string]bool{}, nil
+	a.store.state, a.store.ids, a.store.broken = before, map[string]bool{}, nil
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:new", "new attack x:deep"}, a.memory.took())
+	require.Equal(t, []string{"new attack x:new", "new attack x:deep"}, a.store.takeNames())
 }
 
-func TestMemoryAway(t *testing.T) {
+func TestStoreUnreachable(t *testing.T) {
 	t.Parallel()
 	for name, kept := range map[string]bool{"nothing was kept": false, "all was kept, only the answer was lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, p := watching(t)
 			a.add("x:1", 0)
-			a.memory.breaks(func(write bool) (before, after bool) { return write && !kept, write && kept })
+			a.store.breaks(func(write bool) (before, after bool) { return write && !kept, write && kept })
 			require.ErrorIs(t, p.Poll(t.Context()), errAway)
-			require.Empty(t, a.memory.told[1:], "nothing is told that may be lost")
+			require.Empty(t, a.store.notified[1:], "no event is passed on that may be lost")
 			require.Equal(t, "the bot's store can't be reached", p.Health().Failing)
-			a.memory.breaks(func(bool) (before, after bool) { return true, false })
+			a.store.breaks(func(bool) (before, after bool) { return true, false })
 			require.ErrorIs(t, p.Poll(t.Context()), errAway)
-			a.memory.breaks(nil)
+			a.store.breaks(nil)
 			require.NoError(t, p.Poll(t.Context()))
 			require.NoError(t, p.Poll(t.Context()))
-			require.Equal(t, []string{"new attack x:1"}, a.memory.took(), "once")
+			require.Equal(t, []string{"new attack x:1"}, a.store.takeNames(), "once")
 			require.Empty(t, p.Health().Failing)
 		})
 	}
@@ -178,17 +178,17 @@ func TestMemoryAway(t *testing.T) {
 		a := newAccount(t)
 		a.add("x:1", 0)
 		p := a.start()
-		a.memory.breaks(func(write bool) (before, after bool) { return !write, write })
+		a.store.breaks(func(write bool) (before, after bool) { return !write, write })
 		require.ErrorIs(t, p.Poll(t.Context()), errAway)
-		a.memory.breaks(func(write bool) (before, after bool) { return false, write })
+		a.store.breaks(func(write bool) (before, after bool) { return false, write })
 		require.ErrorIs(t, p.Poll(t.Context()), errAway)
-		a.memory.breaks(nil)
+		a.store.breaks(nil)
 		require.NoError(t, p.Poll(t.Context()))
-		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
+		require.Equal(t, []string{"first start ", "new attack x:1"}, a.store.takeNames())
 	})
 }
 
-func TestStoppedPollTellsOnce(t *testing.T) {
+func TestStoppedPollNotifiesOnce(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	for i := range 150 {
@@ -201,38 +201,38 @@ func TestStoppedPollTellsOnce(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, p.Poll(ctx), context.Canceled)
-	require.Len(t, a.memory.took(), 100, "the first page is told while the next is being read")
+	require.Len(t, a.store.takeNames(), 100, "the first page is notified while the next is being read")
 	require.Empty(t, p.Health().Failing, "being stopped is no failure")
 	a.served = nil
 	require.NoError(t, p.Poll(t.Context()))
-	require.Len(t, a.memory.took(), 50)
+	require.Len(t, a.store.takeNames(), 50)
 }
 
-func TestFirstPageIsNotToldUnlessRemembered(t *testing.T) {
+func TestFirstPageIsNotNotifiedUnlessSaved(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	for i := range 150 {
 		a.add(fmt.Sprintf("x:%03d", i), 0)
 	}
-	a.memory.breaks(func(write bool) (before, after bool) { return write, false })
+	a.store.breaks(func(write bool) (before, after bool) { return write, false })
 	require.ErrorIs(t, p.Poll(t.Context()), errAway)
-	require.Empty(t, a.memory.took())
-	a.memory.breaks(nil)
+	require.Empty(t, a.store.takeNames())
+	a.store.breaks(nil)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Len(t, a.memory.took(), 150)
+	require.Len(t, a.store.takeNames(), 150)
 }
 
-func TestUnchangedPollsLeaveMemoryAlone(t *testing.T) {
+func TestUnchangedPollsSaveNothing(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
-	_, before := a.memory.counts()
+	_, before := a.store.counts()
 	for s := 1; s <= 90; s++ {
 		a.at(time.Duration(s) * time.Second)
 		require.NoError(t, p.Poll(t.Context()))
 	}
-	loads, writes := a.memory.counts()
+	loads, writes := a.store.counts()
 	require.Equal(t, []int{1, 3}, []int{loads, writes - before}, "every 30 s only that all is well")
-	require.WithinDuration(t, noon.Add(90*time.Second), a.memory.state["acme"].LastGood, 0)
+	require.WithinDuration(t, noon.Add(90*time.Second), a.store.state["acme"].LastGood, 0)
 }
 
 func TestHealthBeforeAnything(t *testing.T) {

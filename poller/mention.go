@@ -16,7 +16,7 @@ type QuietHours struct {
 	Ping     []string       // what mentions people all the same: KindIncident, or an apiclient.Status
 }
 
-// Suppresses reports whether it is one of these hours, and the attack mentions nobody in them.
+// Suppresses reports whether it is one of these hours, and the attack mentions no people in them.
 func (q QuietHours) Suppresses(a apiclient.Attack, at time.Time) bool {
 	if !q.in(at) || a.Incident() && slices.Contains(q.Ping, KindIncident) {
 		return false
@@ -33,7 +33,7 @@ func (q QuietHours) in(at time.Time) bool {
 	return q.From <= now || now < q.To
 }
 
-// mention adds to an attack's state whom its event mentions. suppressed tells that this event mentions nobody: in quiet hours, or because the last
+// mention adds to an attack's state whom its event mentions. suppressed tells that this event mentions no people: in quiet hours, or because the last
 // mention was a short while ago. An attack that becomes an incident always mentions.
 func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (mentioned record.AttackState, suppressed bool) {
 	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened
@@ -61,4 +61,22 @@ func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (
 	}
 	s.MentionedAt = at
 	return s, false
+}
+
+// pagerAfter is an attack's pager after an event. What was going on before the first start has none, until it gets worse.
+func pagerAfter(p *record.Pager, kind record.EventKind, route Route, now time.Time) *record.Pager {
+	worse := kind == record.BecameIncident || kind == record.Worsened
+	begins := kind == record.NewIncident || kind == record.NewAttack
+	switch {
+	case p == nil && route.PageAfter > 0 && (begins || worse):
+		return &record.Pager{Route: route.Match.String(), After: route.PageAfter, NotifiedAt: now}
+	case p == nil || !worse:
+		return p
+	}
+	next := *p
+	next.WorsenedAt = now
+	if kind == record.BecameIncident && route.PageAfter > 0 {
+		next.Route, next.After = route.Match.String(), route.PageAfter
+	}
+	return &next
 }

@@ -103,11 +103,11 @@ func TestWhomEventsMention(t *testing.T) {
 		"worse at night":                             {last: long, kind: record.Worsened, quiet: night, a: sqli(), suppressed: true, night: true, at: long.MentionedAt},
 		"worse the day after":                        {last: suppressed, kind: record.Worsened, a: sqli(), whom: day, at: noon},
 		"it became an incident that night":           {last: suppressed, kind: record.BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
-		"a figure mentions nobody":                   {last: mentioned, kind: record.Grew, a: sqli(), whom: day, at: mentioned.MentionedAt},
+		"a figure mentions no people":                {last: mentioned, kind: record.Grew, a: sqli(), whom: day, at: mentioned.MentionedAt},
 		"and the card still says that it was night":  {last: suppressed, kind: record.Grew, a: sqli(), night: true},
 		"nor does quiet":                             {last: long, kind: record.WentQuiet, a: sqli(), whom: day, at: long.MentionedAt},
 		"worse, after a first start without mention": {last: calm, kind: record.Worsened, a: sqli(), whom: day, at: noon},
-		"of a rebuilt card nobody is known":          {last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route, a: sqli()},
+		"of a rebuilt card no mention is known":      {last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route, a: sqli()},
 	} {
 		now := tt.last
 		now.Attack = tt.a

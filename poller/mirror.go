@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -49,13 +50,6 @@ func (m *mirror) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings = Settings{}
-}
-
-func (m *mirror) refresh() {
-	select {
-	case m.asks <- struct{}{}:
-	default: // asked for already
-	}
 }
 
 // run reads what is in force until ctx ends.
@@ -136,4 +130,44 @@ func collect[T any](list iter.Seq2[T, error], keep func(T) bool) (kept []T, err 
 		}
 	}
 	return kept, nil
+}
+
+// differing are the entries of either list that the other doesn't hold as they are.
+func differing(before, after []apiclient.IPRule) []apiclient.IPRule {
+	without := func(all, others []apiclient.IPRule) []apiclient.IPRule {
+		byID := make(map[int64]apiclient.IPRule, len(others))
+		for _, e := range others {
+			byID[e.ID] = e
+		}
+		return slices.DeleteFunc(slices.Clone(all), func(e apiclient.IPRule) bool { return reflect.DeepEqual(byID[e.ID], e) })
+	}
+	return append(without(before, after), without(after, before)...)
+}
+
+// staleFor are the attacks and storms that go on and whose sources an entry names that was edited: others edit the lists, too, and a source that
+// another person denied makes no event by itself.
+func staleFor(st *state, edited []apiclient.IPRule) (ids []string) {
+	if len(edited) == 0 {
+		return nil
+	}
+	for _, id := range slices.Sorted(slices.Values(st.ongoing())) {
+		sources := st.attacks[id].Attack.Sources
+		if seen := st.records[id]; seen != nil { // else it is a storm
+			sources = seen.attack.Sources
+		}
+		if slices.ContainsFunc(edited, func(e apiclient.IPRule) bool { return slices.ContainsFunc(sources, names(e)) }) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// names reports whether an entry names a source, by its address or country: the attack says nothing of other kinds.
+func names(e apiclient.IPRule) func(apiclient.Source) bool {
+	return func(s apiclient.Source) bool {
+		if e.Kind == apiclient.KindRange {
+			return e.Subnet.IsValid() && e.Subnet.Contains(s.IP.Unmap())
+		}
+		return s.Country != "" && slices.Contains(e.Values, s.Country)
+	}
 }

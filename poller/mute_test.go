@@ -13,7 +13,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// mutes are what nobody wants to hear of, by attack id.
+// mutes are the muted attacks, by id.
 type mutes struct {
 	mu    sync.Mutex
 	ids   map[string]bool
@@ -35,7 +35,7 @@ func (m *mutes) read(context.Context) (func(apiclient.Attack) bool, error) {
 	defer m.mu.Unlock()
 	m.reads++
 	if m.away {
-		return nil, errors.New("memory is away")
+		return nil, errors.New("store is unreachable")
 	}
 	ids := m.ids
 	return func(a apiclient.Attack) bool { return ids[a.ID] }, nil
@@ -54,7 +54,7 @@ func muted(t *testing.T) (*account, *mutes, *poller.Poller) {
 	a.muted = m.read
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	a.memory.took()
+	a.store.takeNames()
 	m.asked()
 	return a, m, p
 }
@@ -63,7 +63,7 @@ func polls(t *testing.T, a *account, p *poller.Poller, after time.Duration) []st
 	t.Helper()
 	a.at(after)
 	require.NoError(t, p.Poll(t.Context()))
-	return a.memory.took()
+	return a.store.takeNames()
 }
 
 func hit(a *account, id string, after time.Duration, hits int) {
@@ -73,30 +73,30 @@ func hit(a *account, id string, after time.Duration, hits int) {
 func TestAMuteDelaysAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	a, m, p := muted(t)
-	m.set("new", "told")
+	m.set("new", "notified")
 	a.add("new", 0)
 	require.Empty(t, polls(t, a, p, 0))
 	m.set()
-	a.add("told", 0)
+	a.add("notified", 0)
 	m.set("new")
-	require.Equal(t, []string{"new attack told"}, polls(t, a, p, time.Second))
-	m.set("new", "told")
-	hit(a, "told", 2*time.Minute, 50_000)
+	require.Equal(t, []string{"new attack notified"}, polls(t, a, p, time.Second))
+	m.set("new", "notified")
+	hit(a, "notified", 2*time.Minute, 50_000)
 	require.Empty(t, polls(t, a, p, 2*time.Minute), "neither worse nor other figures")
 	require.Empty(t, polls(t, a, p, 3*time.Minute))
 
 	// Nothing changes at the service any more, and the mutes end.
 	m.set()
-	require.Equal(t, []string{"worsened told", "new attack new"}, polls(t, a, p, 4*time.Minute))
+	require.Equal(t, []string{"worsened notified", "new attack new"}, polls(t, a, p, 4*time.Minute))
 	require.Empty(t, polls(t, a, p, 4*time.Minute))
 	require.Equal(t, []string{"quiet new"}, polls(t, a, p, 16*time.Minute))
-	m.set("told")
+	m.set("notified")
 	require.Empty(t, polls(t, a, p, 20*time.Minute), "that it is quiet waits, too")
 	m.set()
-	require.Equal(t, []string{"quiet told"}, append(polls(t, a, p, 21*time.Minute), polls(t, a, p, 22*time.Minute)...))
+	require.Equal(t, []string{"quiet notified"}, append(polls(t, a, p, 21*time.Minute), polls(t, a, p, 22*time.Minute)...))
 }
 
-func TestAnUnreadRecordIsToldWhenItsMuteEnds(t *testing.T) {
+func TestAnUnreadRecordIsNotifiedWhenItsMuteEnds(t *testing.T) {
 	t.Parallel()
 	a, m, p := muted(t)
 	m.set("x:1")
@@ -167,7 +167,7 @@ func TestMutesAreReadWhenTheyMatter(t *testing.T) {
 	for i := range 3 {
 		polls(t, a, p, time.Duration(i)*time.Second)
 	}
-	require.Zero(t, m.asked(), "nothing was news")
+	require.Zero(t, m.asked(), "there was no event")
 	a.add("x:1", 0)
 	require.Len(t, polls(t, a, p, 3*time.Second), 1)
 	require.LessOrEqual(t, m.asked(), 2, "for the first page and for the whole")
@@ -176,22 +176,22 @@ func TestMutesAreReadWhenTheyMatter(t *testing.T) {
 	m.mu.Lock()
 	m.away = true
 	m.mu.Unlock()
-	require.Equal(t, []string{"new attack x:2"}, polls(t, a, p, 4*time.Second), "rather told than lost")
+	require.Equal(t, []string{"new attack x:2"}, polls(t, a, p, 4*time.Second), "rather notified than lost")
 }
 
-// A mute can outlast the lookback twice over: what it keeps back isn't forgotten meanwhile.
-func TestALongMuteForgetsNothing(t *testing.T) {
+// A mute can outlast the lookback twice over: what it suppresses isn't deleted meanwhile.
+func TestALongMuteLosesNothing(t *testing.T) {
 	t.Parallel()
 	a, m, p := muted(t)
-	a.add("told", 0)
-	require.Equal(t, []string{"new attack told"}, polls(t, a, p, 0))
-	m.set("told")
+	a.add("notified", 0)
+	require.Equal(t, []string{"new attack notified"}, polls(t, a, p, 0))
+	m.set("notified")
 	for hours := range 72 {
 		require.Empty(t, polls(t, a, p, time.Duration(hours)*time.Hour))
 	}
 	m.set()
-	require.Equal(t, []string{"quiet told"}, append(polls(t, a, p, 72*time.Hour), polls(t, a, p, 72*time.Hour+time.Second)...))
-	require.Contains(t, a.memory.state["acme"].Attacks, "told")
+	require.Equal(t, []string{"quiet notified"}, append(polls(t, a, p, 72*time.Hour), polls(t, a, p, 72*time.Hour+time.Second)...))
+	require.Contains(t, a.store.state["acme"].Attacks, "notified")
 	polls(t, a, p, 73*time.Hour)
-	require.NotContains(t, a.memory.state["acme"].Attacks, "told", "now it is")
+	require.NotContains(t, a.store.state["acme"].Attacks, "notified", "now it is")
 }

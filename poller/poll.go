@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -21,12 +22,12 @@ func (e *storeError) Unwrap() error { return e.err }
 
 // Poll reads the service once, saves the events that it finds and wakes the notifier for them. Its errors are those of the service
 // (*apiclient.Error) and of the store. When the service breaks off, what it gave before is judged all the same; when
-// the store does, nobody is notified and the next poll begins with loading the state again: what was saved is unknown.
+// the store does, no event is passed on and the next poll begins with loading the state again: what was saved is unknown.
 func (p *Poller) Poll(ctx context.Context) error {
 	begin := time.Now()
 	err := p.poll(ctx)
 	if ctx.Err() == nil {
-		p.health.note(err, begin)
+		p.noteHealth(err, begin)
 		p.notifyOutage(ctx, err)
 	}
 	return err
@@ -59,7 +60,9 @@ func (p *Poller) poll(ctx context.Context) error {
 	}
 	p.mirror.dropEdited(len(edited))
 	if good {
-		p.health.good()
+		p.mu.Lock()
+		p.health.LastGood = time.Now()
+		p.mu.Unlock()
 		p.observe(ctx, snap)
 	}
 	return readErr
@@ -81,10 +84,13 @@ func (p *Poller) notifyFirst(ctx context.Context, snap snapshot) error {
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
 func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	changes := evidenceChanges(p.st, snap, res)
-	stored, err := p.loadEvidence(ctx, changes)
-	if err != nil {
-		p.loaded = false
-		return &storeError{fmt.Errorf("load evidence: %w", err)}
+	var stored map[string]record.Evidence
+	if ids := changes.stored(); len(ids) > 0 {
+		var err error
+		if stored, err = p.cfg.Store.LoadEvidence(ctx, p.cfg.Account, ids); err != nil {
+			p.loaded = false
+			return &storeError{fmt.Errorf("load evidence: %w", err)}
+		}
 	}
 	changes.apply(stored, res)
 	if err := p.save(ctx, res.Update); err != nil {
@@ -132,57 +138,36 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 	return nil
 }
 
-// loadEvidence reads the evidence that is to be changed and may be stored.
-func (p *Poller) loadEvidence(ctx context.Context, c alteration) (map[string]record.Evidence, error) {
-	ids := c.stored()
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return p.cfg.Store.LoadEvidence(ctx, p.cfg.Account, ids)
-}
-
-// preferences reads what people asked for: of which grouped attacks they want a card, if there are any; and the mutes, once, when decide first
-// needs them: most polls find no event.
+// preferences reads what people asked for, each once, when decide first needs it: the mutes, and of which grouped attacks they want a card. Most
+// polls find no event.
 func (p *Poller) preferences(ctx context.Context) preferences {
-	var muted func(apiclient.Attack) bool
+	muted := sync.OnceValue(func() func(apiclient.Attack) bool { return p.muted(ctx) })
+	wanted := sync.OnceValue(func() func(attackid string) bool { return p.wantedCards(ctx) })
 	return preferences{
-		wanted: p.wantedCards(ctx),
-		muted: func(a apiclient.Attack) bool {
-			if muted == nil {
-				muted = p.muted(ctx)
-			}
-			return muted(a)
-		},
+		muted:  func(a apiclient.Attack) bool { return muted()(a) },
+		wanted: func(attackid string) bool { return p.st.attacks[attackid].Grouped() && wanted()(attackid) },
 	}
 }
 
 func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
-	none := func(apiclient.Attack) bool { return false }
-	if p.cfg.Preferences == nil {
-		return none
-	}
-	muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account)
-	if err != nil {
+	if p.cfg.Preferences != nil {
+		muted, err := p.cfg.Preferences.Muted(ctx, p.cfg.Account)
+		if err == nil {
+			return muted
+		}
 		p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // too many notifications are better than too few
-		return none
 	}
-	return muted
+	return func(apiclient.Attack) bool { return false }
 }
 
 func (p *Poller) wantedCards(ctx context.Context) func(attackid string) bool {
-	none := func(string) bool { return false }
-	if p.cfg.Preferences == nil {
-		return none
-	}
-	for range p.st.cardless() {
+	if p.cfg.Preferences != nil {
 		wanted, err := p.cfg.Preferences.WantedCards(ctx, p.cfg.Account)
 		if err != nil {
 			p.cfg.Log.Warn("read wanted cards: none is given in this poll", "err", err)
+		} else if wanted != nil {
+			return wanted
 		}
-		if err != nil || wanted == nil {
-			return none
-		}
-		return func(attackid string) bool { return p.st.attacks[attackid].Grouped() && wanted(attackid) }
 	}
-	return none
+	return func(string) bool { return false }
 }

@@ -2,7 +2,6 @@ package poller_test
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"testing"
@@ -24,7 +23,7 @@ func watching(t *testing.T) (*account, *poller.Poller) {
 	a := newAccount(t)
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"first start "}, a.memory.took())
+	require.Equal(t, []string{"first start "}, a.store.takeNames())
 	a.asked("")
 	return a, p
 }
@@ -38,47 +37,47 @@ func TestFirstStart(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("now:%d", i), time.Duration(i)*time.Second)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.memory, Notifier: a.memory, Channel: "C0", Log: a.log,
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log,
 		Routes: []poller.Route{{Match: poller.Match{Kind: poller.KindAttack}, Channel: "C1", Mention: "S0ONCALL"}, {Mention: "S0ONCALL"}}})
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 21)
-	require.Equal(t, record.FirstStart, news[0].Kind)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 20, Incidents: 60}, news[0].Payload)
-	require.Equal(t, "C0", news[0].Channel)
-	for _, n := range news[1:] {
+	events := a.store.takeEvents()
+	require.Len(t, events, 21)
+	require.Equal(t, record.FirstStart, events[0].Kind)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 20, Incidents: 60}, events[0].Payload)
+	require.Equal(t, "C0", events[0].Channel)
+	for _, n := range events[1:] {
 		require.Equal(t, record.NewAttack, n.Kind)
-		require.Empty(t, n.Changed().Mention, "a first start calls nobody")
+		require.Empty(t, n.Changed().Mention, "a first start mentions no people")
 		require.Equal(t, "C1", n.Channel)
 		require.False(t, n.Changed().Quiet)
 	}
-	require.Equal(t, news, a.memory.told)
+	require.Equal(t, events, a.store.notified)
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Empty(t, a.memory.took(), "the old ones are not told later")
+	require.Empty(t, a.store.takeNames(), "the old ones are not notified later")
 
-	// Nor does a card call anybody when it is redrawn, before it got worse.
+	// Nor does a card mention people when it is redrawn, before it got worse.
 	a.at(2 * time.Minute)
 	a.change("now:4", func(r *attackRecord) { r.hits, r.last = r.hits+100, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
-	news = a.memory.tookNews()
-	require.Len(t, news, 20, "the others pause")
-	for _, n := range news {
+	events = a.store.takeEvents()
+	require.Len(t, events, 20, "the others pause")
+	for _, n := range events {
 		require.Equal(t, []any{record.Grew, "C1", ""}, []any{n.Kind, n.Channel, n.Changed().Mention})
 	}
 	a.at(4 * time.Minute)
 	a.change("now:4", func(r *attackRecord) { r.hits, r.last = 20_000, a.now() })
 	require.NoError(t, p.Poll(t.Context()))
-	news = a.memory.tookNews()
-	require.Len(t, news, 1)
-	require.Equal(t, []any{record.Worsened, "C1", "S0ONCALL"}, []any{news[0].Kind, news[0].Channel, news[0].Changed().Mention})
+	events = a.store.takeEvents()
+	require.Len(t, events, 1)
+	require.Equal(t, []any{record.Worsened, "C1", "S0ONCALL"}, []any{events[0].Kind, events[0].Channel, events[0].Changed().Mention})
 
 	a.change("now:3", incident)
 	require.NoError(t, p.Poll(t.Context()))
-	news = a.memory.tookNews()
-	require.Len(t, news, 1)
-	require.Equal(t, []any{record.BecameIncident, "C0", "S0ONCALL"}, []any{news[0].Kind, news[0].Channel, news[0].Changed().Mention}, "where the route of incidents has it")
+	events = a.store.takeEvents()
+	require.Len(t, events, 1)
+	require.Equal(t, []any{record.BecameIncident, "C0", "S0ONCALL"}, []any{events[0].Kind, events[0].Channel, events[0].Changed().Mention}, "where the route of incidents has it")
 }
 
 func TestLifeOfAnAttack(t *testing.T) {
@@ -91,9 +90,9 @@ func TestLifeOfAnAttack(t *testing.T) {
 			a.change("x:1", change)
 		}
 		require.NoError(t, p.Poll(t.Context()))
-		require.Equal(t, want, append([]string(nil), a.memory.took()...))
+		require.Equal(t, want, append([]string(nil), a.store.takeNames()...))
 		require.NoError(t, a.start().Poll(t.Context()), "a replica that takes over")
-		require.Empty(t, a.memory.took())
+		require.Empty(t, a.store.takeNames())
 		p = a.start()
 	}
 	hit := func(hits int) func(*attackRecord) {
@@ -117,25 +116,25 @@ func TestLifeOfAnAttack(t *testing.T) {
 	step(61, func(r *attackRecord) { r.state = "" }, "worsened x:1")
 }
 
-func TestNewsIsCompleteAndStable(t *testing.T) {
+func TestEventsAreCompleteAndStable(t *testing.T) {
 	t.Parallel()
 	a, p := watching(t)
 	a.add("x:1", time.Minute)
 	a.add("x:2", time.Hour, incident)
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 2)
-	require.Equal(t, []record.EventKind{record.NewIncident, record.NewAttack}, []record.EventKind{news[0].Kind, news[1].Kind}, "incidents first")
-	require.True(t, news[0].Changed().Quiet, "it is over: one piece of news says both")
-	require.False(t, news[1].Changed().Quiet)
-	require.Len(t, news[1].ID, 32)
-	require.True(t, noon.Equal(news[1].At), "the service's clock")
-	require.Equal(t, apiclient.Known(100), news[1].Attack().Hits)
+	events := a.store.takeEvents()
+	require.Len(t, events, 2)
+	require.Equal(t, []record.EventKind{record.NewIncident, record.NewAttack}, []record.EventKind{events[0].Kind, events[1].Kind}, "incidents first")
+	require.True(t, events[0].Changed().Quiet, "it is over: one event says both")
+	require.False(t, events[1].Changed().Quiet)
+	require.Len(t, events[1].ID, 32)
+	require.True(t, noon.Equal(events[1].At), "the service's clock")
+	require.Equal(t, apiclient.Known(100), events[1].Attack().Hits)
 
 	other, q := watching(t)
 	other.add("x:1", time.Minute)
 	require.NoError(t, q.Poll(t.Context()))
-	require.Equal(t, news[1].ID, other.memory.tookNews()[0].ID, "any replica computes the same id")
+	require.Equal(t, events[1].ID, other.store.takeEvents()[0].ID, "any replica computes the same id")
 	b, _ := watching(t)
 	b.name = "beta"
 	b.add("x:1", time.Hour)
@@ -143,29 +142,28 @@ func TestNewsIsCompleteAndStable(t *testing.T) {
 	require.NoError(t, q.Poll(t.Context()))
 	b.add("x:1", time.Minute)
 	require.NoError(t, q.Poll(t.Context()))
-	for _, n := range b.memory.tookNews() {
-		require.NotEqual(t, news[1].ID, n.ID, "another account's id differs")
+	for _, n := range b.store.takeEvents() {
+		require.NotEqual(t, events[1].ID, n.ID, "another account's id differs")
 	}
 }
 
-func TestForgets(t *testing.T) {
+func TestOldRecordsAreDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(time.Now)
-		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a := inProcess(t, time.Now)
 		var p *poller.Poller
 		restart := func(after time.Duration) (known []string) {
 			time.Sleep(after)
 			p = a.start()
 			require.NoError(t, p.Poll(t.Context()))
-			return slices.Sorted(maps.Keys(a.memory.state["acme"].Attacks))
+			return slices.Sorted(maps.Keys(a.store.state["acme"].Attacks))
 		}
 		restart(0)
 		a.add("x:1", 0)
 		a.add("x:2", 0, blocked)
 		a.add("x:3", 0, func(r *attackRecord) { r.typ = "blocked_source" })
 		require.Equal(t, []string{"x:1", "x:2"}, restart(0))
-		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
+		require.Equal(t, []string{"first start ", "new attack x:1"}, a.store.takeNames())
 		time.Sleep(10 * time.Hour)
 		a.change("x:2", func(r *attackRecord) { r.last = time.Now() })
 		require.Equal(t, []string{"x:1", "x:2"}, restart(0))
@@ -175,29 +173,29 @@ func TestForgets(t *testing.T) {
 		time.Sleep(10 * time.Hour)
 		require.NoError(t, p.Poll(t.Context()))
 		require.Empty(t, p.Attacks())
-		require.Empty(t, a.memory.state["acme"].Attacks)
+		require.Empty(t, a.store.state["acme"].Attacks)
 	})
 }
 
 func TestAccountsAreApart(t *testing.T) {
 	t.Parallel()
 	a, b := newAccount(t), newAccount(t)
-	b.memory, b.name = a.memory, "beta"
+	b.store, b.name = a.store, "beta"
 	p, q := a.start(), b.start()
 	for range 2 {
 		require.NoError(t, p.Poll(t.Context()))
 		require.NoError(t, q.Poll(t.Context()))
 	}
-	require.Len(t, a.memory.took(), 2, "each has its first start")
+	require.Len(t, a.store.takeNames(), 2, "each has its first start")
 	a.add("x:1", 0)
 	b.fail(func(request) bool { return true })
 	require.NoError(t, p.Poll(t.Context()))
 	require.Error(t, q.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:1"}, a.memory.took())
+	require.Equal(t, []string{"new attack x:1"}, a.store.takeNames())
 	require.Empty(t, p.Health().Failing)
 	require.NotEmpty(t, q.Health().Failing)
 	b.fail(nil)
 	b.add("x:1", 0)
 	require.NoError(t, q.Poll(t.Context()))
-	require.Equal(t, []string{"new attack x:1"}, a.memory.took(), "the same id is another attack there")
+	require.Equal(t, []string{"new attack x:1"}, a.store.takeNames(), "the same id is another attack there")
 }

@@ -2,7 +2,6 @@ package poller_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,48 +13,48 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// emptied is an account whose memory was emptied and filled again from these cards.
-func emptied(t *testing.T, began time.Duration, cards ...poller.CardFacts) *account {
+// emptied is an account whose store was emptied and filled again from these cards.
+func emptied(t *testing.T, began time.Duration, cards ...record.CardMetadata) *account {
 	a := newAccount(t)
 	shown := map[string]record.AttackState{}
 	for _, c := range cards {
 		shown[c.AttackID] = poller.Rebuild(c, noon)
 	}
-	a.memory.state["acme"] = poller.State{LastGood: noon, Attacks: shown, FirstStart: noon.Add(began)}
+	a.store.state["acme"] = poller.State{LastGood: noon, Attacks: shown, FirstStart: noon.Add(began)}
 	return a
 }
 
-func cardOf(id string, change ...func(*poller.CardFacts)) poller.CardFacts {
-	f := poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL"}
+func cardOf(id string, change ...func(*record.CardMetadata)) record.CardMetadata {
+	f := record.CardMetadata{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 3, Channel: "C9", Mention: "S0ONCALL"}
 	for _, c := range change {
 		c(&f)
 	}
 	return f
 }
 
-func TestWhatIsToldAfterMemoryWasEmptied(t *testing.T) {
+func TestEventsAfterRedisWasEmptied(t *testing.T) {
 	t.Parallel()
-	incident := func(f *poller.CardFacts) { f.Incident = true }
-	asAttack := func(f *poller.CardFacts) { f.Decade = 2 }
-	blocked := func(f *poller.CardFacts) { f.Status = apiclient.StatusBlocked }
-	quiet := func(f *poller.CardFacts) { f.Quiet = true }
+	incident := func(f *record.CardMetadata) { f.Incident = true }
+	asAttack := func(f *record.CardMetadata) { f.Decade = 2 }
+	blocked := func(f *record.CardMetadata) { f.Status = apiclient.StatusBlocked }
+	quiet := func(f *record.CardMetadata) { f.Quiet = true }
 	for name, tt := range map[string]struct {
-		card  []poller.CardFacts
+		card  []record.CardMetadata
 		ago   time.Duration
 		began time.Duration // of the first start; 0: now
 		now   func(*attackRecord)
 		want  []string
 	}{
-		"on a card":                    {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, want: []string{"grew x:1"}},
-		"on a card, many hits since":   {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_000 }, want: []string{"grew x:1"}},
-		"on a card, ten times as many": {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_990 }, want: []string{"worsened x:1"}},
-		"on a card with few hits":      {card: []poller.CardFacts{cardOf("x:1", asAttack)}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 1_000 }, want: []string{"worsened x:1"}},
-		"let through since":            {card: []poller.CardFacts{cardOf("x:1", blocked)}, ago: time.Minute, want: []string{"worsened x:1"}},
-		"an incident since":            {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"became incident x:1"}},
-		"an incident before":           {card: []poller.CardFacts{cardOf("x:1", incident)}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"grew x:1"}},
-		"over since":                   {card: []poller.CardFacts{cardOf("x:1")}, ago: time.Hour, want: []string{"quiet x:1"}},
-		"over and told so":             {card: []poller.CardFacts{cardOf("x:1", quiet)}, ago: time.Hour, want: []string{"grew x:1"}},
-		"goes on again":                {card: []poller.CardFacts{cardOf("x:1", quiet)}, ago: time.Minute, want: []string{"resumed x:1"}},
+		"on a card":                    {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, want: []string{"grew x:1"}},
+		"on a card, many hits since":   {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_000 }, want: []string{"grew x:1"}},
+		"on a card, ten times as many": {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 9_990 }, want: []string{"worsened x:1"}},
+		"on a card with few hits":      {card: []record.CardMetadata{cardOf("x:1", asAttack)}, ago: time.Minute, now: func(r *attackRecord) { r.hits = 1_000 }, want: []string{"worsened x:1"}},
+		"let through since":            {card: []record.CardMetadata{cardOf("x:1", blocked)}, ago: time.Minute, want: []string{"worsened x:1"}},
+		"an incident since":            {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"became incident x:1"}},
+		"an incident before":           {card: []record.CardMetadata{cardOf("x:1", incident)}, ago: time.Minute, now: func(r *attackRecord) { r.vuln = 8 }, want: []string{"grew x:1"}},
+		"over since":                   {card: []record.CardMetadata{cardOf("x:1")}, ago: time.Hour, want: []string{"quiet x:1"}},
+		"over, and its card says so":   {card: []record.CardMetadata{cardOf("x:1", quiet)}, ago: time.Hour, want: []string{"grew x:1"}},
+		"goes on again":                {card: []record.CardMetadata{cardOf("x:1", quiet)}, ago: time.Minute, want: []string{"resumed x:1"}},
 		"no card":                      {ago: time.Minute, want: []string{"new attack x:1"}},
 		"no card, over since":          {ago: time.Hour, began: -2 * time.Hour, want: []string{"new attack x:1"}},
 		"over before the first start":  {ago: 3 * time.Hour, began: -2 * time.Hour, want: []string{}},
@@ -71,48 +70,47 @@ func TestWhatIsToldAfterMemoryWasEmptied(t *testing.T) {
 			}
 			p := a.start()
 			require.NoError(t, p.Poll(t.Context()))
-			require.Equal(t, tt.want, a.memory.took())
+			require.Equal(t, tt.want, a.store.takeNames())
 			require.NoError(t, p.Poll(t.Context()))
-			require.Empty(t, a.memory.took(), "once")
+			require.Empty(t, a.store.takeNames(), "once")
 		})
 	}
 }
 
-// A card whose attack the service doesn't list any more is left alone, and not forgotten at once: at the edge of the lookback records come and go.
+// A card whose attack the service doesn't list any more is left alone, and not deleted at once: at the edge of the lookback records come and go.
 func TestACardWithoutItsAttackIsKept(t *testing.T) {
 	t.Parallel()
 	a := emptied(t, 0, cardOf("x:1"))
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.took())
-	require.True(t, a.memory.state["acme"].Attacks["x:1"].Rebuilt)
+	require.Empty(t, a.store.takeNames())
+	require.True(t, a.store.state["acme"].Attacks["x:1"].Rebuilt)
 
 	a.at(2 * time.Minute)
 	a.add("x:1", time.Minute)
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 1)
-	require.Equal(t, record.Grew, news[0].Kind)
-	require.Equal(t, "C9", news[0].Channel)
-	require.Equal(t, int(noon.Unix())+1, news[0].Revision())
-	kept := a.memory.state["acme"].Attacks["x:1"]
+	events := a.store.takeEvents()
+	require.Len(t, events, 1)
+	require.Equal(t, record.Grew, events[0].Kind)
+	require.Equal(t, "C9", events[0].Channel)
+	require.Equal(t, int(noon.Unix())+1, events[0].Revision())
+	kept := a.store.state["acme"].Attacks["x:1"]
 	require.Equal(t, []any{"S0ONCALL", false}, []any{kept.Mention, kept.Rebuilt})
 }
 
-func TestWhatAReplyTold(t *testing.T) {
+func TestAReplyThatTheAttackGotWorse(t *testing.T) {
 	t.Parallel()
-	card := cardOf("x:1", func(f *poller.CardFacts) { f.Status = apiclient.StatusPartly })
-	worse := card.Worsened(poller.CardFacts{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
-	require.Equal(t, cardOf("x:1", func(f *poller.CardFacts) { f.Incident, f.Decade = true, 5 }), worse)
-	require.Equal(t, worse, worse.Worsened(poller.CardFacts{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
+	card := cardOf("x:1", func(f *record.CardMetadata) { f.Status = apiclient.StatusPartly })
+	worse := card.Worsened(record.CardMetadata{Incident: true, Status: apiclient.StatusNotBlocked, Decade: 5})
+	require.Equal(t, cardOf("x:1", func(f *record.CardMetadata) { f.Incident, f.Decade = true, 5 }), worse)
+	require.Equal(t, worse, worse.Worsened(record.CardMetadata{Status: apiclient.StatusBlocked, Decade: 1}), "an older one")
 }
 
-// Whoever gets the account back reads what Memory holds by then.
-func TestRunBeginsWithWhatMemoryHolds(t *testing.T) {
+// A replica that owns the account again reads what the store holds by then.
+func TestRunBeginsWithWhatTheStoreHolds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(time.Now)
-		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a := inProcess(t, time.Now)
 		a.add("x:1", time.Minute)
 		p := a.start()
 		reign := func() {
@@ -124,9 +122,9 @@ func TestRunBeginsWithWhatMemoryHolds(t *testing.T) {
 			require.NoError(t, <-done)
 		}
 		reign()
-		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
-		a.memory.state["acme"] = poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), time.Now())}}
+		require.Equal(t, []string{"first start ", "new attack x:1"}, a.store.takeNames())
+		a.store.state["acme"] = poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), time.Now())}}
 		reign()
-		require.Equal(t, []string{"grew x:1"}, a.memory.took())
+		require.Equal(t, []string{"grew x:1"}, a.store.takeNames())
 	})
 }

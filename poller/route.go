@@ -46,8 +46,6 @@ func DefaultRoutes(channel string) []Route {
 	}
 }
 
-func (m Match) takes(a apiclient.Attack) bool { return m.fails(a) == "" }
-
 // fails names the first key that does not hold; "" if all do.
 func (m Match) fails(a apiclient.Attack) string {
 	switch {
@@ -112,7 +110,7 @@ func Explain(routes []Route, a apiclient.Attack) []TriedRoute {
 
 // routeIndex is the place of the first route that takes the attack; below 0 if none does.
 func (c *Config) routeIndex(a apiclient.Attack) int {
-	return slices.IndexFunc(c.Routes, func(r Route) bool { return r.Match.takes(a) })
+	return slices.IndexFunc(c.Routes, func(r Route) bool { return r.Match.fails(a) == "" })
 }
 
 // route returns the first route that takes the attack, with its channel filled in.
@@ -122,13 +120,11 @@ func (c *Config) route(a apiclient.Attack) (Route, bool) {
 		return Route{}, false
 	}
 	r := c.Routes[i]
-	if r.Channel == "" {
-		r.Channel = c.Channel
-	}
+	r.Channel = cmp.Or(r.Channel, c.Channel)
 	return r, true
 }
 
-// stormRoute is the route of a storm: it mentions whom the first mentions that takes one of its attacks and mentions anybody, as often as that
+// stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks mentions, as often as that
 // one, and has the pager that is called soonest. Taken are the indexes of the routes that take its attacks.
 func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 	merged := Route{Channel: channel}

@@ -3,7 +3,6 @@ package poller_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,8 +17,7 @@ const attacks, lists, hints = "/v1/objects/attack", "/v4/ip_rules", "/v1/objects
 
 // running starts Run in a bubble; the service's clock is the bubble's, five minutes ahead.
 func running(t *testing.T, prepare func(*account)) (*account, *poller.Poller) {
-	s := newService(func() time.Time { return time.Now().Add(5 * time.Minute) })
-	a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+	a := inProcess(t, func() time.Time { return time.Now().Add(5 * time.Minute) })
 	prepare(a)
 	p := a.start()
 	ctx, stop := context.WithCancel(t.Context())
@@ -91,7 +89,7 @@ func TestRunBacksOff(t *testing.T) {
 		a.asked("")
 		after(5 * time.Minute)
 		require.InDelta(t, 20, len(a.asked(attacks)), 3, "and back to the interval")
-		require.Equal(t, []string{"first start "}, a.memory.took())
+		require.Equal(t, []string{"first start "}, a.store.takeNames())
 	})
 }
 
@@ -103,15 +101,15 @@ func TestRunReadsMoreNowAndThen(t *testing.T) {
 				a.add(fmt.Sprintf("x:%03d", i), time.Hour+time.Duration(i)*time.Minute, blocked)
 			}
 		})
-		require.Equal(t, []string{"first start "}, a.memory.took())
+		require.Equal(t, []string{"first start "}, a.store.takeNames())
 		after(30 * time.Second)
 		a.asked("")
 		a.change("x:340", incident)
 		after(67 * time.Second)
-		require.Equal(t, []string{"new incident x:340"}, a.memory.took(), "incidents are listed once a minute")
+		require.Equal(t, []string{"new incident x:340"}, a.store.takeNames(), "incidents are listed once a minute")
 		a.change("x:345", func(r *attackRecord) { r.status, r.hits = "monitored", 200 })
 		after(6 * time.Minute)
-		require.Empty(t, a.memory.took(), "too deep for each poll")
+		require.Empty(t, a.store.takeNames(), "too deep for each poll")
 		asked := a.asked(attacks)
 		deep := 0
 		for _, q := range asked {
@@ -121,7 +119,7 @@ func TestRunReadsMoreNowAndThen(t *testing.T) {
 		}
 		require.Zero(t, deep)
 		after(4 * time.Minute)
-		require.Equal(t, []string{"new attack x:345"}, a.memory.took(), "but not for the sweep")
+		require.Equal(t, []string{"new attack x:345"}, a.store.takeNames(), "but not for the sweep")
 	})
 }
 
@@ -175,8 +173,7 @@ func TestRunMirrorsSettings(t *testing.T) {
 func TestRunMirrorHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(time.Now)
-		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a := inProcess(t, time.Now)
 		release := make(chan struct{})
 		a.served = func(q request) {
 			if q.Path == lists {
@@ -190,7 +187,7 @@ func TestRunMirrorHangs(t *testing.T) {
 		synctest.Wait()
 		a.add("x:1", 0)
 		after(17 * time.Second)
-		require.Equal(t, []string{"first start ", "new attack x:1"}, a.memory.took())
+		require.Equal(t, []string{"first start ", "new attack x:1"}, a.store.takeNames())
 		p.RefreshSettings()
 		p.RefreshSettings()
 		require.True(t, p.Settings().At.IsZero())
@@ -204,14 +201,14 @@ func TestRunMirrorHangs(t *testing.T) {
 	})
 }
 
-// Whoever draws cards and answers probes asks while Run is at work.
+// Cards are drawn and probes answered while Run is at work.
 func TestRunIsAskedMeanwhile(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	for i := range 20 {
 		a.add(fmt.Sprintf("x:%02d", i), 0)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.memory, Notifier: a.memory, Log: a.log, Interval: time.Millisecond})
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Log: a.log, Interval: time.Millisecond})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()

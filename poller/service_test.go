@@ -225,7 +225,7 @@ func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 type account struct {
 	*service
 	name     string
-	memory   *memoryStore
+	store    *fakeStore
 	api      poller.API
 	log      *slog.Logger
 	muted    func(context.Context) (func(apiclient.Attack) bool, error) // nil: nothing is
@@ -238,7 +238,13 @@ type account struct {
 func newAccount(t testing.TB) *account {
 	clock := noon
 	s := newService(func() time.Time { return clock })
-	return &account{service: s, name: "acme", memory: newMemory(t), api: s.client(t), log: slog.New(slog.DiscardHandler)}
+	return &account{service: s, name: "acme", store: newStore(t), api: s.client(t), log: slog.New(slog.DiscardHandler)}
+}
+
+// inProcess is an account whose service is in the process: its clock can be that of a synctest bubble.
+func inProcess(t testing.TB, clock func() time.Time) *account {
+	s := newService(clock)
+	return &account{service: s, name: "acme", store: newStore(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
 }
 
 var noon = time.Now().Truncate(time.Second) // of the service; its distance to this machine's clock is for tests to set
@@ -275,5 +281,5 @@ func (a *account) at(after time.Duration) {
 
 // start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Store: a.memory, Notifier: a.memory, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes})
 }

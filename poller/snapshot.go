@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -49,10 +50,9 @@ type reader struct {
 
 // newReader is a reader of a poll that begins now.
 func (p *Poller) newReader() *reader {
-	_, causes, _ := p.health.outage()
 	begin := time.Now()
 	return &reader{cfg: &p.cfg, st: p.st, firstPage: p.notifyFirst, snap: snapshot{
-		begin: begin, at: begin.Add(p.skew), records: map[string]apiclient.Attack{}, tries: map[netip.Addr]time.Time{}, causes: causes,
+		begin: begin, at: begin.Add(p.skew), records: map[string]apiclient.Attack{}, tries: map[netip.Addr]time.Time{}, causes: slices.Clone(p.causes),
 	}}
 }
 

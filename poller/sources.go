@@ -43,7 +43,7 @@ func countSources(st *state, snap snapshot) (figures map[netip.Addr]record.Sourc
 	if !stale || snap.begin.Sub(st.sources.at) < countEvery {
 		return nil, false
 	}
-	c := tallied{from: snap.from, attacks: map[netip.Addr]int{}, apps: map[netip.Addr]int{}, seen: map[sourceAt]bool{}}
+	c := tallied{from: snap.from, figures: map[netip.Addr]record.SourceActivity{}, seen: map[sourceAt]bool{}}
 	for id, s := range st.records {
 		if _, read := snap.records[id]; !read {
 			c.add(s.attack)
@@ -67,9 +67,9 @@ type sourceAt struct {
 
 // tallied is what was counted so far.
 type tallied struct {
-	from          time.Time
-	attacks, apps map[netip.Addr]int
-	seen          map[sourceAt]bool
+	from    time.Time
+	figures map[netip.Addr]record.SourceActivity
+	seen    map[sourceAt]bool
 }
 
 // add counts an attack. Results of mitigations and false positives aren't counted, nor is what left the lookback.
@@ -77,33 +77,26 @@ func (c tallied) add(a apiclient.Attack) {
 	if a.Result() || a.FalsePositive() || a.Last.Before(c.from) {
 		return
 	}
-	for i, source := range a.Sources {
-		twice := func(s apiclient.Source) bool { return s.IP == source.IP }
-		if !source.IP.IsValid() || slices.ContainsFunc(a.Sources[:i], twice) {
-			continue
-		}
-		c.attacks[source.IP]++
+	for _, source := range a.Sources {
+		n := c.figures[source.IP]
+		n.Attacks++
 		if at := (sourceAt{source.IP, a.App.N}); a.App.Known && !c.seen[at] {
 			c.seen[at] = true
-			c.apps[source.IP]++
+			n.Apps++
 		}
+		c.figures[source.IP] = n
 	}
 }
 
 // busiest are the sources in several attacks, as many of them as are stored.
 func (c tallied) busiest() map[netip.Addr]record.SourceActivity {
-	var several []netip.Addr
-	for source, n := range c.attacks {
-		if n > 1 {
-			several = append(several, source)
-		}
-	}
-	slices.SortFunc(several, func(x, y netip.Addr) int {
-		return cmp.Or(c.attacks[y]-c.attacks[x], c.apps[y]-c.apps[x], x.Compare(y))
+	maps.DeleteFunc(c.figures, func(_ netip.Addr, n record.SourceActivity) bool { return n.Attacks < 2 })
+	order := slices.SortedFunc(maps.Keys(c.figures), func(x, y netip.Addr) int {
+		a, b := c.figures[x], c.figures[y]
+		return cmp.Or(b.Attacks-a.Attacks, b.Apps-a.Apps, x.Compare(y))
 	})
-	figures := map[netip.Addr]record.SourceActivity{}
-	for _, source := range several[:min(maxSources, len(several))] {
-		figures[source] = record.SourceActivity{Attacks: c.attacks[source], Apps: c.apps[source]}
+	for _, source := range order[min(maxSources, len(order)):] {
+		delete(c.figures, source)
 	}
-	return figures
+	return c.figures
 }

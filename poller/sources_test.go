@@ -2,7 +2,6 @@ package poller_test
 
 import (
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -26,7 +25,7 @@ func seen(counted map[netip.Addr]record.SourceActivity) map[string]record.Source
 	return all
 }
 
-// Of each source that is in several attacks it is remembered in how many, and on how many applications; results of measures are no attacks, and
+// Of each source that is in several attacks it is stored in how many, and on how many applications; results of mitigations are no attacks, and
 // neither is what a person found to be none. One that the service lists twice is one.
 func TestSourcesAreCountedOverTheAttacks(t *testing.T) {
 	t.Parallel()
@@ -39,10 +38,10 @@ func TestSourcesAreCountedOverTheAttacks(t *testing.T) {
 	a.add("x:6", time.Minute, from(9, "203.0.113.8", "::ffff:203.0.113.8"))
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 3, Apps: 2}, "198.51.100.2": {Attacks: 2, Apps: 2}}}, a.memory.tookSeen())
+	require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 3, Apps: 2}, "198.51.100.2": {Attacks: 2, Apps: 2}}}, a.store.takeSources())
 }
 
-// It is counted at most once a minute, and remembered only when it changed.
+// It is counted at most once a minute, and stored only when it changed.
 func TestSourcesAreCountedSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,16 +49,16 @@ func TestSourcesAreCountedSeldom(t *testing.T) {
 			a.add("x:1", time.Minute, from(4, "203.0.113.7"))
 			a.add("x:2", time.Minute, from(4, "203.0.113.7"))
 		})
-		require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 2, Apps: 1}}}, a.memory.tookSeen())
+		require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 2, Apps: 1}}}, a.store.takeSources())
 		after(5 * time.Minute)
-		require.Empty(t, a.memory.tookSeen())
+		require.Empty(t, a.store.takeSources())
 		for i := range 40 {
 			a.add(fmt.Sprintf("y:%d", i), 0, from(7, "203.0.113.7"))
 			after(3 * time.Second)
 		}
-		require.InDelta(t, 2, len(a.memory.tookSeen()), 1, "in two minutes")
+		require.InDelta(t, 2, len(a.store.takeSources()), 1, "in two minutes")
 		after(2 * time.Minute)
-		last := a.memory.tookSeen()
+		last := a.store.takeSources()
 		require.Equal(t, map[string]record.SourceActivity{"203.0.113.7": {Attacks: 42, Apps: 2}}, last[len(last)-1])
 	})
 }
@@ -67,38 +66,37 @@ func TestSourcesAreCountedSeldom(t *testing.T) {
 func TestSourcesOutOfTheLookbackDontCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(time.Now)
-		a := &account{service: s, name: "acme", memory: newMemory(t), api: s.inProcess(t), log: slog.New(slog.DiscardHandler)}
+		a := inProcess(t, time.Now)
 		a.add("x:1", time.Minute, from(4, "203.0.113.7"))
 		a.add("x:2", time.Minute, from(4, "203.0.113.7"))
 		p := a.start()
 		require.NoError(t, p.Poll(t.Context()))
-		require.Len(t, a.memory.tookSeen()[0], 1)
+		require.Len(t, a.store.takeSources()[0], 1)
 		time.Sleep(25 * time.Hour)
 		require.NoError(t, p.Poll(t.Context()))
-		require.Equal(t, []map[string]record.SourceActivity{{}}, a.memory.tookSeen())
+		require.Equal(t, []map[string]record.SourceActivity{{}}, a.store.takeSources())
 	})
 }
 
-// A successor, or who lost his memory's answer, counts again.
-func TestSourcesAreCountedAnewAfterALoad(t *testing.T) {
+// The next owner, and a replica that lost the store's answer, count again.
+func TestSourcesAreCountedAgainAfterALoad(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	a.add("x:1", time.Minute, from(4, "203.0.113.7"))
 	a.add("x:2", time.Minute, from(4, "203.0.113.7"))
 	p := a.start()
-	a.memory.breaks(func(write bool) (before, after bool) { return write, false })
+	a.store.breaks(func(write bool) (before, after bool) { return write, false })
 	require.Error(t, p.Poll(t.Context()))
-	require.Empty(t, a.memory.tookSeen())
-	a.memory.breaks(nil)
+	require.Empty(t, a.store.takeSources())
+	a.store.breaks(nil)
 	require.NoError(t, p.Poll(t.Context()))
-	require.Len(t, a.memory.tookSeen(), 1)
+	require.Len(t, a.store.takeSources(), 1)
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Len(t, a.memory.tookSeen(), 1)
+	require.Len(t, a.store.takeSources(), 1)
 }
 
-// Of a hundred thousand sources the busiest are remembered.
-func TestOnlyTheBusiestSourcesAreRemembered(t *testing.T) {
+// Of a hundred thousand sources the busiest are stored.
+func TestOnlyTheBusiestSourcesAreStored(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	for hundred := range 30 { // of an attack no more are listed
@@ -113,7 +111,7 @@ func TestOnlyTheBusiestSourcesAreRemembered(t *testing.T) {
 		}
 	}
 	require.NoError(t, a.start().Poll(t.Context()))
-	counted := a.memory.tookSeen()[0]
+	counted := a.store.takeSources()[0]
 	require.Len(t, counted, 2000)
 	require.Equal(t, record.SourceActivity{Attacks: 3, Apps: 1}, counted["203.0.0.99"])
 	require.Equal(t, record.SourceActivity{Attacks: 2, Apps: 1}, counted["203.0.1.0"])

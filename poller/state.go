@@ -1,6 +1,7 @@
 package poller
 
 import (
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -49,7 +50,8 @@ type sighting struct {
 func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*sighting{}, lastTries: map[netip.Addr]time.Time{},
-		storms: map[string]*grouping{}, paces: map[string]pace{}, changes: changeLog{before: map[string]*apiclient.Attack{}},
+		storms: map[string]*grouping{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
 }
 
@@ -195,4 +197,48 @@ func (st *state) gap(at time.Time, interval time.Duration) bool {
 		return false
 	}
 	return !st.outage.From.IsZero() || at.Sub(st.lastGood) > max(leastGap, outageAfter*interval)
+}
+
+// agenda holds from when on attacks must be compared although they were not read, grouped by minute: so a poll need not go through all that are
+// known.
+type agenda struct {
+	times   map[string]time.Time
+	minutes map[int64]map[string]bool
+}
+
+func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
+
+// put enters an attack, or moves it.
+func (a *agenda) put(id string, at time.Time) {
+	a.drop(id)
+	minute := minuteOf(at)
+	if a.minutes[minute] == nil {
+		a.minutes[minute] = map[string]bool{}
+	}
+	a.times[id], a.minutes[minute][id] = at, true
+}
+
+// drop takes an attack off, if it is on.
+func (a *agenda) drop(id string) {
+	minute := minuteOf(a.times[id])
+	delete(a.times, id)
+	if delete(a.minutes[minute], id); len(a.minutes[minute]) == 0 {
+		delete(a.minutes, minute)
+	}
+}
+
+// until gives the attacks that are due at a time, in no order.
+func (a *agenda) until(at time.Time) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for minute, ids := range a.minutes {
+			if minute > minuteOf(at) {
+				continue
+			}
+			for id := range ids {
+				if !a.times[id].After(at) && !yield(id) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -15,45 +15,45 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// memory keeps updates whole or not at all, as JSON, and refuses news that comes a second time. It is the teller too:
-// it checks that news is told only after it was remembered.
-type memoryStore struct {
+// fakeStore keeps updates whole or not at all, as JSON, and refuses an event that comes a second time. It is the notifier too:
+// it checks that events come only after they were saved.
+type fakeStore struct {
 	t  testing.TB
 	mu sync.Mutex
 
-	state  map[string]poller.State
-	kept   map[string]record.Evidence // by attack id
-	gone   []record.Outage
-	news   []record.Event
-	told   []record.Event
-	ids    map[string]bool
-	seen   []map[string]record.SourceActivity
-	redraw []string // attack ids
-	writes int
-	loads  int
-	broken func(write bool) (before, after bool) // fails before or after keeping
+	state    map[string]poller.State
+	kept     map[string]record.Evidence // by attack id
+	gone     []record.Outage
+	events   []record.Event
+	notified []record.Event
+	ids      map[string]bool
+	seen     []map[string]record.SourceActivity
+	redraw   []string // attack ids
+	writes   int
+	loads    int
+	broken   func(write bool) (before, after bool) // fails before or after keeping
 }
 
-func newMemory(t testing.TB) *memoryStore {
-	return &memoryStore{t: t, state: map[string]poller.State{}, kept: map[string]record.Evidence{}, ids: map[string]bool{}}
+func newStore(t testing.TB) *fakeStore {
+	return &fakeStore{t: t, state: map[string]poller.State{}, kept: map[string]record.Evidence{}, ids: map[string]bool{}}
 }
 
 var errAway = errors.New("connection refused")
 
-func (m *memoryStore) breaks(how func(write bool) (before, after bool)) {
+func (m *fakeStore) breaks(how func(write bool) (before, after bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.broken = how
 }
 
-func (m *memoryStore) fails(write bool) (before, after bool) {
+func (m *fakeStore) fails(write bool) (before, after bool) {
 	if m.broken == nil {
 		return false, false
 	}
 	return m.broken(write)
 }
 
-func (m *memoryStore) Load(ctx context.Context, account string) (poller.State, error) {
+func (m *fakeStore) Load(ctx context.Context, account string) (poller.State, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.loads++
@@ -63,7 +63,7 @@ func (m *memoryStore) Load(ctx context.Context, account string) (poller.State, e
 	return copied(m.t, m.state[account]), ctx.Err()
 }
 
-func (m *memoryStore) Save(ctx context.Context, account string, u poller.Update) error {
+func (m *fakeStore) Save(ctx context.Context, account string, u poller.Update) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, after := m.fails(true)
@@ -78,11 +78,11 @@ func (m *memoryStore) Save(ctx context.Context, account string, u poller.Update)
 		shown = map[string]record.AttackState{}
 	}
 	for _, n := range u.Events {
-		require.False(m.t, m.ids[n.ID], "told twice: %s %s revision %d", n.Attack().ID, n.Kind, n.Revision())
+		require.False(m.t, m.ids[n.ID], "an event twice: %s %s revision %d", n.Attack().ID, n.Kind, n.Revision())
 		require.Equal(m.t, account, n.Account)
 		if n.Attack().ID != "" {
-			require.Equal(m.t, shown[n.Attack().ID].Revision+1, n.Revision(), "revisions count the news")
-			require.Equal(m.t, n.Revision(), u.Attacks[n.Attack().ID].Revision, "news and state belong together")
+			require.Equal(m.t, shown[n.Attack().ID].Revision+1, n.Revision(), "revisions count the events")
+			require.Equal(m.t, n.Revision(), u.Attacks[n.Attack().ID].Revision, "events and state belong together")
 		}
 		m.ids[n.ID] = true
 	}
@@ -98,7 +98,7 @@ func (m *memoryStore) Save(ctx context.Context, account string, u poller.Update)
 		s.Outage = *u.Outage
 	}
 	m.state[account] = poller.State{LastGood: u.LastGood, Attacks: shown, Outage: s.Outage}
-	m.news = append(m.news, u.Events...)
+	m.events = append(m.events, u.Events...)
 	m.redraw = append(m.redraw, u.Stale...)
 	if u.Sources != nil {
 		m.seen = append(m.seen, seen(u.Sources))
@@ -109,7 +109,7 @@ func (m *memoryStore) Save(ctx context.Context, account string, u poller.Update)
 	return nil
 }
 
-func (m *memoryStore) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]record.Evidence, error) {
+func (m *fakeStore) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]record.Evidence, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if before, after := m.fails(false); before || after {
@@ -124,19 +124,19 @@ func (m *memoryStore) LoadEvidence(ctx context.Context, _ string, ids []string) 
 	return found, ctx.Err()
 }
 
-func (m *memoryStore) Notify(_ string, news []record.Event) {
+func (m *fakeStore) Notify(_ string, events []record.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, n := range news {
-		require.True(m.t, m.ids[n.ID], "told before it was remembered")
+	for _, n := range events {
+		require.True(m.t, m.ids[n.ID], "notified before it was saved")
 	}
-	m.told = append(m.told, news...)
+	m.notified = append(m.notified, events...)
 }
 
-// took returns the news remembered since the last time, as "reason id", without that of outages: tests of other things leap over hours.
-func (m *memoryStore) took() []string {
+// takeNames returns the events saved since the last time, as "kind id", without those of outages: tests of other things leap over hours.
+func (m *fakeStore) takeNames() []string {
 	out := []string{}
-	for _, n := range m.tookNews() {
+	for _, n := range m.takeEvents() {
 		if n.Kind != record.APIUnreachable && n.Kind != record.MonitoringGap {
 			out = append(out, string(n.Kind)+" "+n.Attack().ID)
 		}
@@ -144,16 +144,16 @@ func (m *memoryStore) took() []string {
 	return out
 }
 
-func (m *memoryStore) tookNews() []record.Event {
+func (m *fakeStore) takeEvents() []record.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	news := slices.Clone(m.news)
-	m.news = nil
-	return news
+	events := slices.Clone(m.events)
+	m.events = nil
+	return events
 }
 
-// tookSeen returns what was counted of sources since the last time.
-func (m *memoryStore) tookSeen() []map[string]record.SourceActivity {
+// takeSources returns what was counted of sources since the last time.
+func (m *fakeStore) takeSources() []map[string]record.SourceActivity {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.seen
@@ -161,7 +161,7 @@ func (m *memoryStore) tookSeen() []map[string]record.SourceActivity {
 	return all
 }
 
-func (m *memoryStore) counts() (loads, writes int) {
+func (m *fakeStore) counts() (loads, writes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.loads, m.writes

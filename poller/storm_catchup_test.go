@@ -25,22 +25,22 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	a.add("old", time.Hour)
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 4)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, news[0].Payload)
-	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{news[3].Kind, news[3].Storm().CaughtUp, news[3].Storm().Grouped, news[3].Changed().Mention})
-	require.Nil(t, storms(a)[0].Pager, "nobody is called to what went on before")
+	events := a.store.takeEvents()
+	require.Len(t, events, 4)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, events[0].Payload)
+	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{events[3].Kind, events[3].Storm().CaughtUp, events[3].Storm().Grouped, events[3].Changed().Mention})
+	require.Nil(t, storms(a)[0].Pager, "no one is called to what went on before")
 	p = a.start()
 	require.Empty(t, stormPoll(t, a, p, time.Second))
 	a.change("x:00", func(r *attackRecord) { r.hits = 1_000_000 })
 	a.at(2 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
-	news = a.memory.tookNews()
-	require.Equal(t, []any{record.Worsened, "S0ONCALL"}, []any{news[0].Kind, news[0].Changed().Mention})
+	events = a.store.takeEvents()
+	require.Equal(t, []any{record.Worsened, "S0ONCALL"}, []any{events[0].Kind, events[0].Changed().Mention})
 	require.NotNil(t, storms(a)[0].Pager)
 }
 
-// A thousand attacks in one poll: incidents, on whatever page, are remembered before the storm, and told with the first page.
+// A thousand attacks in one poll: incidents, on whatever page, are saved before the storm, and notified with the first page.
 func TestAStormOfManyPages(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
@@ -49,13 +49,13 @@ func TestAStormOfManyPages(t *testing.T) {
 		a.add(fmt.Sprint("i:", i), time.Duration(i+1)*time.Second, incident)
 	}
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 6)
-	for i, n := range news {
+	events := a.store.takeEvents()
+	require.Len(t, events, 6)
+	for i, n := range events {
 		require.Equal(t, i < 4, n.Attack().Incident(), i)
 	}
-	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{news[4].Kind, news[5].Kind, news[5].Storm().Grouped, news[5].Storm().Incidents})
-	require.Equal(t, news, copied(t, a.memory.told[1:]))
+	require.Equal(t, []any{record.NewAttack, record.Grew, 996, 4}, []any{events[4].Kind, events[5].Kind, events[5].Storm().Grouped, events[5].Storm().Incidents})
+	require.Equal(t, events, copied(t, a.store.notified[1:]))
 	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
 	require.Empty(t, stormPoll(t, a, p, time.Second))
 	require.Empty(t, stormPoll(t, a, a.start(), 2*time.Second))
@@ -68,9 +68,9 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 	a.addMany("over", 30, func(r *attackRecord) { r.last = noon.Add(20 * time.Minute) })
 	a.addMany("on", 30, func(r *attackRecord) { r.begun = 10 * time.Minute })
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 2)
-	gap, storm := news[0], news[1]
+	events := a.store.takeEvents()
+	require.Len(t, events, 2)
+	gap, storm := events[0], events[1]
 	if gap.Kind != record.MonitoringGap {
 		gap, storm = storm, gap
 	}
@@ -79,8 +79,8 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
 }
 
-// After Memory was emptied only the card of a storm is left: what went on is taken for its own, so that there is no second one, nor many others.
-func TestARecalledStorm(t *testing.T) {
+// After Redis was emptied only the card of a storm is left: what went on is taken for its own, so that there is no second one, nor many others.
+func TestARebuiltStorm(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
 	a.addMany("x", 30)
@@ -99,8 +99,8 @@ func TestARecalledStorm(t *testing.T) {
 			b, _ := stormy(t)
 			b.at(2 * time.Minute)
 			at := noon.Add(2 * time.Minute)
-			recalled := poller.Rebuild(poller.CardFacts{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
-			b.memory.state["acme"] = poller.State{LastGood: at, Attacks: map[string]record.AttackState{id: recalled}}
+			rebuilt := poller.Rebuild(record.CardMetadata{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
+			b.store.state["acme"] = poller.State{LastGood: at, Attacks: map[string]record.AttackState{id: rebuilt}}
 			b.addMany("x", tt.ongoing)
 			p := b.start()
 			require.Equal(t, tt.want, stormPoll(t, b, p, 2*time.Minute))
@@ -117,7 +117,7 @@ func TestARecalledStorm(t *testing.T) {
 	}
 }
 
-func TestAStormIsForgotten(t *testing.T) {
+func TestAStormIsDeleted(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
 	a.addMany("x", 5)
@@ -128,7 +128,7 @@ func TestAStormIsForgotten(t *testing.T) {
 		stormPoll(t, a, p, time.Duration(hour+1)*time.Hour)
 	}
 	require.False(t, p.GoesOn(func(string) bool { return true }))
-	require.Empty(t, a.memory.state["acme"].Attacks)
+	require.Empty(t, a.store.state["acme"].Attacks)
 	p = a.start()
 	a.addMany("y", 5)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 50*time.Hour))

@@ -69,7 +69,7 @@ func TestAStormWithoutOneSourceNamesThePlace(t *testing.T) {
 	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 0}, []any{s.Place, s.SharedBy, s.Source.IsValid(), s.OutlierCount})
 }
 
-// An incident that came a while before is told by its own card, and is none of the storm's; one on the first page of the poll that finds the storm
+// An incident that came a while before has its own card, and is none of the storm's; one on the first page of the poll that finds the storm
 // on the second is.
 func TestIncidentsBeforeAStormArentItsOwn(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestAStormsSourcesThatArentListed(t *testing.T) {
 }
 
 // An attack whose denied source still tries doesn't go on, nor is it quiet.
-func TestAStormThatOnlyKnocks(t *testing.T) {
+func TestAStormThatIsOnlyStillTrying(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
 	a.addMany("x", 4)
@@ -125,22 +125,22 @@ func TestAStormThatOnlyKnocks(t *testing.T) {
 	require.Equal(t, []int{0, 0}, []int{storms(a)[0].Storm.Ongoing, storms(a)[0].Storm.StillTrying})
 }
 
-// What a storm gathered has no card to be drawn: an edit would be spent on each of them.
-func TestOnlyTheStormsCardIsDrawnAnew(t *testing.T) {
+// What a storm groups has no card to be redrawn: an edit would be spent on each of them.
+func TestOnlyTheStormsCardIsRedrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := running(t, func(a *account) { a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute} })
 		a.addMany("x", 5, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		after(2 * time.Minute)
 		storm := storms(a)[0].Attack.ID
-		a.memory.redrawn()
+		a.store.takeStale()
 		a.mu.Lock()
 		a.entries = append(slices.Clone(a.entries), map[string]any{"id": 101, "list": "black", "rule_type": "ip_range", "subnet": "192.0.2.0/24", "pools": []int{0}, "expired_at": 4102444800})
 		a.mu.Unlock()
 		after(90 * time.Second)
-		require.Equal(t, []string{storm}, a.memory.redrawn(), "its source was denied")
+		require.Equal(t, []string{storm}, a.store.takeStale(), "its source was denied")
 		a.fail(allFails)
 		after(95 * time.Second)
-		require.Equal(t, []string{storm}, a.memory.redrawn(), "its figures can't be refreshed")
+		require.Equal(t, []string{storm}, a.store.takeStale(), "its figures can't be refreshed")
 	})
 }

@@ -20,7 +20,7 @@ func TestAnAttackIsNeverTakenForAStorm(t *testing.T) {
 	a.addMany("a", 4)
 	stormPoll(t, a, p, time.Second)
 	require.Len(t, storms(a), 1)
-	require.Len(t, a.memory.state[a.name].Attacks, 7)
+	require.Len(t, a.store.state[a.name].Attacks, 7)
 	require.Len(t, inStorm(a, storms(a)[0].Attack.ID), 4)
 
 	p = a.start()

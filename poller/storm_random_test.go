@@ -16,23 +16,23 @@ import (
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
-// tale is what people were told of each attack.
-type tale struct {
-	cards map[string]int // first news, by attack id
+// course is what people were notified of, by attack.
+type course struct {
+	cards map[string]int // first events, by attack id
 }
 
-// takes holds what is remembered, and the news since the last time, against what must be so at any time.
-func (o *tale) takes(t require.TestingT, a *account) {
-	for _, n := range a.memory.tookNews() {
+// takes holds what is saved, and the events since the last time, against what must be so at any time.
+func (o *course) takes(t require.TestingT, a *account) {
+	for _, n := range a.store.takeEvents() {
 		if n.Kind == record.NewAttack || n.Kind == record.NewIncident {
 			o.cards[n.Attack().ID]++
 			require.Equal(t, 1, o.cards[n.Attack().ID], "%s has one card", n.Attack().ID)
 		}
-		s := a.memory.state[a.name].Attacks[n.Attack().ID]
-		require.False(t, n.Attack().ID != "" && s.StormID != "" && !s.OwnCard, "%s %s: its storm tells of it", n.Kind, n.Attack().ID)
+		s := a.store.state[a.name].Attacks[n.Attack().ID]
+		require.False(t, n.Attack().ID != "" && s.StormID != "" && !s.OwnCard, "%s %s: its storm shows it", n.Kind, n.Attack().ID)
 	}
 	members, own := map[string]int{}, map[string]int{}
-	for id, s := range a.memory.state[a.name].Attacks {
+	for id, s := range a.store.state[a.name].Attacks {
 		if s.StormID == "" {
 			require.Equal(t, s.Notified, o.cards[id] == 1, id)
 			continue
@@ -42,7 +42,7 @@ func (o *tale) takes(t require.TestingT, a *account) {
 			own[s.StormID]++
 		}
 		require.Equal(t, s.OwnCard, o.cards[id] == 1, "%s has a card, or is in a storm", id)
-		require.Equal(t, 1, o.cards[s.StormID], "%s is in a storm that was told", id)
+		require.Equal(t, 1, o.cards[s.StormID], "%s is in a storm that has a card", id)
 		require.False(t, s.Attack.Incident() && !s.OwnCard, "%s is an incident", id)
 	}
 	for _, s := range storms(a) {
@@ -53,9 +53,9 @@ func (o *tale) takes(t require.TestingT, a *account) {
 	}
 }
 
-// Whatever happens, in whatever order, and whenever the process or the Memory goes away: each attack that a route takes is told exactly once,
-// by a card or by one storm that was told, and incidents by a card.
-func TestEachAttackIsToldOnceInStorms(t *testing.T) {
+// Whatever happens, in whatever order, and whenever the process or the store goes away: people are notified of each attack that a route takes exactly once,
+// by a card or by one storm's card, and of incidents by a card.
+func TestEachAttackIsNotifiedOnceInStorms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		a := newAccount(t)
@@ -68,7 +68,7 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 		a.wanted = func(context.Context) (func(string) bool, error) {
 			return func(id string) bool { return wanted && strings.HasSuffix(id, "0") }, nil
 		}
-		p, o := a.start(), &tale{cards: map[string]int{}}
+		p, o := a.start(), &course{cards: map[string]int{}}
 		begun, clock := 0, time.Duration(0)
 		some := func() string { return fmt.Sprint("x:", rapid.IntRange(0, begun-1).Draw(rt, "which")) }
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
@@ -102,7 +102,7 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 				p = a.start()
 			case "fail", "lose":
 				at, n := rapid.IntRange(1, 3).Draw(rt, "at"), 0
-				a.memory.breaks(func(bool) (before, after bool) {
+				a.store.breaks(func(bool) (before, after bool) {
 					n++
 					return n == at && do == "fail", n == at && do == "lose"
 				})
@@ -115,7 +115,7 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 			}
 			a.at(clock)
 			if p.Poll(t.Context()) != nil {
-				a.memory.breaks(nil)
+				a.store.breaks(nil)
 				a.fail(nil)
 			}
 			o.takes(rt, a)
@@ -123,12 +123,12 @@ func TestEachAttackIsToldOnceInStorms(t *testing.T) {
 			a.at(clock)
 		}
 		muted = false
-		a.memory.breaks(nil)
+		a.store.breaks(nil)
 		a.fail(nil)
 		require.NoError(rt, p.Poll(t.Context()))
 		o.takes(rt, a)
-		for id, s := range a.memory.state[a.name].Attacks {
-			require.True(rt, s.Notified || s.Attack.Last.Before(noon.Add(clock-15*time.Minute)), "%s was told", id)
+		for id, s := range a.store.state[a.name].Attacks {
+			require.True(rt, s.Notified || s.Attack.Last.Before(noon.Add(clock-15*time.Minute)), "%s has an event", id)
 		}
 	})
 }

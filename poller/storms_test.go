@@ -23,7 +23,7 @@ func stormy(t *testing.T) (*account, *poller.Poller) {
 	a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute}
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []string{"first start "}, a.memory.took())
+	require.Equal(t, []string{"first start "}, a.store.takeNames())
 	a.asked("")
 	return a, p
 }
@@ -35,14 +35,14 @@ func (a *account) addMany(prefix string, n int, change ...func(*attackRecord)) {
 	}
 }
 
-// told are the pieces of news, with the ids of storms as S1, S2, … in the order in which they were told.
-func told(a *account) []string {
+// eventNames are the events, with the ids of storms as S1, S2, … in the order in which they came.
+func eventNames(a *account) []string {
 	names := map[string]string{}
 	for i, s := range storms(a) {
 		names[s.Attack.ID] = fmt.Sprintf("S%d", i+1)
 	}
 	out := []string{}
-	for _, n := range a.memory.tookNews() {
+	for _, n := range a.store.takeEvents() {
 		if n.Kind != record.APIUnreachable && n.Kind != record.MonitoringGap {
 			out = append(out, string(n.Kind)+" "+cmp.Or(names[n.Attack().ID], n.Attack().ID))
 		}
@@ -50,9 +50,9 @@ func told(a *account) []string {
 	return out
 }
 
-// storms are the remembered storms, the earliest first.
+// storms are the stored storms, the earliest first.
 func storms(a *account) (all []record.AttackState) {
-	for _, s := range a.memory.state[a.name].Attacks {
+	for _, s := range a.store.state[a.name].Attacks {
 		if s.Storm != nil {
 			all = append(all, s)
 		}
@@ -63,10 +63,10 @@ func storms(a *account) (all []record.AttackState) {
 	return all
 }
 
-// inStorm are the ids of the attacks that a storm tells of.
+// inStorm are the ids of the attacks that a storm shows.
 func inStorm(a *account, storm string) []string {
 	ids := []string{}
-	for id, s := range a.memory.state[a.name].Attacks {
+	for id, s := range a.store.state[a.name].Attacks {
 		if s.StormID == storm && !s.OwnCard {
 			ids = append(ids, id)
 		}
@@ -79,10 +79,10 @@ func stormPoll(t *testing.T, a *account, p *poller.Poller, after time.Duration) 
 	t.Helper()
 	a.at(after)
 	require.NoError(t, p.Poll(t.Context()))
-	return told(a)
+	return eventNames(a)
 }
 
-func TestAStormBeginsGathersAndEnds(t *testing.T) {
+func TestAStormBeginsGroupsAndEnds(t *testing.T) {
 	t.Parallel()
 	a, p := stormy(t)
 	a.addMany("a", 3)
@@ -98,7 +98,7 @@ func TestAStormBeginsGathersAndEnds(t *testing.T) {
 	a.addMany("c", 2, func(r *attackRecord) { r.hits = 50 })
 	require.Equal(t, []string{"grew S1", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 5*time.Minute), "single ones are grouped while it goes on")
 	a.add("d:00", 0, incident)
-	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident is told alone, and first")
+	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident has its own event, and first")
 	s = storms(a)[0]
 	require.Equal(t, []any{3, 1, int64(200), 3}, []any{s.Storm.Grouped, s.Storm.Incidents, s.Storm.Hits, s.Storm.Through})
 	require.True(t, s.Storm.Ended.IsZero())
@@ -130,7 +130,7 @@ func TestAStormGetsWorseAsOne(t *testing.T) {
 	s := storms(a)[0]
 	require.Equal(t, []any{"S0ONCALL", 5 * time.Minute, "everything"}, []any{s.Mention, s.Pager.After, s.Pager.Route})
 	for _, id := range inStorm(a, s.Attack.ID) {
-		require.Nil(t, a.memory.state["acme"].Attacks[id].Pager, "the storm's is called")
+		require.Nil(t, a.store.state["acme"].Attacks[id].Pager, "the storm's is called")
 	}
 	a.change("x:00", func(r *attackRecord) { r.hits = 20_000 })
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, time.Minute), "500 were 5,000 and more")
@@ -141,7 +141,7 @@ func TestAStormGetsWorseAsOne(t *testing.T) {
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 3*time.Minute))
 	a.change("x:02", func(r *attackRecord) { r.status = "monitored" })
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 4*time.Minute), "not for the first time")
-	require.Len(t, a.memory.told, 6)
+	require.Len(t, a.store.notified, 6)
 }
 
 func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
@@ -153,9 +153,9 @@ func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
 		a.change("x:00", func(r *attackRecord) { r.hits = hits })
 		a.at(after)
 		require.NoError(t, p.Poll(t.Context()))
-		news := a.memory.tookNews()
-		require.Equal(t, record.Worsened, news[0].Kind)
-		return news[0]
+		events := a.store.takeEvents()
+		require.Equal(t, record.Worsened, events[0].Kind)
+		return events[0]
 	}
 	a.addMany("x", 5, blocked)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
@@ -165,7 +165,7 @@ func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
 	require.True(t, worse(6*time.Minute, 200_000_000).Changed().Suppressed)
 }
 
-func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
+func TestAGroupedAttackBecomesAnIncident(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
 	a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1", Mention: "S0ONCALL", PageAfter: time.Minute}, {}}
@@ -175,20 +175,20 @@ func TestAGatheredAttackBecomesAnIncident(t *testing.T) {
 	a.change("x:03", func(r *attackRecord) { r.vuln, r.status = 812, "monitored" })
 	a.at(time.Second)
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", record.CardDelivery("acme", "x:03")}, []any{news[0].Kind, news[0].Attack().ID, news[0].Channel, news[0].Changed().Mention, news[0].ID})
-	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(news), news[1].Kind, news[1].Storm().Incidents, news[1].Storm().OwnCards, news[1].Storm().Grouped}, "what its card says makes the storm no worse")
-	one := a.memory.state["acme"].Attacks["x:03"]
+	events := a.store.takeEvents()
+	require.Equal(t, []any{record.NewIncident, "x:03", "C1", "S0ONCALL", record.CardDelivery("acme", "x:03")}, []any{events[0].Kind, events[0].Attack().ID, events[0].Channel, events[0].Changed().Mention, events[0].ID})
+	require.Equal(t, []any{2, record.Grew, 1, 1, 5}, []any{len(events), events[1].Kind, events[1].Storm().Incidents, events[1].Storm().OwnCards, events[1].Storm().Grouped}, "what its card says makes the storm no worse")
+	one := a.store.state["acme"].Attacks["x:03"]
 	require.True(t, one.OwnCard && one.Notified && one.Pager.After == time.Minute)
 
 	a.change("x:03", func(r *attackRecord) { r.hits = 50_000 })
-	require.Equal(t, []string{"worsened x:03", "grew S1"}, stormPoll(t, a, p, 2*time.Second), "from now on it is told like any other")
+	require.Equal(t, []string{"worsened x:03", "grew S1"}, stormPoll(t, a, p, 2*time.Second), "from now on it has events like any other")
 	p = a.start()
 	a.change("x:04", func(r *attackRecord) { r.status = "monitored" })
 	require.Equal(t, []string{"worsened S1"}, stormPoll(t, a, p, 3*time.Second))
 }
 
-func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
+func TestAfterItsStormAnAttackHasEventsAgain(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
 	m := &mutes{}
@@ -220,7 +220,7 @@ func TestAfterItsStormAnAttackIsToldAgain(t *testing.T) {
 	require.Equal(t, 6, storms(a)[0].Storm.Grouped, "what was notified before stays true")
 }
 
-func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
+func TestCardsOfGroupedAttacksOnRequest(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
 	wanted, asked := map[string]bool{}, 0
@@ -232,7 +232,7 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 	a.routes = []poller.Route{{Mention: "S0ONCALL", MentionEvery: time.Minute, PageAfter: time.Minute}}
 	p := a.start()
 	require.Empty(t, stormPoll(t, a, p, 0))
-	require.Zero(t, asked, "nobody can have asked")
+	require.Zero(t, asked, "no one can have asked")
 	a.addMany("x", 5)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, time.Second))
 	wanted["x:02"], wanted["x:03"], wanted["other"] = true, true, true
@@ -241,18 +241,18 @@ func TestCardsOfGatheredAttacksOnRequest(t *testing.T) {
 	away = nil
 	a.at(3 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
-	news := a.memory.tookNews()
-	require.Len(t, news, 3)
-	require.Equal(t, []any{record.Grew, record.NewAttack, "", record.CardDelivery("acme", "x:02"), "x:03"}, []any{news[2].Kind, news[0].Kind, news[0].Changed().Mention, news[0].ID, news[1].Attack().ID})
-	require.Equal(t, []any{5, 2}, []any{news[2].Storm().Grouped, news[2].Storm().OwnCards})
+	events := a.store.takeEvents()
+	require.Len(t, events, 3)
+	require.Equal(t, []any{record.Grew, record.NewAttack, "", record.CardDelivery("acme", "x:02"), "x:03"}, []any{events[2].Kind, events[0].Kind, events[0].Changed().Mention, events[0].ID, events[1].Attack().ID})
+	require.Equal(t, []any{5, 2}, []any{events[2].Storm().Grouped, events[2].Storm().OwnCards})
 	require.Empty(t, stormPoll(t, a, p, 4*time.Second))
 	require.Empty(t, stormPoll(t, a, a.start(), 5*time.Second), "they stay wanted for a while")
 
 	a.change("x:02", func(r *attackRecord) { r.hits = 20_000 })
 	a.at(6 * time.Second)
 	require.NoError(t, p.Poll(t.Context()))
-	news = a.memory.tookNews()
-	require.Equal(t, []any{record.Worsened, "x:02", "S0ONCALL", false}, []any{news[0].Kind, news[0].Attack().ID, news[0].Changed().Mention, news[0].Changed().Suppressed}, "nobody was called about it before")
+	events = a.store.takeEvents()
+	require.Equal(t, []any{record.Worsened, "x:02", "S0ONCALL", false}, []any{events[0].Kind, events[0].Attack().ID, events[0].Changed().Mention, events[0].Changed().Suppressed}, "no one was called about it before")
 }
 
 func TestAStormInEachChannel(t *testing.T) {
@@ -314,7 +314,7 @@ func TestAMutedStorm(t *testing.T) {
 	a.change("x:00", func(r *attackRecord) { r.hits = 50_000 })
 	a.at(time.Minute)
 	a.addMany("y", 1)
-	require.Empty(t, stormPoll(t, a, p, time.Minute), "it gathers, and says nothing")
+	require.Empty(t, stormPoll(t, a, p, time.Minute), "it groups, and says nothing")
 	require.Equal(t, 5, storms(a)[0].Storm.Grouped)
 	require.Empty(t, stormPoll(t, a, p, 10*time.Minute))
 	require.False(t, storms(a)[0].Storm.Ended.IsZero(), "nor does a mute keep it on")

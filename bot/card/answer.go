@@ -9,108 +9,20 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// maxButtons is Slack's limit for one block.
-const maxButtons = 25
-
 // renderLines draws as many lines as one message holds, and buttons. A button that has no room becomes a line to type.
 func renderLines(lines []text.Text, buttons []call.Suggestion) []slack.Block {
-	var maker buttonMaker
-	var made []*slack.ButtonBlockElement
-	for _, s := range buttons {
-		b, ok := maker.suggestion(s)
-		if !ok || len(made) == maxButtons || weight(made...)+weight(b) > maxTogether/2 {
-			lines = append(slices.Clip(lines), toType(s))
-			continue
-		}
-		made = append(made, b)
-	}
-	blocks := sections(lines, maxTogether-weight(made...))
-	if len(made) > 0 {
-		blocks = append(blocks, actions(made))
-	}
-	return blocks
+	made, without := new(buttonMaker).all(buttons)
+	return linesAbove(append(lines[:len(lines):len(lines)], without...), made)
 }
 
-// sections puts lines into as few blocks as possible, of at most room characters together.
-func sections(texts []text.Text, room int) []slack.Block {
-	var blocks []slack.Block
-	var text string
-	for _, line := range firstLines(flat(texts), maxText, room) {
-		if text != "" && length(text)+1+length(line) > maxText {
-			blocks = append(blocks, section(text, nil))
-			text = ""
-		}
-		text = strings.TrimPrefix(text+"\n"+line, "\n")
-	}
-	return append(blocks, section(text, nil))
-}
-
-// firstLines returns as many lines in Slack's markup as room allows, none longer than most. It counts the lines left out. The first line is cut
-// rather than left out.
-func firstLines(lines []text.Text, most, room int) []string {
-	const rest = 40 // for saying how many are left out
-	var first []string
-	for i, line := range lines {
-		limit := most
-		if i == 0 {
-			limit = max(1, min(most, room-rest-1))
-		}
-		markup := fit(line, limit)
-		if room -= length(markup) + 1; room < rest {
-			return append(first, moreLines(len(lines)-i))
-		}
-		first = append(first, markup)
-	}
-	return first
-}
-
-func moreLines(n int) string {
-	return fmt.Sprintf("… %d %s", n, text.Plural(int64(n), "more line"))
-}
-
-// flat splits texts into lines and drops blank ones. It returns at least one line.
-func flat(texts []text.Text) []text.Text {
-	var lines []text.Text
-	for _, t := range texts {
-		for _, line := range splitLines(t) {
-			if !blank(line) {
-				lines = append(lines, line)
-			}
-		}
-	}
-	if len(lines) == 0 {
-		return []text.Text{text.New("Nothing to show")}
-	}
-	return lines
-}
-
-// blank reports whether a line shows nothing. It stops at the first visible character: hostile text may be long.
-func blank(t text.Text) bool {
-	return !slices.ContainsFunc(t, func(s text.Span) bool {
-		return !isPlain(s) || strings.TrimSpace(s.Plain) != ""
-	})
-}
-
-// splitLines splits a text where a piece begins or ends with a line end. A line end inside a piece is hostile and stays visible.
-func splitLines(t text.Text) []text.Text {
-	lines := []text.Text{nil}
-	for _, s := range t {
-		rest, begins := strings.CutPrefix(s.Plain, "\n")
-		rest, ends := strings.CutSuffix(rest, "\n")
-		if begins {
-			lines = append(lines, nil)
-		}
-		s.Plain = rest
-		lines[len(lines)-1] = append(lines[len(lines)-1], s)
-		if ends {
-			lines = append(lines, nil)
-		}
-	}
-	return lines
+// linesAbove draws as many lines as one message holds above buttons.
+func linesAbove(lines []text.Text, buttons []*slack.ButtonBlockElement) []slack.Block {
+	return append(sections(lines, maxTogether-weight(buttons...)), actions(buttons...)...)
 }
 
 // Lines is a message of lines and buttons. Its notification has as many lines as fit.
@@ -118,52 +30,115 @@ func Lines(lines []text.Text, buttons []call.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
-// maxPage is how many characters of a document fit into a message beside some lines and a button.
-const maxPage = 8_500
+// notified is a message of lines and buttons with a notification of its own.
+func notified(notice string, lines []text.Text, buttons ...call.Suggestion) Message {
+	return Message{Text: notification(notice), Blocks: renderLines(lines, buttons)}
+}
 
-// documentMessage is a result's lines and below them a page of a document, shown verbatim for copying.
-func documentMessage(res call.Result, buttons []call.Suggestion) Message {
-	page := text.First(res.Document, maxPage)
-	var maker buttonMaker
-	var made []*slack.ButtonBlockElement
-	for _, s := range buttons {
-		if b, ok := maker.suggestion(s); ok {
-			made = append(made, b)
+// mentioning puts mentions of users before lines; "" is none.
+func mentioning(lines []text.Text, users ...string) []text.Text {
+	for _, user := range slices.Backward(users) {
+		if user != "" {
+			lines[0] = text.New(text.User(user), " ", lines[0])
 		}
 	}
-	text := slack.NewRichTextSectionTextElement(page, nil) // verbatim: Slack reads no markup here
-	copied := &slack.RichTextPreformatted{Type: slack.RTEPreformatted, Elements: []slack.RichTextSectionElement{text}}
-	blocks := append(sections(res.Lines, maxTogether-length(page)-weight(made...)), slack.NewRichTextBlock("", copied))
-	if len(made) > 0 {
-		blocks = append(blocks, actions(made))
-	}
-	return Message{Text: answerText(res.Lines), Blocks: blocks}
-}
-
-// Answer is the answer of a command. With inView it is shown in a modal, and so is its next page.
-func Answer(res call.Result, inView bool) Message {
-	if len(res.Parts) > 0 {
-		return partsMessage(res)
-	}
-	var buttons []call.Suggestion
-	if res.Next != nil {
-		buttons = append(buttons, call.Suggestion{Label: "Next page", Line: *res.Next, Form: inView})
-	}
-	if res.Document != "" {
-		return documentMessage(res, buttons)
-	}
-	return Lines(res.Lines, buttons)
-}
-
-// FormOffer answers a line that lacks an argument: what is missing, and a button for the form.
-func FormOffer(r *refusal.Refusal, line record.Line) Message {
-	form := call.Suggestion{Label: "Fill in a form…", Line: line, Form: true}
-	return Lines([]text.Text{r.Text}, []call.Suggestion{form})
+	return lines
 }
 
 // answerText is an answer for notifications and screen readers.
 func answerText(texts []text.Text) string {
 	return strings.Join(firstLines(flat(texts), maxAnswerText/2, maxAnswerText), "\n")
+}
+
+// Answer is the answer of a command. With inView it is shown in a modal, and so is its next page.
+func Answer(res call.Result, inView bool) Message {
+	switch {
+	case len(res.Parts) > 0:
+		return partsMessage(res)
+	case res.Document != "":
+		return documentMessage(res, inView)
+	}
+	return Lines(res.Lines, nextPage(res.Next, inView))
+}
+
+func nextPage(next *record.Line, inView bool) []call.Suggestion {
+	if next == nil {
+		return nil
+	}
+	return []call.Suggestion{{Label: "Next page", Line: *next, Form: inView}}
+}
+
+// maxPage is how many characters of a document fit into a message beside some lines and a button.
+const maxPage = 8_000
+
+// documentMessage is a result's lines and below them a page of its document, shown verbatim for copying.
+func documentMessage(res call.Result, inView bool) Message {
+	pages, page := documentPages(res.Document), call.PageOf(res.Line)
+	if page > len(pages) {
+		return Lines([]text.Text{call.NoPage(page, len(pages))}, nil)
+	}
+	which := text.New("The report as Markdown, to be copied")
+	if len(pages) > 1 {
+		which = text.New(which, fmt.Sprintf(": page %d of %d. At the terminal it comes in one piece: ", page, len(pages)), text.Code("wafbot report attack="+res.AttackID))
+	}
+	lines := append(res.Lines[:len(res.Lines):len(res.Lines)], which)
+	var next *record.Line
+	if page < len(pages) {
+		next = call.WithPage(res.Line, page+1)
+	}
+	made, _ := new(buttonMaker).all(nextPage(next, inView))
+	verbatim := slack.NewRichTextSectionTextElement(pages[page-1], nil) // Slack reads no markup here
+	copied := &slack.RichTextPreformatted{Type: slack.RTEPreformatted, Elements: []slack.RichTextSectionElement{verbatim}}
+	blocks := append(sections(lines, maxTogether-length(pages[page-1])-weight(made...)), slack.NewRichTextBlock("", copied))
+	return Message{Text: answerText(lines), Blocks: append(blocks, actions(made...)...)}
+}
+
+// documentPages cuts a document at ends of lines. A line too long for a page is cut anywhere.
+func documentPages(document string) []string {
+	var pages []string
+	var page strings.Builder
+	for line := range strings.Lines(document) {
+		for line != "" {
+			part := text.First(line, maxPage)
+			if page.Len() > 0 && length(page.String())+length(part) > maxPage {
+				pages = append(pages, page.String())
+				page.Reset()
+			}
+			page.WriteString(part)
+			line = line[len(part):]
+		}
+	}
+	return append(pages, page.String())
+}
+
+// partsMessage is an answer in parts, each row with its buttons beside it.
+func partsMessage(res call.Result) Message {
+	w := partsWriter{maker: &buttonMaker{}, room: maxTogether, most: maxBlocks}
+	return Message{Text: answerText(res.Lines), Blocks: w.write(res.Parts)}
+}
+
+// Summary is a hand-over's message. Its notification says how much goes on and what is in force.
+func Summary(a *call.Account, res call.Result) Message {
+	s, _ := res.Data.(report.Summary)
+	ongoing, inForce := fmt.Sprintf("%d going on", len(s.Ongoing)), fmt.Sprintf("%d in force", len(s.InForce))
+	if s.Fault != "" {
+		ongoing = "what goes on is UNKNOWN"
+	}
+	if s.NoStore {
+		inForce = "what is in force is UNKNOWN"
+	}
+	notice := fmt.Sprintf("Hand-over of %s: %s, %s", a.Name, ongoing, inForce)
+	if n := len(s.Waiting); n > 0 {
+		notice += fmt.Sprintf(", %d waiting for approval", n)
+	}
+	msg := partsMessage(res)
+	msg.Text = notification(notice)
+	return msg
+}
+
+// FormOffer answers a line that lacks an argument: what is missing, and a button for the form.
+func FormOffer(r *refusal.Refusal, line record.Line) Message {
+	return Lines([]text.Text{r.Text}, []call.Suggestion{{Label: "Fill in a form…", Line: line, Form: true}})
 }
 
 // Ask is the question before a change with warnings: what it does, the warnings, and buttons to go on or cancel.
@@ -172,18 +147,15 @@ func Ask(r *refusal.Refusal) Message {
 	var maker buttonMaker
 	var buttons []*slack.ButtonBlockElement
 	if line := r.Line.String(); fitsValue(line) {
-		do := slack.NewButtonBlockElement(maker.id(ActionAnyway), line, plainText("Do it anyway", maxLabel))
-		buttons = append(buttons, do.WithStyle(slack.StyleDanger))
+		buttons = append(buttons, maker.button(ActionAnyway, "Do it anyway", line).WithStyle(slack.StyleDanger))
 	} else {
 		texts = append(texts, text.New("The line is too long for a button: type it at wafbot's command line, which asks there"))
 	}
 	buttons = append(buttons, slack.NewButtonBlockElement(ActionCancel, "", plainText("Cancel", maxLabel)))
-	blocks := append(sections(texts, maxTogether-weight(buttons...)), actions(buttons))
-	return Message{Text: answerText(texts), Blocks: blocks}
+	return Message{Text: answerText(texts), Blocks: linesAbove(texts, buttons)}
 }
 
 // DoctorTest is the test card of `wafbot doctor --post`. It mentions no one.
 func DoctorTest(of string) Message {
-	line := text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")
-	return Lines([]text.Text{line}, nil)
+	return Lines([]text.Text{text.New(text.Bold("Test by wafbot doctor: "), of, " arrives here. Nothing happened, nothing is to be done.")}, nil)
 }

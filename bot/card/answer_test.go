@@ -23,7 +23,7 @@ func manyLines(n int, words string) []text.Text {
 
 func TestRenderLines(t *testing.T) {
 	t.Parallel()
-	undo := call.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Undo it?", Confirm: "Undo: Deny x.", OK: "Undo"}
+	undo := call.Suggestion{Label: "Undo", Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}}, Title: "Undo it?", Confirm: call.Dialog{{Text: "Undo: Deny x."}}, OK: "Undo"}
 	blocks := renderLines([]text.Text{text.New(text.Bold("acme"), ": 2 going on"), text.New("• ", text.Code("a1"))}, []call.Suggestion{undo})
 	requireBlocks(t, blocks)
 	require.Equal(t, []string{"*acme*: 2 going on\n• `a1`"}, markupOf(t, blocks))
@@ -36,12 +36,12 @@ func TestRenderLines(t *testing.T) {
 
 func TestRenderLinesCountsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"x", strings.Repeat("x", 60), strings.Repeat("x", 90), strings.Repeat("&", 3_000)} {
-		blocks := renderLines(manyLines(3_000, text), nil)
+	for _, words := range []string{"x", strings.Repeat("x", 60), strings.Repeat("x", 90), strings.Repeat("&", 3_000)} {
+		blocks := renderLines(manyLines(3_000, words), nil)
 		requireBlocks(t, blocks)
 		all := strings.Split(strings.Join(markupOf(t, blocks), "\n"), "\n")
 		last := all[len(all)-1]
-		require.Equal(t, fmt.Sprintf("… %d more lines", 3_000-len(all)+1), last)
+		require.Equal(t, moreLines(3_000-len(all)+1), last)
 		require.Greater(t, len(strings.Join(all, "\n")), 6_000, "there is room for more")
 	}
 }
@@ -62,7 +62,7 @@ func TestRenderLinesWithManyButtons(t *testing.T) {
 	t.Parallel()
 	var buttons []call.Suggestion
 	for i := range 60 {
-		buttons = append(buttons, call.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: strings.Repeat("c", 1_000)})
+		buttons = append(buttons, call.Suggestion{Label: fmt.Sprint("b", i), Line: record.Line{Name: "undo", Words: []string{strings.Repeat("x", i*50)}}, Confirm: call.Dialog{{Text: strings.Repeat("c", 1_000)}}})
 	}
 	blocks := renderLines([]text.Text{text.New("x")}, buttons)
 	requireBlocks(t, blocks)

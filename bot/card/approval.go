@@ -12,10 +12,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How many characters of a line typed by hand, and of what people wrote, a request's card shows; and how many facts and warnings.
+// How many characters of a line typed by hand a request's card shows, and how many facts and warnings.
 const (
 	maxAskedLine = 600
-	maxWritten   = 500
 	maxFacts     = 12
 )
 
@@ -24,13 +23,13 @@ const (
 func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
 		lines := append([]text.Text{describe.Approval(q, now)}, asked(q)...)
-		if q.State == record.RequestOverridden {
+		switch q.State {
+		case record.RequestOverridden:
 			lines = append(lines, overrideReason(q))
-		}
-		if q.State == record.RequestExpired || q.State == record.RequestClosed {
+		case record.RequestExpired, record.RequestClosed:
 			lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
 		}
-		return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, nil)}
+		return notified(requestNotice(q, now), lines)
 	}
 	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
 	lines = append(append(lines, asked(q)...), reachAndWarnings(q)...)
@@ -42,21 +41,22 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
-	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, buttons)}
+	return notified(requestNotice(q, now), lines, buttons...)
 }
 
 // asked says who asks, why, and why the change needs approval.
 func asked(q record.ApprovalRequest) []text.Text {
-	who := text.New("Asked by ", text.Bold(text.Sanitize(q.Asker.Name, MaxName)), " ", q.At) // who asked need not be called
+	asker := text.Sanitize(q.Asker.Name, text.MaxField)
+	who := text.New("Asked by ", text.Bold(asker), " ", q.At) // who asked need not be called
 	if q.Asker.Via == record.ViaCLI {
-		who = text.New("Asked by ", text.Sanitize(q.Asker.Name, MaxName), " at the terminal, ", q.At)
+		who = text.New("Asked by ", asker, " at the terminal, ", q.At)
 	}
 	if q.Reason != "" {
-		who = text.New(who, ": ", text.Sanitize(q.Reason, maxWritten))
+		who = text.New(who, ": ", text.Sanitize(q.Reason, describe.MaxNote))
 	}
 	lines := []text.Text{who}
 	for _, need := range q.Needs {
-		lines = append(lines, text.New("Why approval: ", text.Sanitize(need.Why, maxWritten)))
+		lines = append(lines, text.New("Why approval: ", text.Sanitize(need.Why, describe.MaxNote)))
 	}
 	return lines
 }
@@ -65,10 +65,10 @@ func asked(q record.ApprovalRequest) []text.Text {
 func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 	var lines []text.Text
 	for _, reach := range q.Reach {
-		lines = append(lines, text.New("• ", text.Sanitize(reach, maxWritten)))
+		lines = append(lines, text.New("• ", text.Sanitize(reach, describe.MaxNote)))
 	}
 	for _, warning := range q.Warnings {
-		lines = append(lines, text.New("• ", text.Bold("Before you approve"), ": ", text.Sanitize(warning, maxWritten)))
+		lines = append(lines, text.New("• ", text.Bold("Before you approve"), ": ", text.Sanitize(warning, describe.MaxNote)))
 	}
 	if left := len(lines) - maxFacts; left > 0 {
 		lines = append(lines[:maxFacts], text.New("… and ", left, " more"))
@@ -78,51 +78,49 @@ func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 
 // requestNotice is the notification. The change stands last, because the end is cut.
 func requestNotice(q record.ApprovalRequest, now time.Time) string {
+	asker, decider := text.Sanitize(q.Asker.Name, maxNoticeName), "another user"
+	if q.Decided != nil {
+		decider = text.Sanitize(q.Decided.Name, maxNoticeName)
+	}
+	lead := "No answer in time, not done"
 	switch {
 	case q.Waits(now):
-		return fmt.Sprintf("APPROVAL NEEDED before %s, asked by %s: %s", clockTime(q.Until), text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+		lead = fmt.Sprintf("APPROVAL NEEDED before %s, asked by %s", clockTime(q.Until), asker)
 	case q.State == record.RequestWaiting, q.State == record.RequestExpired:
-		return "No answer in time, not done: " + q.Does
 	case q.Outcome == "failed":
-		return "FAILED, though it was decided: " + q.Does
+		lead = "FAILED, though it was decided"
 	case q.State == record.RequestOverridden:
-		return fmt.Sprintf("OVERRIDE by %s: %s", text.Sanitize(q.Asker.Name, maxNoticeName), q.Does)
+		lead = "OVERRIDE by " + asker
 	case q.State == record.RequestClosed:
-		return "Closed, not done: " + q.Does
+		lead = "Closed, not done"
+	case q.State == record.RequestApproved:
+		lead = "Approved by " + decider
+	case q.State == record.RequestRejected:
+		lead = "Rejected by " + decider
 	}
-	return fmt.Sprintf("%s by %s: %s", map[record.RequestState]string{record.RequestApproved: "Approved", record.RequestRejected: "Rejected"}[q.State],
-		text.Sanitize(decider(q), maxNoticeName), q.Does)
-}
-
-func decider(q record.ApprovalRequest) string {
-	if q.Decided == nil {
-		return "another user"
-	}
-	return q.Decided.Name
+	return lead + ": " + q.Does
 }
 
 func overrideReason(q record.ApprovalRequest) text.Text {
-	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, maxWritten))
+	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, describe.MaxNote))
 }
 
 // ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, whom the policy notifies.
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
-	line, calls := describe.Approval(q, now), q.Asker.ID
-	lines := []text.Text{line}
+	lines, calls := []text.Text{describe.Approval(q, now)}, q.Asker.ID
 	if q.State == record.RequestOverridden {
 		calls = p.Override.Notify
 		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"
 		}
-		line = text.New(text.Bold(text.Sanitize(q.Asker.Name, MaxName)+acted), ": ", line)
-		lines = []text.Text{line, overrideReason(q)}
+		lines = []text.Text{text.New(text.Bold(text.Sanitize(q.Asker.Name, text.MaxField)+acted), ": ", lines[0]), overrideReason(q)}
 		if q.Outcome == "done" {
 			lines = append(lines, text.New("It ends by itself. ", text.Code("status"), " shows what is in force, ", text.Code("undo"), " with its id undoes it"))
 		}
 	}
-	if IsID(calls, "UWS") {
-		lines[0] = text.New(text.User(calls), " ", line)
+	if !IsID(calls, "UWS") {
+		calls = ""
 	}
-	return Message{Text: notification(requestNotice(q, now)), Blocks: renderLines(lines, nil)}
+	return notified(requestNotice(q, now), mentioning(lines, calls))
 }

@@ -59,7 +59,7 @@ func Render(c Card) Message {
 	}
 	offered := advice.Advise(c.Situation)
 	var maker buttonMaker
-	buttons, without := maker.card(c, offered)
+	buttons, without := c.buttons(&maker, offered)
 	first, last, advised, notice := [][]text.Text{c.headline(), c.figures()}, [][]text.Text(nil), c.advice, c.notice
 	if c.Situation.Storm != nil {
 		first, last, advised, notice = [][]text.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
@@ -70,9 +70,7 @@ func Render(c Card) Message {
 		soFar = append(soFar, line)
 	}
 	blocks := paragraphs(append(first, slices.Concat(soFar, advised(offered), without), c.people()))
-	if len(buttons) > 0 {
-		blocks = append(blocks, actions(buttons))
-	}
+	blocks = append(blocks, actions(buttons...)...)
 	below := paragraphs(last)
 	// Changes take the room that is left. They stand below the buttons, so that a click doesn't move the buttons.
 	room := maxTogether - weight(buttons...) - written(blocks) - written(below)
@@ -113,11 +111,11 @@ func paragraph(lines []text.Text) string {
 func unseen(line text.Text) int {
 	n := 0
 	for _, s := range line {
-		if !s.Moment().IsZero() {
+		switch {
+		case !s.Time.IsZero():
 			n += 50
-		}
-		if s.Link.URL != "" {
-			n += length(address(s.Link))
+		case s.Kind == text.KindLink:
+			n += length(address(s))
 		}
 	}
 	return n

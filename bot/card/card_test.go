@@ -117,7 +117,7 @@ func situations() map[string]Card {
 		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
 	})
 	edit("course", "incident", func(c *Card) {
-		c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
+		c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied(), patched()}
 		c.Course = hitsOver(now.Add(-6*time.Minute), 0, 60, 300, 900, 1480, 1530)
 	})
 	edit("course-and-ends", "course", func(c *Card) {
@@ -146,7 +146,7 @@ func situations() map[string]Card {
 			Apps: []int{apiclient.AllApps}, Reason: "partner *x*", Expires: now.Add(time.Hour)}}
 	})
 	edit("shared-and-locked", "incident", func(c *Card) {
-		c.Situation.Scene = record.AccountContext{RulesLockedAt: now.Add(-time.Minute), Sources: map[netip.Addr]record.SourceActivity{
+		c.Situation.Context = record.AccountContext{RulesLockedAt: now.Add(-time.Minute), Sources: map[netip.Addr]record.SourceActivity{
 			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
 		}}
 	})
@@ -157,11 +157,11 @@ func situations() map[string]Card {
 		c.Situation.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Legacy", CannotBlock: true}}}
 	})
 	edit("denied-and-patched", "incident", func(c *Card) {
-		c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied(), patched()}
+		c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied(), patched()}
 	})
-	edit("changes-of-every-state", "incident", func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), everyState() })
+	edit("changes-of-every-state", "incident", func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), everyState() })
 	edit("noted", "incident", func(c *Card) {
-		c.Triage = annasCase()
+		c.Triage = annasTriage()
 		c.Triage.Verdict = &record.Verdict{Is: "false_positive", By: anna(), At: now.Add(-time.Minute)}
 		c.Triage.Notes = noted("first", "second", "the *third* of <!channel>", strings.Repeat("long ", 100))
 	})
@@ -169,7 +169,7 @@ func situations() map[string]Card {
 	edit("paged", "incident", func(c *Card) { c.Page.PagedAt = now.Add(-time.Minute) })
 	edit("not-paged", "incident", func(c *Card) { c.Page.Fault = "it answers with status 503 <!channel>" })
 	edit("muted", "attack", func(c *Card) {
-		c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
+		c.Situation.Context.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 	})
 	edit("false-positive", "denied-and-patched", func(c *Card) { c.Situation.Attack.State = "falsepositive" })
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
@@ -186,8 +186,8 @@ func hitsOver(begin time.Time, hits ...int64) []record.HitPoint {
 	return course
 }
 
-// annasCase is what is said when Anna is on it.
-func annasCase() record.Triage {
+// annasTriage is what is said when Anna is on it.
+func annasTriage() record.Triage {
 	return record.Triage{Owner: &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: now.Add(-2 * time.Minute), By: anna()}}
 }
 
@@ -199,7 +199,7 @@ func noted(texts ...string) []record.Note {
 	return notes
 }
 
-func hostileCase(text string) record.Triage {
+func hostileTriage(text string) record.Triage {
 	by := record.Actor{ID: text, Name: text}
 	return record.Triage{
 		Owner: &record.Owner{ID: text, Name: text, Since: now, By: by}, Verdict: &record.Verdict{Is: text, By: by, At: now},
@@ -247,7 +247,7 @@ func hostile(text string) Card {
 	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
 	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
 	c := Card{
-		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileCase(text),
+		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileTriage(text),
 	}
 	s := &c.Situation
 	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]call.Application{4: {Name: text}}
@@ -264,15 +264,24 @@ func hostile(text string) Card {
 
 func TestRenderGolden(t *testing.T) {
 	t.Parallel()
-	cards := situations()
+	messages := map[string]Message{}
+	for name, c := range situations() {
+		messages[name] = Render(c)
+	}
+	golden(t, filepath.Join("testdata", "notifications.txt"), goldenMessages(t, "card", messages))
+}
+
+// goldenMessages compares messages with the golden files of a folder, and returns their notifications.
+func goldenMessages(t *testing.T, folder string, messages map[string]Message) string {
+	t.Helper()
 	var notices strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(cards)) {
-		msg := Render(cards[name])
+	for _, name := range slices.Sorted(maps.Keys(messages)) {
+		msg := messages[name]
 		requireFits(t, msg)
 		fmt.Fprintf(&notices, "%s: %s\n", name, msg.Text)
-		golden(t, filepath.Join("testdata", "card", name+".json"), pretty(t, msg))
+		golden(t, filepath.Join("testdata", folder, name+".json"), pretty(t, msg))
 	}
-	golden(t, filepath.Join("testdata", "notifications.txt"), notices.String())
+	return notices.String()
 }
 
 func pretty(t *testing.T, msg Message) string {

@@ -3,36 +3,37 @@ package card
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/slack-go/slack"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How many changes a card shows.
-const maxChanges = 10
+// How many changes a card shows, and the reply when an attack went quiet.
+const (
+	maxChanges = 10
+	maxDone    = 5
+)
 
 // changes are what was done for the attack, the newest last, each with its own undo, and what that leaves. Where there is no room for all, those in force go first.
 func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Block {
 	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.Undoes != "" || triedAgain(ch, s.Changes) })
-	slices.SortStableFunc(all, func(x, y record.Change) int {
-		return cmp.Or(compareBool(y.InForce(s.Now), x.InForce(s.Now)), y.At.Compare(x.At))
-	})
-	more := fit(moreChanges(s, len(all)), maxCardLine)
+	inForceFirst(all, s.Now, func(x, y record.Change) int { return y.At.Compare(x.At) })
 	still := ""
 	if line := efficacy.StillThrough(s, quiet); len(line) > 0 {
 		still = fit(line, maxCardLine)
 	}
-	room -= length(more) + length(still)
+	room -= length(fit(moreChanges(s, len(all)), maxCardLine)) + length(still)
 	type drawn struct {
-		change record.Change
-		block  slack.Block
+		at    time.Time
+		block slack.Block
 	}
 	var shown []drawn
 	for _, ch := range all[:min(maxChanges, len(all))] {
@@ -45,9 +46,9 @@ func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Bl
 		if room < 0 {
 			break
 		}
-		shown = append(shown, drawn{ch, section(line, undo)})
+		shown = append(shown, drawn{ch.At, section(line, undo)})
 	}
-	slices.SortStableFunc(shown, func(x, y drawn) int { return x.change.At.Compare(y.change.At) })
+	slices.SortStableFunc(shown, func(x, y drawn) int { return x.at.Compare(y.at) })
 	var blocks []slack.Block
 	if left := len(all) - len(shown); left > 0 {
 		blocks = append(blocks, section(fit(moreChanges(s, left), maxCardLine), nil))
@@ -55,10 +56,21 @@ func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Bl
 	for _, d := range shown {
 		blocks = append(blocks, d.block)
 	}
-	if len(still) > 0 {
+	if still != "" {
 		blocks = append(blocks, section(still, nil))
 	}
 	return blocks
+}
+
+// inForceFirst sorts changes: those in force first, and then by age.
+func inForceFirst(all []record.Change, now time.Time, age func(x, y record.Change) int) {
+	over := func(ch record.Change) int {
+		if ch.InForce(now) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(x, y record.Change) int { return cmp.Or(over(x)-over(y), age(x, y)) })
 }
 
 // triedAgain reports whether a change failed and was asked for again since. The card shows the later one; the thread reports the failure.
@@ -67,15 +79,10 @@ func triedAgain(ch record.Change, all []record.Change) bool {
 }
 
 func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBlockElement {
-	suggestion, ok := advice.Undo(ch, s.Now)
-	if !ok {
-		return nil
+	for _, undo := range advice.Undo(ch, s.Now) {
+		return m.suggestion(undo)
 	}
-	b, ok := m.suggestion(suggestion)
-	if !ok {
-		return nil
-	}
-	return b
+	return nil
 }
 
 // fitChange is a change's line in Slack's markup. If it is too long, the description is cut first, because a patch's description holds a hostile
@@ -100,16 +107,117 @@ func changeLine(ch record.Change, s call.Situation) text.Text {
 }
 
 func moreChanges(s call.Situation, n int) text.Text {
-	line := record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name)
-	return text.New(apiclient.Known(int64(n)), text.Plural(int64(n), " more change"), ": type ", text.Code(line.String()))
+	return text.New(text.Count(n, "more change"), ": type ", text.Code(attackLine(s)))
 }
 
-func compareBool(x, y bool) int {
-	switch {
-	case x == y:
-		return 0
-	case y:
-		return -1
+// whatWasDone lists the changes against an attack, and whether they still hold.
+func whatWasDone(s call.Situation) []text.Text {
+	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.State == record.StateFailed })
+	inForceFirst(all, s.Now, func(x, y record.Change) int { return x.At.Compare(y.At) })
+	if len(all) == 0 {
+		return []text.Text{text.New("No mitigation was made for it; one that was typed without attack= isn't counted")}
 	}
-	return 1
+	var lines []text.Text
+	for _, ch := range all[:min(maxDone, len(all))] {
+		line := text.New("• ", text.Sanitize(ch.Does, maxChangeLine), " · ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", ch.At, ": ")
+		if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
+			line = text.New(line, seen, "; ")
+		}
+		lines = append(lines, text.New(line, holds(ch, s.Now)))
+	}
+	if more := len(all) - len(lines); more > 0 {
+		lines = append(lines, moreChanges(s, more))
+	}
+	return lines
+}
+
+// holds says how long a change holds.
+func holds(ch record.Change, now time.Time) text.Text {
+	switch {
+	case ch.State == record.StateUndone:
+		return text.New("undone")
+	case ch.State == record.StateBegun:
+		return text.New("perhaps done")
+	case ch.State == record.StateHalf:
+		return text.New("done in part")
+	case !ch.InForce(now):
+		return text.New("ended ", ch.Until)
+	case ch.Until.IsZero():
+		return text.New("stands")
+	}
+	return text.New("stands until ", ch.Until)
+}
+
+// ChangeSettled is the message of a settled change; calls reports whether it mentions its authors. A change that only extends another one carries
+// that one in its metadata: the message that carried it before may be too old to be read when state is rebuilt.
+func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggestion) (msg Message, calls bool) {
+	line := describe.Change(ch, nil)
+	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
+		line = change.EndedLateLine(ch)
+	}
+	lines := []text.Text{line}
+	if failure := change.Failure(ch); len(failure) > 0 {
+		users := authors(ch)
+		lines, calls = mentioning([]text.Text{failure}, users...), len(users) > 0
+	}
+	msg = Lines(lines, buttons)
+	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
+		ch = all[i]
+	}
+	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.Metadata(ch)}
+	return msg, calls
+}
+
+// Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.
+func Efficacy(s call.Situation, ch record.Change, users []string) Message {
+	return Lines(mentioning(efficacy.FailureLines(s, ch), users...), advice.Undo(ch, s.Now))
+}
+
+// MitigationEnding asks whether to extend a change, or says that it has ended. attack is "" where the message is a reply under its card.
+func MitigationEnding(ch record.Change, who, attack string, now time.Time) Message {
+	lines := change.EndingLines(ch, now)
+	if attack != "" {
+		lines[0] = text.New(lines[0], " ", text.Code(attack))
+	}
+	var buttons []call.Suggestion
+	if ch.InForce(now) {
+		buttons = append(buttons, advice.Extend(ch))
+	}
+	return Lines(mentioning(lines, who), buttons)
+}
+
+// EndOverdue says that a change still holds although its end has passed.
+func EndOverdue(a *call.Account, ch record.Change, who string, now time.Time) Message {
+	return Lines(mentioning(change.OverdueLines(a, ch, now), who), nil)
+}
+
+// authors are who asked for a change and who approved it, as far as Slack knows them.
+func authors(ch record.Change) (users []string) {
+	for _, who := range []*record.Actor{&ch.Actor, ch.Approved} {
+		if who != nil && who.Via != record.ViaClock && InSlack(who.ID) {
+			users = append(users, who.ID)
+		}
+	}
+	return users
+}
+
+// Recipients are the authors of a change, and whom a reply about its attack mentions.
+func Recipients(ch record.Change, said record.Triage, shown record.AttackState) []string {
+	users := authors(ch)
+	if user := Recipient(said.Owner, shown.Mention, shown.Suppressed); user != "" && !slices.Contains(users, user) {
+		users = append(users, user)
+	}
+	return users
+}
+
+// Recipient is whom a reply about an attack mentions: its owner if that is a Slack user, else whom its route mentions. It is "" in quiet hours, and
+// if the route mentioned someone a short while ago.
+func Recipient(owner *record.Owner, route string, suppressed bool) string {
+	switch {
+	case suppressed:
+		return ""
+	case owner != nil && InSlack(owner.ID):
+		return owner.ID
+	}
+	return route
 }

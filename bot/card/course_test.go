@@ -25,7 +25,7 @@ func TestCourseGolden(t *testing.T) {
 	undone, ended := denied(), patched()
 	undone.State, ended.Until = record.StateUndone, now.Add(-5*time.Minute)
 	s.Changes = []record.Change{undone, ended, denied(), patched()}
-	s.Effects = map[string]record.Efficacy{denied().ID: {Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 12, Last: now}}}}}
+	s.Efficacy = map[string]record.Efficacy{denied().ID: {Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 12, Last: now}}}}}
 	line := MovedLine(acme(), "a30pj50d3", record.AttackState{Attack: incident().Situation.Attack}, record.Place{Channel: "C0INCIDENTS", TS: "1.1"},
 		"https://acme.slack.com/archives/C0INCIDENTS/p11")
 	for name, msg := range map[string]Message{

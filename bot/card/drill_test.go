@@ -16,7 +16,7 @@ import (
 func drills() map[string]record.Drill {
 	waits := record.Drill{ID: "dk7q2m9xw", Account: "acme", By: anna(), At: now.Add(-time.Minute), Until: now.Add(4 * time.Minute)}
 	answered, silent, off := waits, waits, waits
-	answered.Claim = &record.Answered{By: anna(), Taken: now, InHand: now}
+	answered.Answer = &record.DrillAnswer{By: anna(), Taken: now, InHand: now}
 	silent.Over, off.Over = waits.Until, now
 	return map[string]record.Drill{"waits": waits, "answered": answered, "silent": silent, "called-off": off}
 }

@@ -42,7 +42,7 @@ func effectCards() map[string]Card {
 	cards := map[string]Card{}
 	add := func(name string, ch record.Change, e record.Efficacy, change func(s *call.Situation)) {
 		c := attackCard(func(*apiclient.Attack) {})
-		c.Situation.Changes, c.Situation.Effects = []record.Change{ch}, map[string]record.Efficacy{ch.ID: e}
+		c.Situation.Changes, c.Situation.Efficacy = []record.Change{ch}, map[string]record.Efficacy{ch.ID: e}
 		c.Triage.Owner = &record.Owner{ID: "U0ANN", Name: "Anna Weber", Since: earlier(3 * time.Minute)}
 		change(&c.Situation)
 		for _, ch := range c.Situation.Changes {
@@ -95,7 +95,7 @@ func effectCards() map[string]Card {
 func hostileEffect(text string) call.Situation {
 	s := hostile(text).Situation
 	ch := hostileChange(text)
-	s.Effects = map[string]record.Efficacy{ch.ID: {Finding: record.NotWorking, Parts: map[string]record.Traffic{text: {Through: record.Tally{N: 5, First: now, Last: now}}}}}
+	s.Efficacy = map[string]record.Efficacy{ch.ID: {Finding: record.NotWorking, Parts: map[string]record.Traffic{text: {Through: record.Tally{N: 5, First: now, Last: now}}}}}
 	return s
 }
 

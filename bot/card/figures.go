@@ -15,26 +15,22 @@ import (
 
 // How much of each hostile text a card shows, in visible characters.
 const (
-	maxType    = 60
-	MaxName    = 60
-	maxField   = 60
 	maxVulnID  = 20
 	maxTitle   = 120
 	maxAddress = 50
 	maxCountry = 20
 )
 
-// How many sources a card names.
-const maxSources = 3
+// How many sources and notes a card shows.
+const (
+	maxSources = 3
+	maxNotes   = 2
+)
 
 // headline says what happens, where, and whether the attack succeeded.
 func (c Card) headline() []text.Text {
 	a := c.Situation.Attack
-	kind := "ATTACK"
-	if a.Incident() {
-		kind = "INCIDENT"
-	}
-	title := []string{kind, typeName(a, maxType), c.appName(MaxName), describe.StatusName(a)}
+	title := []string{kindName(a), typeName(a, text.MaxField), c.appName(text.MaxField), describe.StatusName(a)}
 	switch {
 	case a.FalsePositive():
 		title = append(title, "false positive")
@@ -52,6 +48,13 @@ func (c Card) headline() []text.Text {
 		lines = append(lines, text.New(text.Bold("Posted "+lateness(c.Late)+" late"), ": wafbot found it at ", c.clock(c.Found), " and couldn't post it sooner"))
 	}
 	return lines
+}
+
+func kindName(a apiclient.Attack) string {
+	if a.Incident() {
+		return "INCIDENT"
+	}
+	return "ATTACK"
 }
 
 // lateness is a delay, as exact as it matters.
@@ -92,7 +95,7 @@ func (c Card) worked() text.Text {
 // figures are the sources, the hits, since when, and the application's mode.
 func (c Card) figures() []text.Text {
 	a := c.Situation.Attack
-	counts := text.New(a.Hits, text.Plural(a.Hits.N, " hit"), ", ", a.Payloads, text.Plural(a.Payloads.N, " payload"), " since ", c.clock(a.First))
+	counts := text.New(describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.Payloads, "payload"), " since ", c.clock(a.First))
 	lines := append([]text.Text{c.sources(), c.aged(counts)}, c.course()...)
 	return append(append(lines, c.unrefreshed()...), c.mode())
 }
@@ -106,7 +109,7 @@ func (c Card) sources() text.Text {
 	for _, s := range sources {
 		line = text.New(line, text.Code(text.Sanitize(s.IP.String(), maxAddress)))
 		if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
-			line = text.New(line, " = ", text.Sanitize(own.Name, MaxName), ",")
+			line = text.New(line, " = ", text.Sanitize(own.Name, text.MaxField), ",")
 		}
 		if s.Country != "" {
 			line = text.New(line, " ", text.Sanitize(s.Country, maxCountry))
@@ -115,7 +118,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := describe.SourceElsewhere(c.Situation.Scene.Sources[s.IP], a, s.IP); more != "" {
+		if more := describe.SourceElsewhere(c.Situation.Context.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")
@@ -126,7 +129,7 @@ func (c Card) sources() text.Text {
 	case len(sources) == 0:
 		return text.New(a.SourceCount, " sources, none named by the service")
 	case rest > 0:
-		return text.New(line, apiclient.Known(rest), text.Plural(rest, " more source"))
+		return text.New(line, text.Count(rest, "more source"))
 	}
 	return text.New(line, "no other source")
 }
@@ -163,7 +166,7 @@ func (c Card) unrefreshed() []text.Text {
 func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
 
 func (c Card) muted() (record.Mute, bool) {
-	return policy.Muted(c.Situation.Scene.Mutes, c.Situation.Attack, c.Situation.Now)
+	return policy.Muted(c.Situation.Context.Mutes, c.Situation.Attack, c.Situation.Now)
 }
 
 // clock is a moment by the reader's clock, with its day where that isn't clear.
@@ -188,7 +191,78 @@ func (c Card) mode() text.Text {
 		return text.New("Mode by rules: unknown")
 	}
 	mode := cmp.Or(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), "inherited, not visible")
-	return text.New("Mode by rules: ", text.Sanitize(mode, MaxName), " (a node's own setting can override it)")
+	return text.New("Mode by rules: ", text.Sanitize(mode, text.MaxField), " (a node's own setting can override it)")
+}
+
+// people shows the owner, the pager, the mute, the verdict and the notes, and mentions whom the route names.
+func (c Card) people() []text.Text {
+	lines := []text.Text{c.whoIsOnIt()}
+	switch {
+	case c.Uneditable:
+		lines = append(lines, text.New("Reposted: Slack doesn't let the former card be edited any more"))
+	case c.Reposted:
+		lines = append(lines, text.New("Reposted: the former card is gone"))
+	}
+	if m, muted := c.muted(); muted {
+		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.Mute(m)))
+	}
+	if c.Triage.Verdict != nil {
+		lines = append(lines, describe.Verdict(*c.Triage.Verdict))
+	}
+	older := max(len(c.Triage.Notes)-maxNotes, 0)
+	if older > 0 {
+		lines = append(lines, text.New(text.Count(older, "more note"), ": type ", text.Code(attackLine(c.Situation))))
+	}
+	for _, n := range c.Triage.Notes[older:] {
+		lines = append(lines, describe.Note(n))
+	}
+	return lines
+}
+
+// whoIsOnIt is the owner with the pager and the links, and whom that mentions, or why it mentions no one.
+func (c Card) whoIsOnIt() text.Text {
+	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
+	who := describe.Owner(c.Triage.Owner)
+	if c.Triage.Owner != nil && calls == c.Triage.Owner.ID {
+		who, calls = describe.OwnerSince(*c.Triage.Owner, text.User(calls)), "" // by the name that calls
+	}
+	who = text.New(who, c.Page.text())
+	for _, link := range []text.Link{{Label: "runbook", URL: c.Runbook}, {Label: "console", URL: c.ConsoleURL}} {
+		if address, ok := inLine(link.URL); ok {
+			who = text.New(who, " · ", text.Link{Label: link.Label, URL: address})
+		}
+	}
+	switch {
+	case calls != "":
+		return text.New(who, " · ", text.User(calls))
+	case c.QuietHours && c.Triage.Owner == nil:
+		mentioned := text.New("no one was mentioned")
+		if !c.MentionedAt.IsZero() {
+			mentioned = text.New(mentioned, " when it got worse, last at ", c.MentionedAt)
+		}
+		return text.New(who, " · quiet hours: ", mentioned, "; outside them ", text.Code(c.Suppressed), " is")
+	}
+	return who
+}
+
+// Page is the state of a route's pager. At most one of its times is set.
+type Page struct {
+	At      time.Time // it is called then, unless acknowledged before; zero: it isn't
+	PagedAt time.Time // it was called, and the attack is still unacknowledged; zero: it wasn't
+	Fault   string    // why it can't be called
+}
+
+// text goes behind the owner.
+func (p Page) text() text.Text {
+	switch {
+	case !p.At.IsZero():
+		return text.New(" · pages at ", p.At)
+	case !p.PagedAt.IsZero():
+		return text.New(" · paged at ", p.PagedAt)
+	case p.Fault != "":
+		return text.New(" · ", text.Bold("not paged"), ": ", text.Sanitize(p.Fault, text.MaxField))
+	}
+	return nil
 }
 
 func (c Card) appName(limit int) string {

@@ -19,54 +19,60 @@ const (
 
 // Home draws a Home tab, the worst first.
 func Home(h report.Home) []slack.Block {
-	maker := &buttonMaker{}
+	w := partsWriter{maker: &buttonMaker{}, room: maxHomeText, most: maxHomeBlocks, rules: true}
 	head := text.New("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
-	blocks := []slack.Block{section(mrkdwn(head), refreshButton(maker))}
-	w := partsWriter{maker: maker, room: maxHomeText, most: maxHomeBlocks, rules: true}
-	blocks = append(blocks, w.write(h.Parts())...)
+	blocks := []slack.Block{section(mrkdwn(head), w.maker.refresh())}
+	blocks = append(blocks, w.write(h.Parts(true))...)
 	foot := text.New("Your role: ", h.Role.String(), ". Under Messages you can type ", text.Code("help"))
 	return append(blocks, slack.NewContextBlock("", markupText(mrkdwn(foot))))
 }
 
-func refreshButton(maker *buttonMaker) *slack.ButtonBlockElement {
-	return slack.NewButtonBlockElement(maker.id(ActionRefresh), "refresh", plainText("Refresh", maxLabel))
+func (m *buttonMaker) refresh() *slack.ButtonBlockElement {
+	return m.button(ActionRefresh, "Refresh", "refresh")
 }
 
 // HomeWithoutRole is the Home tab of a user without a role: who has one, and how to get it.
 func HomeWithoutRole(user string, why text.Text, roles policy.Roles) []slack.Block {
-	lines := []text.Text{
-		why, text.New("Who may act: ", Roles(roles, byMention)),
+	return HomeUnavailable(
+		why, text.New("Who may act: ", Roles(roles, func(id string) text.Text { return text.New(text.User(id)) })),
 		text.New("To get a role, ask one of the admins to write your id ", text.Code(user), " into wafbot's configuration, under ", text.Code("policy")),
-	}
-	return append(sections(lines, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
+	)
 }
 
 // HomeUnavailable is the Home tab shown when its facts can't be read.
-func HomeUnavailable(why text.Text) []slack.Block {
-	return append(sections([]text.Text{why}, maxTogether), actions([]*slack.ButtonBlockElement{refreshButton(&buttonMaker{})}))
+func HomeUnavailable(why ...text.Text) []slack.Block {
+	return linesAbove(why, []*slack.ButtonBlockElement{new(buttonMaker).refresh()})
 }
 
 // Renumber gives each button a unique id again after blocks of two messages were joined.
 func Renumber(blocks []slack.Block) []slack.Block {
-	made := 0
-	number := func(b *slack.ButtonBlockElement) {
+	for i, b := range buttonsOf(blocks) {
 		kind, _, _ := strings.Cut(b.ActionID, ":")
-		made++
-		b.ActionID = fmt.Sprintf("%s:%d", kind, made)
-	}
-	for _, block := range blocks {
-		switch b := block.(type) {
-		case *slack.SectionBlock:
-			if b.Accessory != nil && b.Accessory.ButtonElement != nil {
-				number(b.Accessory.ButtonElement)
-			}
-		case *slack.ActionBlock:
-			for _, e := range b.Elements.ElementSet {
-				if button, ok := e.(*slack.ButtonBlockElement); ok {
-					number(button)
-				}
-			}
-		}
+		b.ActionID = fmt.Sprintf("%s:%d", kind, i+1)
 	}
 	return blocks
+}
+
+// maxNamed is how many of each role are named.
+const maxNamed = 10
+
+// Roles lists who has which role; show draws an id. A mention notifies in a channel, and not in a Home tab.
+func Roles(r policy.Roles, show func(id string) text.Text) text.Text {
+	words := text.New("")
+	for _, role := range []struct {
+		name string
+		ids  []string
+	}{{"admins ", r.Admins}, {"; responders ", r.Responders}, {"; viewers ", r.Viewers}} {
+		words = text.New(words, role.name)
+		if len(role.ids) == 0 {
+			words = text.New(words, "none")
+		}
+		words = text.New(words, text.Enumerate(role.ids, maxNamed, func(id string) text.Text {
+			if id == "*" {
+				return text.New("everyone in the workspace")
+			}
+			return show(id)
+		}))
+	}
+	return words
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -84,7 +85,7 @@ func waits() record.ApprovalRequest {
 	}
 }
 
-func blindly() report.Overview {
+func unreachably() report.Overview {
 	o := quietly()
 	o.Account, o.Fault = "globex", "not done: the service doesn't accept wafbot's token"
 	o.Health = &call.PollHealth{LastGood: now.Add(-20 * time.Minute), Failing: "the service refuses the token", Since: now.Add(-20 * time.Minute)}
@@ -112,7 +113,7 @@ func homes() map[string][]slack.Block {
 		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Role = record.Viewer })),
 		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesDryRun })),
 		"one-unreachable": Home(home(func(h *report.Home) {
-			h.Accounts, h.Trouble = []report.Overview{busily(), blindly()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
+			h.Accounts, h.Trouble = []report.Overview{busily(), unreachably()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
 		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoStore = true })),
 		"no-role":           HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
@@ -211,7 +212,7 @@ func summaries() map[string]report.Summary {
 			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: policy.Policy{Changes: policy.ChangesOn}, Role: record.Responder, Who: anna(),
 		}
 	}
-	busy, quiet, blind := at(busily()), at(quietly()), at(blindly())
+	busy, quiet, blind := at(busily()), at(quietly()), at(unreachably())
 	quiet.Attacks, quiet.BlockedAnyway = 41, 41
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
 	undone := denied()
@@ -223,7 +224,7 @@ func summaries() map[string]report.Summary {
 	}}
 	busy.Notes = []report.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
 	window := quiet
-	window.Blocked = []report.BlockWindow{{App: "Shop", From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)}, {App: "Legacy"}, {App: "Portal", Mode: "off", From: now.Add(-time.Hour)}}
+	window.Modes = []efficacy.ModeWindow{{App: 4, Mode: "block", From: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}, {App: 7, Mode: "block"}, {App: 9, Mode: "off", From: now.Add(-time.Hour)}}
 	blind.Unread = "the service doesn't accept wafbot's token"
 	blind.Outages = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
@@ -246,7 +247,7 @@ func TestSummaryGolden(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		msg := summaryMessage(all[name])
 		requireFits(t, msg)
-		notice := summaryNotice(acme(), call.Result{Data: all[name]})
+		notice := Summary(acme(), call.Result{Data: all[name]}).Text
 		require.LessOrEqual(t, len([]rune(notice)), maxNotice)
 		notices.WriteString(name + ": " + notice + "\n")
 		golden(t, filepath.Join("testdata", "summary", name+".json"), pretty(t, msg))
@@ -267,7 +268,7 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 		s.Undone = slices.Repeat([]report.Undone{{Change: undone, Why: text}}, 200)
 		s.Notes = slices.Repeat([]report.NoteOn{{Attack: text, Note: record.Note{Text: text, By: record.Actor{Name: text}}}}, 200)
 		s.Outages = slices.Repeat([]record.Outage{{Why: text}}, 200)
-		s.Blocked = slices.Repeat([]report.BlockWindow{{App: text}}, 200)
+		s.Modes = slices.Repeat([]efficacy.ModeWindow{{Mode: text}}, 200)
 		msg := summaryMessage(s)
 		requireFits(t, msg)
 		shown := strings.Join(markupOf(t, msg.Blocks), "\n")
@@ -280,7 +281,7 @@ func TestSummaryStaysWithinLimits(t *testing.T) {
 	}
 }
 
-func TestWhoIsToldOfATakeOver(t *testing.T) {
+func TestWhomATakeoverMentions(t *testing.T) {
 	t.Parallel()
 	since := now.Add(-time.Minute)
 	owner := func(from string, at time.Time, by record.Actor) record.Triage {

@@ -3,6 +3,7 @@ package card
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -28,28 +29,30 @@ func markup(t text.Text, limit int) string {
 	w := markupWriter{room: limit}
 	var dated time.Time // the first moment written, which shows its day
 	for _, s := range joinPlain(t) {
-		switch {
-		case !s.Time.IsZero() && !dated.IsZero() && s.Time.Sub(dated).Abs() < sameDay:
-			w.token(date(s.Time, "{time}"))
-		case !s.Time.IsZero():
+		switch s.Kind {
+		case text.KindTime:
+			if !dated.IsZero() && s.Time.Sub(dated).Abs() < sameDay {
+				w.token(date(s.Time, "{time}"))
+				break
+			}
 			dated = cmp.Or(dated, s.Time)
 			w.token(date(s.Time, "{date_short_pretty} {time}"))
-		case !s.Clock.IsZero():
-			w.token(date(s.Clock, "{time}"))
-		case !s.Ago.IsZero():
-			w.token(date(s.Ago, "{ago}"))
-		case s.Code != "":
-			w.code(s.Code)
-		case s.Bold != "":
-			w.bold(s.Bold)
-		case s.User != "":
-			w.token(mention(s.User))
-		case s.Channel != "":
-			w.token("<#" + s.Channel + ">")
-		case s.Link.URL != "":
-			w.token(address(s.Link))
+		case text.KindClock:
+			w.token(date(s.Time, "{time}"))
+		case text.KindAgo:
+			w.token(date(s.Time, "{ago}"))
+		case text.KindCode:
+			w.code(w.take(s.Text))
+		case text.KindBold:
+			w.bold(w.take(s.Text))
+		case text.KindUser:
+			w.token(mention(s.Text))
+		case text.KindChannel:
+			w.token("<#" + s.Text + ">")
+		case text.KindLink:
+			w.token(address(s))
 		default:
-			w.plain(s.Plain)
+			w.words(w.take(s.Text))
 		}
 	}
 	return w.out.String()
@@ -59,13 +62,10 @@ func markup(t text.Text, limit int) string {
 func joinPlain(t text.Text) text.Text {
 	var joined text.Text
 	for _, s := range t {
-		s = withoutFalseID(s)
-		if anyWord(s.Bold, formats) {
-			s = text.Span{Plain: s.Bold} // Slack shows no bold around code
-		}
+		s = shownPlain(s)
 		n := len(joined)
-		if isPlain(s) && n > 0 && isPlain(joined[n-1]) {
-			joined[n-1].Plain += s.Plain
+		if s.Kind == text.KindPlain && n > 0 && joined[n-1].Kind == text.KindPlain {
+			joined[n-1].Text += s.Text
 			continue
 		}
 		joined = append(joined, s)
@@ -73,21 +73,17 @@ func joinPlain(t text.Text) text.Text {
 	return joined
 }
 
-// withoutFalseID makes plain text of a user or channel id that Slack doesn't know, as a terminal user's, and of a link that no browser opens.
-func withoutFalseID(s text.Span) text.Span {
+// shownPlain makes plain text of what Slack can't show as it is meant: a user or channel id that it doesn't know, as a terminal user's, a link that
+// no browser opens, and bold around code.
+func shownPlain(s text.Span) text.Span {
 	switch {
-	case s.User != "" && !IsID(s.User, "UWS"):
-		return text.Span{Plain: "@" + s.User}
-	case s.Channel != "" && !IsID(s.Channel, "CG"):
-		return text.Span{Plain: s.Channel}
-	case s.Link.URL != "" && !strings.HasPrefix(s.Link.URL, "https://") && !strings.HasPrefix(s.Link.URL, "http://"):
-		return text.Span{Plain: s.Link.Label}
+	case s.Kind == text.KindUser && !IsID(s.Text, "UWS"):
+		return text.Span{Text: "@" + s.Text}
+	case s.Kind == text.KindChannel && !IsID(s.Text, "CG"), s.Kind == text.KindLink && !strings.HasPrefix(s.URL, "https://") && !strings.HasPrefix(s.URL, "http://"),
+		s.Kind == text.KindBold && slices.ContainsFunc(strings.Fields(s.Text), formats):
+		return text.Span{Text: s.Text}
 	}
 	return s
-}
-
-func isPlain(s text.Span) bool {
-	return s.Moment().IsZero() && s.Code == "" && s.Bold == "" && s.User == "" && s.Channel == "" && s.Link.URL == ""
 }
 
 // markupWriter writes markup. Slack has no escape for formatting characters, so words with one are shown as code. A back-quote can't be shown.
@@ -140,12 +136,9 @@ func (w *markupWriter) enclose(delimiter, s string) {
 	w.closed = true
 }
 
-func (w *markupWriter) code(s string) {
-	w.enclose("`", strings.ReplaceAll(w.take(s), "`", "'"))
-}
+func (w *markupWriter) code(s string) { w.enclose("`", strings.ReplaceAll(s, "`", "'")) }
 
 func (w *markupWriter) bold(s string) {
-	s = w.take(s)
 	w.enclose("*", s)
 	if strings.HasSuffix(s, " ") {
 		w.put(" ")
@@ -162,48 +155,25 @@ func (w *markupWriter) token(token string) {
 	w.put(token)
 }
 
-func (w *markupWriter) plain(s string) { w.words(w.take(s)) }
-
+// words writes plain text: words with formatting as code, and the spaces between them.
 func (w *markupWriter) words(s string) {
-	for word := range splitWords(s) {
-		if !formats(word) {
-			w.put(escape(word))
+	for s != "" {
+		word, spaces := s, ""
+		if end := strings.IndexFunc(s, unicode.IsSpace); end >= 0 {
+			word = s[:end]
+			spaces = s[end : len(s)-len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))]
+		}
+		s = s[len(word)+len(spaces):]
+		if formats(word) {
+			inner := strings.TrimLeft(word, "([")
+			w.put(word[:len(word)-len(inner)])
+			core := strings.TrimRight(inner, ",.;:!?)]")
+			w.code(core)
+			w.put(inner[len(core):] + spaces)
 			continue
 		}
-		inner := strings.TrimLeft(word, "([")
-		w.put(word[:len(word)-len(inner)])
-		core := strings.TrimRight(inner, ",.;:!?)]")
-		w.enclose("`", strings.ReplaceAll(core, "`", "'"))
-		w.put(inner[len(core):])
+		w.put(escape(word) + spaces)
 	}
-}
-
-// splitWords yields words and the spaces between them.
-func splitWords(s string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for s != "" {
-			end := strings.IndexFunc(s, unicode.IsSpace)
-			if end == 0 {
-				end = strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) })
-			}
-			if end < 0 {
-				end = len(s)
-			}
-			if !yield(s[:end]) {
-				return
-			}
-			s = s[end:]
-		}
-	}
-}
-
-func anyWord(s string, is func(string) bool) bool {
-	for word := range splitWords(s) {
-		if is(word) {
-			return true
-		}
-	}
-	return false
 }
 
 // formats reports whether Slack could read markup in a word: formatting, a quotation, an emoji, a mention, an address.
@@ -252,9 +222,9 @@ func date(t time.Time, format string) string {
 }
 
 // address writes a link. Characters that would end the link are percent-encoded.
-func address(l text.Link) string {
-	url := strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "&", "&amp;", "\n", "%0A", " ", "%20").Replace(l.URL)
-	return "<" + url + "|" + strings.ReplaceAll(escape(text.Sanitize(l.Label, maxLabel)), "|", "/") + ">"
+func address(s text.Span) string {
+	url := strings.NewReplacer("<", "%3C", ">", "%3E", "|", "%7C", "&", "&amp;", "\n", "%0A", " ", "%20").Replace(s.URL)
+	return "<" + url + "|" + strings.ReplaceAll(escape(text.Sanitize(s.Text, maxLabel)), "|", "/") + ">"
 }
 
 // IsID reports whether s is a Slack id that begins with one of the letters: user (U, W), user group (S), channel (C, G).
@@ -264,6 +234,9 @@ func IsID(s, letters string) bool {
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 }
+
+// InSlack reports whether an actor's id is a Slack user's, not a terminal user's.
+func InSlack(actor string) bool { return actor != "" && !strings.HasPrefix(actor, "cli:") }
 
 // mention writes the mention of a user or user group.
 func mention(id string) string {

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Event types of message metadata. Each message carries its delivery; those below also carry what state is rebuilt from after Redis was emptied.
@@ -43,12 +43,15 @@ func bounded(kind string, payload map[string]any) slack.SlackMetadata {
 	return slack.SlackMetadata{EventType: kind, EventPayload: payload}
 }
 
+// accountMeta is metadata of a message about an account.
+func accountMeta(account string) map[string]any {
+	return map[string]any{"version": metadataVersion, "account": text.Sanitize(account, maxMeta)}
+}
+
 // attackMeta are the facts of an attack that a message shows. A card's metadata adds to them.
 func attackMeta(account, id string, a apiclient.Attack) map[string]any {
-	payload := map[string]any{
-		"version": metadataVersion, "account": text.Sanitize(account, maxMeta), "attack": text.Sanitize(id, maxMeta), "kind": "attack", "status": string(a.Status()),
-		"attackid": a.ID,
-	}
+	payload := accountMeta(account)
+	payload["attack"], payload["kind"], payload["status"], payload["attackid"] = text.Sanitize(id, maxMeta), "attack", string(a.Status()), a.ID
 	if a.Incident() {
 		payload["kind"] = "incident"
 	}
@@ -73,12 +76,12 @@ func (c Card) metadata() slack.SlackMetadata {
 
 // ReadAttack decodes attackMeta and a card's metadata. ok is false if it isn't about an attack of the account, or of
 // another version.
-func ReadAttack(account string, payload map[string]any) (id string, f poller.CardFacts, ok bool) {
+func ReadAttack(account string, payload map[string]any) (id string, f record.CardMetadata, ok bool) {
 	text := func(name string) string { s, _ := payload[name].(string); return s }
 	decade, _ := payload["hits_decade"].(float64)
 	quiet, _ := payload["quiet"].(bool)
 	id = text("attack")
-	f = poller.CardFacts{
+	f = record.CardMetadata{
 		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")), Decade: max(int(decade), 0), Quiet: quiet,
 		Mention: text("mention"),
 	}
@@ -96,4 +99,52 @@ func (m Message) WithDelivery(delivery string) Message {
 	payload["delivery"] = delivery
 	m.Metadata.EventPayload = payload
 	return m
+}
+
+// WithoutFacts drops the metadata except the delivery.
+func (m Message) WithoutFacts() Message {
+	carried := m.Metadata.EventPayload
+	m.Metadata = slack.SlackMetadata{EventType: MetaMessage, EventPayload: map[string]any{}}
+	if delivery, ok := carried["delivery"]; ok {
+		m.Metadata.EventPayload["delivery"] = delivery
+	}
+	return m
+}
+
+// AsText is the message without blocks; command is the slash command to type instead of a button.
+func (m Message) AsText(command string) Message {
+	return Message{Text: m.plain(command), Metadata: m.Metadata}
+}
+
+// maxPlain is how many characters are sent without blocks. Over 4,000 Slack splits the message, or refuses an edit.
+const maxPlain = 3_500
+
+// plain is the notification, the blocks' text, and for each button the line to type.
+func (m Message) plain(command string) string {
+	var said []string
+	for _, block := range m.Blocks {
+		if s, ok := block.(*slack.SectionBlock); ok && s.Text != nil {
+			said = append(said, strings.Split(s.Text.Text, "\n")...)
+		}
+	}
+	types := []string{"*Slack refused the buttons of this message.*"}
+	for _, b := range buttonsOf(m.Blocks) {
+		switch kind, _, _ := strings.Cut(b.ActionID, ":"); kind {
+		case ActionDo, ActionForm, ActionAnyway, ActionMore:
+			types = append(types, mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value))))
+		}
+	}
+	types = firstOf(types, maxPlain/2)
+	text := append([]string{m.Text}, firstOf(said, maxPlain-length(m.Text)-length(strings.Join(types, "\n"))-2)...)
+	return strings.Join(append(text, types...), "\n")
+}
+
+// firstOf returns the first lines that fit into room characters.
+func firstOf(lines []string, room int) []string {
+	for i, line := range lines {
+		if room -= length(line) + 1; room < 0 {
+			return lines[:i]
+		}
+	}
+	return lines
 }

@@ -3,12 +3,12 @@ package card
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -89,7 +89,7 @@ func (c Card) noticeState(b brevity) string {
 func (c Card) noticeSources(advice advice.Advice, b brevity) string {
 	a := c.Situation.Attack
 	top, ok := call.TopSource(a)
-	percent, known := c.topShare()
+	percent, known := topShare(c.Situation.Attack)
 	all := a.SourceCount.String() + text.Plural(a.SourceCount.N, " source")
 	switch {
 	case known && len(advice.Suggestions) > 0 && c.tooThin(advice):
@@ -123,23 +123,23 @@ func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) 
 	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
-	if describe.LikelyShared(c.Situation.Scene.Sources[s.IP]) {
+	if describe.LikelyShared(c.Situation.Context.Sources[s.IP]) {
 		return "CDN, proxy?", true
 	}
 	return text.Sanitize(s.Country, 3), false
 }
 
-// worseNotice is the notification of the reply when an attack got worse. Hostile text stands last.
-func worseNotice(a *call.Account, n record.Event) string {
-	c := n.Changed()
-	lead := "WORSE, " + describe.StatusName(c.Attack)
-	if n.Kind == record.BecameIncident {
-		lead = "INCIDENT now, " + describe.StatusName(c.Attack)
+// notification cuts a message's text to what a locked phone shows. Only its end is cut.
+func notification(words string) string {
+	for most := maxNotice; ; most-- {
+		if out := mrkdwn(text.New(text.Sanitize(words, most))); length(out) <= maxNotice {
+			return out
+		}
 	}
-	what := typeName(c.Attack, 20) + " on " + text.Sanitize(a.AppName(c.Attack.App), 20)
-	if s := c.Storm; s != nil {
-		lead, what = "STORM worse, "+describe.StormBlocking(*s), fmt.Sprintf("%d attacks on %s", s.Grouped, text.Sanitize(describe.StormOn(*s, a), 20))
-		return notification(fmt.Sprintf("%s: %s, %s hits", lead, what, c.Attack.Hits))
-	}
-	return notification(fmt.Sprintf("%s: %s, %s hits, %s%s. %s", lead, what, c.Attack.Hits, c.Attack.SourceCount, text.Plural(c.Attack.SourceCount.N, " source"), describe.Where(c.Attack)))
 }
+
+// noticeLength is the length of a text in a notification, escapes included.
+func noticeLength(words string) int { return length(mrkdwn(text.New(words))) }
+
+// clockTime is a moment for a notification, in UTC: Slack shows no local times there.
+func clockTime(t time.Time) string { return t.UTC().Format("15:04 UTC") }

@@ -53,7 +53,7 @@ func shapes() map[string]Card {
 	attack("hostile country", func(a *apiclient.Attack) { a.Sources[0].Country = "<!channel>" })
 	attack("own CDN on top", func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") })
 	card("likely a proxy", func(c *Card) {
-		c.Situation.Scene.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
+		c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	})
 	attack("hits unknown", func(a *apiclient.Attack) { a.Hits = apiclient.Figure{} })
 	attack("no hits", func(a *apiclient.Attack) { a.Hits = known(0) })
@@ -75,14 +75,14 @@ func shapes() map[string]Card {
 		c.Triage.Owner, c.Late, c.Quiet = &record.Owner{ID: "U0MAX", Name: "Maximiliane von Hohenstaufen-Waiblingen"}, 3*time.Hour, true
 	})
 	for name, change := range map[string]func(c *Card){
-		"acknowledged": func(c *Card) { c.Triage = annasCase() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasCase(), true },
+		"acknowledged": func(c *Card) { c.Triage = annasTriage() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasTriage(), true },
 		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
 		"dry-run":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
 		"no changes": func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
-		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasCase(), []record.Change{denied()} },
+		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""
-			c.Situation.Scene.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
+			c.Situation.Context.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}
 		},
 		"owner of odd name": func(c *Card) { c.Triage.Owner = &record.Owner{ID: "U0ODD", Name: "<!channel> *x*"} },
 	} {
@@ -115,7 +115,7 @@ func TestNotices(t *testing.T) {
 	}
 	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
 		for _, name := range []string{"acknowledged", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
-			text := worseNotice(cards[name].Situation.Account, record.Event{Kind: reason, Payload: record.AttackChanged{Attack: cards[name].Situation.Attack}})
+			text := Worse(cards[name].Situation.Account, record.Event{Kind: reason, Payload: record.AttackChanged{Attack: cards[name].Situation.Attack}}).Text
 			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)
 			requireHarmless(t, text)
 			require.LessOrEqual(t, length(text), maxNotice)
@@ -128,5 +128,5 @@ func TestAnAttackOfOneSourceThatGetsWorse(t *testing.T) {
 	t.Parallel()
 	a := injection()
 	a.SourceCount = known(1)
-	require.Contains(t, worseNotice(situation(a).Account, record.Event{Kind: record.Worsened, Payload: record.AttackChanged{Attack: a}}), "1,530 hits, 1 source. POST")
+	require.Contains(t, Worse(situation(a).Account, record.Event{Kind: record.Worsened, Payload: record.AttackChanged{Attack: a}}).Text, "1,530 hits, 1 source. POST")
 }

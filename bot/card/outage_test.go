@@ -1,11 +1,9 @@
 package card
 
 import (
-	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +20,7 @@ func acme() *call.Account {
 
 func outageMessages() map[string]Message {
 	since := now.Add(-20 * time.Minute)
-	spell := record.Outage{From: since, Why: "the service refuses the token"}
+	outage := record.Outage{From: since, Why: "the service refuses the token"}
 	on, over := injection(), injection()
 	on.VulnID, over.ID, over.Path, over.Last = "812", "x:over", "/search", now.Add(-5*time.Minute)
 	gap := record.GapFacts{
@@ -37,26 +35,26 @@ func outageMessages() map[string]Message {
 		}}},
 	}
 	mode := switched()
-	tied := record.PermissionLoss{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionAll}, Refused: []record.RefusedChange{deny}}
-	part := tied
+	lost := record.PermissionLoss{Account: "acme", Since: since, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionAll}, Refused: []record.RefusedChange{deny}}
+	part := lost
 	part.Lacks, part.More = []record.Permission{record.PermissionModes}, 2
 	part.Refused = []record.RefusedChange{{
 		Line: record.Line{Name: "undo", Words: []string{mode.ID}}, Does: "Undo of: " + mode.Does, Ends: mode.ID, By: record.Actor{Name: "wafbot", Via: record.ViaClock}, At: now,
 		Steps: []record.Step{{Kind: record.CreateRule, Rule: mode.Steps[1].Rule}, {Kind: record.DeleteRule, Rule: mode.Steps[0].Rule}},
 	}}
-	both, patch := tied, patched()
+	both, patch := lost, patched()
 	both.Lacks = []record.Permission{record.PermissionLists, record.PermissionRules}
 	both.Refused = []record.RefusedChange{deny, {Line: patch.Line, Does: patch.Does, By: anna(), At: since.Add(time.Second), Steps: patch.Steps}}
-	ended := tied
+	ended := lost
 	ended.Until, ended.Lacks = now, nil
 	changes := []record.Change{mode}
 	return map[string]Message{
-		"permission-lost":         PermissionLost(acme(), tied, changes, now.Add(-time.Hour)),
+		"permission-lost":         PermissionLost(acme(), lost, changes, now.Add(-time.Hour)),
 		"permission-lost-both":    PermissionLost(acme(), both, nil, now),
 		"permission-lost-in-part": PermissionLost(acme(), part, changes, now),
 		"permission-lost-over":    PermissionLost(acme(), ended, changes, now),
 		"permission-back":         PermissionBack(acme(), ended),
-		"unreachable":             Unreachable(acme(), record.UnreachableFacts{Outage: spell, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
+		"unreachable":             Unreachable(acme(), record.UnreachableFacts{Outage: outage, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
 		"unreachable-from-then":   Unreachable(acme(), never),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),
@@ -82,12 +80,8 @@ func switched() record.Change {
 func TestRenderOutages(t *testing.T) {
 	t.Parallel()
 	messages := outageMessages()
-	var notices strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(messages)) {
-		requireFits(t, messages[name])
-		require.LessOrEqual(t, len(messages[name].Text), maxNotice, name)
-		notices.WriteString(name + ": " + messages[name].Text + "\n")
-		golden(t, filepath.Join("testdata", "outage", name+".json"), pretty(t, messages[name]))
+	for name, msg := range messages {
+		require.LessOrEqual(t, len(msg.Text), maxNotice, name)
 	}
-	golden(t, filepath.Join("testdata", "outage", "notifications.txt"), notices.String())
+	golden(t, filepath.Join("testdata", "outage", "notifications.txt"), goldenMessages(t, "outage", messages))
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slack-go/slack"
-
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
@@ -42,24 +40,20 @@ func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.C
 	var maker buttonMaker
 	blocks := sections(head, maxTogether)
 	for _, r := range t.Refused {
-		blocks = append(blocks, maker.refused(t, r, refusedLines(a, r, changes, now)))
+		lines, retry := refusedLines(a, r, changes, now), advice.Retry(t, r)
+		button := maker.suggestion(retry)
+		if button == nil {
+			lines = append(lines, toType(retry))
+		}
+		blocks = append(blocks, section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), button))
 	}
 	if len(rest) > 0 {
 		blocks = append(blocks, sections(rest, maxRest)...)
 	}
-	if b := maker.link("Open console", a.ConsoleURL); b != nil {
-		blocks = append(blocks, actions([]*slack.ButtonBlockElement{b}))
+	if console := maker.link(text.Link{Label: "Open console", URL: a.ConsoleURL}); console != nil {
+		blocks = append(blocks, actions(console)...)
 	}
 	return Message{Text: permissionNotice(a, t), Blocks: blocks}
-}
-
-// refused draws a refused change with its retry button.
-func (m *buttonMaker) refused(t record.PermissionLoss, r record.RefusedChange, lines []text.Text) slack.Block {
-	b, ok := m.suggestion(advice.Retry(t, r))
-	if !ok {
-		b, lines = nil, append(lines, toType(advice.Retry(t, r)))
-	}
-	return section(strings.Join(firstLines(flat(lines), maxRefusedText, maxRefusedText), "\n"), b)
 }
 
 // permissionNotice is the notification. What was not done stands last, because the end is cut.
@@ -121,6 +115,5 @@ func PermissionBack(a *call.Account, t record.PermissionLoss) Message {
 		}
 		lines = append(lines, text.New("Still NOT done: ", text.Bold(r.Does), ". ", next))
 	}
-	text := fmt.Sprintf("wafbot can change %s again since %s", a.Name, clockTime(t.Until))
-	return Message{Text: notification(text), Blocks: renderLines(lines, nil)}
+	return notified(fmt.Sprintf("wafbot can change %s again since %s", a.Name, clockTime(t.Until)), lines)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 func TestRenderOfNothing(t *testing.T) {
@@ -86,24 +87,6 @@ func TestCardButtonsCarryTheirLines(t *testing.T) {
 	require.NotContains(t, lines, "Block mode, 2 h", "it hits everybody: under More")
 }
 
-// buttonsOf is every button of the blocks.
-func buttonsOf(blocks []slack.Block) []*slack.ButtonBlockElement {
-	var all []*slack.ButtonBlockElement
-	for _, block := range blocks {
-		switch b := block.(type) {
-		case *slack.SectionBlock:
-			if b.Accessory != nil {
-				all = append(all, b.Accessory.ButtonElement)
-			}
-		case *slack.ActionBlock:
-			for _, e := range b.Elements.ElementSet {
-				all = append(all, e.(*slack.ButtonBlockElement))
-			}
-		}
-	}
-	return all
-}
-
 func TestTooLongForAButton(t *testing.T) {
 	t.Parallel()
 	c := incident()
@@ -120,7 +103,7 @@ func TestLinksThatNoBrowserOpensAreLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"javascript:alert(1)", "//x", "wiki", "https://", "https://x/\x7f", "https://x/" + strings.Repeat("a", maxURL)} {
 		var maker buttonMaker
-		require.Nil(t, maker.link("Runbook", address), address)
+		require.Nil(t, maker.link(text.Link{Label: "Runbook", URL: address}), address)
 	}
 }
 

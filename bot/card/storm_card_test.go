@@ -52,8 +52,8 @@ func stormCard(change func(c *Card, s *record.Storm)) Card {
 	return c
 }
 
-// nobodyBehind makes it a storm of many sources.
-func nobodyBehind(c *Card, s *record.Storm) {
+// manySources makes it a storm of many sources.
+func manySources(c *Card, s *record.Storm) {
 	s.Source, s.Country, s.SharedBy, s.Outliers, s.OutlierCount = netip.Addr{}, "", 0, nil, 0
 	s.Sources = map[netip.Addr]int{theScanner: 3, netip.MustParseAddr("203.0.113.7"): 2}
 	s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 100, apiclient.StatusNotBlocked: 650, apiclient.StatusPartly: 20, apiclient.StatusUnknown: 30}, 700
@@ -64,7 +64,7 @@ func nobodyBehind(c *Card, s *record.Storm) {
 func storms() map[string]Card {
 	return map[string]Card{
 		"storm":           scanned(),
-		"storm-no-source": stormCard(nobodyBehind),
+		"storm-no-source": stormCard(manySources),
 		"storm-one-path":  stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
 			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
@@ -81,7 +81,7 @@ func storms() map[string]Card {
 			s.Outliers[0].Sources[0].Country = ""
 		}),
 		"storm-all-false-positives": stormCard(func(c *Card, s *record.Storm) {
-			nobodyBehind(c, s)
+			manySources(c, s)
 			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Outliers, s.OutlierCount = nil, nil, nil, 0, 0, 0, nil, 0
 			a := &c.Situation.Attack
 			c.Quiet, a.BlockStatus, a.Hits, a.Sources, a.SourceCount, a.Last = true, "", apiclient.Figure{}, nil, known(0), time.Time{}
@@ -90,10 +90,10 @@ func storms() map[string]Card {
 			s.Ongoing, s.StillTrying, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
-			c.Situation.Changes, c.Triage = []record.Change{ch}, annasCase()
+			c.Situation.Changes, c.Triage = []record.Change{ch}, annasTriage()
 		}),
 		"storm-acknowledged": stormCard(func(c *Card, s *record.Storm) {
-			c.Triage, s.OwnCards, s.Outliers, s.OutlierCount = annasCase(), 4, nil, 0
+			c.Triage, s.OwnCards, s.Outliers, s.OutlierCount = annasTriage(), 4, nil, 0
 		}),
 		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
@@ -113,7 +113,7 @@ func storms() map[string]Card {
 			c.Situation.Entries = append(c.Situation.Entries, shutOut("198.51.100.0/24"))
 		}),
 		"storm-likely-shared": stormCard(func(c *Card, _ *record.Storm) {
-			c.Situation.Scene.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5}}
+			c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5}}
 		}),
 		"storm-100000":  stormCard(huge),
 		"storm-hostile": hostileStorm("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
@@ -122,7 +122,7 @@ func storms() map[string]Card {
 
 // onePath makes it a storm on one path, of the type that can be patched there.
 func onePath(c *Card, s *record.Storm) {
-	nobodyBehind(c, s)
+	manySources(c, s)
 	s.Place, s.SharedBy = "POST shop.example.com/login", 620
 	s.Types = map[string]int{"sqli": 800}
 	c.Situation.Attack.Type = "sqli"

@@ -3,6 +3,8 @@ package card
 import (
 	"slices"
 
+	"github.com/slack-go/slack"
+
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
@@ -35,15 +37,17 @@ const closesLabel = "Closes the hole:"
 func (c Card) mitigations(suggestions []call.Suggestion) []text.Text {
 	var lines []text.Text
 	for i, s := range suggestions {
-		switch {
-		case i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops: // it is part of the first
-		case s.Stops == "":
-			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes))
-		case s.Closes == "":
-			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops))
-		default:
-			lines = append(lines, text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops, ". ", text.Bold(closesLabel), " ", s.Closes))
+		if i > 0 && s.Closes == "" && s.Stops == suggestions[0].Stops {
+			continue // it is part of the first
 		}
+		line := text.New(text.Bold(c.mitigationLabel(i, "Fastest:")), " ", s.Stops)
+		switch {
+		case s.Stops == "":
+			line = text.New(text.Bold(c.mitigationLabel(i, closesLabel)), " ", s.Closes)
+		case s.Closes != "":
+			line = text.New(line, ". ", text.Bold(closesLabel), " ", s.Closes)
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -75,16 +79,11 @@ func (c Card) tooThin(advice advice.Advice) bool {
 	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == policy.ChangesOff {
 		return false
 	}
-	for _, sug := range advice.Suggestions {
-		if sug.Line.Name != "deny" {
-			return false // patches and modes stop every source
-		}
+	if slices.ContainsFunc(advice.Suggestions, func(s call.Suggestion) bool { return s.Line.Name != "deny" }) {
+		return false // patches and modes stop every source
 	}
-	if len(advice.Suggestions) == 0 {
-		return true
-	}
-	percent, ok := c.topShare()
-	return ok && percent < 10
+	percent, ok := topShare(c.Situation.Attack)
+	return len(advice.Suggestions) == 0 || ok && percent < 10
 }
 
 // noButton says that no button helps, why, and what does.
@@ -92,13 +91,12 @@ func (c Card) noButton(offered advice.Advice) []text.Text {
 	kind := c.Situation.Attack.Type
 	login := kind == "brute" || kind == "credential_stuffing"
 	first := text.New(text.Bold("No quick button stops this."))
-	if percent, ok := c.topShare(); ok && len(offered.Suggestions) > 0 {
+	if percent, ok := topShare(c.Situation.Attack); ok && len(offered.Suggestions) > 0 {
 		first = text.New(first, " Denying the top source stops ", describe.Percent(percent), ".")
 	}
-	switch {
-	case login:
+	if login {
 		first = text.New(first, " Block mode changes nothing: each request looks like a login.")
-	case advice.LooksClean(kind):
+	} else if advice.LooksClean(kind) {
 		first = text.New(first, " Block mode changes nothing: each request looks clean by itself.")
 	}
 	what := text.New(text.Bold("What can:"), " a rate limit or captcha in the application")
@@ -116,15 +114,73 @@ func (c Card) noButton(offered advice.Advice) []text.Text {
 	return lines
 }
 
-func (c Card) topShare() (percent int, ok bool) {
-	top, ok := call.TopSource(c.Situation.Attack)
+// topShare is the share of the busiest source.
+func topShare(a apiclient.Attack) (percent int, ok bool) {
+	top, ok := call.TopSource(a)
 	if !ok {
 		return 0, false
 	}
-	return describe.Share(top, c.Situation.Attack)
+	return describe.Share(top, a)
 }
 
 // gettingThrough reports whether the service says that some hits are not blocked.
 func gettingThrough(a apiclient.Attack) bool {
 	return a.Incident() || a.Status() != apiclient.StatusBlocked
+}
+
+// maxMitigations is how many mitigations get a button. All are under More.
+const maxMitigations = 2
+
+// suggestions are what gets a button: the fastest mitigations, or forms where no button stops the attack, and Acknowledge.
+func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
+	var acknowledge []call.Suggestion
+	if c.Triage.Owner == nil {
+		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
+	}
+	if c.Situation.Storm != nil {
+		return slices.Concat(offered.Remedies, offered.Suggestions, acknowledge)
+	}
+	isMode := func(s call.Suggestion) bool { return s.Line.Name == "mode" } // it affects every visitor: only where nothing else fits
+	mitigations := slices.DeleteFunc(slices.Clone(offered.Suggestions), isMode)
+	if len(mitigations) == 0 {
+		mitigations = offered.Suggestions
+	}
+	mitigations = mitigations[:min(maxMitigations, len(mitigations))]
+	if c.tooThin(offered) && !advice.WatchedOnly(c.Situation) {
+		return slices.Concat(offered.Remedies, acknowledge, advice.Alternatives(c.Situation))
+	}
+	return slices.Concat(offered.Remedies, mitigations, acknowledge)
+}
+
+// buttons are a card's, and lines to type for what has no room.
+func (c Card) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement, without []text.Text) {
+	suggestions := c.suggestions(offered)
+	buttons, without = m.all(suggestions)
+	// The one button that should be seen first.
+	if len(buttons) > 0 && len(without) == 0 && !slices.Contains([]string{"mode", "ack", "cards"}, suggestions[0].Line.Name) && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(offered) {
+		buttons[0].Style = slack.StylePrimary
+	}
+	if line := attackLine(c.Situation); fitsValue(line) {
+		more := m.button(ActionMore, "More…", line)
+		against := typeName(c.Situation.Attack, maxNoticeName) + " on " + c.appName(maxNoticeName)
+		if c.Situation.Storm != nil {
+			against = "the storm"
+		}
+		more.AccessibilityLabel = text.Sanitize("More mitigations against "+against, maxLabel)
+		buttons = append(buttons, more)
+	}
+	for _, link := range []text.Link{{Label: "Runbook", URL: c.Runbook}, {Label: "Open console", URL: c.ConsoleURL}} {
+		if _, fits := inLine(link.URL); fits {
+			continue // it stands beside who is on it
+		}
+		if b := m.link(link); b != nil {
+			buttons = append(buttons, b)
+		}
+	}
+	return buttons, without
+}
+
+// attackLine is the line that shows all of an attack.
+func attackLine(s call.Situation) string {
+	return record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name).String()
 }

@@ -50,61 +50,51 @@ type ViewMeta struct {
 // FormView draws a form.
 func FormView(f call.Form, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line, m.Attack = f.Base.String(), f.Attack
-	v, err := modal(ViewForm, f.Title, m)
-	if err != nil {
-		return v, err
-	}
+	var blocks []slack.Block
 	if len(f.Intro) > 0 {
-		v.Blocks.BlockSet = sections(f.Intro, maxTogether/2)
+		blocks = sections(f.Intro, maxTogether/2)
 	}
-	v.Submit = plainText(f.Submit, maxViewTitle)
 	for _, field := range f.Fields {
-		v.Blocks.BlockSet = append(v.Blocks.BlockSet, inputOf(field))
+		blocks = append(blocks, inputOf(field))
 	}
-	return v, nil
+	v, err := modal(ViewForm, f.Title, m, blocks)
+	v.Submit = plainText(f.Submit, maxViewTitle)
+	return v, err
 }
 
 // AskView is Ask as a modal.
 func AskView(r *refusal.Refusal, m ViewMeta) (slack.ModalViewRequest, error) {
 	m.Line = r.Line.String()
-	v, err := modal(ViewAsk, "Before you do", m)
-	v.Submit = slack.NewTextBlockObject(slack.PlainTextType, "Do it anyway", false, false)
-	v.Close = slack.NewTextBlockObject(slack.PlainTextType, "Cancel", false, false)
-	v.Blocks.BlockSet = sections([]text.Text{r.Text}, maxTogether)
+	v, err := modal(ViewAsk, "Before you do", m, sections([]text.Text{r.Text}, maxTogether))
+	v.Submit, v.Close = plainText("Do it anyway", maxViewTitle), plainText("Cancel", maxViewTitle)
 	return v, err
 }
 
 // LoadingView is shown while the facts for a view are read.
 func LoadingView(m ViewMeta) (slack.ModalViewRequest, error) {
-	v, err := modal(viewLoading, "wafbot", m)
-	v.Blocks.BlockSet = sections([]text.Text{text.New("Loading …")}, maxTogether)
-	return v, err
+	return modal(viewLoading, "wafbot", m, sections([]text.Text{text.New("Loading …")}, maxTogether))
 }
 
 // AnswerView shows the result of a request in the view that it was made in.
 func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
-	v, err := modal(viewAnswer, "wafbot", m)
-	v.Blocks.BlockSet = msg.Blocks
-	return v, err
+	return modal(viewAnswer, "wafbot", m, msg.Blocks)
 }
 
 // MoreView lists what else can be done about an attack. Each button replaces the view with its form.
 func MoreView(head text.Text, all []call.Suggestion, m ViewMeta) (slack.ModalViewRequest, error) {
-	v, err := modal(viewAnswer, "More", m)
-	v.Blocks.BlockSet = sections([]text.Text{head}, maxTogether/4)
+	blocks := sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
 	for _, s := range all {
-		b, ok := maker.suggestion(s)
-		if !ok {
-			v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(toType(s), maxCardLine), nil))
-			continue
+		line, button := text.New(s.Stops), maker.suggestion(s)
+		if button == nil {
+			line = toType(s)
 		}
-		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section(fit(text.New(s.Stops), maxCardLine), b))
+		blocks = append(blocks, section(fit(line, maxCardLine), button))
 	}
-	return v, err
+	return modal(viewAnswer, "More", m, blocks)
 }
 
-func modal(kind, title string, m ViewMeta) (slack.ModalViewRequest, error) {
+func modal(kind, title string, m ViewMeta, blocks []slack.Block) (slack.ModalViewRequest, error) {
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return slack.ModalViewRequest{}, fmt.Errorf("write view: %w", err)
@@ -113,7 +103,8 @@ func modal(kind, title string, m ViewMeta) (slack.ModalViewRequest, error) {
 		return slack.ModalViewRequest{}, fmt.Errorf("write view: what it carries is over %d bytes", maxViewMeta)
 	}
 	return slack.ModalViewRequest{
-		Type: slack.VTModal, CallbackID: kind, PrivateMetadata: string(meta), Title: plainText(title, maxViewTitle), Close: slack.NewTextBlockObject(slack.PlainTextType, "Close", false, false),
+		Type: slack.VTModal, CallbackID: kind, PrivateMetadata: string(meta), Title: plainText(title, maxViewTitle), Close: plainText("Close", maxViewTitle),
+		Blocks: slack.Blocks{BlockSet: blocks},
 	}, nil
 }
 
@@ -150,12 +141,8 @@ func elementOf(f call.Field) slack.BlockElement {
 	words := slack.NewPlainTextInputBlockElement(nil, f.Name)
 	words.Multiline, words.MaxLength = f.Kind == call.FieldLines, maxFieldText
 	written := strings.Join(f.Values, " ")
-	for line := range strings.SplitSeq(written, "\n") {
-		if text.Sanitize(line, maxFieldText) != line {
-			return words // unreadable characters are not prefilled
-		}
-	}
-	if length(written) <= maxFieldText {
+	unreadable := func(line string) bool { return text.Sanitize(line, maxFieldText) != line }
+	if length(written) <= maxFieldText && !slices.ContainsFunc(strings.Split(written, "\n"), unreadable) {
 		words.InitialValue = written
 	}
 	return words

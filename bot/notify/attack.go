@@ -1,261 +1,151 @@
 package notify
 
 import (
-	"context"
-	"errors"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// cardKeeper keeps one card per attack: it posts the card, replies under it, redraws it, and posts it again where it is gone.
-type cardKeeper struct {
-	cfg      Config
-	deliver  *deliverer
-	notifier *Notifier // stores and queues events, and has cards redrawn
-}
-
-// attackChanged shows on its card, as the attack is by now, that it grew, went quiet or resumed. Much may have waited while Slack was away: what
-// the newest facts say already is only taken off. That the attack went quiet, or goes on again, goes into the card's thread, too, when all else
-// is notified.
-func (k *cardKeeper) attackChanged(ctx context.Context, _ Account, e record.Event) error {
-	ts, err := k.markStale(ctx, e)
-	if err != nil {
-		return err
-	}
-	if turned := e.Kind == record.WentQuiet || e.Kind == record.Resumed; ts != "" && turned && e.Storm() == nil {
-		course := e
-		course.ID, course.Kind, course.Payload = "course:"+e.ID, record.AttackEnded, record.AttackCourse{Attack: e.Attack(), Quiet: e.Kind == record.WentQuiet}
-		if err := k.notifier.emit(ctx, course); err != nil {
-			return err
-		}
-	}
-	return k.deliver.drop(ctx, e)
-}
-
-// attackWorse replies under a card that its attack got worse, and mentions people. An attack without a card gets one instead; an incident whose
-// route wants it elsewhere gets its card there.
-func (k *cardKeeper) attackWorse(ctx context.Context, a Account, e record.Event) error {
-	channel, ts, err := k.cfg.Stores.Cards.Card(ctx, e.Account, record.AttackID(e.Account, e.Attack().ID))
+// drawsCard reports whether an event's attack gets a card: its first, whichever of its events comes first; one elsewhere, when it became an incident
+// whose route wants it there; or another one in the place of one that is gone.
+func drawsCard(e record.Event, f facts) bool {
 	switch {
-	case err != nil:
-		return err
-	case ts == "":
-		return k.attackBegan(ctx, a, e)
-	case e.Kind == record.BecameIncident && e.Channel != channel:
-		return k.moveCard(ctx, a, e)
+	case e.Kind == record.CardLost:
+		return f.card.Message() == formerCard(e).Message() && f.shown.Revision > 0 // else it has another one already, or is forgotten
+	case f.card.TS == "":
+		return true
 	}
-	if _, err := k.markStale(ctx, e); err != nil {
-		return err
-	}
-	return k.replyWorse(ctx, a, e)
+	return e.Kind == record.BecameIncident && e.Channel != f.card.Channel
 }
 
-// markStale has the card of an event's attack redrawn, and tells where it is; ts is "" if there is none.
-func (k *cardKeeper) markStale(ctx context.Context, e record.Event) (ts string, err error) {
-	id := record.AttackID(e.Account, e.Attack().ID)
-	if _, ts, err = k.cfg.Stores.Cards.Card(ctx, e.Account, id); err != nil || ts == "" {
-		return ts, err
-	}
-	if err := k.cfg.Stores.Redraws.MarkStale(ctx, e.Account, id, urgency(e)); err != nil {
-		return ts, err
-	}
-	k.notifier.Stale(e.Account)
-	return ts, nil
-}
-
-// cardDraft is what is known of an attack when its card is about to be posted.
-type cardDraft struct {
-	tried attempt
-	facts cardFacts
-}
-
-// draft reads what is known, side by side, and marks the card as tried: this is the way from an attack to a person.
-func (k *cardKeeper) draft(ctx context.Context, card record.Event) (r cardDraft, err error) {
-	id := record.AttackID(card.Account, card.Attack().ID)
-	var ok bool
-	g, both := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { r.facts.file, err = k.cfg.Stores.Cards.Details(both, card.Account, id); return err })
-	g.Go(func() (err error) { r.tried, err = k.deliver.begin(both, card.Account, card.ID); return err })
-	g.Go(func() (err error) {
-		r.facts.shown, ok, err = k.cfg.Stores.Attacks.AttackState(both, card.Account, id)
-		return err
-	})
-	if err := g.Wait(); err != nil {
-		return cardDraft{}, err
-	}
-	if c := card.Changed(); !ok || r.facts.shown.Revision < c.Revision {
-		r.facts.shown = record.AttackState{Attack: card.Attack(), ObservedAt: card.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
-	}
-	return r, nil
-}
-
-// attackBegan posts an attack's card, once, whichever of its events comes first.
-func (k *cardKeeper) attackBegan(ctx context.Context, a Account, e record.Event) error {
-	card := e
-	card.ID = record.CardDelivery(e.Account, e.Attack().ID)
-	posted, err := k.postCard(ctx, a, e, card)
+// attackNotified posts an attack's card, or replies under it that the attack got worse.
+func attackNotified(e record.Event, p record.AttackChanged, f facts) plan {
+	delivery := record.CardDelivery(e.Account, e.Attack().ID)
 	switch {
-	case err != nil || e.ID == card.ID:
-		return err
-	case posted:
-		return k.deliver.drop(ctx, e)
+	case f.card.TS == "":
+		return firstCard(e, f, delivery)
+	case e.ID == delivery:
+		return plan{}
+	case drawsCard(e, f): // the store marks the former card when it records this one: what it leaves behind becomes a link to it
+		moved := f.cardPost(e, e.ID)
+		moved.supersedes = superseded(f.waiting, e.ID, f.shown.Revision)
+		return say(moved)
 	}
-	return k.attackWorse(ctx, a, e) // the card was drawn before this event
+	return attackWorse(e, p, f)
 }
 
-// postCard posts a card for an event, unless it is there already.
-func (k *cardKeeper) postCard(ctx context.Context, a Account, e, card record.Event) (posted bool, err error) {
-	r, err := k.draft(ctx, card)
-	if err != nil {
-		return false, err
-	}
-	if r.facts.file.Card.TS != "" || r.tried.done {
-		return false, k.deliver.record(ctx, card, place{})
-	}
-	return k.putCard(ctx, a, card, r, func() error { return k.supersedeForCard(ctx, e, r) })
-}
-
-// putCard posts a card, which becomes the attack's, unless another replica has posted it before. What waits and is said with it is taken off first.
-func (k *cardKeeper) putCard(ctx context.Context, a Account, attackCard record.Event, r cardDraft, takeOff func() error) (posted bool, err error) {
-	if attackCard.ID != record.CardDelivery(attackCard.Account, attackCard.Attack().ID) {
-		r.facts.file.Card.Delivery = attackCard.ID
-	}
-	call := eventPost(attackCard, card.Render(k.card(ctx, a, r.facts)), "")
-	channel, ts, err := k.deliver.verifyBeforeResend(ctx, call, r.tried)
-	if err != nil {
-		return false, err
-	}
-	found := ts != ""
-	if !found {
-		if err := takeOff(); err != nil {
-			return false, err
-		}
-		if channel, ts, err = k.deliver.postBegun(ctx, call, attempt{first: r.tried.first}); err != nil {
-			return false, err
+// firstCard posts an attack's card once. The event that the attack began stays, where it still waits, as urgent as the attack is by now.
+func firstCard(e record.Event, f facts, delivery string) plan {
+	first, stays := f.cardPost(e, delivery), e.ID
+	p := plan{}
+	if i := slices.IndexFunc(f.waiting, func(w record.Event) bool { return w.ID == delivery }); i >= 0 {
+		stays = delivery
+		if began := f.waiting[i]; began.Kind == record.NewAttack && f.shown.Attack.Incident() {
+			began.Kind = record.NewIncident
+			p.emits = []record.Event{began}
 		}
 	}
-	if err := k.deliver.record(ctx, attackCard, place{channel, ts, true}); err != nil {
-		return false, err
-	}
-	k.catchUp(ctx, attackCard, r.facts, found)
-	return !found, nil
+	first.supersedes = superseded(f.waiting, stays, f.shown.Revision)
+	p.posts = []Post{first}
+	return p
 }
 
-// supersedeForCard is supersede before a card is posted: the event that the attack began stays, where it still waits, as urgent as the attack is by now.
-func (k *cardKeeper) supersedeForCard(ctx context.Context, e record.Event, r cardDraft) error {
-	card := record.CardDelivery(e.Account, e.Attack().ID)
-	if e.ID == card && e.Revision() == r.facts.shown.Revision {
-		return nil // nothing newer has been decided
+// cardLost posts an attack's card once more, silently, in the place of one that is gone.
+func cardLost(e record.Event, _ record.CardReplaced, f facts) plan {
+	if !drawsCard(e, f) {
+		return plan{}
 	}
-	waiting, err := k.waiting(ctx, e)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(waiting, func(w record.Event) bool { return w.ID == card })
-	if i < 0 {
-		return k.supersede(ctx, waiting, e.ID, r.facts.shown.Revision)
-	}
-	if began := waiting[i]; began.Kind == record.NewAttack && r.facts.shown.Attack.Incident() {
-		began.Kind = record.NewIncident
-		if err := k.cfg.Stores.Outbox.Announce(ctx, began); err != nil {
-			return err
-		}
-	}
-	return k.supersede(ctx, waiting, card, r.facts.shown.Revision)
+	return say(f.cardPost(e, e.ID))
 }
 
-// supersede takes off what waits of an attack and is no newer than the facts that are about to be posted. That is done before they are sent,
-// for the event that they are sent for stays.
-func (k *cardKeeper) supersede(ctx context.Context, waiting []record.Event, stays string, revision int) error {
+// cardPost is a post of the attack's card.
+func (f facts) cardPost(e record.Event, delivery string) Post {
+	if delivery != record.CardDelivery(e.Account, e.Attack().ID) {
+		f.details.Card.Delivery = delivery
+	}
+	p := f.post(e, card.Render(f.drawn()))
+	p.Delivery, p.card = delivery, true
+	return p
+}
+
+// superseded is what waits of an attack and is no newer than the facts that are about to be posted.
+func superseded(waiting []record.Event, stays string, revision int) (all []record.Event) {
 	for _, w := range waiting {
-		if w.ID == stays || w.Revision() > revision {
-			continue
+		if w.ID != stays && w.Revision() <= revision {
+			all = append(all, w)
 		}
-		if _, err := k.cfg.Stores.Outbox.Notified(ctx, w, "", "", false); err != nil {
-			return err
-		}
-		k.cfg.Log.Info("superseded: the card or another reply says it", "account", w.Account, "attack", w.Attack().ID, "kind", w.Kind)
 	}
-	return nil
+	return all
 }
 
-// waiting are the poller's events of an attack that wait.
-func (k *cardKeeper) waiting(ctx context.Context, e record.Event) ([]record.Event, error) {
-	all, err := k.cfg.Stores.Outbox.Waiting(ctx, e.Account)
-	return slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 }), err
-}
-
-// replyWorse replies under a card that its attack got worse, with the newest facts. Where the reply about the worst of it waits, too, or
-// another message has said it, nothing more is said.
-func (k *cardKeeper) replyWorse(ctx context.Context, a Account, e record.Event) error {
-	waiting, err := k.waiting(ctx, e)
-	if err != nil {
-		return err
+// attackWorse replies under a card that its attack got worse, with the newest facts, and mentions people. Where the reply about the worst of it
+// waits, too, or another message has said it, nothing more is said. Where no one may reply it goes to the channel.
+func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
+	p := plan{stale: true}
+	waits := slices.ContainsFunc(f.waiting, func(w record.Event) bool { return w.ID == e.ID })
+	if !waits || slices.ContainsFunc(f.waiting, func(w record.Event) bool { return w.Rank() < e.Rank() }) {
+		return p
 	}
-	if !slices.ContainsFunc(waiting, func(w record.Event) bool { return w.ID == e.ID }) {
-		return nil
+	newest := e
+	if f.shown.Revision > now.Revision {
+		newest.At, now.Attack, now.Revision = f.shown.ObservedAt, f.shown.Attack, f.shown.Revision
 	}
-	if slices.ContainsFunc(waiting, func(w record.Event) bool { return w.Rank() < e.Rank() }) {
-		return k.deliver.drop(ctx, e)
-	}
-	id := record.AttackID(e.Account, e.Attack().ID)
-	newest, ok, err := k.cfg.Stores.Attacks.AttackState(ctx, e.Account, id)
-	if err != nil {
-		return err
-	}
-	told, now := e, e.Changed()
-	if ok && newest.Revision > now.Revision {
-		told.At, now.Attack, now.Revision = newest.ObservedAt, newest.Attack, newest.Revision
-	}
-	said, err := k.cfg.Stores.Triage.TriageOf(ctx, e.Account, id)
-	if err != nil {
-		return err
-	}
-	loud := loudest(e, waiting, now.Revision).Changed()
-	now.Mention = card.Recipient(said.Owner, loud.Mention, loud.Suppressed)
-	told.Payload = now
-	t, err := k.deliver.begin(ctx, e.Account, e.ID)
-	if err != nil {
-		return err
-	}
-	if t.done {
-		return k.deliver.drop(ctx, e) // the event was stored again
-	}
-	call := eventPost(e, card.Worse(a.Account, told), "")
-	call.Broadcast = true
-	takeOff := func() error { return k.supersede(ctx, waiting, e.ID, now.Revision) }
-	channel, ts, err := k.replyUnder(ctx, a, call, under{id, e.Channel, t, takeOff})
-	if err != nil {
-		return err
-	}
-	return k.deliver.record(ctx, e, place{channel: channel, ts: ts})
+	loud := loudest(e, f.waiting, now.Revision).Changed()
+	now.Mention = card.Recipient(f.details.Triage.Owner, loud.Mention, loud.Suppressed)
+	newest.Payload = now
+	reply := f.post(e, card.Worse(f.account.Account, newest))
+	reply.supersedes = superseded(f.waiting, e.ID, now.Revision)
+	elsewhere := reply
+	elsewhere.Channel = f.card.Channel
+	reply = f.underCard(reply, elsewhere)
+	reply.Broadcast, reply.repost = true, e.Channel
+	p.posts = []Post{reply}
+	return p
 }
 
 // loudest is the event that says whom a reply mentions which says all that waits up to a revision: the newest that mentions people, if one does.
 func loudest(e record.Event, waiting []record.Event, revision int) record.Event {
 	for _, w := range waiting {
-		calls := w.Kind == record.Worsened && w.Revision() <= revision && !w.Changed().Suppressed
-		if calls && (e.Changed().Suppressed || w.Revision() > e.Revision()) {
+		mentions := w.Kind == record.Worsened && w.Revision() <= revision && !w.Changed().Suppressed
+		if mentions && (e.Changed().Suppressed || w.Revision() > e.Revision()) {
 			e = w
 		}
 	}
 	return e
 }
 
-// catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before it is known where it is.
-// One that was found, because another replica had posted it before, may have been drawn at any time.
-func (k *cardKeeper) catchUp(ctx context.Context, e record.Event, drawn cardFacts, found bool) {
-	id := record.AttackID(e.Account, e.Attack().ID)
-	now, err := k.cfg.Stores.Cards.Details(ctx, e.Account, id)
-	shown, _, shownErr := k.cfg.Stores.Attacks.AttackState(ctx, e.Account, id)
-	if err = errors.Join(err, shownErr); err == nil && (found || doneSince(now, drawn.file) || shown.Revision > drawn.shown.Revision) {
-		err = k.notifier.MarkActed(ctx, e.Account, id)
+// attackChanged shows on its card, as the attack is by now, that it grew, went quiet or resumed. That it went quiet, or goes on again, goes into
+// the card's thread, too, when all else is notified.
+func attackChanged(e record.Event, _ record.AttackChanged, f facts) plan {
+	p := plan{stale: f.card.TS != ""}
+	if turned := e.Kind == record.WentQuiet || e.Kind == record.Resumed; p.stale && turned && e.Storm() == nil {
+		course := e
+		course.ID, course.Kind, course.Payload = "course:"+e.ID, record.AttackEnded, record.AttackCourse{Attack: e.Attack(), Quiet: e.Kind == record.WentQuiet}
+		p.emits = []record.Event{course}
 	}
-	if err != nil {
-		k.cfg.Log.Error("look what was done since a card was drawn", "account", e.Account, "err", err)
+	return p
+}
+
+// attackEnded says in the thread of a card how its attack went that is quiet, or goes on again, unless that is over by now. Where the card is
+// gone it is posted again when it is redrawn, and says the same.
+func attackEnded(e record.Event, course record.AttackCourse, f facts) plan {
+	if !f.known || f.shown.Quiet != course.Quiet || f.card.TS == "" {
+		return plan{}
 	}
+	return say(f.thread(e, f.card, card.Course(f.situation(), f.shown.History, f.evidence, course.Quiet)))
+}
+
+// cardLeft says under a card that stands as it is, buttons and all, where its successor is.
+func cardLeft(e record.Event, _ record.CardReplaced, f facts) plan {
+	if len(f.successor) == 0 {
+		return plan{}
+	}
+	return say(f.thread(e, formerCard(e), card.Stale(f.successor)))
+}
+
+// formerCard is the card that an event is about, which has a successor or needs one.
+func formerCard(e record.Event) record.Place {
+	p, _ := e.Payload.(record.CardReplaced)
+	return record.ReadPlace(p.Former)
 }

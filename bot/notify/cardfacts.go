@@ -17,29 +17,21 @@ import (
 	"github.com/wafbot/wafbot/poller/compare"
 )
 
-// cardFacts are all that is stored about an attack, from which its card is drawn.
-type cardFacts struct {
-	file   record.AttackDetails
-	shown  record.AttackState
-	posted time.Time // when its card was; zero: it is about to be
-	since  time.Time // since when that is stale; zero: it isn't known to be
-}
-
 const (
-	toldAtOnce  = 30 * time.Second // after it was found: no longer is worth telling
-	drawnAtOnce = 90 * time.Second // after it was stale: figures wait for a minute where there are many
+	notifiedAtOnce = 30 * time.Second // after it was found: no longer is worth a line
+	drawnAtOnce    = 90 * time.Second // after it was stale: figures wait for a minute where there are many
 )
 
-// late is how long after it was found the attack was told, if that is worth telling. All clocks are of machines that keep time.
-func (f cardFacts) late(now time.Time) time.Duration {
-	if f.file.Card.Delivery != "" || f.shown.StormID != "" {
-		return 0 // another card has told it, or its storm's
+// late is how long after it was found people were notified of the attack, if that is worth a line. All clocks are of machines that keep time.
+func (f facts) late() time.Duration {
+	if f.details.Card.Delivery != "" || f.shown.StormID != "" {
+		return 0 // another card has shown it, or its storm's
 	}
-	return lateBy(f.shown.FoundAt, cmp.Or(f.posted, now), toldAtOnce)
+	return lateBy(f.shown.FoundAt, cmp.Or(f.posted, f.now), notifiedAtOnce)
 }
 
 // behind is for how long the card showed old facts, likewise.
-func (f cardFacts) behind(now time.Time) time.Duration { return lateBy(f.since, now, drawnAtOnce) }
+func (f facts) behind() time.Duration { return lateBy(f.since, f.now, drawnAtOnce) }
 
 // lateBy is how long after it was due something was done; 0 where that was soon enough.
 func lateBy(due, done time.Time, soon time.Duration) time.Duration {
@@ -48,9 +40,6 @@ func lateBy(due, done time.Time, soon time.Duration) time.Duration {
 	}
 	return 0
 }
-
-// vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
-const vulnTimeout = 2 * time.Second
 
 // doneSince reports whether something was done that was not done before.
 func doneSince(now, before record.AttackDetails) bool {
@@ -65,78 +54,63 @@ func (n *Notifier) Situation(ctx context.Context, account, attack string) (s cal
 	if !ok {
 		return s, false, nil
 	}
-	shown, known, err := n.cfg.Stores.Attacks.AttackState(ctx, account, attack)
-	if err != nil || !known || shown.Rebuilt {
+	f := n.read.facts(a, attack)
+	if err := n.read.loadAttack(ctx, record.Event{}, &f); err != nil || !f.known || f.shown.Rebuilt {
 		return s, false, err
 	}
-	details, err := n.cfg.Stores.Cards.Details(ctx, account, attack)
-	if err != nil {
-		return s, false, err
-	}
-	return situation(a, n.cfg.Policy, shown, details, n.cfg.Now()), true, nil
+	return f.situation(), true, nil
 }
 
-// situation puts together what is decided from about an attack.
-func situation(a Account, policy policy.Policy, shown record.AttackState, details record.AttackDetails, now time.Time) call.Situation {
-	id := record.AttackID(a.Name, shown.Attack.ID)
+// situation is what is decided from about the event's attack.
+func (f facts) situation() call.Situation {
+	id := record.AttackID(f.account.Name, f.shown.Attack.ID)
 	s := call.Situation{
-		Account: a.Account, Policy: policy.With(details.Context.Protected), ID: id, Attack: shown.Attack, Storm: shown.Storm, Known: details.Changes, Effects: details.Efficacy, Scene: details.Context, Now: now,
+		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Protected), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm, AccountChanges: f.details.Changes,
+		Efficacy: f.details.Efficacy, Context: f.details.Context, Now: f.now,
 	}
-	for _, ch := range slices.Backward(details.Changes) { // the newest first; a card reads downwards
+	for _, ch := range slices.Backward(f.details.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Parent() == "" {
 			s.Changes = append(s.Changes, ch)
 		}
 	}
-	if a.Settings != nil {
-		settings := a.Settings()
-		s.Entries, s.Rules = efficacy.Overlay(settings.Entries, settings.Rules, details.Changes, settings.At)
+	if f.account.Settings != nil {
+		s.Entries, s.Rules = efficacy.Overlay(f.settings.Entries, f.settings.Rules, f.details.Changes, f.settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
-		s.LookedAt = settings.At
+		s.LookedAt = f.settings.At
 	}
 	return s
 }
 
-// card puts together what a card shows.
-func (k *cardKeeper) card(ctx context.Context, a Account, f cardFacts) card.Card {
+// drawn is what the attack's card shows.
+func (f facts) drawn() card.Card {
 	attack := f.shown.Attack
-	s := situation(a, k.cfg.Policy, f.shown, f.file, k.cfg.Now())
-	_, muted := policy.Muted(f.file.Context.Mutes, attack, s.Now)
+	_, muted := policy.Muted(f.details.Context.Mutes, attack, f.now)
 	c := card.Card{
-		Situation: s, Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.file.Triage,
-		FiguresAt: compare.FiguresAt(f.shown, f.file.LastGood, muted), Course: f.shown.History, Outage: f.file.Outage, Found: f.shown.FoundAt, Late: f.late(s.Now), StaleFor: f.behind(s.Now),
+		Situation: f.situation(), Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.details.Triage, Page: f.page(muted), Vuln: f.vuln,
+		FiguresAt: compare.FiguresAt(f.shown, f.details.LastGood, muted), Course: f.shown.History, Outage: f.details.Outage, Found: f.shown.FoundAt, Late: f.late(), StaleFor: f.behind(),
 		QuietHours: f.shown.Suppressed, MentionedAt: f.shown.MentionedAt, Suppressed: f.shown.SuppressedMention,
-		ConsoleURL: a.ConsoleURL, Runbook: cmp.Or(k.cfg.Runbooks[attack.Type], k.cfg.Runbooks["*"]),
+		ConsoleURL: f.account.ConsoleURL, Runbook: cmp.Or(f.runbooks[attack.Type], f.runbooks["*"]),
 	}
-	c.Reposted, c.Uneditable = record.Reposted(f.file.Card.Delivery)
-	c.Page = pageState(f, s.Now)
-	if attack.Incident() && a.Vuln != nil {
-		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
-		defer cancel()
-		c.Vuln, _ = a.Vuln(ctx, attack.VulnID)
-	}
+	c.Reposted, c.Uneditable = record.Reposted(f.details.Card.Delivery)
 	return c
 }
 
-// pageState is what is told of an attack's pager.
-func pageState(f cardFacts, now time.Time) card.Page {
-	last := f.file.Page
-	if last.State == record.PageCalling {
-		if f.file.Triage.Owner != nil { // about to be ended
-			return card.Page{}
-		}
-		if !last.TakenAt.IsZero() {
-			return card.Page{PagedAt: last.TakenAt}
-		}
+// page is what the card says of the attack's pager.
+func (f facts) page(muted bool) card.Page {
+	last, pager := f.details.Page, f.shown.Pager
+	switch {
+	case last.State == record.PageCalling && f.details.Triage.Owner != nil: // about to be ended
+		return card.Page{}
+	case last.State == record.PageCalling && !last.TakenAt.IsZero():
+		return card.Page{PagedAt: last.TakenAt}
+	case last.State == record.PageCalling:
 		return card.Page{Fault: last.Fault}
-	}
-	pager := f.shown.Pager
-	if pager == nil {
+	case pager == nil:
 		return card.Page{}
 	}
-	_, muted := policy.Muted(f.file.Context.Mutes, f.shown.Attack, now)
 	u := paging.Unacknowledged{
 		Attack: f.shown.Attack, Quiet: f.shown.Quiet, Muted: muted, NotifiedAt: pager.NotifiedAt, WorsenedAt: pager.WorsenedAt, Route: pager.Route,
-		After: pager.After, Triage: f.file.Triage,
+		After: pager.After, Triage: f.details.Triage,
 	}
 	_, at, _ := u.PagesAt(last)
 	return card.Page{At: at}

@@ -3,54 +3,47 @@ package notify
 import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // changeSettled says under the card of its attack what came of a change, else in the account's channel. The message has all that is needed to
 // undo the change after Redis was emptied.
-func changeSettled(_ record.Event, _ record.ChangeFacts, f facts) reply {
+func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" {
-		return reply{}
+		return plan{}
 	}
-	var buttons []call.Suggestion
-	if undo, ok := advice.Undo(f.change, f.now); ok {
-		buttons = append(buttons, undo)
+	msg, mentions := card.ChangeSettled(f.changes, f.change, advice.Undo(f.change, f.now))
+	elsewhere := f.post(e, msg)
+	elsewhere.Channel, elsewhere.Urgent = f.account.Channel, mentions // others must not use up what is kept for messages that mention people
+	if f.change.Late != nil {                                         // that it was late was said in the account's channel
+		return say(elsewhere)
 	}
-	elsewhere, mentions := card.ChangeSettled(f.changes, f.change, buttons)
-	r := reply{message: elsewhere, urgent: mentions, channel: f.account.Channel} // others must not use up what is kept for messages that mention people
-	if f.card.TS == "" || f.change.Late != nil {                                 // that it was late was said in the account's channel
-		return r
-	}
-	r.message, _ = card.ChangeSettled(f.changes, f.change, nil)
-	r.under, r.elsewhere, r.repost = f.card, &elsewhere, f.attack
-	return r
+	reply := elsewhere
+	reply.Message, _ = card.ChangeSettled(f.changes, f.change, nil)
+	reply.repost = f.card.Channel
+	return say(f.underCard(reply, elsewhere))
 }
 
 // mitigationEnding asks, under the card of its attack, whether a mitigation is to hold longer, if it still ends then. When Slack or this replica
 // was away until it had ended, it says so.
-func mitigationEnding(e record.Event, about record.ChangeFacts, f facts) reply {
+func mitigationEnding(e record.Event, about record.ChangeFacts, f facts) plan {
 	ch := f.change
 	if ch.ID == "" || !ch.InForce(ch.At) || !ch.Until.Equal(about.Until) { // it was undone, or extended
-		return reply{}
+		return plan{}
 	}
 	who := responsible(ch, f.details.Triage)
-	r := message(e, card.MitigationEnding(ch, who, ch.AttackID, f.now))
-	if f.card.TS != "" {
-		elsewhere := r.message
-		r.message = card.MitigationEnding(ch, who, "", f.now)
-		r.under, r.elsewhere, r.broadcast = f.card, &elsewhere, who == "" // a thread without a mention is read by no one
-	}
-	return r
+	reply := f.post(e, card.MitigationEnding(ch, who, "", f.now))
+	reply.Broadcast = who == "" // a thread without a mention is read by no one
+	return say(f.underCard(reply, f.post(e, card.MitigationEnding(ch, who, ch.AttackID, f.now))))
 }
 
 // endOverdue says in the account's channel that a change can't be ended, if that is so by now.
-func endOverdue(e record.Event, _ record.ChangeFacts, f facts) reply {
+func endOverdue(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" || f.change.Late == nil || f.change.DueAt().IsZero() {
-		return reply{}
+		return plan{}
 	}
-	return message(e, card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.details.Triage), f.now))
+	return say(f.post(e, card.EndOverdue(f.account.Account, f.change, responsible(f.change, f.details.Triage), f.now)))
 }
 
 // responsible is the owner of a change's attack, else the change's author; "" for a person at a terminal, who can't be mentioned.
@@ -67,19 +60,17 @@ func responsible(ch record.Change, t record.Triage) string {
 
 // efficacyChanged says under the card of its attack that a mitigation does not work, or that what it denied came back, if that is so by now; in
 // the account's channel where there is no card.
-func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) reply {
+func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) plan {
 	ch := f.change
 	if ch.ID == "" || ch.State == record.StateUndone {
-		return reply{}
+		return plan{}
 	}
 	s := f.situation()
 	if finding := f.details.Efficacy[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.StillDenied(s, ch) {
-		return reply{}
+		return plan{}
 	}
-	r := message(e, card.Efficacy(s, ch, card.Recipients(ch, f.details.Triage, f.shown)))
-	if f.card.TS != "" {
-		elsewhere := r.message
-		r.under, r.elsewhere, r.broadcast = f.card, &elsewhere, true
-	}
-	return r
+	elsewhere := f.post(e, card.Efficacy(s, ch, card.Recipients(ch, f.details.Triage, f.shown)))
+	reply := elsewhere
+	reply.Broadcast = true
+	return say(f.underCard(reply, elsewhere))
 }

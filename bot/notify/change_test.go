@@ -22,12 +22,12 @@ type outbox struct {
 	Redraws
 	Drills
 	change record.Change
-	news   map[string]record.Event
+	events map[string]record.Event
 }
 
 func (o *outbox) Waiting(context.Context, string) (all []record.Event, err error) {
-	for _, n := range o.news {
-		all = append(all, n)
+	for _, e := range o.events {
+		all = append(all, e)
 	}
 	return all, nil
 }
@@ -36,12 +36,12 @@ func (o *outbox) Changes(context.Context, string) ([]record.Change, error) {
 	return []record.Change{o.change}, nil
 }
 
-func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (first time.Time, again, told bool, err error) {
+func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (first time.Time, again, notified bool, err error) {
 	return now, true, true, nil
 }
 
-func (o *outbox) Notified(_ context.Context, n record.Event, _, _ string, _ bool) (double bool, err error) {
-	delete(o.news, n.ID)
+func (o *outbox) Notified(_ context.Context, e record.Event, _, _ string, _ bool) (double bool, err error) {
+	delete(o.events, e.ID)
 	return false, nil
 }
 
@@ -56,13 +56,13 @@ func stores(box *outbox) Stores {
 	return Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box}
 }
 
-// Else it would wait until nobody remembers that it was told, and then come twice.
-func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
+// Else it would wait until its delivery is no longer stored, and then be posted twice.
+func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ch := record.Change{ID: "c1", Account: "acme", State: record.StateBegun, Fault: "nobody knows"}
-		n := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
-		box := &outbox{change: ch, news: map[string]record.Event{n.ID: n}}
+		ch := record.Change{ID: "c1", Account: "acme", State: record.StateBegun, Fault: "it is not known"}
+		e := record.Event{ID: "c1:begun", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", Payload: record.ChangeFacts{Change: "c1"}}
+		box := &outbox{change: ch, events: map[string]record.Event{e.ID: e}}
 		b := New(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret"}), Stores: stores(box),
 			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
@@ -71,27 +71,31 @@ func TestNewsThatIsAnnouncedAgainIsTakenOff(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
 		synctest.Wait()
-		require.Empty(t, box.news)
+		require.Empty(t, box.events)
 		stop()
 		<-ended
 	})
 }
 
-// What failed, or perhaps did, calls who asked for it and who approved it, in the room of what calls people; nobody else's work does.
-func TestWhomAFailureCalls(t *testing.T) {
+// A change that failed, or perhaps did, mentions its author and its approver, in the slots of what mentions people; the clock's and a terminal's mention no one.
+func TestWhomAFailureMentions(t *testing.T) {
 	t.Parallel()
 	ch := record.Change{ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateBegun, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, Approved: &record.Actor{ID: "U0ROB"}}
-	made := changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-	require.Contains(t, made.message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
-	require.True(t, made.urgent)
+	settled := func() Post {
+		f := facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}}
+		return changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, f).posts[0]
+	}
+	made := settled()
+	require.Contains(t, made.Message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
+	require.True(t, made.Urgent)
 	for _, actor := range []record.Actor{{ID: "cli:root", Via: record.ViaCLI}, {ID: "wafbot", Via: record.ViaClock}} {
 		ch.Actor, ch.Approved, ch.State = actor, nil, record.StateHalf
-		made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-		require.NotContains(t, made.message.Text, "@")
-		require.Contains(t, made.message.Text, "*Only partly done: Deny 203.0.113.7*")
+		made = settled()
+		require.NotContains(t, made.Message.Text, "@")
+		require.Contains(t, made.Message.Text, "*Only partly done: Deny 203.0.113.7*")
 	}
 	ch.Actor, ch.State, ch.Fault = record.Actor{ID: "U0ANN"}, record.StateDone, ""
-	made = changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, facts{account: Account{Account: &call.Account{Channel: "C1"}}, change: ch, changes: []record.Change{ch}})
-	require.NotContains(t, made.message.Text, "@")
-	require.False(t, made.urgent)
+	made = settled()
+	require.NotContains(t, made.Message.Text, "@")
+	require.False(t, made.Urgent)
 }

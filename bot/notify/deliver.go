@@ -3,113 +3,169 @@ package notify
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
 
-	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// deliverer posts and edits messages, verifies before a resend, and records what was delivered.
-type deliverer struct {
-	cfg     Config
-	metrics *metrics
-	queue   func(account string) *queue // nil: another replica owns the account
+// delivered is what became of a post.
+type delivered struct {
+	attempt
+
+	post  Post
+	at    record.Place
+	found bool // an earlier attempt had posted it
 }
 
-// place is where a message is.
-type place struct {
-	channel, ts string
-	card        bool // it is its attack's card
-}
-
-// recordAgain is how long to wait before a delivery is recorded once more.
-const recordAgain = time.Second
-
-// record takes a delivered event off the outbox, however long Redis is away: nobody knows whether a recording whose answer was lost took
-// place, and the event could be posted twice. A message that another replica has posted, too, is withdrawn.
-func (d *deliverer) record(ctx context.Context, e record.Event, at place) error {
-	for {
-		double, err := d.cfg.Stores.Outbox.Notified(context.WithoutCancel(ctx), e, at.channel, at.ts, at.card) // a stop must not undo what was delivered
-		if double {
-			d.withdraw(ctx, at)
-		}
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		d.cfg.Log.Error("record delivery", "account", e.Account, "kind", e.Kind, "err", err)
-		if err := delay.Sleep(ctx, recordAgain); err != nil {
+// carryOut does what was planned for an event, and takes the event off the outbox.
+func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f facts, p plan) error {
+	if p.stale {
+		if err := n.cfg.Stores.Redraws.MarkStale(ctx, e.Account, f.attack, urgency(e)); err != nil {
 			return err
 		}
 	}
-}
-
-// drop takes an event off the outbox that needs no message of its own.
-func (d *deliverer) drop(ctx context.Context, e record.Event) error { return d.record(ctx, e, place{}) }
-
-// send posts the message of an event and records it.
-func (d *deliverer) send(ctx context.Context, e record.Event, p Post) error {
-	t, err := d.begin(ctx, p.Account, p.Delivery)
-	if err != nil {
-		return err
+	if p.stale || p.redraw {
+		n.Stale(e.Account)
 	}
-	if t.done {
-		return d.drop(ctx, e) // the event was stored again
-	}
-	channel, ts, err := d.postBegun(ctx, p, t)
-	if err != nil {
-		return err
-	}
-	return d.record(ctx, e, place{channel: channel, ts: ts})
-}
-
-// reply is the message that a handler makes of an event. The zero reply says nothing.
-type reply struct {
-	message   card.Message
-	under     record.Place // the card in whose thread it goes; zero: it is no reply
-	broadcast bool         // the channel sees it, too
-	urgent    bool
-	channel   string        // of one that is no reply; "": the event's
-	elsewhere *card.Message // goes there where the card's thread can't be posted to; nil: nothing does
-	repost    string        // the attack whose card is posted again first if it is gone; "": none is
-}
-
-// message is a reply in the event's channel.
-func message(e record.Event, msg card.Message) reply { return reply{message: msg, urgent: urgent(e)} }
-
-// say posts what was made of an event, and records it. Where the card of a reply is gone that is posted again first, if the reply wants it.
-func (n *Notifier) say(ctx context.Context, a Account, e record.Event, r reply) error {
-	if r.message.Text == "" {
-		return n.deliver.drop(ctx, e)
-	}
-	own := eventPost(e, r.message, "")
-	own.Urgent = r.urgent
-	if r.channel != "" {
-		own.Channel = r.channel
-	}
-	if r.under.TS == "" {
-		return n.deliver.send(ctx, e, own)
-	}
-	threaded := own
-	threaded.Channel, threaded.Thread, threaded.Broadcast = r.under.Channel, r.under.TS, r.broadcast
-	err := n.deliver.send(ctx, e, threaded)
-	if gone(err) && r.repost != "" {
-		if at, fault := n.cards.cardAgain(ctx, a, threaded, r.repost, r.under.Channel, err); fault == nil {
-			threaded.Channel, threaded.Thread = at.Channel, at.TS
-			err = n.deliver.send(ctx, e, threaded)
+	for _, emitted := range p.emits {
+		if err := n.emit(ctx, emitted); err != nil {
+			return err
 		}
 	}
-	if !errors.Is(err, errNowhere) && !gone(err) {
-		return err
-	}
-	if r.elsewhere == nil {
+	if len(p.posts) == 0 {
 		return n.deliver.drop(ctx, e)
 	}
-	own.Message = *r.elsewhere
-	return n.deliver.send(ctx, e, own)
+	first, err := n.sendAll(ctx, f, p.posts)
+	if err == nil && shown != nil && !first.done {
+		err = shown(ctx, e, f, first)
+	}
+	switch {
+	case err != nil:
+		return err
+	case p.again:
+		return n.handle(ctx, e)
+	case first.post.card:
+		return n.recordCard(ctx, e, f, first)
+	case first.post.Delivery != e.ID || first.post.replaces.TS != "":
+		return n.deliver.drop(ctx, e)
+	}
+	return n.deliver.record(ctx, e, first.at, false)
 }
 
-// eventPost is the message of an event; with thread it is a reply that the channel sees too.
-func eventPost(e record.Event, msg card.Message, thread string) Post {
-	return Post{Account: e.Account, Channel: e.Channel, Thread: thread, Broadcast: thread != "", Urgent: urgent(e), Delivery: e.ID, Message: msg}
+// sendAll sends the posts of a plan in their order, and returns what became of the first.
+func (n *Notifier) sendAll(ctx context.Context, f facts, posts []Post) (first delivered, err error) {
+	for i, p := range posts {
+		if p.follows { // a thread has no threads
+			p.Channel, p.Thread = first.at.Channel, first.at.TS
+			if f.card.Channel == p.Channel {
+				p.Thread = f.card.TS
+			}
+		}
+		d, err := n.send(ctx, f, p)
+		if err != nil {
+			return first, err
+		}
+		if i == 0 {
+			first = d
+		}
+	}
+	return first, nil
 }
+
+// send delivers one post. Where a reply can't be posted, its attack's card is posted again first if that is gone and the reply wants it, else the
+// reply goes elsewhere: what must be heard isn't lost in a thread that nobody sees.
+func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err error) {
+	if p.replaces.TS != "" {
+		return delivered{post: p, at: p.replaces}, n.deliver.bringUpToDate(ctx, p)
+	}
+	t, err := n.deliver.begin(ctx, p.Account, p.Delivery)
+	if err != nil || t.done {
+		return delivered{attempt: t, post: p}, err // done: the event was stored again
+	}
+	d, err = n.deliver.postBegun(ctx, p, t)
+	if p.repost != "" && gone(err) {
+		at, fault := n.repost(ctx, f, p, !deleted(err))
+		switch {
+		case fault == nil:
+			p.Channel, p.Thread = at.Channel, at.TS
+			d, err = n.deliver.postBegun(ctx, p, t)
+		case !nowhere(fault):
+			return d, fault
+		}
+	}
+	switch {
+	case !nowhere(err):
+		return d, err
+	case p.otherwise != nil:
+		return n.deliver.postBegun(ctx, *p.otherwise, t)
+	case p.optional:
+		return d, nil
+	}
+	return d, err
+}
+
+// repost posts the card of an attack again because a reply under it failed, and returns where the attack's card is.
+func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool) (at record.Place, err error) {
+	lost, known, err := n.read.lostEvent(ctx, reply.Account, f.attack, record.Place{Channel: reply.Channel, TS: reply.Thread}, stands)
+	if err == nil && !known {
+		err = errNowhere
+	}
+	if lost.Channel = reply.repost; err == nil {
+		err = n.handle(ctx, lost)
+	}
+	if err == nil {
+		at.Channel, at.TS, err = n.cfg.Stores.Cards.Card(ctx, reply.Account, f.attack)
+	}
+	if err != nil {
+		return at, fmt.Errorf("post card of %s again: %w", f.attack, err)
+	}
+	return at, nil
+}
+
+// recordCard records where an attack's card is. Where an earlier event's delivery is the card, e is taken off with it; where that was posted
+// before e was found, e is handled again: the card doesn't say it.
+func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card delivered) error {
+	began := e
+	began.ID = card.post.Delivery
+	if err := n.deliver.record(ctx, began, card.at, !card.done); err != nil {
+		return err
+	}
+	if !card.done {
+		n.catchUp(ctx, e, f, card.found)
+	}
+	if f.card.TS != "" {
+		n.Stale(e.Account) // what is left of the former
+	}
+	switch {
+	case began.ID == e.ID:
+		return nil
+	case card.found || card.done:
+		return n.handle(ctx, e)
+	}
+	return n.deliver.drop(ctx, e)
+}
+
+// catchUp has a card redrawn when something was done or became known while it was on its way: it can be clicked before it is known where it is.
+// One that was found, because another replica had posted it before, may have been drawn at any time.
+func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, found bool) {
+	now := facts{account: drawn.account, attack: drawn.attack}
+	err := n.read.loadAttack(ctx, e, &now)
+	if err == nil && (found || doneSince(now.details, drawn.details) || now.shown.Revision > drawn.shown.Revision) {
+		err = n.MarkActed(ctx, e.Account, drawn.attack)
+	}
+	if err != nil {
+		n.cfg.Log.Error("look what was done since a card was drawn", "account", e.Account, "err", err)
+	}
+}
+
+// emit stores an event that the Notifier found out, and queues it.
+func (n *Notifier) emit(ctx context.Context, e record.Event) error {
+	if err := n.cfg.Stores.Outbox.Announce(ctx, e); err != nil {
+		return err
+	}
+	n.Notify(e.Account, []record.Event{e})
+	return nil
+}
+
+// nowhere reports whether an error says that a message can't be posted where it was to go.
+func nowhere(err error) bool { return errors.Is(err, errNowhere) || gone(err) }

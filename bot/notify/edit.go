@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -10,10 +11,47 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
-// editSlot takes the right to edit one message in the workspace; wait is how long until there is one, 0 if it was given. Who can wait leaves
-// some edits for who can't.
+// awaitSlot waits for the right to post to the channel.
+func (d *deliverer) awaitSlot(ctx context.Context, p Post) error {
+	if q := d.queue(p.Account); q != nil && q.slot(p.Delivery) {
+		return nil
+	}
+	return await(ctx, func() (time.Duration, error) { return d.postSlot(ctx, p.Channel, p.Urgent) })
+}
+
+// await asks for a slot until it is given one.
+func await(ctx context.Context, slot func() (wait time.Duration, err error)) error {
+	for {
+		wait, err := slot()
+		if err != nil || wait == 0 {
+			return err
+		}
+		if err := delay.Sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
+// for what is.
+func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
+	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost); wait > 0 {
+		return wait, nil
+	}
+	if d.cfg.MessagesPerSecond == 0 {
+		return 0, nil
+	}
+	keep := 1
+	if urgent {
+		keep = 0
+	}
+	return d.cfg.Stores.Pace.PostSlot(ctx, channel, d.cfg.MessagesPerSecond, d.cfg.Burst, keep)
+}
+
+// editSlot takes the right to edit one message in the workspace, likewise. An edit that can wait leaves some for those that can't.
 func (d *deliverer) editSlot(ctx context.Context, canWait bool) (wait time.Duration, err error) {
 	if wait := d.cfg.Slack.HeldFor(slackconn.MethodUpdate); wait > 0 {
 		return wait, nil
@@ -31,20 +69,12 @@ func (d *deliverer) editSlot(ctx context.Context, canWait bool) (wait time.Durat
 
 // awaitEdit waits for the right to edit one message that people wait for.
 func (d *deliverer) awaitEdit(ctx context.Context) error {
-	for {
-		wait, err := d.editSlot(ctx, false)
-		if err != nil || wait == 0 {
-			return err
-		}
-		if err := delay.Sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
+	return await(ctx, func() (time.Duration, error) { return d.editSlot(ctx, false) })
 }
 
 // edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata that of the other stays.
 // The right to edit was taken.
-func (d *deliverer) edit(ctx context.Context, at place, msg card.Message) error {
+func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message) error {
 	for {
 		opts := msg.Options()
 		if msg.Metadata.EventType != "" {
@@ -53,7 +83,7 @@ func (d *deliverer) edit(ctx context.Context, at place, msg card.Message) error 
 		if err := ctx.Err(); err != nil {
 			return err // of a replica that was paused, the lease is over, and with it what it knows
 		}
-		err := d.cfg.Slack.Update(ctx, at.channel, at.ts, opts...)
+		err := d.cfg.Slack.Update(ctx, at.Channel, at.TS, opts...)
 		if err == nil {
 			d.metrics.edits.Inc()
 			return nil
@@ -69,18 +99,56 @@ func (d *deliverer) edit(ctx context.Context, at place, msg card.Message) error 
 	}
 }
 
-// bringUpToDate edits a message that is no attack's card. One that can't be edited, because it was deleted, is left as it is.
-func (d *deliverer) bringUpToDate(ctx context.Context, what string, at place, msg card.Message) error {
-	if err := d.awaitEdit(ctx); err != nil {
-		return fmt.Errorf("edit %s: %w", what, err)
-	}
-	err := d.edit(ctx, at, msg)
+// bringUpToDate puts a post in the place of a message that is no attack's card. One that can't be edited, because it was deleted, is left as it is.
+func (d *deliverer) bringUpToDate(ctx context.Context, p Post) error {
+	err := d.awaitEdit(ctx)
 	if err == nil {
-		return nil
+		err = d.edit(ctx, p.replaces, p.Message)
+		if err != nil && !repeatable(err) {
+			d.cfg.Log.Warn("edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
+			return nil
+		}
 	}
-	if v, _ := slackconn.Judge(err); v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden {
-		return fmt.Errorf("edit %s: %w", what, err)
+	if err != nil {
+		return fmt.Errorf("edit message %s: %w", p.Delivery, err)
 	}
-	d.cfg.Log.Warn("edit message", "what", what, "channel", at.channel, "ts", at.ts, "err", err)
 	return nil
+}
+
+// repeatable reports whether an edit that failed may be repeated: it says the same. Another one Slack will never take.
+func repeatable(err error) bool {
+	v, _ := slackconn.Judge(err)
+	return v == slackconn.NotSent || v == slackconn.Doubtful || v == slackconn.Forbidden
+}
+
+// plainer is what to send in place of a message that Slack refuses for what is in it, if that is the fault: a plain card is forgiven, a lost one
+// never. Without what it carries for wafbot it can't be read back, so that goes only where that is the fault.
+func (d *deliverer) plainer(method string, m card.Message, err error) (card.Message, bool) {
+	v, _ := slackconn.Judge(err)
+	switch {
+	case v == slackconn.MetadataRefused && len(m.Metadata.EventPayload) > 1:
+		m = m.WithoutFacts()
+	case v == slackconn.ContentRefused && len(m.Blocks) > 0:
+		m = m.AsText(d.cfg.Command)
+	default:
+		return card.Message{}, false
+	}
+	d.metrics.refused.WithLabelValues(method).Inc()
+	d.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.Detailed(err))
+	return m, true
+}
+
+// gone reports whether an error says that a message is no longer there, can't be edited any more, or that its channel is closed to wafbot.
+func gone(err error) bool {
+	return deleted(err) || uneditable(err) || slices.Contains([]string{"is_inactive", "is_archived", "channel_not_found", "not_in_channel"}, slackconn.ErrorName(err))
+}
+
+// deleted reports whether an error says that a message is no longer there.
+func deleted(err error) bool {
+	return slices.Contains([]string{"message_not_found", "thread_not_found"}, slackconn.ErrorName(err))
+}
+
+// uneditable reports whether an error says that a message stands as it is for ever.
+func uneditable(err error) bool {
+	return slices.Contains([]string{"cant_update_message", "edit_window_closed", "block_mismatch"}, slackconn.ErrorName(err))
 }

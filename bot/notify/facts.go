@@ -2,9 +2,11 @@ package notify
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
@@ -12,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // need says which facts a message is made of, beside the event.
@@ -22,17 +25,26 @@ const (
 	needNothing   need = 0
 	needChange    need = 1 << iota // the account's changes, the event's among them
 	needCard                       // where the card of the event's attack is, which may be on its way
+	needPlace                      // where it is now
 	needAttack                     // what is stored of the event's attack, its card included
+	needDrawing                    // that, and all that its card is drawn from, and what waits to be notified of it
 	needEvidence                   // what is kept of the event's attack
 	needTriage                     // the triage of all of the account's attacks
 	needRoles                      // who may act
 	needSuccessor                  // where the card is now that took the place of the event's
+	needRequest                    // the approval request, its card, and the card of its attack
+	needLoss                       // the permission loss, its notice, and the account's changes
+	needDrill                      // the account's last drill
+	needSummary                    // the hand-over
 )
 
 // facts are what a message is made of, beside the event. What was not needed, or is not known, is zero.
 type facts struct {
 	account   Account
 	policy    policy.Policy
+	runbooks  map[string]string
+	settings  poller.Settings // lists and rules as last read
+	health    poller.Health
 	now       time.Time
 	changes   []record.Change
 	change    record.Change
@@ -41,57 +53,75 @@ type facts struct {
 	shown     record.AttackState
 	known     bool // shown is
 	details   record.AttackDetails
+	waiting   []record.Event // the poller's events of the attack that wait
+	vuln      string         // the title of the attack's vulnerability
+	posted    time.Time      // when the attack's card was; zero: it is about to be
+	since     time.Time      // since when that is stale; zero: it isn't known to be
 	evidence  record.Evidence
 	triage    map[string]record.Triage
 	roles     text.Text
 	successor text.Text // a line that leads to the card
+	request   record.ApprovalRequest
+	loss      record.PermissionLoss
+	kept      kept
+	drill     record.Drill
+	summary   call.Result
 }
 
-// load reads the facts that an event's message needs.
-func (n *Notifier) load(ctx context.Context, a Account, e record.Event, needs need) (f facts, err error) {
-	f = facts{account: a, policy: n.cfg.Policy, now: n.cfg.Now()}
+// kept is a message that is kept true: posted first, edited later.
+type kept struct {
+	id       string
+	at       record.Place // zero: it isn't known to be anywhere
+	shows    int          // the revision that it shows
+	revision int          // the newest
+}
+
+// loader reads facts.
+type loader struct{ cfg Config }
+
+// facts are those that are known without reading.
+func (l loader) facts(a Account, attack string) facts {
+	f := facts{account: a, policy: l.cfg.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Now(), attack: attack}
+	if a.Settings != nil {
+		f.settings = a.Settings()
+	}
+	if a.Health != nil {
+		f.health = a.Health()
+	}
+	return f
+}
+
+// load reads the facts that an event's messages need.
+func (l loader) load(ctx context.Context, a Account, e record.Event, needs need) (facts, error) {
+	f := l.facts(a, "")
 	if attack := e.Attack().ID; attack != "" {
 		f.attack = record.AttackID(a.Name, attack)
 	}
-	if needs&needChange != 0 {
-		if err := n.loadChange(ctx, e, &f); err != nil {
+	for _, of := range []struct {
+		need need
+		load func(ctx context.Context, e record.Event, f *facts) error
+	}{ // in the order in which they are built on each other
+		{needChange, l.loadChange}, {needAttack | needDrawing, l.loadAttack}, {needDrawing, l.loadDrawing}, {needPlace, l.loadPlace}, {needCard, l.awaitCard},
+		{needEvidence, l.loadEvidence}, {needTriage, l.loadTriage}, {needRoles, l.loadRoles}, {needSuccessor, l.loadSuccessor},
+		{needRequest, l.loadRequest}, {needLoss, l.loadLoss}, {needDrill, l.loadDrill}, {needSummary, l.loadSummary},
+	} {
+		if needs&of.need == 0 {
+			continue
+		}
+		if err := of.load(ctx, e, &f); err != nil {
 			return f, err
 		}
 	}
-	if needs&needAttack != 0 {
-		var shownErr error
-		f.details, err = n.cfg.Stores.Cards.Details(ctx, a.Name, f.attack)
-		f.shown, f.known, shownErr = n.cfg.Stores.Attacks.AttackState(ctx, a.Name, f.attack)
-		if err = errors.Join(err, shownErr); err != nil {
-			return f, err
-		}
-		f.card = f.details.Card
-	}
-	if needs&needCard != 0 {
-		f.card, err = n.awaitCard(ctx, e, f.attack, f.change.At)
-	}
-	if needs&needEvidence != 0 && err == nil {
-		f.evidence, _, err = n.cfg.Stores.Attacks.Evidence(ctx, a.Name, f.attack)
-	}
-	if needs&needTriage != 0 && err == nil {
-		f.triage, err = n.cfg.Stores.Triage.AllTriage(ctx, a.Name)
-	}
-	if needs&needRoles != 0 && err == nil {
-		f.roles = card.Roles(n.cfg.Roles, n.names(ctx))
-	}
-	if needs&needSuccessor != 0 && err == nil {
-		f.successor, _, err = n.successor(ctx, a, f.attack, formerCard(e))
-	}
-	return f, err
+	return f, nil
 }
 
 // loadChange reads the change that an event is about, with the others of its account.
-func (n *Notifier) loadChange(ctx context.Context, e record.Event, f *facts) (err error) {
+func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error {
 	about, err := payload[record.ChangeFacts](e)
 	if err != nil {
 		return err
 	}
-	if f.changes, err = n.cfg.Stores.Changes.Changes(ctx, e.Account); err != nil {
+	if f.changes, err = l.cfg.Stores.Changes.Changes(ctx, e.Account); err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(f.changes, func(ch record.Change) bool { return ch.ID == about.Change }); i >= 0 {
@@ -101,47 +131,191 @@ func (n *Notifier) loadChange(ctx context.Context, e record.Event, f *facts) (er
 	return nil
 }
 
+// loadAttack reads what is stored of an attack, side by side: this is the way from an attack to a person. An event may know more.
+func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) error {
+	g, both := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		f.details, err = l.cfg.Stores.Cards.Details(both, f.account.Name, f.attack)
+		return err
+	})
+	g.Go(func() (err error) {
+		f.shown, f.known, err = l.cfg.Stores.Attacks.AttackState(both, f.account.Name, f.attack)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	f.card = f.details.Card
+	if c, ok := e.Payload.(record.AttackChanged); ok && (!f.known || f.shown.Revision < c.Revision) {
+		f.shown = record.AttackState{Attack: c.Attack, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
+	}
+	return nil
+}
+
+// loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer than the event may.
+func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error {
+	if drawsCard(e, *f) {
+		l.loadVuln(ctx, f)
+	}
+	if began := e.ID == record.CardDelivery(e.Account, e.Attack().ID); e.Kind == record.CardLost || began && (f.card.TS != "" || e.Revision() == f.shown.Revision) {
+		return nil
+	}
+	all, err := l.cfg.Stores.Outbox.Waiting(ctx, e.Account)
+	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 })
+	return err
+}
+
+// vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
+const vulnTimeout = 2 * time.Second
+
+func (l loader) loadVuln(ctx context.Context, f *facts) {
+	if attack := f.shown.Attack; attack.Incident() && f.account.Vuln != nil {
+		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
+		defer cancel()
+		f.vuln, _ = f.account.Vuln(ctx, attack.VulnID)
+	}
+}
+
+func (l loader) loadPlace(ctx context.Context, e record.Event, f *facts) (err error) {
+	f.card.Channel, f.card.TS, err = l.cfg.Stores.Cards.Card(ctx, e.Account, f.attack)
+	return err
+}
+
+func (l loader) loadEvidence(ctx context.Context, e record.Event, f *facts) (err error) {
+	f.evidence, _, err = l.cfg.Stores.Attacks.Evidence(ctx, e.Account, f.attack)
+	return err
+}
+
+func (l loader) loadTriage(ctx context.Context, e record.Event, f *facts) (err error) {
+	f.triage, err = l.cfg.Stores.Triage.AllTriage(ctx, e.Account)
+	return err
+}
+
+// loadRoles shows users by name, and user groups by their ids: neither mentions anyone.
+func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
+	f.roles = card.Roles(l.cfg.Roles, func(id string) text.Text {
+		if card.IsID(id, "S") {
+			return text.New("user group ", text.Code(id))
+		}
+		if p, err := l.cfg.Slack.Person(ctx, id); err == nil {
+			return text.New(text.Sanitize(p.Name, text.MaxField))
+		}
+		return text.New(text.Code(id))
+	})
+	return nil
+}
+
+func (l loader) loadSuccessor(ctx context.Context, e record.Event, f *facts) (err error) {
+	f.successor, err = l.successor(ctx, f.account, f.attack, formerCard(e))
+	return err
+}
+
+// successor is the line that leads from a former card of an attack to its card; empty if it has none elsewhere.
+func (l loader) successor(ctx context.Context, a Account, attack string, former record.Place) (line text.Text, err error) {
+	channel, ts, err := l.cfg.Stores.Cards.Card(ctx, a.Name, attack)
+	if err != nil {
+		return nil, err
+	}
+	state, known, err := l.cfg.Stores.Attacks.AttackState(ctx, a.Name, attack)
+	if err != nil || !known || ts == "" || ts == former.TS && channel == former.Channel {
+		return nil, err
+	}
+	link, err := l.cfg.Slack.Permalink(ctx, channel, ts)
+	if err != nil {
+		return nil, err
+	}
+	return card.MovedLine(a.Account, attack, state, record.Place{Channel: channel, TS: ts}, link), nil
+}
+
+// loadRequest reads an approval request; it is zero after Redis was emptied.
+func (l loader) loadRequest(ctx context.Context, e record.Event, f *facts) error {
+	about, err := payload[record.ApprovalChanged](e)
+	if err != nil {
+		return err
+	}
+	all, err := l.cfg.Stores.Approvals.Requests(ctx, e.Account)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(q record.ApprovalRequest) bool { return q.ID == about.Request })
+	if i < 0 {
+		return nil
+	}
+	f.request, f.attack = all[i], all[i].AttackID
+	if err := f.loadKept(ctx, l.cfg.Stores.Approvals, f.request.ID, f.request.Revision); err != nil {
+		return err
+	}
+	return l.awaitCard(ctx, e, f)
+}
+
+func (l loader) loadLoss(ctx context.Context, e record.Event, f *facts) (err error) {
+	if f.loss, err = l.cfg.Stores.Permissions.PermissionLoss(ctx, e.Account); err != nil {
+		return err
+	}
+	if f.changes, err = l.cfg.Stores.Changes.Changes(ctx, e.Account); err != nil {
+		return err
+	}
+	return f.loadKept(ctx, l.cfg.Stores.Permissions, f.loss.ID(), f.loss.Revision)
+}
+
+func (f *facts) loadKept(ctx context.Context, s Messages, id string, revision int) (err error) {
+	f.kept = kept{id: id, revision: revision}
+	f.kept.at.Channel, f.kept.at.TS, f.kept.shows, err = s.MessageAt(ctx, f.account.Name, id)
+	return err
+}
+
+func (l loader) loadDrill(ctx context.Context, e record.Event, f *facts) (err error) {
+	f.drill, err = l.cfg.Stores.Drills.Drill(ctx, e.Account)
+	return err
+}
+
+// loadSummary has the account handed over, unless that comes too late to be posted.
+func (l loader) loadSummary(ctx context.Context, e record.Event, f *facts) (err error) {
+	if f.now.Sub(e.At) > summaryLate {
+		return nil
+	}
+	line := record.Line{Name: "summary"}.With("account", e.Account)
+	if f.summary, err = l.cfg.Runner.Do(ctx, byClock(e.ID, e.At, line)); err != nil {
+		return fmt.Errorf("draw summary: %w", err)
+	}
+	return nil
+}
+
+// byClock is what the clock asks for.
+func byClock(id string, at time.Time, line record.Line) call.Invocation {
+	return call.Invocation{ID: id, At: at, Line: line, Actor: record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}}
+}
+
 // How long a message waits for the card that it belongs under, which may be clicked before it is known where it is.
 const (
 	cardPatience = 10 * time.Second
 	cardAgain    = 500 * time.Millisecond
 )
 
-// awaitCard is where the card of an attack is; zero if it has none. One that is on its way in another channel is waited for a little since a
-// time; in the event's own channel none is, while the event is handled.
-func (n *Notifier) awaitCard(ctx context.Context, e record.Event, attack string, since time.Time) (at record.Place, err error) {
-	if attack == "" {
-		return at, nil
+// awaitCard reads where the card of an attack is. One that is on its way in another channel is waited for a little since the change or request was
+// made; in the event's own channel none is, while the event is handled.
+func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
+	since := f.change.At
+	if f.request.ID != "" {
+		since = f.request.At
 	}
-	for {
-		at.Channel, at.TS, err = n.cfg.Stores.Cards.Card(ctx, e.Account, attack)
-		if err != nil || at.TS != "" {
-			return at, err
+	for f.attack != "" {
+		if err := l.loadPlace(ctx, e, f); err != nil || f.card.TS != "" {
+			return err
 		}
-		shown, _, err := n.cfg.Stores.Attacks.AttackState(ctx, e.Account, attack)
-		if err != nil || !shown.Notified || shown.Channel == e.Channel || n.cfg.Now().Sub(since) > cardPatience {
-			return record.Place{}, err
+		state, _, err := l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
+		if err != nil || !state.Notified || state.Channel == e.Channel || l.cfg.Now().Sub(since) > cardPatience {
+			return err
 		}
 		if err := delay.Sleep(ctx, cardAgain); err != nil {
-			return record.Place{}, err
+			return err
 		}
 	}
+	return nil
 }
 
-// situation is what is decided from about the event's attack.
-func (f facts) situation() call.Situation {
-	return situation(f.account, f.policy, f.shown, f.details, f.now)
-}
-
-// names shows a user by name, and user groups by their ids: neither mentions anyone.
-func (n *Notifier) names(ctx context.Context) func(id string) text.Text {
-	return func(id string) text.Text {
-		if card.IsID(id, "S") {
-			return text.New("user group ", text.Code(id))
-		}
-		if name, err := n.cfg.Slack.UserName(ctx, id); err == nil {
-			return text.New(text.Sanitize(name, card.MaxName))
-		}
-		return text.New(text.Code(id))
-	}
+// lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
+func (l loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
+	state, known, err := l.cfg.Stores.Attacks.AttackState(ctx, account, attack)
+	return record.NewCardLost(account, state.Attack.Brief(), at, stands, l.cfg.Now()), known, err
 }

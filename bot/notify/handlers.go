@@ -4,64 +4,75 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// handler brings one event to Slack and takes it off the outbox.
-type handler func(ctx context.Context, a Account, e record.Event) error
+// handler is how the events of a kind come to Slack: which facts are read, what is made of them, and what is recorded then.
+type handler struct {
+	needs need
+	plan  func(e record.Event, f facts) (plan, error) // pure
+	shown shown                                       // nil: only where the event's own message is
+}
+
+// plan is what is made of an event and its facts. The zero plan says nothing: the event is taken off the outbox.
+type plan struct {
+	stale  bool           // the card of the event's attack is
+	redraw bool           // cards may be stale that say the same
+	emits  []record.Event // are stored before the event is taken off
+	posts  []Post         // one after another
+	again  bool           // the event is then planned again, from newer facts
+}
+
+// shown records where the first message of a plan is, for later events to edit it.
+type shown func(ctx context.Context, e record.Event, f facts, first delivered) error
 
 // table has one handler for each kind of event.
 func (n *Notifier) table() map[record.EventKind]handler {
+	request, loss := savePlace(n.cfg.Stores.Approvals), savePlace(n.cfg.Stores.Permissions)
 	return map[record.EventKind]handler{
-		record.NewIncident:          n.cards.attackBegan,
-		record.NewAttack:            n.cards.attackBegan,
-		record.BecameIncident:       n.cards.attackWorse,
-		record.Worsened:             n.cards.attackWorse,
-		record.Grew:                 n.cards.attackChanged,
-		record.WentQuiet:            n.cards.attackChanged,
-		record.Resumed:              n.cards.attackChanged,
-		record.AttackEnded:          say(n, needAttack|needEvidence, attackEnded),
-		record.CardLost:             n.cards.cardLost,
-		record.CardLeft:             say(n, needSuccessor, cardLeft),
-		record.FirstStart:           say(n, needRoles, firstStart),
-		record.StoreRebuilt:         say(n, needNothing, storeRebuilt),
-		record.APIUnreachable:       n.redrawing(say(n, needNothing, apiUnreachable)),
-		record.MonitoringGap:        n.redrawing(say(n, needNothing, monitoringGap)),
-		record.PermissionLost:       on(n.permissionChanged),
-		record.ApprovalAsked:        on(n.approvalChanged),
-		record.ChangeSettled:        say(n, needChange|needCard, changeSettled),
-		record.MitigationEnding:     say(n, needChange|needAttack, mitigationEnding),
-		record.EndOverdue:           say(n, needChange|needAttack, endOverdue),
-		record.MitigationNotWorking: say(n, needChange|needAttack, efficacyChanged),
-		record.DeniedSourceReturned: say(n, needChange|needAttack, efficacyChanged),
-		record.HandedOver:           say(n, needAttack, handedOver),
-		record.TookOver:             say(n, needTriage, tookOver),
-		record.PagerUnreachable:     say(n, needNothing, pagerUnreachable),
-		record.DrillChanged:         on(n.drillChanged),
-		record.SummaryDue:           n.summaryDue,
+		record.NewIncident:          row(needDrawing, attackNotified),
+		record.NewAttack:            row(needDrawing, attackNotified),
+		record.BecameIncident:       row(needDrawing, attackNotified),
+		record.Worsened:             row(needDrawing, attackNotified),
+		record.Grew:                 row(needPlace, attackChanged),
+		record.WentQuiet:            row(needPlace, attackChanged),
+		record.Resumed:              row(needPlace, attackChanged),
+		record.AttackEnded:          row(needAttack|needEvidence, attackEnded),
+		record.CardLost:             row(needDrawing, cardLost),
+		record.CardLeft:             row(needSuccessor, cardLeft),
+		record.FirstStart:           row(needRoles, firstStart),
+		record.StoreRebuilt:         row(needNothing, storeRebuilt),
+		record.APIUnreachable:       row(needNothing, apiUnreachable),
+		record.MonitoringGap:        row(needNothing, monitoringGap),
+		record.PermissionLost:       row(needLoss, permissionChanged).recorded(loss),
+		record.ApprovalAsked:        row(needRequest, approvalChanged).recorded(request),
+		record.ChangeSettled:        row(needChange|needCard, changeSettled),
+		record.MitigationEnding:     row(needChange|needAttack, mitigationEnding),
+		record.EndOverdue:           row(needChange|needAttack, endOverdue),
+		record.MitigationNotWorking: row(needChange|needAttack, efficacyChanged),
+		record.DeniedSourceReturned: row(needChange|needAttack, efficacyChanged),
+		record.HandedOver:           row(needAttack, handedOver),
+		record.TookOver:             row(needTriage, tookOver),
+		record.PagerUnreachable:     row(needNothing, pagerUnreachable),
+		record.DrillChanged:         row(needDrill, drillChanged).recorded(n.saveDrillCard),
+		record.SummaryDue:           {needs: needSummary, plan: summaryDue},
 	}
 }
 
-// handle brings an event to Slack.
-func (n *Notifier) handle(ctx context.Context, e record.Event) error {
-	a, ok := n.account(e.Account)
-	if !ok {
-		return fmt.Errorf("notify event of %s: no such account", e.Account)
-	}
-	handle, ok := n.handlers[e.Kind]
-	if !ok {
-		return fmt.Errorf("notify event of %s: unknown kind %q", e.Account, e.Kind)
-	}
-	return handle(ctx, a, e)
+// row is the handler of a kind with a payload.
+func row[P record.Payload](needs need, pure func(e record.Event, p P, f facts) plan) handler {
+	return handler{needs: needs, plan: func(e record.Event, f facts) (plan, error) {
+		p, err := payload[P](e)
+		if err != nil {
+			return plan{}, err
+		}
+		return pure(e, p, f), nil
+	}}
 }
 
-// redrawing has stale cards redrawn before an event is handled: they say the same.
-func (n *Notifier) redrawing(next handler) handler {
-	return func(ctx context.Context, a Account, e record.Event) error {
-		n.Stale(e.Account)
-		return next(ctx, a, e)
-	}
+func (h handler) recorded(by shown) handler {
+	h.shown = by
+	return h
 }
 
 // payload is the payload of an event, as its kind has it.
@@ -73,65 +84,30 @@ func payload[P record.Payload](e record.Event) (P, error) {
 	return p, nil
 }
 
-// on is a handler that takes the payload of its kind.
-func on[P record.Payload](handle func(ctx context.Context, a Account, e record.Event, p P) error) handler {
-	return func(ctx context.Context, a Account, e record.Event) error {
-		p, err := payload[P](e)
-		if err != nil {
-			return err
-		}
-		return handle(ctx, a, e, p)
+// savePlace records the place and the revision of a message that is kept true.
+func savePlace(s Messages) shown {
+	return func(ctx context.Context, e record.Event, f facts, first delivered) error {
+		return s.SaveMessageAt(ctx, e.Account, f.kept.id, first.at.Channel, first.at.TS, f.kept.revision)
 	}
 }
 
-// emit stores an event that the Notifier found out, and queues it.
-func (n *Notifier) emit(ctx context.Context, e record.Event) error {
-	if err := n.cfg.Stores.Outbox.Announce(ctx, e); err != nil {
+// handle brings an event to Slack, and takes it off the outbox.
+func (n *Notifier) handle(ctx context.Context, e record.Event) error {
+	a, ok := n.account(e.Account)
+	if !ok {
+		return fmt.Errorf("notify event of %s: no such account", e.Account)
+	}
+	h, ok := n.handlers[e.Kind]
+	if !ok {
+		return fmt.Errorf("notify event of %s: unknown kind %q", e.Account, e.Kind)
+	}
+	f, err := n.read.load(ctx, a, e, h.needs)
+	if err != nil {
 		return err
 	}
-	n.Notify(e.Account, []record.Event{e})
-	return nil
-}
-
-// say is the handler of a kind that has one message: compose makes it of the event and the facts that it needs, and of nothing else.
-func say[P record.Payload](n *Notifier, needs need, compose func(e record.Event, p P, f facts) reply) handler {
-	return func(ctx context.Context, a Account, e record.Event) error {
-		p, err := payload[P](e)
-		if err != nil {
-			return err
-		}
-		f, err := n.load(ctx, a, e, needs)
-		if err != nil {
-			return err
-		}
-		return n.say(ctx, a, e, compose(e, p, f))
+	p, err := h.plan(e, f)
+	if err != nil {
+		return err
 	}
-}
-
-// firstStart is the one message of an account's first poll.
-func firstStart(e record.Event, first record.FirstStartFacts, f facts) reply {
-	return message(e, card.FirstStart(f.account.Account, first, f.policy, f.roles))
-}
-
-// storeRebuilt says in a channel what was rebuilt from it.
-func storeRebuilt(e record.Event, rebuilt record.RebuildFacts, _ facts) reply {
-	return message(e, card.StoreRebuilt(e.Account, rebuilt))
-}
-
-// apiUnreachable says that an account can't be watched, unless it is watched again by now: then the monitoring gap says both.
-func apiUnreachable(e record.Event, unreachable record.UnreachableFacts, f facts) reply {
-	if f.account.Health != nil && f.account.Health().LastGood.After(e.At) {
-		return reply{}
-	}
-	return message(e, card.Unreachable(f.account.Account, unreachable))
-}
-
-// monitoringGap says from when to when an account was not watched, and what happened meanwhile.
-func monitoringGap(e record.Event, gap record.GapFacts, f facts) reply {
-	return message(e, card.MonitoringGap(f.account.Account, gap, f.now))
-}
-
-// pagerUnreachable says that a pager can't be called.
-func pagerUnreachable(e record.Event, fault record.PagerFault, _ facts) reply {
-	return message(e, card.PagerUnreachable(e.Account, fault))
+	return n.carryOut(ctx, e, h.shown, f, p)
 }

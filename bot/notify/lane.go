@@ -93,22 +93,15 @@ func (q *queue) putBack(w queued) {
 	signal(q.wake)
 }
 
-// wasMoved reports whether a delivery was moved to another channel and not tried there yet.
-func (q *queue) wasMoved(delivery string) (moved bool) {
+// trying notes that this replica tries to post a delivery, and reports whether it did before, and whether it was moved to another channel and not
+// tried there yet.
+func (q *queue) trying(delivery string) (before, moved bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	moved = q.moved[delivery]
-	delete(q.moved, delivery)
-	return moved
-}
-
-// trying notes that this replica tries to post a delivery, and reports whether it did before.
-func (q *queue) trying(delivery string) (before bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	before = q.tried[delivery]
+	before, moved = q.tried[delivery], q.moved[delivery]
 	q.tried[delivery] = true
-	return before
+	delete(q.moved, delivery)
+	return before, moved
 }
 
 // turn takes the right to post an event that isn't urgent. It reports false if something urgent came to wait for the channel meanwhile,

@@ -1,4 +1,4 @@
-// Package notify brings events to Slack: one handler per event kind, one deliverer that posts, edits, and verifies before a resend.
+// Package notify brings events to Slack: one pure plan per event kind, one deliverer that posts, edits, and verifies before a resend.
 package notify
 
 import (
@@ -61,8 +61,8 @@ type Config struct {
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
 type Notifier struct {
 	cfg      Config
+	read     loader
 	deliver  *deliverer
-	cards    *cardKeeper
 	handlers map[record.EventKind]handler
 	metrics  *metrics
 
@@ -82,9 +82,8 @@ func New(cfg Config) *Notifier {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	n := &Notifier{cfg: cfg, metrics: newMetrics(), owned: map[string]*owned{}}
+	n := &Notifier{cfg: cfg, read: loader{cfg}, metrics: newMetrics(), owned: map[string]*owned{}}
 	n.deliver = &deliverer{cfg: cfg, metrics: n.metrics, queue: n.queue}
-	n.cards = &cardKeeper{cfg: cfg, deliver: n.deliver, notifier: n}
 	n.handlers = n.table()
 	return n
 }
@@ -207,7 +206,10 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 }
 
 // Post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
-func (n *Notifier) Post(ctx context.Context, p Post) error { return n.deliver.post(ctx, p) }
+func (n *Notifier) Post(ctx context.Context, p Post) error {
+	_, err := n.send(ctx, facts{}, p)
+	return err
+}
 
 // account is an account of the configuration.
 func (n *Notifier) account(name string) (Account, bool) {

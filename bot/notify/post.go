@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Post is a message to be posted once.
@@ -20,25 +21,56 @@ type Post struct {
 	Thread    string // "": not a reply
 	Broadcast bool   // a reply that the channel sees too
 	Urgent    bool   // it goes ahead of what isn't
-	Delivery  string // what makes it this message, whoever posts it
+	Delivery  string // what makes it this message, whichever replica posts it
 	Message   card.Message
+
+	replaces   record.Place   // the message in whose place it is put (chat.update); zero: it is posted
+	card       bool           // it is its attack's card from now on
+	follows    bool           // it is a reply to the first post of its plan
+	repost     string         // the channel in which the attack's card is posted again first if its thread is gone; "": in none
+	otherwise  *Post          // instead, where it can't be posted
+	optional   bool           // nothing is lost where it can't be posted
+	supersedes []record.Event // say no more than this: they are taken off before it is sent, for the event that it is sent for stays
+}
+
+// say is the plan to post something.
+func say(posts ...Post) plan { return plan{posts: posts} }
+
+// post is a message about an event, in the event's channel.
+func (f facts) post(e record.Event, msg card.Message) Post {
+	return Post{Account: e.Account, Channel: e.Channel, Urgent: urgent(e), Delivery: e.ID, Message: msg}
+}
+
+// thread is a reply to a card, which only those read who follow it.
+func (f facts) thread(e record.Event, under record.Place, msg card.Message) Post {
+	p := f.post(e, msg)
+	p.Channel, p.Thread, p.optional = under.Channel, under.TS, true
+	return p
+}
+
+// underCard is a reply to the card of the event's attack, or goes elsewhere if there is none.
+func (f facts) underCard(reply, elsewhere Post) Post {
+	if f.card.TS == "" {
+		return elsewhere
+	}
+	reply.Channel, reply.Thread, reply.otherwise = f.card.Channel, f.card.TS, &elsewhere
+	return reply
+}
+
+// deliverer posts and edits messages, verifies before a resend, and records what was delivered.
+type deliverer struct {
+	cfg     Config
+	metrics *metrics
+	queue   func(account string) *queue // nil: another replica owns the account
 }
 
 // errNowhere marks a channel that can't be posted to.
 var errNowhere = errors.New("channel can't be posted to")
 
-// postTries is how often one call of post sends at most; its caller comes back later.
-const postTries = 3
-
-// post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
-func (d *deliverer) post(ctx context.Context, p Post) error {
-	t, err := d.begin(ctx, p.Account, p.Delivery)
-	if err != nil {
-		return err
-	}
-	_, _, err = d.postBegun(ctx, p, t)
-	return err
-}
+const (
+	postTries   = 3           // how often one call of postBegun sends at most; its caller comes back later
+	recordAgain = time.Second // how long to wait before a delivery is recorded once more
+)
 
 // attempt is what is known of a delivery's earlier attempts.
 type attempt struct {
@@ -53,8 +85,8 @@ type attempt struct {
 func (d *deliverer) begin(ctx context.Context, account, delivery string) (t attempt, err error) {
 	t.first, t.again, t.done, err = d.cfg.Stores.Outbox.BeginNotify(ctx, account, delivery, d.cfg.Now())
 	if q := d.queue(account); q != nil {
-		t.moved = q.wasMoved(delivery)
-		if !q.trying(delivery) {
+		var before bool
+		if before, t.moved = q.trying(delivery); !before {
 			t.settled = q.since.Add(slackconn.Timeout)
 		}
 	}
@@ -62,49 +94,56 @@ func (d *deliverer) begin(ctx context.Context, account, delivery string) (t atte
 }
 
 // postBegun posts what was written down as tried.
-func (d *deliverer) postBegun(ctx context.Context, p Post, t attempt) (channel, ts string, err error) {
-	if channel, ts, err = d.verifyBeforeResend(ctx, p, t); ts != "" || err != nil {
-		return channel, ts, err
+func (d *deliverer) postBegun(ctx context.Context, p Post, t attempt) (done delivered, err error) {
+	done = delivered{attempt: t, post: p}
+	if done.at, err = d.verifyBeforeResend(ctx, p, t); done.at.TS != "" || err != nil {
+		done.found = true
+		return done, err
+	}
+	if err := d.supersede(ctx, p.supersedes); err != nil {
+		return done, err
 	}
 	for try := 1; ; try++ {
 		if err := d.awaitSlot(ctx, p); err != nil {
-			return "", "", err
+			return done, err
 		}
-		channel, ts, err = d.sendOnce(ctx, p)
+		done.at, err = d.sendOnce(ctx, p)
 		if err == nil {
 			d.metrics.posts.Inc()
-			return channel, ts, nil
+			return done, nil
 		}
 		v, wait := slackconn.Judge(err)
 		d.cfg.Log.Warn("post message", "channel", p.Channel, "try", try, "err", err)
 		switch v {
 		case slackconn.Doubtful:
-			if channel, ts, err := d.verify(ctx, p, t.first, []time.Duration{wait, verifyAgain}); ts != "" || err != nil {
-				return channel, ts, err
+			if at, fault := d.verify(ctx, p, t.first, wait, verifyAgain); at.TS != "" || fault != nil {
+				done.at = at
+				return done, fault
 			}
 		case slackconn.ContentRefused, slackconn.MetadataRefused:
 			plainer, ok := d.plainer(slackconn.MethodPost, p.Message, err)
 			if !ok {
-				return "", "", err
+				return done, err
 			}
 			p.Message = plainer
 			continue // not one of the tries: it becomes no plainer than plain
 		case slackconn.NotSent:
 			if err := delay.Sleep(ctx, wait); err != nil {
-				return "", "", err
+				return done, err
 			}
 		case slackconn.ChannelClosed:
-			return "", "", fmt.Errorf("%w: %w", errNowhere, err)
+			return done, fmt.Errorf("%w: %w", errNowhere, err)
 		case slackconn.Forbidden:
-			return "", "", err
+			return done, err
 		}
 		if try >= postTries {
-			return "", "", err
+			return done, err
 		}
 	}
 }
 
-func (d *deliverer) sendOnce(ctx context.Context, p Post) (channel, ts string, err error) {
+// sendOnce posts a message (chat.postMessage).
+func (d *deliverer) sendOnce(ctx context.Context, p Post) (at record.Place, err error) {
 	opts := append(p.Message.Options(), slack.MsgOptionMetadata(p.Message.WithDelivery(p.Delivery).Metadata))
 	if p.Thread != "" {
 		opts = append(opts, slack.MsgOptionTS(p.Thread))
@@ -113,56 +152,59 @@ func (d *deliverer) sendOnce(ctx context.Context, p Post) (channel, ts string, e
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return "", "", err // of a replica that was paused, the lease is over
+		return at, err // of a replica that was paused, the lease is over
 	}
-	return d.cfg.Slack.Post(ctx, p.Channel, opts...)
+	at.Channel, at.TS, err = d.cfg.Slack.Post(ctx, p.Channel, opts...)
+	return at, err
 }
 
-// awaitSlot waits for the right to post to the channel.
-func (d *deliverer) awaitSlot(ctx context.Context, p Post) error {
-	if q := d.queue(p.Account); q != nil && q.slot(p.Delivery) {
-		return nil
+// supersede takes off what a message says that is about to be sent.
+func (d *deliverer) supersede(ctx context.Context, superseded []record.Event) error {
+	for _, w := range superseded {
+		if _, err := d.cfg.Stores.Outbox.Notified(ctx, w, "", "", false); err != nil {
+			return err
+		}
+		d.cfg.Log.Info("superseded: the card or another reply says it", "account", w.Account, "attack", w.Attack().ID, "kind", w.Kind)
 	}
+	return nil
+}
+
+// record takes a delivered event off the outbox, however long Redis is away: it isn't known whether a recording whose answer was lost took
+// place, and the event could be posted twice. A message that another replica has posted, too, is withdrawn.
+func (d *deliverer) record(ctx context.Context, e record.Event, at record.Place, card bool) error {
 	for {
-		wait, err := d.postSlot(ctx, p.Channel, p.Urgent)
-		if err != nil || wait == 0 {
+		double, err := d.cfg.Stores.Outbox.Notified(context.WithoutCancel(ctx), e, at.Channel, at.TS, card) // a stop must not undo what was delivered
+		if double {
+			d.withdraw(ctx, at)
+		}
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		if err := delay.Sleep(ctx, wait); err != nil {
+		d.cfg.Log.Error("record delivery", "account", e.Account, "kind", e.Kind, "err", err)
+		if err := delay.Sleep(ctx, recordAgain); err != nil {
 			return err
 		}
 	}
 }
 
-// postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
-// for what is.
-func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
-	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost); wait > 0 {
-		return wait, nil
-	}
-	if d.cfg.MessagesPerSecond == 0 {
-		return 0, nil
-	}
-	keep := 1
-	if urgent {
-		keep = 0
-	}
-	return d.cfg.Stores.Pace.PostSlot(ctx, channel, d.cfg.MessagesPerSecond, d.cfg.Burst, keep)
+// drop takes an event off the outbox that needs no message of its own.
+func (d *deliverer) drop(ctx context.Context, e record.Event) error {
+	return d.record(ctx, e, record.Place{}, false)
 }
 
 // withdraw deletes a message that another replica has posted too (chat.delete).
-func (d *deliverer) withdraw(ctx context.Context, at place) {
+func (d *deliverer) withdraw(ctx context.Context, at record.Place) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*slackconn.Timeout) // also for a replica whose lease is over
 	defer cancel()
 	for {
-		err := d.cfg.Slack.Delete(ctx, at.channel, at.ts)
+		err := d.cfg.Slack.Delete(ctx, at.Channel, at.TS)
 		v, wait := slackconn.Judge(err)
 		if err == nil || v == slackconn.ChannelClosed || v == slackconn.Forbidden {
-			d.cfg.Log.Warn("another replica told this too: took it back", "channel", at.channel, "ts", at.ts, "err", err)
+			d.cfg.Log.Warn("another replica posted this too: withdrew it", "channel", at.Channel, "ts", at.TS, "err", err)
 			return
 		}
 		if delay.Sleep(ctx, max(wait, time.Second)) != nil {
-			d.cfg.Log.Error("another replica told this too, and it can't be taken back", "channel", at.channel, "ts", at.ts, "err", err)
+			d.cfg.Log.Error("another replica posted this too, and it can't be withdrawn", "channel", at.Channel, "ts", at.TS, "err", err)
 			return
 		}
 	}

@@ -59,7 +59,7 @@ type tries struct {
 	tried map[string]time.Time
 }
 
-func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (first time.Time, again, told bool, err error) {
+func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (first time.Time, again, notified bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if first, again = o.tried[id]; !again {
@@ -75,31 +75,31 @@ func (o *tries) Notified(context.Context, record.Event, string, string, bool) (d
 }
 
 // owning plays with a Notifier that owns acme, whose channel is C1.
-func owning(t *testing.T, refuses func(channel, text string) string, play func(b *Notifier, s *choosy)) {
+func owning(t *testing.T, refuses func(channel, text string) string, play func(n *Notifier, s *choosy)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &choosy{refuses: refuses, began: time.Now()}
 		box := &tries{tried: map[string]time.Time{}}
-		b := New(Config{
+		n := New(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
 			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
 			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
+		go func() { defer close(ended); n.Own(ctx, ctx, "acme") }()
 		synctest.Wait()
 		time.Sleep(slackconn.Timeout) // what another replica sent has arrived
 		s.began = time.Now()
-		play(b, s)
+		play(n, s)
 		stop()
 		<-ended
 	})
 }
 
-// tells gives the bot news that posts a line.
-func tells(b *Notifier, channel, name string) {
-	b.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Payload: record.PagerFault{Why: name, Route: "r"}}})
+// emits has an event notified that posts a line.
+func emits(n *Notifier, channel, name string) {
+	n.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Payload: record.PagerFault{Why: name, Route: "r"}}})
 }
 
 // all is what Slack took: where, what, and how long after the start.
@@ -119,25 +119,25 @@ func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		waiting := newQueue(nil, "acme")
-		news := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
+		events := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
 		for i := range 4 {
-			news = append(news, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})
+			events = append(events, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})
 		}
-		waiting.add(news)
-		var told []string
+		waiting.add(events)
+		var order []string
 		for {
 			q, ok := waiting.next("C1")
 			if !ok {
 				break
 			}
-			told = append(told, q.ID)
+			order = append(order, q.ID)
 			time.Sleep(time.Second)
 		}
-		require.Equal(t, []string{"incident 0", "incident 1", "storm", "incident 2", "incident 3", "attack"}, told)
+		require.Equal(t, []string{"incident 0", "incident 1", "storm", "incident 2", "incident 3", "attack"}, order)
 	})
 }
 
-// One message that Slack never takes, for a reason that nobody knows, stands in nobody's way.
+// One message that Slack never takes, for an unknown reason, doesn't hold up others.
 func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
 	t.Parallel()
 	refuses := func(_, text string) string {
@@ -146,12 +146,12 @@ func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
 		}
 		return ""
 	}
-	owning(t, refuses, func(b *Notifier, s *choosy) {
-		tells(b, "C1", "odd")
+	owning(t, refuses, func(n *Notifier, s *choosy) {
+		emits(n, "C1", "odd")
 		time.Sleep(10 * time.Minute)
-		tells(b, "C1", "first")
+		emits(n, "C1", "first")
 		time.Sleep(10 * time.Minute)
-		tells(b, "C1", "second")
+		emits(n, "C1", "second")
 		time.Sleep(30 * time.Second)
 		require.Equal(t, []string{"C1 first 10m0s", "C1 second 20m0s"}, s.all())
 		require.Less(t, s.tries, 150, "nor is it tried all the time")
@@ -166,31 +166,31 @@ func TestWhatIsUrgentIsTriedAtOnceThoughSlackWasAway(t *testing.T) {
 			return "service_unavailable"
 		}
 		return ""
-	}, func(b *Notifier, s *choosy) {
-		tells(b, "C1", "old")
-		tells(b, "C1", "older")
+	}, func(n *Notifier, s *choosy) {
+		emits(n, "C1", "old")
+		emits(n, "C1", "older")
 		time.Sleep(5*time.Minute + 20*time.Second)
 		s.mu.Lock()
 		away = false
 		s.mu.Unlock()
 		require.Empty(t, s.all(), "it pauses")
-		tells(b, "C1", "new")
+		emits(n, "C1", "new")
 		time.Sleep(time.Second)
 		require.Equal(t, []string{"C1 new 5m20s", "C1 old 5m20s", "C1 older 5m20s"}, s.all())
 	})
 }
 
 // Each is tried once where it can't be posted, and none waits for another.
-func TestNewsForAChannelThatIsGoneMoves(t *testing.T) {
+func TestEventsForAClosedChannelMove(t *testing.T) {
 	t.Parallel()
 	owning(t, func(channel, _ string) string {
 		if channel == "C9" {
 			return "is_archived"
 		}
 		return ""
-	}, func(b *Notifier, s *choosy) {
+	}, func(n *Notifier, s *choosy) {
 		for i := range 8 {
-			tells(b, "C9", fmt.Sprint(i))
+			emits(n, "C9", fmt.Sprint(i))
 		}
 		time.Sleep(time.Second)
 		require.Len(t, s.all(), 8)

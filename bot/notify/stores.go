@@ -24,8 +24,8 @@ type Stores struct {
 // Outbox holds the events that must be notified.
 type Outbox interface {
 	Waiting(ctx context.Context, account string) ([]record.Event, error)
-	// BeginNotify writes down that a delivery is about to be posted; again tells that it may have been posted before, told that it is recorded where.
-	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error)
+	// BeginNotify writes down that a delivery is about to be posted; again tells that it may have been posted before, notified that it is recorded where.
+	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, notified bool, err error)
 	// Notified takes an event off, and records where its message is, and that it is its attack's card. double tells that another place is recorded.
 	Notified(ctx context.Context, e record.Event, channel, ts string, card bool) (double bool, err error)
 	// Announce puts an event there, or in the place of the one with its id.
@@ -48,7 +48,6 @@ type Attacks interface {
 
 // Triage reads what people did about attacks.
 type Triage interface {
-	TriageOf(ctx context.Context, account, attack string) (record.Triage, error)
 	// AllTriage is that of all of an account's attacks, by their ids.
 	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
 }
@@ -65,21 +64,24 @@ type Redraws interface {
 	Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error
 }
 
+// Messages holds where messages are that are kept true.
+type Messages interface {
+	// MessageAt is where the message with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+	MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
+	SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error
+}
+
 // Permissions holds an account's permission loss, and where its notice is.
 type Permissions interface {
+	Messages
 	// PermissionLoss is the account's last permission loss; zero when there was none.
 	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
-	// NoticeAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-	NoticeAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
-	Noticed(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
 // Approvals holds approval requests, and where they are shown.
 type Approvals interface {
+	Messages
 	Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error)
-	// RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-	RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error)
-	RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error
 }
 
 // Drills holds each account's last drill.

@@ -7,20 +7,21 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // verifyBeforeResend looks for a message that may have been posted before: as long as this replica's own can still be on its way, twice; that of
 // another replica, which sends nothing since this one owns the account, when it must have arrived.
-func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t attempt) (channel, ts string, err error) {
+func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t attempt) (at record.Place, err error) {
 	switch {
 	case !t.again:
-		return "", "", nil
+		return at, nil
 	case !t.settled.IsZero():
-		return d.verify(ctx, p, t.first, []time.Duration{time.Until(t.settled)})
+		return d.verify(ctx, p, t.first, time.Until(t.settled))
 	case d.cfg.Now().Sub(t.first) < inFlight && !t.moved:
-		return d.verify(ctx, p, t.first, []time.Duration{time.Second, verifyAgain})
+		return d.verify(ctx, p, t.first, time.Second, verifyAgain)
 	}
-	return d.verify(ctx, p, t.first, []time.Duration{0})
+	return d.verify(ctx, p, t.first, 0)
 }
 
 const (
@@ -30,25 +31,22 @@ const (
 
 // verify searches for a message of unknown outcome, after each of the pauses. Only without the scope for it, or where the channel is closed to wafbot,
 // does it give up, and the message may come twice rather than never: what the channel doesn't take either goes elsewhere.
-func (d *deliverer) verify(ctx context.Context, p Post, first time.Time, pauses []time.Duration) (channel, ts string, err error) {
+func (d *deliverer) verify(ctx context.Context, p Post, first time.Time, pauses ...time.Duration) (record.Place, error) {
 	for _, pause := range pauses {
 		if err := delay.Sleep(ctx, pause); err != nil {
-			return "", "", err
+			return record.Place{}, err
 		}
-		ts, err = d.find(ctx, p, first)
+		ts, err := d.find(ctx, p, first)
 		switch slackconn.ErrorName(err) {
-		case "missing_scope":
-			d.cfg.Log.Warn("can't look whether a message is there: the history scope is missing", "channel", p.Channel)
-			return "", "", nil
-		case "channel_not_found", "not_in_channel":
-			d.cfg.Log.Warn("can't look whether a message is there: the channel can't be read", "channel", p.Channel, "err", err)
-			return "", "", nil
+		case "missing_scope", "channel_not_found", "not_in_channel":
+			d.cfg.Log.Warn("can't look whether a message is there", "channel", p.Channel, "err", err)
+			return record.Place{}, nil
 		}
 		if ts != "" || err != nil {
-			return p.Channel, ts, err
+			return record.Place{Channel: p.Channel, TS: ts}, err
 		}
 	}
-	return "", "", nil
+	return record.Place{}, nil
 }
 
 // find searches the channel, or the thread, for the message, from a minute before it was first tried.
@@ -59,7 +57,7 @@ func (d *deliverer) find(ctx context.Context, p Post, first time.Time) (ts strin
 	}
 	oldest := fmt.Sprintf("%d.000000", first.Add(-time.Minute).Unix())
 	for cursor := ""; ; {
-		msgs, next, err := d.history(ctx, p, oldest, cursor)
+		msgs, next, err := d.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: p.Channel, Thread: p.Thread, Oldest: oldest, Cursor: cursor})
 		if err != nil {
 			return "", fmt.Errorf("look for message in %s: %w", p.Channel, slackconn.WithoutURL(err))
 		}
@@ -73,8 +71,4 @@ func (d *deliverer) find(ctx context.Context, p Post, first time.Time) (ts strin
 		}
 		cursor = next
 	}
-}
-
-func (d *deliverer) history(ctx context.Context, p Post, oldest, cursor string) (msgs []slackconn.HistoryMessage, next string, err error) {
-	return d.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: p.Channel, Thread: p.Thread, Oldest: oldest, Cursor: cursor})
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -83,7 +84,7 @@ func (s *Client) ask(ctx context.Context, method string, form url.Values, answer
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	res, err := s.http.Do(req)
 	if err != nil {
-		return WithoutURL(err)
+		return err
 	}
 	defer res.Body.Close()
 	if res.StatusCode == http.StatusTooManyRequests {
@@ -96,4 +97,21 @@ func (s *Client) ask(ctx context.Context, method string, form url.Values, answer
 		return fmt.Errorf("read answer of %s: %w", method, err)
 	}
 	return nil
+}
+
+// WrittenAt is when a message was written, at most now. Slack may deliver it much later.
+func WrittenAt(ts string, now time.Time) time.Time {
+	if at := ParseTS(ts); !at.IsZero() && at.Before(now) {
+		return at.Truncate(time.Second)
+	}
+	return now
+}
+
+// ParseTS parses a timestamp of Slack; zero if it is none.
+func ParseTS(ts string) time.Time {
+	seconds, err := strconv.ParseFloat(ts, 64)
+	if err != nil || !(seconds > 0 && seconds < 1<<40) { // NaN is neither
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(seconds * 1e6)).UTC()
 }

@@ -25,8 +25,8 @@ func within[T any](t *testing.T, what <-chan T) (got T) {
 	return got
 }
 
-// Whoever stops wafbot doesn't wait for a greeting of Slack's that never comes.
-func TestAStopDoesNotWaitForAGreeting(t *testing.T) {
+// A stop doesn't wait for a hello that never comes.
+func TestStopDoesNotWaitForHello(t *testing.T) {
 	t.Parallel()
 	connected := make(chan bool, 10)
 	s := slacktest.New(t, "", nil)
@@ -42,8 +42,8 @@ func TestAStopDoesNotWaitForAGreeting(t *testing.T) {
 	require.NoError(t, within(t, ended))
 }
 
-// A link on which nothing can be acknowledged any more is given up, though envelopes still come over it: they would be carried out, and the
-// people who asked for it told that it failed.
+// A link on which nothing can be acknowledged is closed, though envelopes still come over it: they would be carried out, and Slack would show
+// that they failed.
 func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 	t.Parallel()
 	s := slacktest.New(t, "", func(conn *websocket.Conn, _ bool) {

@@ -1,6 +1,7 @@
 package slackconn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,25 +34,34 @@ const (
 // groupsAgain is the pause after Slack refused to list its user groups: it answers 20 such calls a minute.
 const groupsAgain = 3 * time.Second
 
-// member is the result of users.info.
-type member struct {
-	name string
-	full bool
-	at   time.Time
-	mark string // version before the call
+// cached says when something was read, and at which version.
+type cached struct {
+	at   time.Time // zero: never
+	mark string    // version before the call
 }
 
-// groups are the workspace's user groups, the result of usergroups.list.
+// fresh reports whether it is still valid.
+func (c cached) fresh(mark string, known bool) bool {
+	return !c.at.IsZero() && time.Since(c.at) < PeopleCachedFor && (!known || c.mark == mark)
+}
+
+// member is what users.info says of a user.
+type member struct {
+	cached
+	name string
+	full bool
+}
+
+// groups are the workspace's user groups.
 type groups struct {
 	asking sync.Mutex // held during the call: other callers wait for its answer
 
-	mu      sync.Mutex
-	members map[string][]string // by the group's id
-	at      time.Time           // when they were read; zero: never
-	mark    string              // version before the call
-	refused error               // by the last call
-	again   time.Time           // when to ask again
-	logged  bool                // it was logged that they can't be read
+	mu sync.Mutex
+	cached
+	all     map[string]Group // by id
+	refused error            // by the last call
+	again   time.Time        // when to ask again
+	logged  bool             // it was logged that they can't be read
 }
 
 // mark is the current version; known is false if it can't be read.
@@ -79,63 +89,99 @@ func (s *Client) Member(ctx context.Context, team, user string) (name string, fu
 	s.mu.Lock()
 	m, ok := s.members[user]
 	s.mu.Unlock()
-	if ok && time.Since(m.at) < PeopleCachedFor && (!known || m.mark == mark) {
+	if ok && m.fresh(mark, known) {
 		return m.name, m.full, nil
 	}
-	u, err := s.api.GetUserInfoContext(ctx, user)
+	p, err := s.Person(ctx, user)
 	if ErrorName(err) == "user_not_found" {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("ask slack who %s is: %w", user, WithoutURL(err))
+		return "", false, err
 	}
-	p, elsewhere := personOf(u), u.TeamID != "" && u.TeamID != self.Team
-	m = member{name: p.Name, full: p.Outside == "" && !p.Deactivated && !elsewhere, at: time.Now(), mark: mark}
+	m = member{cached{time.Now(), mark}, p.Name, p.Outside == "" && !p.Deactivated && (p.team == "" || p.team == self.Team)}
 	s.mu.Lock()
 	s.members[user] = m
 	s.mu.Unlock()
 	return m.name, m.full, nil
 }
 
-// UserName is a user's name (users.info). It is not cached.
-func (s *Client) UserName(ctx context.Context, user string) (string, error) {
-	u, err := s.api.GetUserInfoContext(ctx, user)
+// Person is a user of the workspace.
+type Person struct {
+	Name        string
+	Deactivated bool
+	Outside     string // "guest", "bot" or "member of another workspace": has no role; "": a full member
+	team        string // id; "": Slack didn't say
+}
+
+// Person looks up a user by id (users.info). It is not cached.
+func (s *Client) Person(ctx context.Context, id string) (Person, error) {
+	u, err := s.api.GetUserInfoContext(ctx, id)
 	if err != nil {
-		return "", fmt.Errorf("ask slack who %s is: %w", user, WithoutURL(err))
+		return Person{}, fmt.Errorf("ask slack who %s is: %w", id, err)
 	}
-	return personOf(u).Name, nil
+	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted, team: u.TeamID}
+	switch {
+	case u.IsStranger:
+		p.Outside = "member of another workspace"
+	case u.IsBot:
+		p.Outside = "bot"
+	case u.IsRestricted, u.IsUltraRestricted:
+		p.Outside = "guest"
+	}
+	return p, nil
+}
+
+// Group is a user group.
+type Group struct {
+	Handle   string // without @
+	Disabled bool   // it mentions no user and gives no role
+	Members  []string
+}
+
+// UserGroups are the workspace's user groups by their ids, disabled ones too (usergroups.list). They are not cached.
+func (s *Client) UserGroups(ctx context.Context) (map[string]Group, error) {
+	list, err := s.api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeDisabled(true), slack.GetUserGroupsOptionIncludeUsers(true))
+	if err != nil {
+		return nil, fmt.Errorf("ask slack for its user groups: %w", err)
+	}
+	groups := map[string]Group{}
+	for _, g := range list {
+		groups[g.ID] = Group{Handle: g.Handle, Disabled: g.DateDelete != 0, Members: g.Users}
+	}
+	return groups, nil
 }
 
 // Groups returns those of the user groups that the user is in. With an error it returns what was last known.
 func (s *Client) Groups(ctx context.Context, user string, of []string) (in []string, err error) {
 	g := &s.groups
 	mark, known := s.mark(ctx, AllGroups)
-	if !g.fresh(mark, known) {
+	if !g.valid(mark, known) {
 		err = s.askGroups(ctx, mark, known)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range of {
-		if slices.Contains(g.members[id], user) {
+		if group := g.all[id]; !group.Disabled && slices.Contains(group.Members, user) {
 			in = append(in, id)
 		}
 	}
 	return in, err
 }
 
-// fresh reports whether the cache is valid.
-func (g *groups) fresh(mark string, known bool) bool {
+// valid is fresh under the lock.
+func (g *groups) valid(mark string, known bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.at.IsZero() && time.Since(g.at) < PeopleCachedFor && (!known || g.mark == mark)
+	return g.fresh(mark, known)
 }
 
-// askGroups reads all user groups and their members in one call, unless another caller just did (usergroups.list).
+// askGroups reads all user groups and their members in one call, unless another caller just did.
 func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 	g := &s.groups
 	g.asking.Lock()
 	defer g.asking.Unlock()
-	if g.fresh(mark, known) {
+	if g.valid(mark, known) {
 		return nil
 	}
 	g.mu.Lock()
@@ -144,10 +190,7 @@ func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 	if refused != nil && time.Now().Before(again) {
 		return refused
 	}
-	list, err := s.api.GetUserGroupsContext(ctx, slack.GetUserGroupsOptionIncludeUsers(true))
-	if err != nil {
-		err = fmt.Errorf("ask slack for its user groups: %w", WithoutURL(err))
-	}
+	all, err := s.UserGroups(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err() // the caller gave up, which says nothing about Slack
 	}
@@ -158,10 +201,7 @@ func (s *Client) askGroups(ctx context.Context, mark string, known bool) error {
 	if err != nil {
 		return err
 	}
-	g.members, g.at, g.mark = map[string][]string{}, time.Now(), mark
-	for _, group := range list {
-		g.members[group.ID] = group.Users
-	}
+	g.all, g.cached = all, cached{time.Now(), mark}
 	return nil
 }
 
@@ -194,7 +234,7 @@ func (g *groups) logOnce(log *slog.Logger, err error) {
 func (s *Client) PeopleChanged(ctx context.Context, of string) error {
 	if of == AllGroups {
 		s.groups.mu.Lock()
-		s.groups.at = time.Time{}
+		s.groups.cached = cached{}
 		s.groups.mu.Unlock()
 	} else {
 		s.mu.Lock()

@@ -15,9 +15,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// holds is the transport to Slack. After a 429 it calls no method before its Retry-After is over. Other methods go on.
-type holds struct {
-	next    http.RoundTripper
+// caller sends requests to Slack. After a 429 it calls no method before its Retry-After is over. Other methods go on. Its errors hold no URL.
+type caller struct {
+	client  *http.Client
 	api     string // prefix of the methods' URLs
 	refused *prometheus.CounterVec
 
@@ -25,11 +25,8 @@ type holds struct {
 	until map[string]time.Time // by method
 }
 
-func newHolds(next http.RoundTripper, api string) *holds {
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return &holds{next: next, api: api, until: map[string]time.Time{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newCaller(client *http.Client, api string) *caller {
+	return &caller{client: client, api: api, until: map[string]time.Time{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "wafbot", Name: "slack_limited_total", Help: "Calls that Slack refused because there were too many (429), by method.",
 	}, []string{"method"})}
 }
@@ -45,25 +42,22 @@ func (e *heldError) Error() string {
 }
 func (e *heldError) Unwrap() error { return e.limited }
 
-// RoundTrip implements http.RoundTripper.
-func (h *holds) RoundTrip(req *http.Request) (*http.Response, error) {
-	method, ok := strings.CutPrefix(req.URL.String(), h.api)
-	if !ok {
-		return h.next.RoundTrip(req)
-	}
+// Do sends a request, to a method of the Web API or to another address of Slack's.
+func (c *caller) Do(req *http.Request) (*http.Response, error) {
+	method, ofAPI := strings.CutPrefix(req.URL.String(), c.api)
 	method, _, _ = strings.Cut(method, "?")
-	if left := h.left(method); left > 0 {
-		if req.Body != nil {
-			_ = req.Body.Close()
-		}
+	if left := c.left(method); ofAPI && left > 0 {
 		return nil, &heldError{method, &slack.RateLimitedError{RetryAfter: left}}
 	}
-	res, err := h.next.RoundTrip(req)
-	if err == nil && res.StatusCode == http.StatusTooManyRequests {
-		wait := h.hold(method, res.Header)
+	res, err := c.client.Do(req)
+	if err != nil {
+		return nil, WithoutURL(err)
+	}
+	if ofAPI && res.StatusCode == http.StatusTooManyRequests {
+		wait := c.hold(method, res.Header)
 		res.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // slack-go reads no dates
 	}
-	return res, err
+	return res, nil
 }
 
 // Bounds of a hold, whatever Slack says.
@@ -72,29 +66,29 @@ const (
 	longestHold  = 5 * time.Minute
 )
 
-func (h *holds) hold(method string, header http.Header) time.Duration {
+func (c *caller) hold(method string, header http.Header) time.Duration {
 	wait := min(max(apiclient.RetryAfter(header), shortestHold), longestHold)
-	h.refused.WithLabelValues(method).Inc()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if until := time.Now().Add(wait); until.After(h.until[method]) {
-		h.until[method] = until
+	c.refused.WithLabelValues(method).Inc()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if until := time.Now().Add(wait); until.After(c.until[method]) {
+		c.until[method] = until
 	}
 	return wait
 }
 
 // left is how long a method is still held.
-func (h *holds) left(method string) time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return time.Until(h.until[method])
+func (c *caller) left(method string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Until(c.until[method])
 }
 
 // HeldFor is how long a method is not called because Slack limits its rate.
-func (s *Client) HeldFor(method string) time.Duration { return s.holds.left(method) }
+func (s *Client) HeldFor(method string) time.Duration { return s.http.left(method) }
 
 // Collector counts the calls that Slack refused with 429.
-func (s *Client) Collector() prometheus.Collector { return s.holds.refused }
+func (s *Client) Collector() prometheus.Collector { return s.http.refused }
 
 // Methods that take messages.
 const (

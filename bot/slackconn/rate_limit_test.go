@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// busy is a Slack that takes no more of one method, once.
+// busy is a Slack that limits one method, once.
 type busy struct {
 	after string // the header Retry-After
 	body  string
@@ -36,7 +36,7 @@ func (s *busy) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-func TestAMethodThatSlackWantsLeftAloneIs(t *testing.T) {
+func TestLimitedMethodIsNotCalled(t *testing.T) {
 	t.Parallel()
 	clock := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) // Slack's, which isn't ours
 	const plain, posting = `{"ok":false,"error":"ratelimited"}`, `{"retry_after":1,"ok":false,"error":"rate_limited"}`
@@ -62,7 +62,7 @@ func TestAMethodThatSlackWantsLeftAloneIs(t *testing.T) {
 					return err
 				}
 				v, wait := Judge(post("C1"))
-				require.Equal(t, Doubtful, v, "it is no proof that nothing was posted")
+				require.Equal(t, Doubtful, v, "a 429 does not prove that nothing was posted")
 				require.Equal(t, c.hold, wait)
 
 				time.Sleep(c.hold - time.Millisecond)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheStartSaysWhatTheTokenLacks(t *testing.T) {
+func TestMissingScopesAreLogged(t *testing.T) {
 	t.Parallel()
 	for scopes, said := range map[string]string{
 		"chat:write,commands,app_mentions:read,im:history,users:read,groups:history,channels:read,groups:read,usergroups:read": "a card can come twice there, never not at all",

@@ -32,8 +32,7 @@ type Config struct {
 // Client is the connection to one workspace.
 type Client struct {
 	api   *slack.Client
-	http  *http.Client
-	holds *holds
+	http  *caller
 	token apiclient.Secret
 	url   string // of the Web API, ends with a slash
 	links bool   // there is an app token
@@ -51,10 +50,12 @@ type Client struct {
 	refused error // result at that time
 }
 
-// Identity is the owner of the token.
+// Identity is the owner of the token: the app in its workspace.
 type Identity struct {
-	Team, User, Bot string
-	url             string // of the workspace, ends with a slash
+	Team, User, Bot    string   // ids
+	TeamName, UserName string   // of the workspace, and of the bot user
+	Scopes             []string // of the token; nil: Slack didn't say
+	url                string   // of the workspace, ends with a slash
 }
 
 // Timeout bounds a call of Slack. A call that was sent longer ago can't take effect any more.
@@ -69,13 +70,10 @@ func Connect(cfg Config) *Client {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	address := cmp.Or(cfg.APIURL, slack.APIURL)
-	way := *cfg.HTTP
-	holds := newHolds(way.Transport, address)
-	way.Transport = holds
+	caller := newCaller(cfg.HTTP, address)
 	return &Client{
-		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(&way), slack.OptionAPIURL(address)),
-		http:    &way,
-		holds:   holds,
+		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(caller), slack.OptionAPIURL(address)),
+		http:    caller,
 		token:   cfg.Token,
 		url:     address,
 		links:   cfg.AppToken != "",
@@ -96,13 +94,18 @@ func (s *Client) Self(ctx context.Context) (Identity, error) {
 	return s.authTest(ctx)
 }
 
-// authTest asks Slack for the token's owner (auth.test).
+// authTest asks Slack for the token's owner and scopes (auth.test).
 func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	res, err := s.api.AuthTestContext(ctx)
 	if err != nil {
-		return Identity{}, fmt.Errorf("ask slack who wafbot is: %w", WithoutURL(err))
+		return Identity{}, fmt.Errorf("ask slack who wafbot is: %w", err)
 	}
-	self := Identity{Team: res.TeamID, User: res.UserID, Bot: res.BotID, url: res.URL}
+	self := Identity{Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team, UserName: res.User, url: res.URL}
+	for scope := range strings.SplitSeq(res.Header.Get("X-OAuth-Scopes"), ",") {
+		if scope = strings.TrimSpace(scope); scope != "" {
+			self.Scopes = append(self.Scopes, scope)
+		}
+	}
 	s.mu.Lock()
 	s.self = &self
 	s.mu.Unlock()
@@ -116,6 +119,23 @@ func (s *Client) Permalink(ctx context.Context, channel, ts string) (string, err
 		return "", err
 	}
 	return self.url + "archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", ""), nil
+}
+
+// Conversation is a channel.
+type Conversation struct {
+	Name     string // "": a direct message
+	Private  bool
+	Archived bool
+	Member   bool // wafbot is a member
+}
+
+// Conversation looks up a channel by its id (conversations.info).
+func (s *Client) Conversation(ctx context.Context, id string) (Conversation, error) {
+	c, err := s.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
+	if err != nil {
+		return Conversation{}, fmt.Errorf("look up channel %s: %w", id, err)
+	}
+	return Conversation{Name: c.Name, Private: c.IsPrivate, Archived: c.IsArchived, Member: c.IsMember || c.IsIM}, nil
 }
 
 // usableFor is how long the result of Usable is cached: /readyz is open to everyone.
@@ -148,7 +168,7 @@ func (s *Client) Respond(ctx context.Context, address string, msg *slack.Webhook
 	req.Header.Set("Content-Type", "application/json")
 	res, err := s.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("use response address: %w", WithoutURL(err))
+		return fmt.Errorf("use response address: %w", err)
 	}
 	defer res.Body.Close()
 	var refused slack.SlackResponse // success is a bare "ok"
@@ -165,7 +185,7 @@ func (s *Client) Ephemeral(ctx context.Context, at Place, user string, options .
 		options = append(options, slack.MsgOptionTS(at.Thread))
 	}
 	if _, err := s.api.PostEphemeralContext(ctx, at.Channel, user, options...); err != nil {
-		return fmt.Errorf("show %s a message: %w", user, WithoutURL(err))
+		return fmt.Errorf("show %s a message: %w", user, err)
 	}
 	return nil
 }
@@ -180,7 +200,7 @@ type Place struct {
 func (s *Client) Post(ctx context.Context, channel string, options ...slack.MsgOption) (postedIn, ts string, err error) {
 	postedIn, ts, err = s.api.PostMessageContext(ctx, channel, options...)
 	if err != nil {
-		return "", "", fmt.Errorf("post to %s: %w", channel, WithoutURL(err))
+		return "", "", fmt.Errorf("post to %s: %w", channel, err)
 	}
 	return postedIn, ts, nil
 }
@@ -188,20 +208,20 @@ func (s *Client) Post(ctx context.Context, channel string, options ...slack.MsgO
 // Update replaces a message (chat.update).
 func (s *Client) Update(ctx context.Context, channel, ts string, options ...slack.MsgOption) error {
 	_, _, _, err := s.api.UpdateMessageContext(ctx, channel, ts, options...)
-	return WithoutURL(err)
+	return err
 }
 
 // Delete deletes one of wafbot's own messages (chat.delete).
 func (s *Client) Delete(ctx context.Context, channel, ts string) error {
 	_, _, err := s.api.DeleteMessageContext(ctx, channel, ts)
-	return WithoutURL(err)
+	return err
 }
 
 // OpenView opens a modal with a trigger, which is valid for three seconds (views.open).
 func (s *Client) OpenView(ctx context.Context, trigger string, v slack.ModalViewRequest) (id string, err error) {
 	opened, err := s.api.OpenViewContext(ctx, trigger, v)
 	if err != nil {
-		return "", WithoutURL(err)
+		return "", err
 	}
 	return opened.ID, nil
 }
@@ -209,13 +229,13 @@ func (s *Client) OpenView(ctx context.Context, trigger string, v slack.ModalView
 // UpdateView replaces a modal (views.update).
 func (s *Client) UpdateView(ctx context.Context, id string, v slack.ModalViewRequest) error {
 	_, err := s.api.UpdateViewContext(ctx, v, "", "", id)
-	return WithoutURL(err)
+	return err
 }
 
 // PublishHome publishes a user's Home tab (views.publish).
 func (s *Client) PublishHome(ctx context.Context, user string, v slack.HomeTabViewRequest) error {
 	if _, err := s.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: v}); err != nil {
-		return fmt.Errorf("publish home tab of %s: %w", user, WithoutURL(err))
+		return fmt.Errorf("publish home tab of %s: %w", user, err)
 	}
 	return nil
 }

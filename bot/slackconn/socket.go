@@ -174,7 +174,7 @@ func (s *Socket) dial(ctx context.Context) (*link, error) {
 		case said:
 			return nil, fmt.Errorf("open link: %w; %s", err, t.Fix)
 		}
-		return nil, fmt.Errorf("open link: %w", WithoutURL(err))
+		return nil, fmt.Errorf("open link: %w", err)
 	}
 	return dialLink(ctx, address)
 }
@@ -195,6 +195,15 @@ func retryAfter(err error) time.Duration {
 		return min(limited.RetryAfter, longestWait)
 	}
 	return 0
+}
+
+// TrySocket checks the app token: it asks for the address of a Socket Mode link, and doesn't connect, so that none of the app's ten links is
+// taken (apps.connections.open).
+func (s *Client) TrySocket(ctx context.Context) error {
+	if _, _, err := s.api.StartSocketModeContext(ctx); err != nil {
+		return fmt.Errorf("ask slack for a socket mode link: %w", err)
+	}
+	return nil
 }
 
 // takeSlot waits for a free slot. While Redis is unreachable a spare link waits, but the first one is opened: users must learn why nothing works.

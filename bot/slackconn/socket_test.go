@@ -21,7 +21,7 @@ type ignoring struct{}
 
 func (ignoring) Envelope(context.Context, Envelope) *slack.ViewSubmissionResponse { return nil }
 
-// linked receives from that end of Slack's. Its client keeps no connection, which a bubble would wait for.
+// linked receives from s. Its client keeps no connection: a synctest bubble would wait for it.
 func linked(s *slacktest.End) *Socket {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	return NewSocket(SocketConfig{
@@ -97,7 +97,7 @@ func TestARefusedTokenEndsReceiving(t *testing.T) {
 	}
 }
 
-// A token that is refused later ends the receiving only: the bot goes on telling, and /readyz says what is wrong.
+// A token that is refused later ends receiving only: events are still posted, and /readyz says what is wrong.
 func TestATokenThatIsRevokedLaterEndsReceivingOnly(t *testing.T) {
 	s := slacktest.New(t, "", func(*websocket.Conn, bool) {})
 	synctest.Test(t, func(t *testing.T) {

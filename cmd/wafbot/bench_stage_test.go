@@ -128,11 +128,11 @@ func (s *stage) watchService() http.Handler {
 	})
 }
 
-// see notes the attacks on /told/N that a text holds.
+// see notes the attacks on /notified/N that a text holds.
 func (s *stage) see(where, text string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, path := range regexp.MustCompile(`/told/\d+`).FindAllString(text, -1) {
+	for _, path := range regexp.MustCompile(`/notified/\d+`).FindAllString(text, -1) {
 		if _, known := s.seen[where+" "+path]; !known {
 			s.seen[where+" "+path] = at
 		}

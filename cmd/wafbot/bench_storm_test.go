@@ -65,7 +65,7 @@ func (s *stage) storm(b *testing.B, over time.Duration) {
 	b.ReportMetric(delays[len(delays)-1].Seconds(), "s/last-incident")
 	b.ReportMetric(right.Sub(last).Seconds(), "s/storm-right")
 	b.ReportMetric(float64(t.others), "messages-beside")
-	b.ReportMetric(float64(stormAttacks-t.told()), "lost")
+	b.ReportMetric(float64(stormAttacks-t.shown()), "lost")
 	b.ReportMetric(float64(t.twice), "twice")
 }
 
@@ -81,16 +81,16 @@ func (s *stage) watchStorm(b *testing.B, most time.Duration) (shown map[string]t
 				shown[path] = time.Now()
 			}
 		}
-		if right.IsZero() && t.gathered+t.cards == stormAttacks-stormIncidents {
+		if right.IsZero() && t.grouped+t.cards == stormAttacks-stormIncidents {
 			right = time.Now()
 		}
-		if t.told() == stormAttacks {
+		if t.shown() == stormAttacks {
 			return shown, right
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			require.Fail(b, "not all were told", "%d incidents, %d in all", len(shown), t.told())
+			require.Fail(b, "not all were shown", "%d incidents, %d in all", len(shown), t.shown())
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (s *stage) startStorm(b *testing.B, over time.Duration) map[string]time.Tim
 type stormTally struct {
 	incidents map[string]bool // with a card that can be clicked, by path
 	cards     int             // of attacks that are no incidents
-	gathered  int             // by the storm's card, and not shown by a card of their own
+	grouped   int             // by the storm's card, and not shown by a card of their own
 	others    int             // messages beside the incidents' cards
 	twice     int             // cards more than one of the same attack
 }
@@ -141,7 +141,7 @@ func tallyOf(messages []workspace.Message) (t stormTally) {
 		case strings.HasPrefix(attack, "s"):
 			t.others++
 			if found := stormCount.FindStringSubmatch(m.Plain()); found != nil {
-				t.gathered, _ = strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
+				t.grouped, _ = strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
 			}
 		case f.Payload.Kind == "incident":
 			t.incidents[path] = len(m.Buttons()) > 0
@@ -157,5 +157,5 @@ func tallyOf(messages []workspace.Message) (t stormTally) {
 	return t
 }
 
-// told is how many attacks have a card or are counted in the storm's.
-func (t stormTally) told() int { return len(t.incidents) + t.cards + t.gathered }
+// shown is how many attacks have a card or are counted in the storm's.
+func (t stormTally) shown() int { return len(t.incidents) + t.cards + t.grouped }

@@ -36,22 +36,22 @@ func BenchmarkAcknowledgeClick(b *testing.B) {
 	report(b, clicks, bare)
 }
 
-// BenchmarkTellAttack is from the answer of the service that holds a new attack to the arrival of its card at Slack.
-func BenchmarkTellAttack(b *testing.B) {
+// BenchmarkNotifyAttack is from the answer of the service that holds a new attack to the arrival of its card at Slack.
+func BenchmarkNotifyAttack(b *testing.B) {
 	s := newStage(b, unlimited())
 	s.serve(b)
 	body, header := s.click(b)(0)
-	var told, bare, idle durations
+	var notified, bare, idle durations
 	sample(b, enough, func(n int) {
 		idle.add(post(b, s.url+"/bare", body, header)) // after the same silence that the bot's own requests come after
 		bare.add(post(b, s.url+"/bare", body, header))
-		path := "/told/" + strconv.Itoa(n)
+		path := "/notified/" + strconv.Itoa(n)
 		_, err := s.waf.StartAttack(waf.AttackSpec{Path: path, Hits: 100, Started: waf.Duration(time.Minute)})
 		require.NoError(b, err)
-		told.add(s.await(b, "slack "+path).Sub(s.await(b, "service "+path)))
+		notified.add(s.await(b, "slack "+path).Sub(s.await(b, "service "+path)))
 	})
-	report(b, told, bare)
-	b.ReportMetric(float64(told.median())/float64(idle.median()), "idle-roundtrips")
+	report(b, notified, bare)
+	b.ReportMetric(float64(notified.median())/float64(idle.median()), "idle-roundtrips")
 }
 
 // BenchmarkColdStart is from the start of the built binary to its first answer on /healthz, and what memory it holds after some polls.

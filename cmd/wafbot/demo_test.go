@@ -39,7 +39,7 @@ func TestDemo(t *testing.T) {
 	require.Empty(t, left.out, "the address is all of standard output")
 	require.NotContains(t, left.err, "level=ERROR")
 	_, err = net.Dial("tcp", page.Host)
-	require.Error(t, err, "nobody listens any more")
+	require.Error(t, err, "no replica listens any more")
 }
 
 func TestDemoOnABusyPort(t *testing.T) {
@@ -78,7 +78,7 @@ func TestDemoWithReplicas(t *testing.T) {
 		require.Contains(t, string(body), `"warning":""`, "acknowledged in time")
 	}
 	require.Eventually(t, func() bool { return strings.Count(channel(), "Nothing was sent") >= 5 }, 10*time.Second, 20*time.Millisecond)
-	require.Equal(t, 1, strings.Count(channel(), `"bot_id":"B0WAFBOT","text":"*wafbot watches acme*`), "told by one")
+	require.Equal(t, 1, strings.Count(channel(), `"bot_id":"B0WAFBOT","text":"*wafbot watches acme*`), "posted by one")
 	left := demo.stop()
 	require.Equal(t, exitDone, left.code, left.err)
 	for line := range strings.Lines(left.err) {

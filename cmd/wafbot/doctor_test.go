@@ -35,9 +35,9 @@ func TestDoctorThatIsStoppedSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out, told strings.Builder
-	code := run(ctx, terminal{environ: newLineWorld(t, "").environ, args: []string{"doctor"}, out: &out, err: &told})
+	var out, errs strings.Builder
+	code := run(ctx, terminal{environ: newLineWorld(t, "").environ, args: []string{"doctor"}, out: &out, err: &errs})
 	require.Equal(t, exitFailed, code)
 	require.Empty(t, out.String(), "half the findings would look like all")
-	require.Contains(t, told.String(), "stopped before everything was checked")
+	require.Contains(t, errs.String(), "stopped before everything was checked")
 }

@@ -52,11 +52,11 @@ func everyLine() []lineCase {
 	}
 	deny := "deny {ip} for=1h"
 	return []lineCase{
-		read("status", "acme:"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
+		read("status", "Status of acme"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
 		read("summary since=12h", "Hand-over of acme: the last 12 h", "What happened:"),
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
-		read("attacks storm=s1234567", "no storm s1234567 is remembered"),
+		read("attacks storm=s1234567", "no storm s1234567 is stored"),
 		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
@@ -192,7 +192,7 @@ func (l *liner) try(c lineCase, v way, p person) {
 		case p.role == record.NoRole:
 			want = "You have no role here"
 		case v.via == "form":
-			want = "needs the role" // of whoever fills in such a form, or of what it was filled in with
+			want = "needs the role" // of the person who fills in such a form, or of what it was filled in with
 		}
 		require.Contains(l.t, answer, want, name)
 		require.Empty(l.t, did, name)

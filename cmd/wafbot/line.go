@@ -127,7 +127,9 @@ func (t terminal) connect(o *lineOptions) (*app, error) {
 	if err != nil {
 		return nil, misused{err}
 	}
-	clear(a.pollers) // nothing is polled from here
+	for _, t := range a.tenants {
+		t.poller = nil // nothing is polled from here
+	}
 	return a, nil
 }
 
@@ -161,11 +163,11 @@ func readTargets(file string) (targets, error) {
 
 // place is FILE:LINE of the target that a refusal is about; "" if it is about none in the file. A refusal begins with what it is about.
 func (t targets) place(words text.Text) string {
-	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Code != "" })
+	about := slices.IndexFunc(words, func(s text.Span) bool { return s.Kind == text.KindCode })
 	if about < 0 {
 		return ""
 	}
-	i := slices.IndexFunc(t.words, func(word string) bool { return text.Sanitize(word, len(word)) == words[about].Code })
+	i := slices.IndexFunc(t.words, func(word string) bool { return text.Sanitize(word, len(word)) == words[about].Text })
 	if i < 0 {
 		return ""
 	}

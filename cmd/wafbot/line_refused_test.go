@@ -37,9 +37,9 @@ func TestRolesAtTheTerminal(t *testing.T) {
 
 			got = typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
 			require.Equal(t, exitFailed, got.code)
-			told := decode[printRefusal](t, got.out)
-			require.Equal(t, "refused", told.Outcome)
-			require.Contains(t, told.Error, tt.says)
+			answer := decode[printRefusal](t, got.out)
+			require.Equal(t, "refused", answer.Outcome)
+			require.Contains(t, answer.Error, tt.says)
 		})
 	}
 }
@@ -67,9 +67,9 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 	} {
 		got := typed(t, d.environ, append(strings.Fields(tt.line), "-y", "--json")...)
 		require.Equal(t, tt.code, got.code, "%s: %+v", tt.line, got)
-		told := decode[printRefusal](t, got.out)
-		require.Equal(t, tt.outcome, told.Outcome, "%s: %+v", tt.line, told)
-		require.Contains(t, told.Error, tt.says, tt.line)
+		answer := decode[printRefusal](t, got.out)
+		require.Equal(t, tt.outcome, answer.Outcome, "%s: %+v", tt.line, answer)
+		require.Contains(t, answer.Error, tt.says, tt.line)
 
 		got = typed(t, d.environ, append(strings.Fields(tt.line), "-y")...)
 		require.Equal(t, tt.code, got.code, tt.line)
@@ -85,16 +85,16 @@ func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 	d := newLineWorld(t, "admin")
 	got := typed(t, d.environ, "deny", "country:FR", "-y", "--json")
 	require.Equal(t, exitFailed, got.code, "%+v", got)
-	var told struct {
+	var answer struct {
 		Outcome string                 `json:"outcome"`
 		Data    record.ApprovalRequest `json:"data"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(got.out), &told))
-	require.Equal(t, "waiting", told.Outcome)
+	require.NoError(t, json.Unmarshal([]byte(got.out), &answer))
+	require.Equal(t, "waiting", answer.Outcome)
 	got = typed(t, d.environ, "deny", "country:FR", "-y")
 	require.Equal(t, exitFailed, got.code)
-	require.Contains(t, got.out, "Waits for approval: Deny country:FR everywhere for 4 h. "+told.Data.ID)
-	got = typed(t, d.environ, "approve", told.Data.ID)
+	require.Contains(t, got.out, "Waits for approval: Deny country:FR everywhere for 4 h. "+answer.Data.ID)
+	got = typed(t, d.environ, "approve", answer.Data.ID)
 	require.Equal(t, exitFailed, got.code)
 	require.Contains(t, got.err, "the terminal can ask for approval and never give it")
 	require.Empty(t, d.changes())

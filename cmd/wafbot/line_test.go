@@ -107,7 +107,7 @@ func TestReadsAtTheTerminal(t *testing.T) {
 		text string // a part of the answer
 		data string // a part of the data
 	}{
-		{"status", "1 going on", `"ongoing":[{"id":"` + d.attack},
+		{"status", "Going on: 1 attack", `"ongoing":[{"id":"` + d.attack},
 		{"attacks since=2h --all", d.attack, `"account":"default"`},
 		{"incidents", "0 incidents", "[]"},
 		{"attack " + d.attack, attacker, ""},
@@ -277,7 +277,7 @@ func TestDenyFromAFile(t *testing.T) {
 	require.Len(t, d.changes(), before, "a file is taken whole or not at all")
 }
 
-// watch runs the bot beside the desk until the test ends.
+// watch runs the bot beside the terminal until the test ends.
 func (d lineWorld) watch(t *testing.T) *world {
 	t.Helper()
 	cfg, err := config.Load("", d.environ)

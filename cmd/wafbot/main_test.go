@@ -54,16 +54,16 @@ func start(t testing.TB, environ []string, args ...string) running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	var told bytes.Buffer // read when the program has ended
+	var errs bytes.Buffer // read when the program has ended
 	code := make(chan int, 1)
 	go func() {
 		defer func() { _ = writer.Close() }()
-		code <- run(ctx, terminal{environ: environ, args: args, out: writer, err: &told})
+		code <- run(ctx, terminal{environ: environ, args: args, out: writer, err: &errs})
 	}()
 	stop := sync.OnceValue(func() answered {
 		cancel()
 		rest, _ := io.ReadAll(reader)
-		return answered{<-code, string(rest), told.String()}
+		return answered{<-code, string(rest), errs.String()}
 	})
 	t.Cleanup(func() { stop() })
 	return running{bufio.NewReader(reader), stop}

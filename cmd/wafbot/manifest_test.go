@@ -27,9 +27,9 @@ func TestManifest(t *testing.T) {
 			got := typed(t, nil, append([]string{"manifest"}, tt.args...)...)
 			require.Equal(t, exitDone, got.code, "%+v", got)
 			require.Equal(t, slackconn.Manifest(tt.base), got.out, "nothing else, so that it can be piped")
-			told, link, _ := strings.Cut(strings.TrimSpace(got.err), "\n")
-			require.Contains(t, told, "Open this to create the app")
-			require.Contains(t, told, tt.says)
+			intro, link, _ := strings.Cut(strings.TrimSpace(got.err), "\n")
+			require.Contains(t, intro, "Open this to create the app")
+			require.Contains(t, intro, tt.says)
 			require.Equal(t, slackconn.ManifestLink(got.out), link)
 		})
 	}

@@ -52,7 +52,7 @@ func aRedis(t testing.TB) redisServer {
 	return realRedis(t)
 }
 
-// empty has the Redis forget everything.
+// empty deletes all that the Redis holds.
 func (m redisServer) empty(t testing.TB) { m.does(t, "FLUSHALL") }
 
 // does carries out a command behind the bot's back.

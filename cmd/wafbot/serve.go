@@ -75,7 +75,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		a.bot.Drain(drain)
 		return err
 	})
-	g.Go(func() error { a.bot.LogMissingScopes(ctx); return nil })
+	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		if errors.Is(err, refusal.ErrOlder) {

@@ -50,11 +50,11 @@ func TestAccountsAreApart(t *testing.T) {
 		w.message("#waf-globex", "Deny 198.51.100.50")
 		require.Len(t, w.entries("globex"), 1, "the account of the channel")
 		w.typesIn("#random", "rob", "deny 198.51.100.51")
-		w.told("rob", "which account?", "acme, globex")
+		w.ephemeral("rob", "which account?", "acme, globex")
 		w.typesIn("#random", "rob", "deny 198.51.100.51 account=globex")
 		w.message("#waf-globex", "Deny 198.51.100.51")
 		w.typesIn("#random", "rob", "status")
-		w.told("rob", "acme: 1 going on", "globex: 1 going on")
+		w.ephemeral("rob", "Status of acme, globex", "Going on: 2 attacks")
 		for _, r := range w.sent() {
 			id := map[string]string{"acme": `"clientid":5`, "globex": `"clientid":9`}[r.Account]
 			require.True(t, strings.Contains(r.Body, id), "%s: %s", r.Account, r.Body)
@@ -75,14 +75,14 @@ func TestOneAccountIsDown(t *testing.T) {
 		require.Equal(t, http.StatusOK, status, "one tenant's token must not take the bot out")
 		require.Contains(t, body, `"acme":{"failing":"the service refuses the token"`)
 		w.types("rob", "status")
-		w.told("rob", "acme: what goes on is unknown", "doesn't accept wafbot's token", "WAF API unreachable: the service refuses the token")
+		w.ephemeral("rob", "acme: what goes on is unknown", "doesn't accept wafbot's token", "WAF API unreachable: the service refuses the token")
 		w.types("rob", "deny 198.51.100.50")
-		w.told("rob", "doesn't accept wafbot's token")
+		w.ephemeral("rob", "doesn't accept wafbot's token")
 		require.Empty(t, w.cards("#waf"))
 
 		w.WAF.ClearFaults()
 		w.card("/login", attacker).click("rob", "Deny only")
-		w.told("rob", "accepted by the service")
+		w.ephemeral("rob", "accepted by the service")
 		w.until("entry", func() bool {
 			return slices.ContainsFunc(w.entries("acme"), func(e waf.IPRuleState) bool { return e.Subnet == attacker+"/32" })
 		})

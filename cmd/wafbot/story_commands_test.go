@@ -13,8 +13,8 @@ func TestReadsTyped(t *testing.T) {
 		w.attack(spec)
 		id := w.card(attacker).id()
 		for line, parts := range map[string][]string{
-			"":                 {"acme: 1 going on", id, "Nothing of wafbot's is in force", "live: changes are made"},
-			"status":           {"acme: 1 going on", id},
+			"":                 {"Status of acme", "Going on: 1 attack", id, "Nothing of wafbot's is in force", "live: changes are made"},
+			"status":           {"Status of acme", "Going on: 1 attack", id},
 			"incidents":        {"acme: 1 incident in the last 24 h", "INCIDENT SQL injection on Shop"},
 			"attacks since=2h": {"acme: 1 attack in the last 2 h", "POST shop.example.com/login"},
 			"attack " + id[:5]: {"It worked, says the service: vulnerability 812", attacker + " FR 79 %"},
@@ -28,7 +28,7 @@ func TestReadsTyped(t *testing.T) {
 			"deny 'x":          {"quote"},
 		} {
 			w.types("vic", line)
-			w.told("vic", parts...)
+			w.ephemeral("vic", parts...)
 		}
 		require.Len(t, w.shown("#waf"), 2, "answers are for the one who asks")
 		require.Empty(t, w.sent())
@@ -38,23 +38,23 @@ func TestReadsTyped(t *testing.T) {
 func TestADenialTypedWithoutACard(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.types("rob", `deny 198.51.100.99 for=1h reason="from the night shift"`)
-		w.told("rob", "Deny 198.51.100.99 everywhere for 1 h: accepted by the service")
+		w.ephemeral("rob", "Deny 198.51.100.99 everywhere for 1 h: accepted by the service")
 		require.Contains(t, w.entries("acme")[0].Reason, "Rob Diaz (U0ROB0002): from the night shift")
 		line := w.message("#waf", "Deny 198.51.100.99 everywhere for 1 h · Rob Diaz")
 		w.types("rob", "lists")
-		w.told("rob", "1 entr", "198.51.100.99")
+		w.ephemeral("rob", "1 entr", "198.51.100.99")
 
 		w.click("ann", line, "Undo")
-		w.told("ann", "Undo of: Deny 198.51.100.99")
+		w.ephemeral("ann", "Undo of: Deny 198.51.100.99")
 		require.Empty(t, w.entries("acme"))
 		w.message("#waf", "Undo of: Deny 198.51.100.99", "Anna Weber")
 		w.click("rob", line, "Undo")
-		w.told("rob", "undone already by Anna Weber")
+		w.ephemeral("rob", "undone already by Anna Weber")
 
 		w.types("rob", "deny 198.51.100.98")
 		w.message("#waf", "Deny 198.51.100.98")
 		w.types("rob", "undo")
-		w.told("rob", "Undo of: Deny 198.51.100.98")
+		w.ephemeral("rob", "Undo of: Deny 198.51.100.98")
 		require.Empty(t, w.entries("acme"))
 	})
 }
@@ -65,13 +65,13 @@ func TestADryRunSendsNothing(t *testing.T) {
 		w.attack(injection())
 		card := w.card("Dry run: buttons only show what would be sent", attacker)
 		card.click("rob", "Deny "+attacker+" + patch")
-		w.told("rob", "Dry run: Deny "+attacker+" everywhere for 4 h would be sent; nothing was",
+		w.ephemeral("rob", "Dry run: Deny "+attacker+" everywhere for 4 h would be sent; nothing was",
 			"add to list black: "+attacker, "by Rob Diaz (U0ROB0002)", "create vpatch sqli in post.form_urlencoded.login")
 		w.types("rob", "mode Shop block")
 		w.confirms("rob", "Before you do")
-		w.told("rob", "Dry run: Switch Shop to block for 2 h", "create mode block", "delete rule")
+		w.ephemeral("rob", "Dry run: Switch Shop to block for 2 h", "create mode block", "delete rule")
 		w.types("ann", "allow 198.51.100.1")
-		w.told("ann", "Dry run: Allow 198.51.100.1")
+		w.ephemeral("ann", "Dry run: Allow 198.51.100.1")
 		require.Empty(t, w.sent(), "no request that changes anything reached the service")
 		require.Len(t, w.shown("#waf"), 2)
 		require.True(t, w.journal.has(`"outcome":"dry_run"`, "U0ROB0002"), "audited as what it was")
@@ -85,7 +85,7 @@ func TestWarningsAreAsked(t *testing.T) {
 		require.Empty(t, w.sent())
 		require.Nil(t, w.Slack.OpenView("ann"), "the question is shown to one person")
 		w.confirms("rob", "Before you do")
-		w.told("rob", "Switch Shop to block for 2 h: accepted")
+		w.ephemeral("rob", "Switch Shop to block for 2 h: accepted")
 		w.until("block mode", func() bool { return w.mode() == "block" || len(w.modeRules()) == 1 && w.modeRules()[0] == "block" })
 	})
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-func TestAnAttackIsDeniedAndTheDenialTakenBack(t *testing.T) {
+func TestAnAttackIsDeniedAndTheDenialUndone(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
 		card := w.card("SQL injection", "POST shop.example.com/login", "not blocked", attacker)
 		card.click("rob", "Deny only")
-		w.told("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service", "by Rob Diaz")
+		w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service", "by Rob Diaz")
 
 		entries := w.entries("acme")
 		require.Len(t, entries, 1)
@@ -53,17 +53,17 @@ func TestTheSameSignedBytesAgain(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		click := card.click("rob", "Deny only")
-		w.told("rob", "Deny "+attacker, "accepted")
+		w.ephemeral("rob", "Deny "+attacker, "accepted")
 		w.acknowledged(w.Slack.Replay(t.Context(), click))
 		read := w.types("rob", "whoami")
-		w.told("rob", "U0ROB0002")
+		w.ephemeral("rob", "U0ROB0002")
 		w.acknowledged(w.Slack.Replay(t.Context(), read))
 
 		// What comes after the replays is done after them.
 		w.types("rob", "deny 198.51.100.200")
-		w.told("rob", "Deny 198.51.100.200", "accepted")
+		w.ephemeral("rob", "Deny 198.51.100.200", "accepted")
 		w.types("rob", "help audit")
-		w.told("rob", "since=")
+		w.ephemeral("rob", "since=")
 		require.Len(t, w.entries("acme"), 2)
 		require.Len(t, w.ephemerals("rob", attacker), 1, "one answer")
 		require.Len(t, w.ephemerals("rob", "U0ROB0002"), 1)
@@ -77,8 +77,8 @@ func TestADoubleClick(t *testing.T) {
 		message := card.now()
 		w.click("rob", message, "Deny only")
 		w.click("rob", message, "Deny only")
-		w.told("rob", "Deny "+attacker, "accepted by the service")
-		w.told("rob", "by Rob Diaz", "Nothing was sent")
+		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
+		w.ephemeral("rob", "by Rob Diaz", "Nothing was sent")
 		require.Len(t, w.entries("acme"), 1)
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		require.Equal(t, 1, strings.Count(card.now().Plain(), "everywhere for 4 h · Rob Diaz"), "one measure")
@@ -91,9 +91,9 @@ func TestADeliveryThatComesTwice(t *testing.T) {
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery", Times: 1})
 		card.click("rob", "Deny only")
-		w.told("rob", "Deny "+attacker, "accepted by the service")
+		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
 		w.types("rob", "deny 198.51.100.200")
-		w.told("rob", "Deny 198.51.100.200", "accepted")
+		w.ephemeral("rob", "Deny 198.51.100.200", "accepted")
 		require.Len(t, w.entries("acme"), 2)
 		require.Len(t, w.ephemerals("rob", attacker), 1, "one answer")
 	})

@@ -14,12 +14,12 @@ import (
 func TestADrillInSlack(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.types("vic", "drill")
-		w.told("vic", "drill needs the role responder")
+		w.ephemeral("vic", "drill needs the role responder")
 		w.types("ann", "drill for=10m")
-		w.told("ann", "DRILL d", "the service isn't touched")
+		w.ephemeral("ann", "DRILL d", "the service isn't touched")
 		card := w.message("#waf", "DRILL · nothing is attacked · acme", "Anna Weber tests whether a responder answers")
 		w.click("rob", card, "Acknowledge")
-		w.told("rob", "The drill has its answer: thank you")
+		w.ephemeral("rob", "The drill has its answer: thank you")
 		report := w.message("#waf", "DRILL of acme: answered by Rob Diaz", "ok from the click until wafbot had it", "ok until the card showed it", "ok the audit log has it (number", "Not tried: changes at the service")
 		require.Equal(t, card.TS, report.ThreadTS)
 		require.False(t, report.Broadcast)

@@ -104,15 +104,15 @@ func TestRedisEmptied(t *testing.T) {
 		require.Empty(t, w.cards("#waf", "/before"), "what was over before the first start stays untold")
 
 		w.types("vic", "status")
-		w.told("vic", "In force by wafbot", "Deny 198.51.100.77", "Deny "+attacker, "Patch exactly")
+		w.ephemeral("vic", "In force by wafbot", "Deny 198.51.100.77", "Deny "+attacker, "Patch exactly")
 		w.types("rob", "deny "+attacker)
-		w.told("rob", "Deny "+attacker, "done already by Rob Diaz")
+		w.ephemeral("rob", "Deny "+attacker, "done already by Rob Diaz")
 		card.undo("ann", "Deny "+attacker)
 		card.says("undone by Anna Weber")
 		card.undo("ann", "Patch exactly")
 		w.until("no patch", func() bool { return len(w.rules("acme", "vpatch")) == 0 })
 		w.types("rob", "undo "+longer)
-		w.told("rob", "Undo of: Deny 198.51.100.77")
+		w.ephemeral("rob", "Undo of: Deny 198.51.100.77")
 		require.Len(t, w.entries("acme"), 1)
 		require.Equal(t, "by hand", w.entries("acme")[0].Reason, "what stood there before is back")
 		w.until("the mode returns by itself", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
@@ -134,11 +134,11 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 
 		w.attack(on("/meanwhile", "198.51.100.201"))
 		card.click("rob", "Deny only")
-		w.told("rob", "not done: wafbot's store (Redis) is empty", "being rebuilt from the channels")
+		w.ephemeral("rob", "not done: wafbot's store (Redis) is empty", "being rebuilt from the channels")
 		w.types("rob", "note attack="+card.id()+" seen")
-		w.told("rob", "not done: wafbot's store (Redis) is empty")
+		w.ephemeral("rob", "not done: wafbot's store (Redis) is empty")
 		w.types("vic", "status")
-		w.told("vic", "What is in force is unknown: wafbot's store (Redis) is empty")
+		w.ephemeral("vic", "What is in force is unknown: wafbot's store (Redis) is empty")
 		require.Empty(t, w.sent())
 		require.Len(t, w.shown("#waf"), 2, "nothing is told")
 
@@ -159,7 +159,7 @@ func TestAMitigationThatNoMessageHolds(t *testing.T) {
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "service_unavailable"})
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "service_unavailable"})
 		card.click("rob", "Deny only")
-		w.told("rob", "accepted by the service")
+		w.ephemeral("rob", "accepted by the service")
 		if !running {
 			w.stop() // before its last words
 		}
@@ -192,7 +192,7 @@ func TestRedisEmptiedWithoutTheHistoryScope(t *testing.T) {
 		w.until("it comes again", func() bool { return len(w.cards("#waf", "/login")) == 2 })
 		card := w.cards("#waf", "/login")[1]
 		w.click("rob", card, "Deny only")
-		w.told("rob", "accepted by the service")
+		w.ephemeral("rob", "accepted by the service")
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.cards("#waf"), 2)
 	})

@@ -36,7 +36,7 @@ func (w *world) signed(path, kind, body string, at time.Time) (status int, answe
 func TestForgedLateAndOversized(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
 		command := w.types("vic", "whoami")
-		w.told("vic", "viewer")
+		w.ephemeral("vic", "viewer")
 		forged, err := w.Slack.Forge(t.Context(), command)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusUnauthorized, forged.Status)
@@ -71,7 +71,7 @@ func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		click := w.card(attacker).click("rob", "Deny only")
-		w.told("rob", "accepted by the service")
+		w.ephemeral("rob", "accepted by the service")
 		values, err := url.ParseQuery(click.EnvelopeBody)
 		require.NoError(t, err)
 		var payload map[string]any
@@ -90,7 +90,7 @@ func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
 			return []any{map[string]any{"type": "button", "action_id": id, "value": "deny 198.51.100.77"}}
 		}
 		sends("actions", action("retired_in_v2"))
-		w.told("rob", "This message is out of date", "status", "help")
+		w.ephemeral("rob", "This message is out of date", "status", "help")
 		sends("actions", []any{})
 		sends("type", "block_suggestion_of_tomorrow")
 		w.until("three answers", func() bool { return len(w.ephemerals("rob", "This message is out of date")) == 3 })

@@ -37,7 +37,7 @@ func TestAFormFromACard(t *testing.T) {
 
 		done := w.submits("rob", map[string]any{"sources": []string{attacker, neighbour}, "Addresses and ranges": "198.51.100.77\n198.51.100.78", "How long": "1 h", "Reason": "same botnet"})
 		require.Equal(t, workspace.OutcomeCleared, done.Outcome, "%+v", done)
-		w.told("rob", "Deny "+attacker+", "+neighbour+", 198.51.100.77 and 1 more everywhere for 1 h: accepted")
+		w.ephemeral("rob", "Deny "+attacker+", "+neighbour+", 198.51.100.77 and 1 more everywhere for 1 h: accepted")
 		card.says("198.51.100.77 and 1 more everywhere for 1 h · Rob Diaz", "<@U0ROB0002> is on it")
 		require.Len(t, w.entries("acme"), 4)
 		require.True(t, w.journal.has(`"via":"form"`, "same botnet", `"outcome":"done"`))
@@ -58,7 +58,7 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 		mute()
 		require.Equal(t, workspace.OutcomeErrors, w.checked("rob", mute, nil).Outcome)
 		require.Equal(t, workspace.OutcomeCleared, w.submits("rob", map[string]any{"source": "198.51.100.0/24"}).Outcome)
-		w.told("rob", "Muted: source=198.51.100.0/24")
+		w.ephemeral("rob", "Muted: source=198.51.100.0/24")
 
 		w.types("rob", "verdict")
 		w.sees("rob", "Verdict: [Choose …]")
@@ -81,11 +81,11 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 
 		// A mention opens no view; its answer has the button that does. Who may not act gets no form.
 		w.writes("rob", "#waf", "", "@wafbot deny")
-		w.click("rob", w.told("rob", "which source?"), "Fill in a form…")
+		w.click("rob", w.ephemeral("rob", "which source?"), "Fill in a form…")
 		w.sees("rob", "Addresses and ranges")
 		card.known()
 		w.writes("rob", "#waf", card.ts, "@wafbot verdict")
-		w.click("rob", w.told("rob", "which verdict?"), "Fill in a form…")
+		w.click("rob", w.ephemeral("rob", "which verdict?"), "Fill in a form…")
 		w.sees("rob", card.id(), "Verdict: [Choose …]") // of the card in whose thread it was written
 		w.types("vic", "deny")
 		w.sees("vic", "deny needs the role responder")
@@ -135,6 +135,6 @@ func TestAViewThatSlackDoesntTakeAtOnce(t *testing.T) {
 		w.sees("rob", "The form could not be shown. Without a form it is deny")
 		w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: "invalid_arguments"})
 		w.types("vic", "verdict")
-		w.told("vic", "The form could not be shown. Without a form it is verdict")
+		w.ephemeral("vic", "The form could not be shown. Without a form it is verdict")
 	})
 }

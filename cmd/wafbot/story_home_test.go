@@ -45,7 +45,7 @@ func (w *world) clicksHome(user, button string) {
 func TestTheHomeTab(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.opensHome("rob")
-		w.home("rob", "wafbot is live", "Nothing is going on", "In force by wafbot: 0", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
+		w.home("rob", "wafbot is live", "Nothing is going on", "Nothing of wafbot's is in force", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
 		w.opensHome("guest")
 		require.NotContains(t, w.home("guest", "You have no role here", "Who may act: admins <@U0ANN0001>", "write your id U0GUEST04"), "Going on")
 		w.rough = true
@@ -68,13 +68,13 @@ func TestTheHomeTab(t *testing.T) {
 		w.until("a link to the card", func() bool { return strings.Contains(string(w.Slack.Home("rob").Raw), link) })
 		require.NotContains(t, w.home("rob", "In force by wafbot: 1", "Deny "+attacker+" everywhere for 4 h · Anna Weber", "[Undo]"), "[Acknowledge]")
 		w.clicksHome("rob", "Undo")
-		w.home("rob", "Undo of: Deny "+attacker, "In force by wafbot: 0")
+		w.home("rob", "Undo of: Deny "+attacker, "Nothing of wafbot's is in force")
 		require.Empty(t, w.entries("acme"))
 		w.clicksHome("rob", "Refresh")
 		w.until("the answer is gone", func() bool { return !strings.Contains(w.Slack.Home("rob").Plain(), "Undo of") })
 
 		w.types("rob", "deny country:FR for=2h")
-		w.told("rob", "Waits for approval")
+		w.ephemeral("rob", "Waits for approval")
 		w.opensHome("rob")
 		require.NotContains(t, w.home("rob", "Waiting for approval: 1", "Deny country:FR everywhere for 2 h · asked by Rob Diaz"), "[Approve]")
 		w.opensHome("ann")
@@ -104,7 +104,7 @@ func TestTheHandOver(t *testing.T) {
 		handed := func() int {
 			return len(slices.DeleteFunc(w.shown("#waf"), func(m workspace.Message) bool { return !says(m, "Hand-over of acme: the last 10 h") }))
 		}
-		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents could be registered on default and all that inherit its mode: it blocks since")
+		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents can be registered on default and all that inherit its mode")
 		first := w.stop
 		w.start() // another replica
 		first()
@@ -125,17 +125,17 @@ func TestTheHandOver(t *testing.T) {
 			c.says("is on it since")
 		}
 		w.types("vic", "summary since=1h")
-		answer := w.told("vic", "Hand-over of acme: the last 1 h", "Going on: 2 attacks", "Rob Diaz is on it", "Anna Weber is on it")
+		answer := w.ephemeral("vic", "Hand-over of acme: the last 1 h", "Going on: 2 attacks", "Rob Diaz is on it", "Anna Weber is on it")
 		require.NotContains(t, answer.Plain(), "[I take over]", "a viewer can't")
 		w.writes("ann", "#waf", card.ts, "@wafbot summary")
-		w.click("ann", w.told("ann", "Hand-over of acme"), "I take over")
-		w.told("ann", "Anna Weber is on 1 attack of acme now: "+card.id(), "Until now: Rob Diaz on 1, unacknowledged: 0")
+		w.click("ann", w.ephemeral("ann", "Hand-over of acme"), "I take over")
+		w.ephemeral("ann", "Anna Weber is on 1 attack of acme now: "+card.id(), "Until now: Rob Diaz on 1, unacknowledged: 0")
 		card.says("<@U0ANN0001> is on it since")
 		told := w.message("#waf", "Anna Weber takes over 1 attack of acme", "<@U0ROB0002>: no longer yours: "+card.id())
 		require.Empty(t, told.ThreadTS)
 		require.Empty(t, card.replies("takes this attack over"), "told once, and not for each attack")
 		w.types("rob", "handover --all to=@me")
-		w.told("rob", "Rob Diaz is on 2 attacks of acme now", "Until now: Anna Weber on 2")
+		w.ephemeral("rob", "Rob Diaz is on 2 attacks of acme now", "Until now: Anna Weber on 2")
 		w.message("#waf", "Rob Diaz takes over 2 attacks of acme", "<@U0ANN0001>: no longer yours: ", card.id(), other.id())
 		require.Empty(t, w.sent())
 	})

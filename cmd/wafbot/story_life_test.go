@@ -69,7 +69,7 @@ func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
 	})
 }
 
-func TestADeletedCardIsPostedAnew(t *testing.T) {
+func TestADeletedCardIsReposted(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	story(t, gone, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -137,7 +137,7 @@ func TestWhatWorsensUnderALockedThreadIsHeard(t *testing.T) {
 	})
 }
 
-func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
+func TestACardThatCannotBeEditedIsReposted(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {
 		w.attack(injection())
@@ -154,7 +154,7 @@ func TestACardThatCannotBeEditedIsPostedAnew(t *testing.T) {
 	})
 }
 
-func TestACardInAnArchivedChannelIsPostedAnewInTheAccounts(t *testing.T) {
+func TestACardInAnArchivedChannelIsRepostedInTheAccounts(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	storyOver(t, eitherWay(), gone, func(_ *testing.T, w *world) {
 		spec := injection()
@@ -210,7 +210,7 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 		require.NoError(t, w.WAF.AddHits(attack, 50_000))
 		w.until("it is told where it was", func() bool { return len(card.replies("It got worse", "<@U0ANN0001>")) == 1 })
 		w.types("vic", "explain attack="+card.id())
-		w.told("vic", "As it is now it would go to channel <#C0RANDOM3> by route 1 and mention <@U0ROB0002>. What was chosen when it was first posted is kept",
+		w.ephemeral("vic", "As it is now it would go to channel <#C0RANDOM3> by route 1 and mention <@U0ROB0002>. What was chosen when it was first posted is kept",
 			"Its card is in channel <#"+w.cfg.Accounts[0].Channel+">", "Who acknowledges it is mentioned in place of <@U0ANN0001>")
 		require.Empty(t, w.cards("#random"))
 	})
@@ -228,7 +228,7 @@ func TestQuietHoursMentionNoOne(t *testing.T) {
 		card.known()
 		require.NotContains(t, card.now().Plain(), "<!subteam")
 		w.types("vic", "explain attack="+card.id())
-		w.told("vic", "Quiet hours are ", "now, and it mentions no user in them. No user has been mentioned about it because of them")
+		w.ephemeral("vic", "Quiet hours are ", "now, and it mentions no user in them. No user has been mentioned about it because of them")
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
 		moved := w.cardIn("#random", "INCIDENT", "<@U0ANN0001>")
 		require.False(t, says(moved.now(), "quiet hours"))

@@ -142,7 +142,7 @@ func TestSocketModeIsSwitchedOff(t *testing.T) {
 		w.Slack.SetSocketMode(true)
 		w.until("links", func() bool { return len(w.Slack.Links()) == 2 })
 		w.types("vic", "status")
-		w.told("vic", "acme: 1 going on")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack")
 		status, _ = w.get("/readyz")
 		require.Equal(t, http.StatusOK, status)
 	})

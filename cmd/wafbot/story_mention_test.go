@@ -50,31 +50,31 @@ func TestLinesInMentions(t *testing.T) {
 		card := w.card(attacker)
 
 		w.writes("rob", "#waf", "", "@wafbot deny 198.51.100.99 for=1h")
-		w.told("rob", "Deny 198.51.100.99 everywhere for 1 h: accepted by the service")
+		w.ephemeral("rob", "Deny 198.51.100.99 everywhere for 1 h: accepted by the service")
 		w.message("#waf", "Deny 198.51.100.99 everywhere for 1 h · Rob Diaz")
 		require.True(t, w.journal.has(`"via":"mention"`, "deny 198.51.100.99"))
 
 		w.writes("vic", "#waf", "", "@wafbot")
-		w.told("vic", "acme: 1 going on")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack")
 		w.writes("vic", "", "", "attacks since=2h")
-		w.told("vic", "acme: 1 attack in the last 2 h")
+		w.ephemeral("vic", "acme: 1 attack in the last 2 h")
 		w.writes("vic", "#waf", "", "@wafbot deny 198.51.100.98")
-		w.told("vic", "deny needs the role responder")
+		w.ephemeral("vic", "deny needs the role responder")
 		w.writes("eve", "#waf", "", "@wafbot status")
-		w.told("eve", "You have no role here")
+		w.ephemeral("eve", "You have no role here")
 		w.writes("rob", "#waf", "", "@wafbot dney 198.51.100.98")
-		w.told("rob", "dney is no command (did you mean deny?)")
+		w.ephemeral("rob", "dney is no command (did you mean deny?)")
 
 		// Slash commands don't work in threads; there the card's attack need not be written.
 		w.writes("rob", "#waf", card.ts, "@wafbot note \"asked the <team>\"")
 		card.says("Note of Rob Diaz", "asked the <team>")
 		w.writes("rob", "#waf", card.ts, "@wafbot `deny`")
-		answer := w.told("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service")
+		answer := w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service")
 		require.Equal(t, card.ts, answer.ThreadTS, "answered where it was asked")
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		w.writes("rob", "#waf", card.ts, "@wafbot status")
 		w.until("an answer in the thread", func() bool {
-			for _, m := range w.ephemerals("rob", "acme: 1 going on") {
+			for _, m := range w.ephemerals("rob", "Status of acme", "Going on: 1 attack") {
 				if m.ThreadTS == card.ts {
 					return true
 				}
@@ -96,12 +96,12 @@ func TestAMentionAsksOnce(t *testing.T) {
 		w.writes("rob", "#waf", card.ts, "@wafbot note \"seen\"")
 		card.says("Note of Rob Diaz", "seen")
 		w.writes("rob", "#waf", "", "@wafbot whoami")
-		w.told("rob", "Rob Diaz (U0ROB0002): responder")
+		w.ephemeral("rob", "Rob Diaz (U0ROB0002): responder")
 		w.heard()
 		w.Slack.ClearFaults()
 		w.writes("rob", "#waf", "", "@wafbot attack "+card.id())
 		require.Len(t, w.ephemerals("rob", "Rob Diaz (U0ROB0002): responder"), 1)
-		answer := w.told("rob", "First hit", "seen")
+		answer := w.ephemeral("rob", "First hit", "seen")
 		require.Equal(t, 1, strings.Count(answer.Plain(), "Note of Rob Diaz"))
 	})
 }
@@ -112,16 +112,16 @@ func TestWhatAsksForNothing(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker) // the bot's own posts come back to it
 		w.writes("rob", "#waf", "", "don't @wafbot deny 198.51.100.99 yet")
-		w.told("rob", "Did you want something of me?", "Nothing was done")
+		w.ephemeral("rob", "Did you want something of me?", "Nothing was done")
 		said := w.writes("rob", "#waf", "", "deny 198.51.100.99")
 		require.NoError(t, w.Slack.Edit("rob", "#waf", said.TS, "@wafbot deny 198.51.100.99"))
 		said = w.writes("rob", "#waf", "", "@wafbot whoami")
-		w.told("rob", "Rob Diaz (U0ROB0002): responder")
+		w.ephemeral("rob", "Rob Diaz (U0ROB0002): responder")
 		require.NoError(t, w.Slack.Edit("rob", "#waf", said.TS, "@wafbot deny 198.51.100.99"))
 		w.writes("rob", "#waf", card.ts, "deny")
 		w.heard()
 		w.writes("vic", "", "", "status")
-		w.told("vic", "acme: 1 going on")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack")
 		require.Empty(t, w.sent())
 		require.Len(t, w.ephemerals("rob"), 2)
 		require.Len(t, w.Slack.Messages("#waf"), 6, "two of the bot's, four of Rob's")
@@ -136,7 +136,7 @@ func TestAMentionWhileAuthTestHangs(t *testing.T) {
 	}
 	story(t, hangs, func(t *testing.T, w *world) {
 		w.writes("rob", "#waf", "", "@wafbot deny 198.51.100.99")
-		w.told("rob", "not done: Slack didn't answer wafbot in time")
+		w.ephemeral("rob", "not done: Slack didn't answer wafbot in time")
 		w.heard()
 		for _, e := range w.Slack.Events() {
 			for _, attempt := range e.Attempts {
@@ -146,7 +146,7 @@ func TestAMentionWhileAuthTestHangs(t *testing.T) {
 		}
 		w.Slack.ClearFaults()
 		w.writes("rob", "#waf", "", "@wafbot deny 198.51.100.99")
-		w.told("rob", "Deny 198.51.100.99 everywhere for 4 h: accepted by the service")
+		w.ephemeral("rob", "Deny 198.51.100.99 everywhere for 4 h: accepted by the service")
 		require.Len(t, w.entries("acme"), 1)
 	})
 }

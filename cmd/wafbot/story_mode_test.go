@@ -20,7 +20,7 @@ func (w *world) modeRules() (modes []string) {
 	return modes
 }
 
-func TestAModeIsSwitchedAndTakenBack(t *testing.T) {
+func TestAModeIsSwitchedAndUndone(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
@@ -32,7 +32,7 @@ func TestAModeIsSwitchedAndTakenBack(t *testing.T) {
 		open()
 		require.Equal(t, workspace.OutcomePushed, w.checked("rob", open, map[string]any{"mode": "block"}).Outcome)
 		w.confirms("rob", "Before you do", "incidents are registered only in monitoring")
-		w.told("rob", "Switch Shop to block for 2 h", "accepted by the service")
+		w.ephemeral("rob", "Switch Shop to block for 2 h", "accepted by the service")
 		require.Equal(t, []string{"block"}, w.modeRules(), "the old rule is gone")
 		w.until("block mode in force", func() bool { return w.mode() == "block" })
 
@@ -50,7 +50,7 @@ func TestAModeReturnsByItself(t *testing.T) {
 		w.sees("rob", "Switch Shop to block for 2 s?", "incidents are registered only in monitoring")
 		require.Empty(t, w.sent(), "it asks first")
 		w.confirms("rob", "Switch Shop to block for 2 s?")
-		w.told("rob", "Switch Shop to block for 2 s", "accepted")
+		w.ephemeral("rob", "Switch Shop to block for 2 s", "accepted")
 		require.Equal(t, []string{"block"}, w.modeRules())
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
 		w.message("#waf", "Undo of: Switch Shop to block for 2 s", "wafbot")
@@ -58,12 +58,12 @@ func TestAModeReturnsByItself(t *testing.T) {
 	})
 }
 
-func TestAQuestionLeft(t *testing.T) {
+func TestAQuestionCancelled(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.writes("rob", "#waf", "", "@wafbot mode Shop block") // a mention opens no view
-		question := w.told("rob", "Before you do")
+		question := w.ephemeral("rob", "Before you do")
 		w.click("rob", question, "Cancel")
-		w.told("rob", "Cancelled. Nothing was done")
+		w.ephemeral("rob", "Cancelled. Nothing was done")
 		require.Empty(t, w.ephemerals("rob", "Before you do"), "the question is gone")
 		require.Equal(t, "monitoring", w.mode())
 		require.Empty(t, w.sent())

@@ -32,7 +32,7 @@ func TestAnswersWhileRedisIsAway(t *testing.T) {
 			"unack attack=" + id:                    {"not done", away},
 			"note attack=" + id + " \"looks real\"": {"not done", away},
 			"mute attack=" + id:                     {"not done", away},
-			"status":                                {"acme: 1 going on", "What is in force is unknown", away},
+			"status":                                {"Status of acme", "Going on: 1 attack", "What is in force is unknown", away},
 			"attack " + id:                          {"SQL injection on Shop", "Who is on it and what was done is unknown", away},
 			"explain attack=" + id:                  {"It goes to channel", unknown, away},
 			"attacks":                               {"acme: 1 attack"},
@@ -94,9 +94,9 @@ func TestRedisTakesNoWrites(t *testing.T) {
 				card := w.card("/login")
 				redis.asks(t, c.on)
 				card.click("rob", "Deny only")
-				w.told("rob", "not done: wafbot's store (Redis) takes nothing just now")
+				w.ephemeral("rob", "not done: wafbot's store (Redis) takes nothing just now")
 				w.types("rob", "status")
-				w.told("rob", "acme: 1 going on")
+				w.ephemeral("rob", "Status of acme", "Going on: 1 attack")
 				status, body := w.get("/readyz")
 				require.Equal(t, 503, status)
 				require.Contains(t, body, "can't be written")

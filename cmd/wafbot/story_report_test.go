@@ -31,7 +31,7 @@ func TestAnAttackAndItsReport(t *testing.T) {
 		w.types("rob", "note attack="+card.id()+" same *botnet* as on Monday")
 		card.says("as on Monday")
 		w.types("vic", "deny 198.51.100.9 attack="+card.id())
-		w.told("vic", "deny needs the role responder")
+		w.ephemeral("vic", "deny needs the role responder")
 		w.types("ann", "verdict real attack="+card.id())
 		card.says("Verdict: real")
 		require.NoError(t, w.WAF.StopAttack(attack))
@@ -44,7 +44,7 @@ func TestAnAttackAndItsReport(t *testing.T) {
 			"Note of Rob Diaz: same *botnet* as on Monday", "deny needs the role", "Verdict: real, by Anna Weber", "Seen quiet", "Undo of: Deny", "Nothing of wafbot's for this attack",
 		}
 		w.types("vic", "report attack="+card.id())
-		w.told("vic", append(parts[:4:4], "The report as Markdown", "times are those of UTC")...)
+		w.ephemeral("vic", append(parts[:4:4], "The report as Markdown", "times are those of UTC")...)
 		card.opens("vic", "More…", "Report")
 		w.presses("vic", "Report…")
 		w.sees("vic", append(parts[:4:4], "The report as Markdown")...)
@@ -98,7 +98,7 @@ func (w *world) auditAgrees(t *testing.T) {
 	require.Equal(t, exitUsage, got.code)
 
 	w.types("vic", "audit export")
-	w.told("vic", "wafbot audit export account=acme")
+	w.ephemeral("vic", "wafbot audit export account=acme")
 	w.types("vic", "audit verify")
-	w.told("vic", "Whole", "--log FILE")
+	w.ephemeral("vic", "Whole", "--log FILE")
 }

@@ -82,7 +82,7 @@ func TestWhatADeadReplicaHadInHand(t *testing.T) {
 		}
 		require.Len(t, w.entries("acme"), asked-1)
 		o.die()
-		w.told("rob", fmt.Sprintf("198.51.100.%d", asked), "accepted by the service")
+		w.ephemeral("rob", fmt.Sprintf("198.51.100.%d", asked), "accepted by the service")
 		require.Len(t, w.entries("acme"), asked)
 		require.Len(t, w.sent(), asked, "each once")
 	})
@@ -97,11 +97,11 @@ func TestRedisAway(t *testing.T) {
 
 		w.redis.away()
 		card.click("rob", "Deny only")
-		w.told("rob", "not done: wafbot's store (Redis) can't be reached")
+		w.ephemeral("rob", "not done: wafbot's store (Redis) can't be reached")
 		w.types("vic", "status")
-		w.told("vic", "acme: 1 going on", "What is in force is unknown", "until it can nothing is changed")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "What is in force is unknown", "until it can nothing is changed")
 		w.types("vic", "lists")
-		w.told("vic", "acme: 0 entr")
+		w.ephemeral("vic", "acme: 0 entr")
 		status, _ = w.get("/healthz")
 		require.Equal(t, http.StatusOK, status)
 		status, body := w.get("/readyz")

@@ -11,18 +11,18 @@ func TestAViewerMayNot(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("vic", "Deny only")
-		w.told("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>", "<@U0ANN0001>", "Nothing was done")
+		w.ephemeral("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>", "<@U0ANN0001>", "Nothing was done")
 		require.Empty(t, w.entries("acme"))
 		require.Empty(t, w.sent())
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0VIC0003", "deny "+attacker))
 		w.types("ann", "audit by=vic")
-		w.told("ann", "Vic Lee (button) deny "+attacker, "refused")
+		w.ephemeral("ann", "Vic Lee (button) deny "+attacker, "refused")
 		require.Len(t, w.shown("#waf"), 2, "nothing of it in the channel")
 
 		w.types("vic", "undo")
-		w.told("vic", "undo needs the role responder")
+		w.ephemeral("vic", "undo needs the role responder")
 		w.types("rob", "allow 198.51.100.1")
-		w.told("rob", "allow needs the role admin; yours is responder. Ask <@U0ANN0001>")
+		w.ephemeral("rob", "allow needs the role admin; yours is responder. Ask <@U0ANN0001>")
 		require.Empty(t, w.sent())
 	})
 }
@@ -37,7 +37,7 @@ func TestAStrangerAndAGuest(t *testing.T) {
 		card := w.card(attacker)
 		for _, user := range []string{"guest", "eve"} {
 			card.click(user, "Deny only")
-			w.told(user, "You have no role here")
+			w.ephemeral(user, "You have no role here")
 			w.types(user, "status")
 			w.until("two refusals", func() bool { return len(w.ephemerals(user, "You have no role here")) == 2 })
 			require.Len(t, w.ephemerals(user), 2, "and nothing else")
@@ -57,7 +57,7 @@ func TestOneWhoLeftMayNot(t *testing.T) {
 		rob.Restricted = true // made a guest
 		require.NoError(t, w.Slack.SetUser(rob))
 		w.click("rob", message, "Deny only")
-		w.told("rob", "You have no role here")
+		w.ephemeral("rob", "You have no role here")
 		require.Empty(t, w.sent())
 	})
 }

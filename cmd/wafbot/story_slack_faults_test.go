@@ -25,7 +25,7 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 				w.attack(injection())
 				card := w.card("/login")
 				card.click("rob", "Deny only") // also while the bot doesn't know yet that the card is there
-				w.told("rob", "accepted by the service")
+				w.ephemeral("rob", "accepted by the service")
 				card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 				w.polls(3)
 				require.Len(t, w.cards("#waf"), 1)
@@ -107,7 +107,7 @@ func TestAnAnswerFindsItsWay(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "response_url", Kind: "expired_url"})
 		w.types("rob", "deny 198.51.100.9")
-		w.told("rob", "Deny 198.51.100.9", "accepted by the service")
+		w.ephemeral("rob", "Deny 198.51.100.9", "accepted by the service")
 		require.Len(t, w.entries("acme"), 1)
 	})
 }
@@ -116,13 +116,13 @@ func TestSlackDoesNotSayWhoAPersonIs(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "users.info", Kind: "500"})
 		w.types("rob", "deny 198.51.100.9")
-		w.told("rob", "Slack doesn't say who you are just now")
+		w.ephemeral("rob", "Slack doesn't say who you are just now")
 		require.Empty(t, w.sent())
 		w.types("rob", "lists")
-		w.told("rob", "acme: 0 entr")
+		w.ephemeral("rob", "acme: 0 entr")
 		w.Slack.ClearFaults()
 		w.types("rob", "deny 198.51.100.9")
-		w.told("rob", "accepted by the service")
+		w.ephemeral("rob", "accepted by the service")
 	})
 }
 
@@ -133,7 +133,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "message_not_found"})
 		card.click("rob", "Deny only")
-		w.told("rob", "accepted by the service")
+		w.ephemeral("rob", "accepted by the service")
 		w.until("an edit that is refused", func() bool { return w.journal.has("redraw card", "message_not_found") })
 		w.types("rob", "note attack="+card.id()+" seen")
 		w.polls(24) // what was done is drawn, or would be
@@ -158,7 +158,7 @@ func TestAChangeWhoseCardIsGone(t *testing.T) {
 		require.Empty(t, card.replies())
 		told := w.shown("#waf")
 		w.click("ann", told[slices.IndexFunc(told, line)], "Undo")
-		w.told("ann", "Undo of: Deny "+attacker)
+		w.ephemeral("ann", "Undo of: Deny "+attacker)
 		require.Empty(t, w.entries("acme"))
 	})
 }

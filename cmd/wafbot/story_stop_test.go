@@ -139,7 +139,7 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 		return strings.Contains(body, `"ingress":"socket mode"`)
 	})
 	w.types("rob", "deny 198.51.100.9")
-	w.told("rob", "not done: wafbot's store (Redis) can't be reached")
+	w.ephemeral("rob", "not done: wafbot's store (Redis) can't be reached")
 	require.Len(t, w.Slack.Links(), 1)
 
 	w.redis.back()

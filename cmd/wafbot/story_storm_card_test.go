@@ -41,15 +41,15 @@ func TestAStormAndItsCard(t *testing.T) {
 		card.says(fmt.Sprintf("is behind %d of %d attacks", gathered-4, gathered), "Own cards for the 4", "more than 10 new attacks came in 1 min")
 
 		w.typesIn("#waf", "vic", "attacks storm="+id)
-		w.told("vic", id+" STORM on", "Next page")
+		w.ephemeral("vic", id+" STORM on", "Next page")
 		card.click("rob", "Deny "+loudest+", 4 h")
-		w.told("rob", "Deny "+loudest+" everywhere for 4 h: accepted by the service")
+		w.ephemeral("rob", "Deny "+loudest+" everywhere for 4 h: accepted by the service")
 		card.says("Deny "+loudest+" everywhere for 4 h · Rob Diaz", "<@U0ROB0002> is on it")
 		require.Len(t, w.entries("acme"), 1)
 		w.until("denial in force", func() bool { return w.WAF.Denied("acme", loudest) })
 
 		card.click("rob", "Own cards for the 4")
-		w.told("rob", "4 attacks of storm "+id+" get cards of their own")
+		w.ephemeral("rob", "4 attacks of storm "+id+" get cards of their own")
 		for odd := range 4 {
 			w.card("ATTACK · SQL injection", fmt.Sprintf("203.0.113.%d", 200+odd))
 		}
@@ -74,9 +74,9 @@ func TestAStormAndItsCard(t *testing.T) {
 		require.Len(t, answer.Data, gathered)
 
 		w.types("vic", "explain attack="+id)
-		w.told("vic", "Why one card: more than 10 new attacks came in 1 min", "It isn't muted")
+		w.ephemeral("vic", "Why one card: more than 10 new attacks came in 1 min", "It isn't muted")
 		w.types("vic", "status")
-		w.told("vic", "acme: 40 going on", "STORM on 2 applications", "Rob Diaz is on it")
+		w.ephemeral("vic", "Going on: 40 attacks", "STORM on 2 applications", "Rob Diaz is on it")
 		card.opens("rob", "More…", "List…", "Deny several…", "Mute "+loudest, "Report…")
 		require.NotContains(t, strings.Join(card.labels(), " "), "patch")
 		w.presses("rob", "List…")

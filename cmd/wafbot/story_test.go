@@ -154,8 +154,8 @@ func (w *world) ephemerals(user string, parts ...string) []workspace.Message {
 	return slices.DeleteFunc(w.Slack.Ephemerals(user), func(m workspace.Message) bool { return m.Gone || !says(m, parts...) })
 }
 
-// told waits for an ephemeral message to a user.
-func (w *world) told(user string, parts ...string) workspace.Message {
+// ephemeral waits for an ephemeral message to a user.
+func (w *world) ephemeral(user string, parts ...string) workspace.Message {
 	w.t.Helper()
 	w.until("to "+user+": "+strings.Join(parts, ", "), func() bool { return len(w.ephemerals(user, parts...)) > 0 })
 	return w.ephemerals(user, parts...)[0]

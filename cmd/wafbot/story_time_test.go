@@ -34,7 +34,7 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		w.types("rob", "deny "+attacker+" for=20s attack="+card.id())
 		card.says("Deny "+attacker+" everywhere for 20 s · Rob Diaz", "longer while it keeps trying")
 		w.types("ann", "deny 198.51.100.96/28 for=16s attack="+card.id())
-		w.told("ann", "Deny 198.51.100.96/28 everywhere for 16 s: accepted")
+		w.ephemeral("ann", "Deny 198.51.100.96/28 everywhere for 16 s: accepted")
 		first := w.expires(attacker + "/32")
 		w.stop()
 		w.start()
@@ -83,7 +83,7 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 		card.says("Deny 198.51.100.96/28 everywhere for 8 s · Rob Diaz")
 		// the reply that tells of the denial comes after its card: not told yet it would be tried before the question, again and again
 		w.until("told in the thread", func() bool { return len(card.replies("Deny 198.51.100.96/28")) == 1 })
-		w.told("rob", "Deny 198.51.100.96/28", "accepted")
+		w.ephemeral("rob", "Deny 198.51.100.96/28", "accepted")
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
 		w.until("it can't be told", func() bool { return w.journal.has("notify event", "kind=ending") })
 		w.polls(12) // three seconds: it is over
@@ -109,20 +109,20 @@ func (w *world) overwrites(subnet, reason string) {
 	require.Less(w.t, status, 300, answer)
 }
 
-func TestAWholeAttackIsTakenBack(t *testing.T) {
+func TestAWholeAttackIsUndone(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Deny "+attacker+" + patch")
-		w.told("rob", "Patch exactly", "accepted by the service")
+		w.ephemeral("rob", "Patch exactly", "accepted by the service")
 		w.types("ann", "deny "+neighbour+" attack="+card.id())
-		w.told("ann", "Deny "+neighbour, "accepted")
+		w.ephemeral("ann", "Deny "+neighbour, "accepted")
 		w.overwrites(neighbour+"/32", "mine now")
 
 		w.types("ann", "undo attack="+card.id())
 		w.sees("ann", "Undo 3 changes, the newest first?", "Deny "+neighbour+" everywhere for 4 h · Anna Weber", "Patch exactly", "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
 		w.confirms("ann", "Undo 3 changes")
-		w.told("ann", "the entry for "+neighbour+" is somebody else's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
+		w.ephemeral("ann", "the entry for "+neighbour+" is somebody else's now (mine now), left as it is", "Undo of: Patch exactly", "Undo of: Deny "+attacker)
 		card.says("Deny "+neighbour+" everywhere for 4 h · Anna Weber", "undone by Anna Weber", "nothing of it was left")
 		w.until("told in the thread", func() bool { return len(card.replies("nothing of it was left")) == 1 })
 		entries := w.entries("acme")
@@ -138,14 +138,14 @@ func TestATimedModeOverARestart(t *testing.T) {
 		w.attack(injection())
 		w.types("rob", "mode Shop block for=3s")
 		w.confirms("rob", "Switch Shop to block for 3 s?")
-		w.told("rob", "Switch Shop to block for 3 s", "accepted")
+		w.ephemeral("rob", "Switch Shop to block for 3 s", "accepted")
 		w.stop()
 		w.start()
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
 
 		w.types("rob", "mode Shop block for=2s")
 		w.confirms("rob", "Switch Shop to block for 2 s?")
-		answer := w.told("rob", "Switch Shop to block for 2 s", "accepted")
+		answer := w.ephemeral("rob", "Switch Shop to block for 2 s", "accepted")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: createRule, Kind: "status:400"}))
 		w.message("#waf", "@U0ROB0002", "OVERDUE on acme: Shop should return to monitoring", "NOT done", "refused it as invalid", "set the mode of Shop to monitoring")
 		require.Equal(t, []string{"block"}, w.modeRules())

@@ -44,9 +44,9 @@ func TestTwoPeopleAcknowledge(t *testing.T) {
 		require.Empty(t, w.sent())
 
 		w.types("vic", "status")
-		w.told("vic", card.id()+" "+names[first]+" is on it since")
+		w.ephemeral("vic", "Status of acme", card.id(), names[first]+" is on it since")
 		w.types("vic", "ack attack="+card.id())
-		w.told("vic", "ack needs the role responder")
+		w.ephemeral("vic", "ack needs the role responder")
 	})
 }
 
@@ -57,7 +57,7 @@ func TestWhoActsAcknowledges(t *testing.T) {
 		card.click("rob", "Deny only")
 		card.says("<@U0ROB0002> is on it since")
 		w.types("rob", "unack attack="+card.id())
-		w.told("rob", "Unacknowledged now")
+		w.ephemeral("rob", "Unacknowledged now")
 		card.says("Unacknowledged", "[Acknowledge]")
 	})
 }
@@ -74,14 +74,14 @@ func TestANoteThatComesTwice(t *testing.T) {
 		card.says("Verdict: real, by Anna Weber")
 		require.Equal(t, 1, strings.Count(card.now().Plain(), "as on Monday"))
 		w.types("vic", "attack "+card.id())
-		require.Equal(t, 1, strings.Count(w.told("vic", "as on Monday", "Verdict: real").Plain(), "as on Monday"))
+		require.Equal(t, 1, strings.Count(w.ephemeral("vic", "as on Monday", "Verdict: real").Plain(), "as on Monday"))
 	})
 }
 
 func TestAMutedSource(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.types("rob", "mute source="+attacker+" for=1h")
-		w.told("rob", "Muted: source="+attacker, "Incidents are posted all the same")
+		w.ephemeral("rob", "Muted: source="+attacker, "Incidents are posted all the same")
 		from := []waf.SourceSpec{{IP: attacker, Country: "FR", PerSecond: 4}}
 		w.attack(waf.AttackSpec{Path: "/muted", Sources: from, Started: waf.Duration(time.Minute), Hits: 100})
 		w.attack(waf.AttackSpec{Path: "/worked", Sources: from, Started: waf.Duration(time.Minute), Hits: 100, Vulnerability: sqlHole()})
@@ -96,18 +96,18 @@ func TestAMutedSource(t *testing.T) {
 func TestAMuteEndedByHand(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.types("rob", "mute type=sqli app=Shop")
-		w.told("rob", "Muted: type=sqli app=4")
+		w.ephemeral("rob", "Muted: type=sqli app=4")
 		w.attack(injection())
 		w.polls(4)
 		require.Empty(t, w.cards("#waf"))
 		w.types("vic", "status")
-		w.told("vic", "acme: 1 going on", "Muted, incidents excepted: type=sqli app=4", "by Rob Diaz")
+		w.ephemeral("vic", "Status of acme", "Going on: 1 attack", "Muted, incidents excepted: 1", "type=sqli app=4", "by Rob Diaz")
 		w.stop()
 		w.start()
 		w.polls(4)
 		require.Empty(t, w.cards("#waf"), "a restart is no end")
 		w.types("ann", "unmute type=sqli app=4")
-		w.told("ann", "No longer muted: type=sqli app=4")
+		w.ephemeral("ann", "No longer muted: type=sqli app=4")
 		w.card(attacker)
 	})
 }
@@ -119,7 +119,7 @@ func TestAHandover(t *testing.T) {
 		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it since")
 		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal is told"`)
-		w.told("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
+		w.ephemeral("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
 		w.until("a reply", func() bool {
 			return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal is told")) == 1
 		})
@@ -127,9 +127,9 @@ func TestAHandover(t *testing.T) {
 		require.False(t, card.replies()[0].Broadcast)
 
 		w.types("rob", "handover to=@nobody attack="+card.id())
-		w.told("rob", "@nobody can't be looked up")
+		w.ephemeral("rob", "@nobody can't be looked up")
 		w.types("rob", "handover to=@vic attack="+card.id())
-		w.told("rob", "<@U0VIC0003> has the role viewer")
+		w.ephemeral("rob", "<@U0VIC0003> has the role viewer")
 		w.types("rob", "handover to=@me attack="+card.id())
 		w.until("a second reply", func() bool { return len(card.replies("Rob Diaz takes this attack over from <@U0ANN0001>")) == 1 })
 		card.says("<@U0ROB0002> is on it since")
@@ -161,7 +161,7 @@ func TestExplain(t *testing.T) {
 		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it") // so it is known where it is
 		w.types("vic", "explain attack="+card.id())
-		w.told("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and mentions no user", "route 1 takes kind incident: no, kind is attack",
+		w.ephemeral("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and mentions no user", "route 1 takes kind incident: no, kind is attack",
 			"route 2 takes kind attack, status not_blocked or partly or unknown, min_hits 30: this one", "Its card is in channel", "It isn't muted")
 		w.types("rob", "mute attack="+card.id())
 		card.says("Muted: attack="+card.id()+" until", "by Rob Diaz")
@@ -171,6 +171,6 @@ func TestExplain(t *testing.T) {
 		few := w.attack(blocked)
 		w.polls(2)
 		w.types("vic", "explain attack="+few)
-		w.told("vic", "No route takes it", "no, min_hits is 3", "It has no card yet")
+		w.ephemeral("vic", "No route takes it", "no, min_hits is 3", "It has no card yet")
 	})
 }

@@ -17,22 +17,22 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// onDesk is a user group that has a role.
-func onDesk(users ...string) workspace.UserGroup {
+// onDuty is a user group that has a role.
+func onDuty(users ...string) workspace.UserGroup {
 	return workspace.UserGroup{ID: "S0DESK001", Handle: "desk", Name: "Desk", Users: users}
 }
 
 // byGroup gives people their roles by a user group alone, but for an admin.
 func byGroup(w *world) {
 	w.cfg.Policy.Responders = []string{"S0DESK001"}
-	w.Slack.SetUserGroup(onDesk("U0ROB0002"))
+	w.Slack.SetUserGroup(onDuty("U0ROB0002"))
 }
 
 // regroup changes the group, and waits until some replica has heard of it: from then on it counts on all of them.
 func (w *world) regroup(users ...string) {
 	w.t.Helper()
 	heard := w.journal.count("people invalidated")
-	w.Slack.SetUserGroup(onDesk(users...))
+	w.Slack.SetUserGroup(onDuty(users...))
 	w.until("news of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
 }
 
@@ -50,7 +50,7 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 		}
 		w.until("notes", func() bool { return len(w.ephemerals("rob", "Note of Rob Diaz")) == 4 })
 		w.types("rob", "whoami")
-		w.told("rob", "responder by <!subteam^S0DESK001>")
+		w.ephemeral("rob", "responder by <!subteam^S0DESK001>")
 
 		w.regroup("U0VIC0003")
 		for range 4 {
@@ -62,14 +62,14 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 		})
 		require.Empty(t, w.sent())
 		w.types("rob", "handover to=U0VIC0003 attack="+card.id())
-		w.told("rob", "handover needs the role responder")
+		w.ephemeral("rob", "handover needs the role responder")
 
 		w.click("vic", message, "Deny only")
-		w.told("vic", "Deny "+attacker+" everywhere for 4 h: accepted")
+		w.ephemeral("vic", "Deny "+attacker+" everywhere for 4 h: accepted")
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0ROB0002", "deny "+attacker))
 		w.regroup("U0VIC0003", "U0ROB0002")
-		w.types("rob", "undo "+changeIn(plain(w.told("vic", "accepted"))))
-		w.told("rob", "Undo of: Deny "+attacker)
+		w.types("rob", "undo "+changeIn(plain(w.ephemeral("vic", "accepted"))))
+		w.ephemeral("rob", "Undo of: Deny "+attacker)
 	})
 }
 
@@ -124,13 +124,13 @@ func ownCDN(t *testing.T, w *world) {
 	require.Contains(t, body, `"sources":{"office":`)
 	refused("deny 198.51.100.7", "198.51.100.7 is in office (198.51.100.0/26), which is never denied")
 	w.types("vic", "status")
-	w.told("vic", "Source office", "can't be read")
+	w.ephemeral("vic", "Source office", "can't be read")
 
 	w.types("ann", `protect 203.0.113.7 name="branch office"`)
-	w.told("ann", "Protected: 203.0.113.7 branch office, never denied, by Anna Weber")
+	w.ephemeral("ann", "Protected: 203.0.113.7 branch office, never denied, by Anna Weber")
 	refused("deny 203.0.113.7", "branch office")
 	w.types("vic", "sources")
-	w.told("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with approval, no cards")
+	w.ephemeral("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with approval, no cards")
 	require.Empty(t, w.sent())
 
 	require.Empty(t, w.cards("#waf", "/lab"), "of a source that shall give no cards")
@@ -158,10 +158,10 @@ func TestASharedSourceIsNamed(t *testing.T) {
 		w.leaves("rob")
 		require.Empty(t, w.sent())
 		card.click("rob", "Deny only")
-		w.told("rob", "Deny "+attacker+" everywhere for 4 h: accepted")
+		w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted")
 		require.Len(t, w.entries("acme"), 1)
-		w.types("ann", "undo "+changeIn(plain(w.told("rob", "accepted"))))
-		w.told("ann", "Undo of: Deny "+attacker, "Never deny it again? protect "+attacker)
+		w.types("ann", "undo "+changeIn(plain(w.ephemeral("rob", "accepted"))))
+		w.ephemeral("ann", "Undo of: Deny "+attacker, "Never deny it again? protect "+attacker)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,18 +44,25 @@ type app struct {
 	runner   *commands.Runner
 	bot      *bot.Bot
 	notifier *notify.Notifier
-	pollers  map[string]*poller.Poller
-	tenants  map[string]*call.Account
-	services map[string]commands.Service
-	effects  map[string]*efficacy.Watch         // by account
-	pagers   map[string]map[string]*pager.Pager // by account, then by route
+	tenants  map[string]*tenant // by account
 	calls    *prometheus.CounterVec
+}
+
+// tenant is an account with what works for it alone.
+type tenant struct {
+	*call.Account
+
+	cfg      config.Account
+	api      *apiclient.Client
+	poller   *poller.Poller // nil at a terminal: nothing is polled from there
+	efficacy *efficacy.Watch
+	pagers   map[string]*pager.Pager // by route
 }
 
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), pollers: map[string]*poller.Poller{}, tenants: map[string]*call.Account{}, services: map[string]commands.Service{}, pagers: map[string]map[string]*pager.Pager{}, effects: map[string]*efficacy.Watch{}, calls: paging.NewCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
@@ -68,32 +74,27 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.policy.Sources = a.sources.Now
 	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
 	var accounts []*call.Account
-	var tenants []notify.Account
+	var posted []notify.Account
+	services := map[string]commands.Service{}
 	for _, account := range cfg.Accounts {
-		tenant, err := a.account(account)
+		t, err := a.tenant(account, o.speed)
 		if err != nil {
 			return nil, err
 		}
-		a.effects[account.Name] = efficacy.NewWatch(tenant.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, o.speed)
-		accounts, a.tenants[account.Name] = append(accounts, tenant.Account), tenant.Account
-		tenants = append(tenants, tenant)
-		if a.pagers[account.Name], err = account.Pagers(); err != nil {
-			return nil, err
-		}
+		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Writer: t.api}
+		accounts, posted = append(accounts, t.Account), append(posted, t.posted(log))
 	}
-	roles, err := cfg.Policy.Roles()
-	if err != nil {
-		return nil, err
-	}
+	roles := cfg.Policy.Roles()
 	a.runner = commands.New(commands.Config{
-		Accounts: accounts, Services: a.services, Policy: a.policy, Roles: roles, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
+		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, Zone: cfg.Timezone},
+		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: &lineWriter{out: o.audit}, AuditKeep: cfg.Audit.Keep, Log: log, Zone: cfg.Timezone, Notifier: a, Polling: a,
-		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: watch{a.pollers, a.effects}, Router: a,
-		Cards: a, Drills: drillStore{a.store.Drills, a.store.Replicas},
+		AuditOut: &lineWriter{out: o.audit}, Log: log, Notifier: a, Polling: a,
+		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: a, Router: a,
+		Cards: a, Drills: a.store.Drills,
 	})
 	a.notifier = notify.New(notify.Config{
-		Slack: a.slack, Runner: a.runner, Accounts: tenants, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,
+		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,
 		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log,
 		Stores: notify.Stores{
 			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
@@ -102,7 +103,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: a.store.Inbox, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: tenants, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
 	})
 	return a, nil
 }
@@ -110,29 +111,32 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 // startsPerSecond are the accounts that are first polled in a second, when many are taken up at once: a first poll reads everything.
 const startsPerSecond = 200
 
-// account puts one tenant together, with its poller.
-func (a *app) account(cfg config.Account) (notify.Account, error) {
+// tenant puts together what works for one account.
+func (a *app) tenant(cfg config.Account, speed float64) (*tenant, error) {
 	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http})
 	if err != nil {
-		return notify.Account{}, fmt.Errorf("account %s: %w", cfg.Name, err)
+		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	p := poller.New(poller.Config{
+	t := &tenant{cfg: cfg, api: api, Account: &call.Account{
+		Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
+	}}
+	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
-	a.pollers[cfg.Name] = p
-	a.services[cfg.Name] = commands.Service{Reader: api, Writer: api}
-	var summary notify.Summary // nil: none
-	if cfg.Summary.At != "" {
-		summary = cfg.Summary
+	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, speed)
+	t.pagers, err = cfg.Pagers()
+	return t, err
+}
+
+// posted is the account as its messages need it.
+func (t *tenant) posted(log *slog.Logger) notify.Account {
+	a := notify.Account{Account: t.Account, Settings: t.poller.Settings, Health: t.poller.Health, Vuln: poller.NewTitles(t.api, log).Title}
+	if t.cfg.Summary.At != "" {
+		a.Summary = t.cfg.Summary
 	}
-	return notify.Account{
-		Account: &call.Account{
-			Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
-		},
-		Summary: summary, Settings: p.Settings, Health: p.Health, Vuln: poller.NewTitles(api, a.log).Title,
-	}, nil
+	return a
 }
 
 // Notify passes events on to the notifier, which is put together after the pollers and the commands.
@@ -146,7 +150,7 @@ const healthTimeout = time.Second
 
 // Health implements commands.Polling: how polling goes in this process, else as the account's owner has saved it.
 func (a *app) Health(account string) (call.PollHealth, bool) {
-	if p, ok := a.pollers[account]; ok {
+	if p := a.tenants[account].poller; p != nil {
 		if h := p.Health(); h.Known() {
 			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since}, true
 		}
@@ -155,11 +159,6 @@ func (a *app) Health(account string) (call.PollHealth, bool) {
 	defer cancel()
 	good, outage, err := a.store.Attacks.LastPoll(ctx, account)
 	return call.PollHealth{LastGood: good, Failing: outage.Why, Since: outage.From}, err == nil && !good.IsZero()
-}
-
-// configured is the configuration of an account.
-func (a *app) configured(account string) config.Account {
-	return a.cfg.Accounts[slices.IndexFunc(a.cfg.Accounts, func(c config.Account) bool { return c.Name == account })]
 }
 
 // redisAway logs once that Redis can't be reached, and once that it can again.

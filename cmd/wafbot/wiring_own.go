@@ -5,12 +5,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
 // own does what the account's owner does: poll, notify, page, end what is due.
-func (a *app) own(held, more context.Context, account string, duties <-chan store.Pending) {
+func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
 	if err := a.rebuild(more, account); err != nil {
 		if more.Err() == nil {
 			a.log.Error("rebuild the account's state", "account", account, "err", err)
@@ -21,20 +22,20 @@ func (a *app) own(held, more context.Context, account string, duties <-chan stor
 	var g sync.WaitGroup
 	due := make(chan struct{}, 1)
 	g.Go(func() { a.notifier.Own(held, more, account) })
-	g.Go(func() { _ = a.pollers[account].Run(more) })
-	g.Go(func() { a.paging(account).Run(held, more) })
+	g.Go(func() { _ = a.tenants[account].poller.Run(more) })
+	g.Go(func() { a.paging(a.tenants[account]).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
-	g.Go(func() { a.passOn(more, account, duties, due) })
+	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
 }
 
 // passOn passes on what there is to do for an account until ctx ends.
-func (a *app) passOn(ctx context.Context, account string, duties <-chan store.Pending, due chan<- struct{}) {
+func (a *app) passOn(ctx context.Context, account string, pending <-chan store.Pending, due chan<- struct{}) {
 	for before := (store.Pending{}); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-duties:
+		case d := <-pending:
 			a.pass(account, before, d, due)
 			before = d
 		}
@@ -50,10 +51,10 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 		a.notifier.Stale(account)
 	}
 	if d.WantedCards > before.WantedCards {
-		a.pollers[account].PollSoon() // once: what that poll can't give waits for the next, at its pace
+		a.tenants[account].poller.PollSoon() // once: what that poll can't give waits for the next, at its pace
 	}
 	if d.Audited != before.Audited {
-		a.effects[account].Refresh() // another replica may have changed something
+		a.tenants[account].efficacy.Refresh() // another replica may have changed something
 	}
 	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
 		select {
@@ -61,4 +62,16 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 		default: // a check is requested already
 		}
 	}
+}
+
+// paging puts an account's paging together.
+func (a *app) paging(t *tenant) *paging.Paging {
+	pagers := map[string]paging.Sender{}
+	for route, p := range t.pagers {
+		pagers[route] = p
+	}
+	return paging.New(paging.Config{
+		Account: t.Account, Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
+		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: a.notifier, Calls: a.calls, Log: a.log,
+	})
 }

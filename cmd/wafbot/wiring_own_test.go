@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -52,17 +51,17 @@ func TestCardsThatAreWantedHurryOnePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &awayService{}
 		p := poller.New(poller.Config{Account: "acme", API: service, Store: nothing{}, Notifier: nothing{}, Interval: time.Minute})
-		a := &app{pollers: map[string]*poller.Poller{"acme": p}, effects: map[string]*efficacy.Watch{}}
+		a := &app{tenants: map[string]*tenant{"acme": {poller: p}}}
 		ctx, stop := context.WithCancel(t.Context())
-		duties, done := make(chan store.Pending), make(chan struct{})
+		pending, done := make(chan store.Pending), make(chan struct{})
 		go func() { defer close(done); _ = p.Run(ctx) }()
-		go a.passOn(ctx, "acme", duties, make(chan struct{}, 1))
+		go a.passOn(ctx, "acme", pending, make(chan struct{}, 1))
 		for range 20 {
-			duties <- store.Pending{WantedCards: 2}
+			pending <- store.Pending{WantedCards: 2}
 			time.Sleep(time.Second)
 		}
 		require.EqualValues(t, 2, service.asked.Load(), "at the start, and when they came to be wanted")
-		duties <- store.Pending{WantedCards: 3}
+		pending <- store.Pending{WantedCards: 3}
 		synctest.Wait()
 		require.EqualValues(t, 3, service.asked.Load())
 		stop()

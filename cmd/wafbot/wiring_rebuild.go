@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/rebuild"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // settleFor is how long a message of a dying replica can still arrive at Slack: as long as its lease, and its last request, last.
@@ -54,19 +51,26 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 	if epoch, err := a.store.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
 		return err
 	}
-	cfg := a.configured(account)
-	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(cfg.Channels()))
-	found, err := a.readHistory(ctx, cfg, true)
-	if err == nil && found.Spoken {
+	t := a.tenants[account]
+	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(t.cfg.Channels()))
+	found, err := a.readHistory(ctx, t.cfg, true)
+	if err == nil && found.Any {
 		if err := delay.Sleep(ctx, a.settle); err != nil {
 			return err
 		}
-		found, err = a.readHistory(ctx, cfg, false)
+		found, err = a.readHistory(ctx, t.cfg, false)
 	}
 	if err != nil {
 		return err
 	}
-	r := a.rebuilt(ctx, cfg, found)
+	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Epoch: store.NewEpoch(), Found: found, Now: time.Now().UTC()}
+	if !found.Nothing() {
+		if in.Entries, err = a.entries(ctx, account); err != nil {
+			in.NoLists = true
+			a.log.Error("read the service's lists: entries that no message holds stay unknown", "account", account, "err", err)
+		}
+	}
+	r := rebuild.State(in)
 	if begun, err := a.store.Epochs.Restore(ctx, account, r); err != nil || !begun {
 		return err // another replica was faster, and posts the events
 	}
@@ -77,44 +81,14 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 // readHistory reads as far back as a message can hold an attack or a change in force; with peek it only looks whether there is any.
 func (a *app) readHistory(ctx context.Context, cfg config.Account, peek bool) (bot.Found, error) {
 	back := max(2*cfg.Lookback, a.cfg.Policy.LongestDuration) + time.Hour // a change's message is posted a little after the change
-	return a.bot.ReadBack(ctx, bot.Back{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
-}
-
-// rebuilt is the state that begins with what was found.
-func (a *app) rebuilt(ctx context.Context, cfg config.Account, found bot.Found) store.Rebuilt {
-	r := store.Rebuilt{Epoch: store.NewEpoch()}
-	now := time.Now().UTC()
-	if found.Nothing() {
-		if found.Blind {
-			r.Events = []record.Event{poller.NewEmptied(cfg.Name, cfg.Channel, r.Epoch, record.RebuildFacts{Blind: true}, now)}
-		}
-		return r
-	}
-	r.At, r.FirstStart, r.Attacks = now, found.Began, map[string]record.AttackState{}
-	for id, card := range found.Cards {
-		r.Attacks[card.AttackID] = poller.Rebuild(card.CardFacts, now)
-		r.Cards = append(r.Cards, store.Card{Attack: id, Channel: card.Channel, TS: card.TS})
-	}
-	var posted []record.Change
-	for _, id := range slices.Sorted(maps.Keys(found.Changes)) {
-		posted = append(posted, found.Changes[id].Change)
-	}
-	entries, err := a.entries(ctx, cfg.Name)
-	if err != nil {
-		a.log.Error("read the service's lists: entries that no message holds stay unknown", "account", cfg.Name, "err", err)
-	}
-	known := change.Rebuild(a.tenants[cfg.Name], posted, entries, now)
-	r.Changes = known.Changes
-	facts := record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: err != nil, Unread: found.Unread}
-	r.Events = rebuiltEvents(cfg, found, r, facts)
-	return r
+	return a.bot.ReadHistory(ctx, bot.History{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
 }
 
 // entries are those on the service's lists.
 func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRule, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listsTimeout)
 	defer cancel()
-	for e, err := range a.services[account].IPRules(ctx, apiclient.IPRuleFilter{}) {
+	for e, err := range a.tenants[account].api.IPRules(ctx, apiclient.IPRuleFilter{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read lists: %w", err)
 		}
@@ -123,33 +97,8 @@ func (a *app) entries(ctx context.Context, account string) (all []apiclient.IPRu
 	return all, nil
 }
 
-// rebuiltEvents says in each channel what was rebuilt from it; what concerns none of them, in the channel for notices.
-func rebuiltEvents(cfg config.Account, found bot.Found, r store.Rebuilt, facts record.RebuildFacts) []record.Event {
-	cards, inForce := map[string]int{}, map[string]int{}
-	for _, c := range r.Cards {
-		cards[c.Channel]++
-	}
-	for _, ch := range r.Changes {
-		if posted, ok := found.Changes[ch.ID]; ok && ch.InForce(r.At) && ch.Parent() == "" {
-			inForce[posted.Channel]++
-		}
-	}
-	var events []record.Event
-	for i, channel := range cfg.Channels() {
-		if i > 0 {
-			if slices.Contains(found.Unread, channel) {
-				continue
-			}
-			facts = record.RebuildFacts{}
-		}
-		facts.Cards, facts.InForce = cards[channel], inForce[channel]
-		events = append(events, poller.NewEmptied(cfg.Name, channel, r.Epoch, facts, r.At))
-	}
-	return events
-}
-
 // posts reports whether the account's changes are posted to Slack. A terminal can do without: then there is nothing to rebuild from, and what it
 // saves is kept when a replica rebuilds.
 func (a *app) posts(account string) bool {
-	return a.cfg.Slack.BotToken != "" && a.configured(account).Channel != ""
+	return a.cfg.Slack.BotToken != "" && a.tenants[account].Channel != ""
 }

@@ -22,7 +22,7 @@ func (a *app) logInForce(ctx context.Context) {
 }
 
 func (a *app) logInForceOn(ctx context.Context, account string) error {
-	api := a.services[account]
+	api := a.tenants[account].api
 	log := a.log.With("account", account)
 	for e, err := range api.IPRules(ctx, apiclient.IPRuleFilter{}) {
 		if err != nil {

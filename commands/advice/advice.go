@@ -25,29 +25,40 @@ type Advice struct {
 	Remedies    []call.Suggestion // the buttons that end that
 }
 
-// Advise finds the mitigations that fit an attack. It is pure: the same situation gives the same advice.
+// Advise finds the mitigations that fit an attack or storm. It is pure: the same situation gives the same advice.
 func Advise(s call.Situation) Advice {
 	var a Advice
 	a.Denied, a.Remedies = deniedSources(s)
-	if s.Storm != nil {
-		adviseStorm(s, &a)
-		return a
-	}
-	if s.Policy.Changes == policy.ChangesOff {
+	switch {
+	case s.Policy.Changes == policy.ChangesOff:
 		a.Notes = append(a.Notes, text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
-		return a
-	}
-	if s.Attack.FalsePositive() {
+	case s.Storm == nil && s.Attack.FalsePositive():
 		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))
-		return a
+	case s.Storm != nil && !s.Storm.Source.IsValid():
+		a.Notes = append(a.Notes, noStormDeny(s)...)
+	default:
+		a.mitigate(s)
 	}
-	spec, fits, whyNoPatch := patchable(s)
+	if s.Storm != nil {
+		a.Suggestions = append(a.Suggestions, ownCards(s)...)
+	}
+	return a
+}
+
+// mitigate adds the mitigations that fit. A patch or a mode fits no storm: it is on many paths.
+func (a *Advice) mitigate(s call.Situation) {
 	top, note := deniable(s)
 	if note != nil {
 		a.Notes = append(a.Notes, note)
 	}
 	if top != nil {
 		a.Notes = append(a.Notes, crowdLines(s, *top)...)
+	}
+	var spec change.Patch
+	var fits bool
+	var whyNoPatch string
+	if s.Storm == nil {
+		spec, fits, whyNoPatch = patchable(s)
 	}
 	switch {
 	case top != nil && fits:
@@ -62,13 +73,10 @@ func Advise(s call.Situation) Advice {
 	if whyNoPatch != "" {
 		a.Notes = append(a.Notes, text.New("No patch: ", whyNoPatch))
 	}
-	if b, ok := modeButton(s); ok {
-		a.Suggestions = append(a.Suggestions, b)
-	}
-	if locked := s.Scene.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
+	a.Suggestions = append(a.Suggestions, modeButton(s)...)
+	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
 		a.Notes = append(a.Notes, describe.RulesLocked(locked))
 	}
-	return a
 }
 
 // deniable is the top source if denying it makes sense; otherwise why not.
@@ -119,11 +127,12 @@ func patchable(s call.Situation) (spec change.Patch, fits bool, why string) {
 	if WatchedOnly(s) {
 		return spec, false, s.Account.AppName(s.Attack.App) + " can't block"
 	}
+	patches := func(step record.Step) bool {
+		return step.Kind == record.CreateRule && step.Rule.Type == apiclient.RulePatch
+	}
 	for _, ch := range s.Changes {
-		for _, step := range ch.Steps {
-			if ch.InForce(s.Now) && !efficacy.Gone(s, ch) && step.Kind == record.CreateRule && step.Rule.Type == apiclient.RulePatch {
-				return spec, false, ""
-			}
+		if ch.InForce(s.Now) && !efficacy.Gone(s, ch) && slices.ContainsFunc(ch.Steps, patches) {
+			return spec, false, ""
 		}
 	}
 	rule, err := spec.Rule()
@@ -164,21 +173,19 @@ var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "a
 // LooksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops none of them.
 func LooksClean(attackType string) bool { return slices.Contains(behavioural, attackType) }
 
-func modeButton(s call.Situation) (call.Suggestion, bool) {
+func modeButton(s call.Situation) []call.Suggestion {
 	app := s.Attack.App
-	if !app.Known || s.Attack.Status() == apiclient.StatusBlocked || LooksClean(s.Attack.Type) || WatchedOnly(s) {
-		return call.Suggestion{}, false
+	if s.Storm != nil || !app.Known || s.Attack.Status() == apiclient.StatusBlocked || LooksClean(s.Attack.Type) || WatchedOnly(s) {
+		return nil
 	}
 	now := describe.ModeByRules(s.Rules, int(app.N))
-	for _, ch := range s.Changes {
-		if ch.InForce(s.Now) && !efficacy.Gone(s, ch) && ch.Line.Name == "mode" {
-			return call.Suggestion{}, false
-		}
+	switched := slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
+		return ch.InForce(s.Now) && !efficacy.Gone(s, ch) && ch.Line.Name == "mode"
+	})
+	if switched || now == apiclient.ModeBlock {
+		return nil
 	}
-	if now == apiclient.ModeBlock {
-		return call.Suggestion{}, false
-	}
-	return switchButton(s, now), true
+	return []call.Suggestion{switchButton(s, now)}
 }
 
 // appWord is an application as the grammar writes it: a bare -1 would look like an option to a terminal.
@@ -189,14 +196,14 @@ func appWord(app apiclient.Figure) string {
 	return fmt.Sprint(app.N)
 }
 
-// Undo takes back a change.
-func Undo(ch record.Change, now time.Time) (call.Suggestion, bool) {
+// Undo is the button that undoes a change; none where it can't be undone by itself.
+func Undo(ch record.Change, now time.Time) []call.Suggestion {
 	if !ch.InForce(now) || ch.Parent() != "" {
-		return call.Suggestion{}, false
+		return nil
 	}
-	return call.Suggestion{
+	return []call.Suggestion{{
 		Label: "Undo", Title: "Undo it?", OK: "Undo", Spoken: "Undo: " + ch.Does,
 		Line:    record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account),
-		Confirm: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + ".",
-	}, true
+		Confirm: call.Dialog{{Text: "Undo: " + ch.Does + ". What stood there before comes back. It works " + ch.When + "."}},
+	}}
 }

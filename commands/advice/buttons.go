@@ -33,7 +33,7 @@ func Extend(ch record.Change) call.Suggestion {
 	return call.Suggestion{
 		Label: "Extend " + text.Duration(length), Title: "Let it hold longer?", OK: "Extend",
 		Line:    record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("account", ch.Account),
-		Confirm: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.Duration(length)),
+		Confirm: call.Dialog{{Text: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.Duration(length))}},
 	}
 }
 
@@ -45,7 +45,7 @@ func Decide(q record.ApprovalRequest) []call.Suggestion {
 	return []call.Suggestion{
 		{
 			Label: "Approve", Title: "Approve it?", OK: "Approve", Line: line("approve"),
-			Confirm: q.Does + ". It is done at once, as asked by " + q.Asker.Name + ", and you are named as the approver.",
+			Confirm: call.Dialog{{Text: q.Does + ". It is done at once, as asked by " + q.Asker.Name + ", and you are named as the approver."}},
 		},
 		{Label: "Reject", Line: line("reject")},
 	}
@@ -56,8 +56,8 @@ func TakeOver(account string, ongoing int) call.Suggestion {
 	return call.Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
-		Confirm: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Their owners until now are told.",
-			account, text.Count(ongoing, "attack")),
+		Confirm: call.Dialog{{Text: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Their owners until now are told.",
+			account, text.Count(ongoing, "attack"))}},
 	}
 }
 
@@ -65,6 +65,6 @@ func TakeOver(account string, ongoing int) call.Suggestion {
 func Retry(t record.PermissionLoss, r record.RefusedChange) call.Suggestion {
 	return call.Suggestion{
 		Label: "Try now", Spoken: "Try now: " + r.Does, Title: "Try it now?", OK: "Try now", Line: r.Line.With("account", t.Account),
-		Confirm: r.Does + ". If the service refuses again, nothing changes.",
+		Confirm: call.Dialog{{Text: r.Does + ". If the service refuses again, nothing changes."}},
 	}
 }

@@ -10,49 +10,22 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// sentence is one of a dialog's. Where there is no room for all of them, what matters least is left out.
-type sentence struct {
-	matters int
-	text    string // "": there is nothing to say
-}
-
-// How much a sentence of a dialog matters. What the button does is never left out.
+// Which sentence of a dialog is left out first where there is no room for all: the last of these. What the button does is never left out.
 const (
-	checkedFirst = iota // what was looked at
-	elsewhere
-	locked
+	crowd          = iota + 1 // whom else it may hit
+	hidesIncidents            // what can't be seen any more
 	returns
-	hidesIncidents // what can't be seen any more
-	crowd          // whom else it may hit
-	does
+	locked
+	elsewhere
+	checkedFirst // what was looked at
 )
 
-// dialogRoom is how many characters a dialog has: what is left out of it the click asks about, so it is known here.
-const dialogRoom = 300
-
-// dialog is the sentences that a dialog has room for, in their order.
-func dialog(all ...sentence) string {
-	for {
-		var said []string
-		least := 0
-		for i, s := range all {
-			if s.text != "" {
-				said = append(said, s.text)
-			}
-			if all[least].text == "" || s.text != "" && s.matters < all[least].matters {
-				least = i
-			}
-		}
-		words := strings.Join(said, " ")
-		if text.Length(words) <= dialogRoom || len(said) < 2 || all[least].matters == does {
-			return text.Sanitize(words, dialogRoom)
-		}
-		all = slices.Delete(slices.Clone(all), least, least+1)
-	}
+// dialog is of the sentences that say something.
+func dialog(all ...call.Sentence) call.Dialog {
+	return slices.DeleteFunc(all, func(s call.Sentence) bool { return s.Text == "" })
 }
 
 func denyButton(s call.Situation, top apiclient.Source) call.Suggestion {
@@ -100,9 +73,9 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 		Label: "Block mode, " + text.Duration(modeFor(s)), Title: "Switch to block mode?", OK: "Switch", Danger: true,
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
-			sentence{does, fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, describe.ModeName(now))},
-			sentence{hidesIncidents, "Incidents are registered only in monitoring: meanwhile it is unknown whether an attack worked."},
-			sentence{returns, "Returns by itself in " + text.Duration(modeFor(s)) + "."},
+			call.Sentence{Text: fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, describe.ModeName(now))},
+			call.Sentence{Spare: hidesIncidents, Text: "Incidents are registered only in monitoring: meanwhile it is unknown whether an attack worked."},
+			call.Sentence{Spare: returns, Text: "Returns by itself in " + text.Duration(modeFor(s)) + "."},
 			lockedSentence(s, "it"),
 		),
 		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
@@ -110,74 +83,70 @@ func switchButton(s call.Situation, now string) call.Suggestion {
 	return knowing(s, b, apiclient.Source{})
 }
 
-// knowing marks a button's line with what its dialog says, so that the click isn't asked about it again. Whom else it hits it is asked about where the
-// dialog had no room to say it.
+// knowing marks a button's line with what its card says, so that the click isn't asked about it again.
 func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Suggestion {
-	if describe.LikelyShared(s.Scene.Sources[top.IP]) {
+	if describe.LikelyShared(s.Context.Sources[top.IP]) {
 		b.Danger = true
-		if strings.Contains(b.Confirm, shared(s, top).text) {
-			b.Line.Flags = append(b.Line.Flags, call.FlagShared)
-		}
 	}
-	if !s.Scene.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
+	if !s.Context.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
 		b.Line.Flags = append(b.Line.Flags, call.FlagLocked)
 	}
 	return b
 }
 
-func denyWords(s call.Situation, top apiclient.Source) sentence {
+func denyWords(s call.Situation, top apiclient.Source) call.Sentence {
 	longer := ""
 	if denyFor(s) < s.Policy.Renew {
 		longer = ", longer while it keeps trying (" + text.Duration(s.Policy.Renew) + " at most)"
 	}
-	return sentence{does, fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.Duration(denyFor(s)), longer, share(s, top))}
+	return call.Sentence{Text: fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.Duration(denyFor(s)), longer, share(s, top))}
 }
 
-func patchWords(s call.Situation, spec change.Patch, limit int) sentence {
+func patchWords(s call.Situation, spec change.Patch, limit int) call.Sentence {
 	scope := text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path+", part "+spec.Point.String(), limit)
-	return sentence{does, fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.Duration(patchFor(s)))}
+	return call.Sentence{Text: fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.Duration(patchFor(s)))}
 }
 
-// checked is what was looked at before the button was drawn. The guards run again at the click.
-func checked(s call.Situation) sentence {
+// checked is what was checked before the button was drawn. The guards run again at the click.
+func checked(s call.Situation) call.Sentence {
 	if s.LookedAt.IsZero() {
-		return sentence{checkedFirst, "Not one of yours; the lists are looked at on the click."}
+		return call.Sentence{Spare: checkedFirst, Text: "Not one of yours; the lists are looked at on the click."}
 	}
-	return sentence{checkedFirst, "Not allowlisted, not one of yours."}
+	return call.Sentence{Spare: checkedFirst, Text: "Not allowlisted, not one of yours."}
 }
 
 // shared says that a source is likely many people's.
-func shared(s call.Situation, top apiclient.Source) sentence {
-	seen := s.Scene.Sources[top.IP]
+func shared(s call.Situation, top apiclient.Source) call.Sentence {
+	seen := s.Context.Sources[top.IP]
 	if !describe.LikelyShared(seen) {
-		return sentence{}
+		return call.Sentence{}
 	}
-	return sentence{crowd, "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceSpread(seen) + "): it may hit all users behind it."}
+	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceSpread(seen) + "): it may hit all users behind it.", Flag: call.FlagShared}
 }
 
 // elsewhereSentence says in how many other attacks a source is.
-func elsewhereSentence(s call.Situation, top apiclient.Source) sentence {
-	seen := s.Scene.Sources[top.IP]
+func elsewhereSentence(s call.Situation, top apiclient.Source) call.Sentence {
+	seen := s.Context.Sources[top.IP]
 	text := describe.SourceElsewhere(seen, s.Attack, top.IP)
 	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
-		return sentence{}
+		return call.Sentence{}
 	}
-	return sentence{elsewhere, strings.ToUpper(text[:1]) + text[1:] + "."}
+	return call.Sentence{Spare: elsewhere, Text: strings.ToUpper(text[:1]) + text[1:] + "."}
 }
 
 // lockedSentence says that what changes rules may be refused.
-func lockedSentence(s call.Situation, what string) sentence {
-	if s.Scene.RulesLockedAt.IsZero() {
-		return sentence{}
+func lockedSentence(s call.Situation, what string) call.Sentence {
+	if s.Context.RulesLockedAt.IsZero() {
+		return call.Sentence{}
 	}
-	return sentence{locked, "The service's rules were locked lately: " + what + " may be refused."}
+	return call.Sentence{Spare: locked, Text: "The service's rules were locked lately: " + what + " may be refused."}
 }
 
 // crowdLines is the card's warning of a source that is likely many people's.
 func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
-	seen := s.Scene.Sources[top.IP]
+	seen := s.Context.Sources[top.IP]
 	if !describe.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.SharedSource(grammar.RangeOf(policy.OnlyAddr(top.IP)), seen)}
+	return []text.Text{describe.SharedSource(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
 }

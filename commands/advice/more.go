@@ -12,20 +12,26 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// More is what can be done about an attack beside its card's buttons. Nothing of it acts at once: each opens a form, or shows what is asked for.
+// More is what can be done about an attack or storm beside its card's buttons. Nothing of it acts at once: each opens a form, or shows what is asked for.
 func More(s call.Situation) []call.Suggestion {
 	var all []call.Suggestion
 	add := func(label, about string, l record.Line) {
 		all = append(all, call.Suggestion{Label: label + "…", Line: l, Stops: about, Form: true})
 	}
-	switch {
-	case s.Storm != nil:
-		moreStorm(s, add)
-	case s.Policy.Changes != policy.ChangesOff:
+	if s.Storm != nil {
+		add("List", "All grouped attacks", record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name))
+	}
+	if s.Policy.Changes != policy.ChangesOff {
 		moreMitigations(s, add)
 	}
-	if s.Storm == nil && !s.Attack.Incident() {
-		add("Mute", "Hear nothing of it for a while", lineFor(s, "mute"))
+	switch {
+	case s.Storm != nil:
+		add("Cards", "Own cards for what gets through, or for all of it, 20 at a time", lineFor(s, "cards"))
+		if source := s.Storm.Source; source.IsValid() {
+			add("Mute "+source.String(), "No notifications of this source for a while; incidents are posted all the same", lineFor(s, "mute").With("attack", "").With("source", source.String()))
+		}
+	case !s.Attack.Incident():
+		add("Mute", "No notifications of it for a while", lineFor(s, "mute"))
 	}
 	add("Hand over", "Hand it over", lineFor(s, "handover"))
 	add("Note", "For the others, on the card", lineFor(s, "note"))
@@ -36,23 +42,32 @@ func More(s call.Situation) []call.Suggestion {
 
 // moreMitigations are those that change something at the service.
 func moreMitigations(s call.Situation, add func(label, about string, l record.Line)) {
-	a := s.Attack
-	cannotBlock := WatchedOnly(s)
-	if apiclient.Patchable(a.Type) && !cannotBlock {
+	a, blocks := s.Attack, !WatchedOnly(s)
+	if s.Storm == nil && blocks && apiclient.Patchable(a.Type) {
 		add("Patch only", "All sources, in minutes to 1 h", lineFor(s, "patch"))
 	}
 	add("Deny several", "Several sources, a list, a country, Tor, data centers: in about 1 min", lineFor(s, "deny"))
-	if !cannotBlock {
+	if blocks {
 		add("Block by header", "What its requests have in common, as a User-Agent: in minutes to 1 h", lineFor(s, "indicator"))
 	}
-	if a.App.Known && !cannotBlock {
+	if s.Storm == nil && blocks && a.App.Known {
 		name := s.Account.AppName(a.App)
 		add("Mode of "+text.Sanitize(name, text.MaxField), "All of "+name+", in minutes to 1 h", lineFor(s, "mode", appWord(a.App)))
 	}
-	if _, why := change.PatchFor(a); why.Scope == "" && a.Method != "" && !cannotBlock {
-		add("Block "+text.Sanitize(a.Method+" "+a.Path, text.MaxField), "Blocks all requests, clean ones too", lineFor(s, "block-path", a.Method, a.Domain+a.Path))
+	if method, host, path, ok := blockable(s); ok && blocks {
+		add("Block "+text.Sanitize(method+" "+path, text.MaxField), "Blocks all requests, clean ones too", lineFor(s, "block-path", method, host+path))
 	}
 	moreExtend(s, add)
+}
+
+// blockable is the path that an attack is on; of a storm the one that most of it goes to, with its host. ok tells whether a line can name it.
+func blockable(s call.Situation) (method, host, path string, ok bool) {
+	if s.Storm != nil {
+		method, path, ok = stormPlace(s)
+		return method, "", path, ok
+	}
+	_, why := change.PatchFor(s.Attack)
+	return s.Attack.Method, s.Attack.Domain, s.Attack.Path, why.Scope == "" && s.Attack.Method != ""
 }
 
 // moreExtend are the changes that end.

@@ -1,50 +1,37 @@
 package advice
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
-// stormSource is the one behind most of the storm, with its hits as far as they are known.
-func stormSource(s record.Storm, a apiclient.Attack) (apiclient.Source, bool) {
-	if i := slices.IndexFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source }); i >= 0 {
-		return a.Sources[i], true
-	}
-	return apiclient.Source{IP: s.Source, Country: s.Country}, s.Source.IsValid()
-}
-
-// stormWatchedOnly reports whether all applications that the storm is on only watch.
-func stormWatchedOnly(s record.Storm, a *call.Account) bool {
-	for app := range s.Apps {
-		if !a.Applications[int(app)].CannotBlock {
-			return false
-		}
-	}
-	return len(s.Apps) > 0
-}
-
-// topSource is the busiest source that the service lists; of a storm the one that is behind most of it.
+// topSource is the busiest source that the service lists; of a storm the one behind most of it, with its hits as far as they are known.
 func topSource(s call.Situation) (apiclient.Source, bool) {
-	if s.Storm != nil {
-		return stormSource(*s.Storm, s.Attack)
+	if s.Storm == nil {
+		return call.TopSource(s.Attack)
 	}
-	return call.TopSource(s.Attack)
+	if i := slices.IndexFunc(s.Attack.Sources, func(one apiclient.Source) bool { return one.IP == s.Storm.Source }); i >= 0 {
+		return s.Attack.Sources[i], true
+	}
+	return apiclient.Source{IP: s.Storm.Source, Country: s.Storm.Country}, s.Storm.Source.IsValid()
 }
 
 // listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
 func listedEntry(s call.Situation, list string, t grammar.Target) (e *apiclient.IPRule, where string) {
-	want, here := apiclient.IPRule{Kind: apiclient.KindRange, Subnet: t.Prefix}, []int{apiclient.AllApps}
+	want := apiclient.IPRule{List: list, Kind: apiclient.KindRange, Subnet: t.Prefix, Apps: []int{apiclient.AllApps}}
 	if s.Attack.App.Known {
-		here = []int{int(s.Attack.App.N)}
+		want.Apps = []int{int(s.Attack.App.N)}
 	}
-	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
-		return e.List == list && efficacy.CoversEntry(e, want) && call.HoldsFor(e.Apps, here)
-	})
+	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return efficacy.ServesFor(e, want) })
 	if i < 0 {
 		return nil, ""
 	}
@@ -54,10 +41,78 @@ func listedEntry(s call.Situation, list string, t grammar.Target) (e *apiclient.
 	return &s.Entries[i], where
 }
 
-// WatchedOnly reports whether the nodes of the attack's application only watch, so that nothing stops it there.
+// WatchedOnly reports whether the nodes of the attack's application, or of all that a storm is on, only watch, so that nothing stops it there.
 func WatchedOnly(s call.Situation) bool {
-	if s.Storm != nil {
-		return stormWatchedOnly(*s.Storm, s.Account)
+	watched := func(app int64) bool { return s.Account.Applications[int(app)].CannotBlock }
+	if s.Storm == nil {
+		return s.Attack.App.Known && watched(s.Attack.App.N)
 	}
-	return s.Attack.App.Known && s.Account.Applications[int(s.Attack.App.N)].CannotBlock
+	for app := range s.Storm.Apps {
+		if !watched(app) {
+			return false
+		}
+	}
+	return len(s.Storm.Apps) > 0
+}
+
+// deniedSources finds the attack's sources that must never be denied and are, by an entry that wafbot didn't make: it may shut customers out, which
+// matters more than the attack. Each entry has a button that takes it off.
+func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion) {
+	sources := s.Attack.Sources
+	if top, ok := topSource(s); ok {
+		sources = append([]apiclient.Source{top}, sources...)
+	}
+	var seen []int64
+	for _, source := range sources {
+		own, named := s.Policy.SourceOf(source.IP)
+		t, err := grammar.ParseTarget(source.IP.String())
+		if !named || own.Deny == policy.DenyApproval || err != nil {
+			continue
+		}
+		e, where := listedEntry(s, apiclient.ListDeny, t)
+		if e == nil || slices.Contains(seen, e.ID) {
+			continue
+		}
+		seen = append(seen, e.ID)
+		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": customers who come through it may be shut out. ")
+		if s.Policy.Changes == policy.ChangesOff {
+			lines = append(lines, text.New(line, "Take ", text.Code(describe.EntrySources(*e)), " off the denylist in the service's console"))
+			continue
+		}
+		lines = append(lines, text.New(line, "An admin takes it off: ", text.Code("remove "+describe.EntrySources(*e)+" list=black")))
+		open = append(open, call.Suggestion{
+			Label: "Take " + text.Sanitize(own.Name, 15) + " off the list", Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
+			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),
+		})
+	}
+	return lines, open
+}
+
+// maxMitigations is how many mitigations Mitigations names by themselves.
+const maxMitigations = 4
+
+// Mitigations says in few words which mitigations are in force and whether they work, the newest first; nothing where none is.
+func Mitigations(s call.Situation) text.Text {
+	var all []text.Text
+	for _, ch := range s.Changes {
+		if !ch.InForce(s.Now) || ch.Parent() != "" {
+			continue
+		}
+		state := efficacy.Head(s, ch)
+		switch {
+		case ch.State == record.StateHalf:
+			state = text.New(text.Bold("only partly done"))
+		case len(state) == 0:
+			state = text.New("accepted")
+		}
+		all = append(all, text.New(ch.Line.Name, " ", state))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	line := text.New(text.Bold("Done so far, below:"), " ", text.Join(all[:min(maxMitigations, len(all))], " · "))
+	if more := len(all) - maxMitigations; more > 0 {
+		line = text.New(line, " · ", more, " more")
+	}
+	return line
 }

@@ -40,13 +40,10 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	q := record.ApprovalRequest{
 		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
 		At: now, Until: now.Add(c.Policy.ApprovalWait()), Premise: premiseOf(plans), State: record.RequestWaiting,
-		Does: DoesText(plans),
+		Does: DoesText(plans), AttackID: c.AttackID(),
 	}
 	if len(plans) == 1 {
 		q.Line = plans[0].Line
-	}
-	if c.Attack != nil {
-		q.AttackID = c.Attack.ID
 	}
 	for _, p := range plans {
 		if len(p.Nothing) > 0 {
@@ -84,16 +81,66 @@ func addReach(r *record.ApprovalRequest, whom string) {
 
 // AuditEntry is the audit entry of what the actor did about a request.
 func AuditEntry(c *call.Call, q record.ApprovalRequest, outcome string) record.AuditEntry {
-	return record.AuditEntry{At: c.Now, Account: q.Account, Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Request: q.ID, Attack: q.AttackID, Why: q.Why}
+	e := c.AuditEntry(outcome)
+	e.Request, e.Attack, e.Why = q.ID, q.AttackID, q.Why
+	return e
 }
 
 // Unbegun are the plans of which nothing was done yet: what stands there of the others is their own.
 func Unbegun(c *call.Call, asked *call.Call, plans []call.Plan) (left []call.Plan) {
 	for i, p := range plans {
 		id := ChangeID(asked, p, i)
-		if !slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }) {
+		if record.IndexChange(c.Changes, id) < 0 {
 			left = append(left, p)
 		}
 	}
 	return left
+}
+
+// joinWords puts "; " between two texts that are there.
+func joinWords(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
+
+// DoesText are plans in words, but for those of which there is nothing to do.
+func DoesText(plans []call.Plan) (does string) {
+	for _, p := range plans {
+		if len(p.Nothing) == 0 {
+			does = joinWords(does, p.Does)
+		}
+	}
+	return does
+}
+
+// Reasons is why approval is needed.
+func Reasons(needs []record.ApprovalReason) (why string) {
+	for _, need := range needs {
+		why = joinWords(why, need.Why)
+	}
+	return why
+}
+
+// Note says before the change that it needs approval.
+func Note(c *call.Call) text.Text {
+	if c.Policy.Changes != policy.ChangesOn {
+		return text.New("It would need approval first: ", Reasons(c.Needs))
+	}
+	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.ApprovalWait()), ", and nothing is sent before")
+}
+
+// WaitingLines answer who has asked, or asks again.
+func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
+	if !q.Waits(c.Now) {
+		return []text.Text{describe.Approval(q, c.Now)}
+	}
+	lines := []text.Text{text.New(text.Bold("Waits for approval"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
+	if q.ID != record.RequestID(q.Account, c.ID) {
+		lines = append(lines, text.New("Asked already by ", q.Asker.Name, " at ", q.At))
+	}
+	for _, need := range q.Needs {
+		lines = append(lines, text.New("Why: ", need.Why))
+	}
+	lines = append(lines, describe.ApprovalDeciders(q, c.Policy.Approvers))
+	if alone := describe.OverrideOffer(q, c.Policy, c.Now); alone != nil {
+		lines = append(lines, alone)
+	}
+	return lines
 }

@@ -2,9 +2,11 @@ package approval
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -59,7 +61,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 		return err
 	}
 	deny := func(t text.Text) error {
-		return &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(t, ". Nothing was changed")}
+		return refusal.Denied(text.New(t, ". Nothing was changed"))
 	}
 	switch {
 	case c.Actor.Via == record.ViaCLI:
@@ -70,15 +72,57 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	return RequireRole(c, q.Role)
 }
 
-// Decide is the request with the actor's decision.
-func Decide(c *call.Call, q record.ApprovalRequest, state record.RequestState, why string) record.ApprovalRequest {
-	by := c.Actor
-	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, &by, c.Now, c.ID, why
-	return q
+// Decide puts the actor's decision into the request.
+func Decide(c *call.Call, q *record.ApprovalRequest, state record.RequestState, why string) {
+	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, new(c.Actor), c.Now, c.ID, why
 }
 
 // DecidedBefore reports whether this very delivery decided the request so before, or another did and was cut short: under the account's lock
 // no other is at it.
 func DecidedBefore(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
 	return q.State == as && (q.Delivery == c.ID || q.InHand())
+}
+
+// MinOverrideReason is how many characters the reason of an override has at least: it is read in the morning.
+const MinOverrideReason = 10
+
+// MayOverride refuses to override a request of another person, one that can't be overridden, or one that can't be yet.
+func MayOverride(c *call.Call, q record.ApprovalRequest) error {
+	if err := requireUndecided(c, q); err != nil {
+		return err
+	}
+	never := describe.NeverOverridden(q)
+	if never == "" && (q.OverrideAt.IsZero() || c.Policy.Override.After == 0) {
+		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
+	}
+	switch {
+	case c.Actor.ID != q.Asker.ID:
+		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
+	case never != "":
+		return refusal.Guarded(text.New(never, ". ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
+	case c.Now.Before(q.OverrideAt):
+		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": somebody may answer yet. ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
+	}
+	return nil
+}
+
+// Shorten is the line with every duration cut to the longest.
+func Shorten(l record.Line, longest time.Duration) record.Line {
+	for _, key := range []string{"for", "patch"} {
+		if d, err := grammar.ParseDuration(l.Keys[key]); err == nil && d > longest {
+			l = l.With(key, grammar.DurationText(longest))
+		}
+	}
+	return l
+}
+
+// MaxAge is how long after it was asked a change may still be begun: later the world is another one.
+const MaxAge = 10 * time.Minute
+
+// Late reports whether the call was asked too long ago for anything to be begun.
+func Late(c *call.Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > MaxAge }
+
+// TooLate refuses such a call.
+func TooLate(c *call.Call) error {
+	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.Duration(MaxAge), " ago: nothing was done. Ask again if it is still wanted"))
 }

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -25,7 +26,7 @@ func Need(c *call.Call, what string, why text.Text) {
 // GuardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
 // a range can contain several, and what may be denied with approval can lie in what is never denied.
 func GuardSource(c *call.Call, t grammar.Target) error {
-	for _, s := range append(c.PolicyNow().Named(), policy.Builtin()...) {
+	for _, s := range c.PolicyNow().Guarded() {
 		what := s.HitBy(t)
 		if what == nil {
 			continue
@@ -79,4 +80,70 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 		}
 	}
 	return RequireConfirmation(c, []call.Plan{p})
+}
+
+// RequireRole refuses who has less than that role, and says who has it.
+func RequireRole(c *call.Call, least record.Role) error {
+	if c.Role >= least {
+		return nil
+	}
+	if c.Could >= least {
+		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't tell wafbot just now. ",
+			"Nothing was done: try again in a moment. Whoever runs wafbot finds the reason in its log"))
+	}
+	who := text.New("Nobody is one yet: see ", text.Code("policy"), " in the configuration")
+	if c.Actor.Via == record.ViaCLI {
+		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
+	} else if ids := c.Roles.List(least); len(ids) > 0 {
+		ids = ids[:min(3, len(ids))]
+		who = text.New("Ask ", text.Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
+	}
+	return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done"))
+}
+
+// ByGroup says which user group gives a role; nothing where none does.
+func ByGroup(id string) text.Text {
+	if id == "" {
+		return nil
+	}
+	return text.New(" by ", text.User(id))
+}
+
+// RequireConfirmation refuses a plan with warnings that the person has not seen, so that he is asked.
+func RequireConfirmation(c *call.Call, plans []call.Plan) error {
+	if c.Anyway || c.Actor.Via == record.ViaClock {
+		return nil
+	}
+	var warned call.Plan
+	for _, p := range plans {
+		if len(p.Nothing) > 0 {
+			continue
+		}
+		warned.Notes = append(warned.Notes, p.Notes...)
+		for _, w := range p.Warnings {
+			if !w.Known && (!w.InDialog || !c.Warned) {
+				warned.Warnings = append(warned.Warnings, w)
+			}
+		}
+		warned.Does = joinWords(warned.Does, p.Does)
+	}
+	if len(c.Needs) > 0 && warned.Does != "" {
+		warned.Notes = append(warned.Notes, Note(c))
+	}
+	// In a dry run there is nothing to confirm: the answer is what would be sent.
+	confirm := c.Ask && warned.Does != "" && c.Policy.Changes == policy.ChangesOn
+	if len(warned.Warnings) == 0 && !confirm {
+		return nil
+	}
+	words := text.New(text.Bold(warned.Does), "?")
+	if len(warned.Warnings) > 0 {
+		words = text.New(words, " Before you do:")
+	}
+	for _, w := range warned.Warnings {
+		words = text.New(words, "\n• ", w.Text)
+	}
+	for _, n := range warned.Notes {
+		words = text.New(words, "\n", n)
+	}
+	return &refusal.Refusal{Kind: refusal.ErrAsk, Text: words, Warnings: warned.Warnings, Line: c.Line.With("account", c.Account.Name)}
 }

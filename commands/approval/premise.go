@@ -15,19 +15,25 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// ErrClosed marks what planning again found, after which the request is closed.
-var ErrClosed = errors.New("premise changed")
+// errClosed marks what planning again found, after which the request is closed.
+var errClosed = errors.New("premise changed")
 
 // Close is an error that has the request closed.
-func Close(why text.Text) error { return &refusal.Refusal{Kind: ErrClosed, Text: why} }
+func Close(why text.Text) error { return &refusal.Refusal{Kind: errClosed, Text: why} }
+
+// Closes reports whether an error has the request closed, and why.
+func Closes(err error) (why text.Text, closes bool) {
+	if refused, ok := errors.AsType[*refusal.Refusal](err); ok && errors.Is(err, errClosed) {
+		return refused.Text, true
+	}
+	return nil, false
+}
 
 // CloseUnlessTransient is an error of planning again; one that trying again doesn't fix closes the request.
 func CloseUnlessTransient(err error) error {
-	var refused *refusal.Refusal
-	for _, kind := range []error{refusal.ErrGuarded, refusal.ErrNothing, refusal.ErrUsage} {
-		if errors.Is(err, kind) && errors.As(err, &refused) {
-			return Close(refused.Text)
-		}
+	lasting := slices.ContainsFunc([]error{refusal.ErrGuarded, refusal.ErrNothing, refusal.ErrUsage}, func(kind error) bool { return errors.Is(err, kind) })
+	if refused, ok := errors.AsType[*refusal.Refusal](err); ok && lasting {
+		return Close(refused.Text)
 	}
 	return err
 }

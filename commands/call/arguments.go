@@ -3,6 +3,7 @@ package call
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,4 +235,22 @@ func WithAttack(cmd *Command, l record.Line, id string) record.Line {
 		return l
 	}
 	return l.With("attack", id)
+}
+
+// Me is the one who asks, as a user that is named.
+const Me = "me"
+
+// userID is a Slack user as Slack writes a mention, or as a person writes one by hand.
+var userID = regexp.MustCompile(`^<?@?([UW][A-Z0-9]{1,19})(\|[^>]*)?>?$`)
+
+// ReadUser takes @me, a mention, or a Slack user id.
+func ReadUser(value string, _ *Account) (string, error) {
+	if strings.EqualFold(strings.TrimPrefix(value, "@"), Me) {
+		return Me, nil
+	}
+	if m := userID.FindStringSubmatch(value); m != nil {
+		return m[1], nil
+	}
+	return "", refusal.Usage(text.New(refusal.Typed(value), " can't be looked up: write ", text.Code("@me"), ", or the user's id, as ", text.Code("U0123ABCD"),
+		" (in Slack: the profile, ⋮, Copy member ID)"))
 }

@@ -2,10 +2,14 @@ package call
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // TopTarget is the busiest source that the service lists for an attack, as a target.
@@ -14,8 +18,7 @@ func TopTarget(k *record.KnownAttack) (grammar.Target, bool) {
 	if !ok {
 		return grammar.Target{}, false
 	}
-	t, err := grammar.ParseTarget(top.IP.String())
-	return t, err == nil
+	return grammar.RangeOf(grammar.OnlyAddr(top.IP)), top.IP.IsValid()
 }
 
 // TopSource is the busiest of the attack's listed sources.
@@ -37,3 +40,125 @@ type AttackRow struct {
 	Storm   string           `json:"storm,omitempty"`    // that gathered it; "" where that is not asked
 	OwnCard bool             `json:"own_card,omitempty"` // grouped, and it has a card of its own since
 }
+
+// StormRow is a storm with what people said about it.
+type StormRow struct {
+	ID      string           `json:"id"`
+	Account string           `json:"account"`
+	Attack  apiclient.Attack `json:"attack"` // put together from those that it gathered
+	Storm   record.Storm     `json:"storm"`
+	SeenAt  time.Time        `json:"seen_at"` // on the service's clock
+	Triage  record.Triage    `json:"triage,omitzero"`
+	Card    string           `json:"card,omitempty"` // where its card can be opened; "": not known
+}
+
+// NewStormRow is the storm as it is shown.
+func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRow {
+	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Triage: said}
+}
+
+// Situation is what is known about an attack when its card is drawn: facts of a short while ago, never read from the service for it.
+type Situation struct {
+	Account        *Account
+	Policy         policy.Policy
+	ID             string // as AttackID makes it
+	Attack         apiclient.Attack
+	Changes        []record.Change // made for this attack
+	AccountChanges []record.Change // the account's, whatever they are for; nil: not at hand
+	Entries        []apiclient.IPRule
+	Rules          []apiclient.Rule
+	LookedAt       time.Time // when entries and rules were read; zero: not yet
+	Context        record.AccountContext
+	Efficacy       map[string]record.Efficacy // what was seen of changes, by their ids
+	Storm          *record.Storm              // nil: it is an attack, not a storm
+	Now            time.Time
+}
+
+// Suggestion is a button: what it runs is the line that a person could have typed.
+type Suggestion struct {
+	Label   string // short: a phone shows about 30 characters
+	Line    record.Line
+	Title   string // of the dialog that asks
+	Confirm Dialog // what it will do, for that dialog; none: nothing is asked
+	OK      string // the dialog's button that does it
+	Danger  bool
+	Form    bool   // opens a form with the line filled in, however much of it is missing; the label ends in "…"
+	Stops   string // for the card: what it would stop and how soon; "": only what Closes says
+	Closes  string // for the card: what closes the hole for all sources, and how soon; "": it doesn't
+	Spoken  string // for those who hear the button, where its label isn't enough; "": the label
+}
+
+// Dialog is what a dialog says before a button acts.
+type Dialog []Sentence
+
+// Sentence is one of a dialog's.
+type Sentence struct {
+	Text  string
+	Spare int    // without room for all, the highest is left out first; 0: never
+	Flag  string // where the dialog says this, the click isn't asked about it again: the line gets this flag; "": none
+}
+
+// In is the dialog with room for so many characters, and the button's line.
+func (s Suggestion) In(room int) (confirm string, line record.Line) {
+	d := slices.Clone(s.Confirm)
+	for text.Length(d.String()) > room {
+		i := 0
+		for j, one := range d {
+			if one.Spare > d[i].Spare {
+				i = j
+			}
+		}
+		if d[i].Spare == 0 {
+			break
+		}
+		d = slices.Delete(d, i, i+1)
+	}
+	line = s.Line
+	for _, said := range d {
+		if said.Flag != "" {
+			line.Flags = slices.Insert(slices.Clone(line.Flags), 0, said.Flag)
+		}
+	}
+	return d.String(), line
+}
+
+func (d Dialog) String() string {
+	var all []string
+	for _, s := range d {
+		all = append(all, s.Text)
+	}
+	return strings.Join(all, " ")
+}
+
+// Routing is where an attack goes by the configured routes, and where its card is.
+type Routing struct {
+	Tried    []TriedRoute `json:"tried"`             // in their order; none behind the one that takes it
+	Channel  string       `json:"channel,omitempty"` // of the route that takes it; "": none does
+	Mention  string       `json:"mention,omitempty"` // the user or user group that it mentions; "": none
+	Notified bool         `json:"notified"`          // the attack has a card, or is about to
+	Kept     bool         `json:"kept,omitempty"`    // and Channel and Mention aren't those that were chosen at its first telling, which are kept
+	Card     string       `json:"card,omitempty"`    // the channel that its card is in; "": in none
+
+	Calls        string        `json:"calls,omitempty"`         // whom its events mention: chosen at its first notification and kept, until then Mention; "": none
+	MentionEvery time.Duration `json:"mention_every,omitempty"` // likewise: the least time between two mentions about it
+	MentionedAt  time.Time     `json:"mentioned_at,omitzero"`   // an event of it last mentioned a person, or would have; zero: never
+	Quiet        string        `json:"quiet_hours,omitempty"`   // as 22:00-07:00; "": there are none
+	Zone         string        `json:"zone,omitempty"`          // of Quiet
+	QuietNow     bool          `json:"quiet_now,omitempty"`     // it is one of those hours, and the attack mentions no one in them
+	Suppressed   bool          `json:"suppressed,omitempty"`    // a mention was left out because of them
+
+	PageAfter time.Duration `json:"page_after,omitempty"` // its pager is called when it is unacknowledged for so long; 0: it has none
+	PagedAt   time.Time     `json:"paged_at,omitzero"`    // the pager last took a call; zero: never
+}
+
+// TriedRoute is a route held against an attack.
+type TriedRoute struct {
+	Match string `json:"match"`         // what it takes, as the configuration says it
+	Not   string `json:"not,omitempty"` // the key of Match that does not hold; "": it takes the attack
+}
+
+// Flags of lines whose dialog said what the click would else be asked about.
+const (
+	FlagShared = "shared" // the source is likely shared by many
+	FlagLocked = "locked" // the rules are locked
+)

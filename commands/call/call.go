@@ -2,12 +2,15 @@
 package call
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -18,6 +21,19 @@ func (c *Call) OnlyAccount() string {
 		return ""
 	}
 	return c.Account.Name
+}
+
+// AttackID is the id of the call's attack; "" where it is about none.
+func (c *Call) AttackID() string {
+	if c.Attack == nil {
+		return ""
+	}
+	return c.Attack.ID
+}
+
+// AuditEntry is the audit entry of what came of the call.
+func (c *Call) AuditEntry(outcome string) record.AuditEntry {
+	return record.AuditEntry{At: c.Now, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID()}
 }
 
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.
@@ -51,8 +67,10 @@ type Result struct {
 	Account  string          `json:"account,omitempty"`
 	Data     any             `json:"data,omitempty"` // the same for programs
 	Next     *record.Line    `json:"-"`              // shows what of a listing did not fit; nil: nothing is left
-	// Document is Markdown to be copied, as it is: in a chat a page of it, under the lines; at a terminal all of it, in their place. "": there is none.
-	Document string `json:"-"`
+	// Document is Markdown to be copied, as it is: in a chat the page of it that Line names, under the lines; at a terminal all of it, in their place.
+	// "": there is none.
+	Document string      `json:"-"`
+	Line     record.Line `json:"-"` // of a document: shows it
 	// Stream is printed at a terminal in the place of the lines, each item as a line of JSON; nil: there is none.
 	Stream iter.Seq2[any, error] `json:"-"`
 	Parts  []Part                `json:"-"` // the same as Lines, with what can be done about each; none: Lines are all there is
@@ -64,7 +82,7 @@ type Result struct {
 type Setup struct {
 	Policy    policy.Policy
 	Roles     policy.Roles
-	Zone      *time.Location // of the times in a report
+	Zone      *time.Location // of the times in a report; nil: UTC
 	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
 	Accounts  []*Account
 	Commands  []*Command // all the verbs, in the order of help
@@ -79,14 +97,12 @@ type Call struct {
 	Line    record.Line // canonical
 	Account *Account    // nil if the command needs none and none was named
 	InScope []*Account  // the accounts it is about
-	Role    record.Role
-	Group   string // the id of the user group that gives the role; "": none does
+	Rights              // of the person who asks
 	Now     time.Time
 	Attack  *record.KnownAttack     // of attack=ID
 	Implied bool                    // attack= was not typed: it is the attack in whose thread the line was
 	Changes []record.Change         // of a change: the account's changes, the newest first
 	Context record.AccountContext   // of a call that changes the service; of others as far as they looked
-	Could   record.Role             // the highest role that a user group may give, when these can't be looked up
 	Needs   []record.ApprovalReason // why it needs approval, as far as it was planned
 	Granted *record.ApprovalRequest // by which it is carried out; nil: by none
 }
@@ -115,3 +131,22 @@ func (c *Call) LoadContext() error {
 
 // PolicyNow is the configured one, with what is protected on the account.
 func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protected) }
+
+// Rights is what a person may do, as far as that is known.
+type Rights struct {
+	Role   record.Role
+	Name   string      // as the workspace knows it
+	Group  string      // the id of the user group that gives the role; "": none does
+	Was    record.Role // by user groups as they were last known, when they can't be looked up
+	Could  record.Role // the highest role that a user group may give, likewise
+	Unsure bool        // the workspace did not say who it is
+}
+
+// ForPeople is what a person may be shown of an error: the words of a refusal, or a reference by which a fault is found in the log.
+func ForPeople(inv Invocation, err error) (words text.Text, ref string) {
+	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
+		return refused.Text, ""
+	}
+	ref = "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
+	return text.New("Something went wrong inside wafbot. Nothing more is known here; reference ", text.Code(ref), " in its log"), ref
+}

@@ -61,7 +61,7 @@ func (c *Command) DoesChange(l record.Line) bool {
 	return c.Plan != nil || c.Write != nil || c.Decide != nil
 }
 
-// LookUp finds a command by its name or an alias.
+// LookUp finds a command by its name or an alias. With an error it gives one that does nothing.
 func LookUp(commands []*Command, name string) (*Command, error) {
 	var known []string
 	for _, c := range commands {
@@ -71,7 +71,7 @@ func LookUp(commands []*Command, name string) (*Command, error) {
 		known = append(append(known, c.Name), c.Aliases...)
 	}
 	text := text.New(refusal.Typed(name), " is no command", grammar.Hint(name, known), ". ", text.Code("help"), " lists them")
-	return nil, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
+	return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
 }
 
 // Brief is the usage without what is rarely typed, so that the list is readable on a phone.
@@ -79,4 +79,54 @@ func (c *Command) Brief() string {
 	rare := func(arg Arg) bool { return !arg.Object && !arg.Required }
 	short := Command{Name: c.Name, Args: slices.DeleteFunc(slices.Clone(c.Args), rare)}
 	return short.Usage()
+}
+
+// Plan is one change as it would be made, by what the service listed just now.
+type Plan struct {
+	Line     record.Line   // canonical, of this change alone
+	Does     string        // "Deny 203.0.113.7 everywhere for 4 h"
+	When     string        // "in about 1 min"
+	Steps    []record.Step // none: Nothing says why, or only the store changes
+	Until    time.Time
+	Nothing  text.Text   // why there is nothing to do
+	Role     record.Role // the least role, where only what stands there tells
+	Warnings []refusal.Warning
+	Notes    []text.Text // what else the person should know afterwards
+	Undoes   string      // the change that this one undoes
+	Extends  string      // the change whose end this one moves
+	Renews   time.Time   // to when wafbot prolongs it while its source still tries; zero: it doesn't
+	Part     string      // what tells it from the others of its line, where their number isn't the command's own; "": its place
+	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
+	Later func(c *Call) (Plan, error)
+}
+
+// Effect is what makes the plan the same as another.
+func (p Plan) Effect() string { return Effect(p.Line) }
+
+// Effect is what makes two requests the same: the line without why and what for.
+func Effect(l record.Line) string { return l.With("reason", "").With("attack", "").String() }
+
+// Decision is what a person decided about an approval request.
+type Decision struct {
+	Request record.ApprovalRequest
+	As      record.RequestState
+	Why     string
+	Line    record.Line // to carry out as the asker's; none of a rejection
+	Begun   bool        // decided by this very delivery before, or cut short
+}
+
+// Saves is what a command wants written to the store. The Runner writes it, under the account's lock.
+type Saves struct {
+	Triage    map[string]record.Triage // by attack
+	Mutes     *Replacement[record.Mute]
+	Protected *Replacement[record.Protected]
+	Drill     *record.Drill
+	OwnCards  []string       // ids of grouped attacks that get a card of their own
+	Events    []record.Event // stored in one step with Triage or Drill
+}
+
+// Replacement takes the place of all of the account's.
+type Replacement[T any] struct {
+	All   []T
+	Stale []string // attacks whose cards are or were about them
 }

@@ -252,6 +252,9 @@ func (f AccountFacts) Health() (h PollHealth, ok bool) {
 
 // CardLinks are where cards can be opened, by attack, as far as that is known.
 func (f AccountFacts) CardLinks(attacks []string) map[string]string {
+	if len(attacks) == 0 {
+		return nil
+	}
 	links, _ := tableOf[string](f, FactCardLinks, strings.Join(attacks, " "))
 	return links
 }

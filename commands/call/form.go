@@ -1,7 +1,6 @@
 package call
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -120,7 +119,7 @@ func (f *Form) Fill(arg, value string) {
 // Value is what an argument's field holds; "" if it holds nothing.
 func (f *Form) Value(arg string) string {
 	if field := f.find(arg); field != nil && len(field.Values) > 0 {
-		return fmt.Sprint(field.Values[0])
+		return field.Values[0]
 	}
 	return ""
 }

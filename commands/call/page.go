@@ -8,11 +8,10 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How many lines a listing shows at first, and how many of them one message of a chat certainly holds: it takes about 10,000 characters.
+// How many lines a listing shows at first, and how many of them a chat shows at most.
 const (
 	ShortList = 10
 	LongList  = 25
-	maxListed = 370 // characters of one of these lines, in Slack's markup
 )
 
 // ArgPage is the page of a listing.
@@ -26,6 +25,22 @@ func readPage(value string, _ *Account) (string, error) {
 	return strconv.FormatUint(n, 10), nil
 }
 
+// PageOf is the page that a line asks for, from 1 on.
+func PageOf(line record.Line) int {
+	n, _ := strconv.Atoi(line.Keys["page"])
+	return max(n, 1)
+}
+
+// WithPage is the line that shows another page.
+func WithPage(line record.Line, page int) *record.Line {
+	return new(line.With("page", strconv.Itoa(page)))
+}
+
+// NoPage says that a listing or document has fewer pages.
+func NoPage(page, last int) text.Text {
+	return text.New("there is no page ", page, ": the last one is ", last)
+}
+
 // Pager cuts a listing into pages. One of several parts, as of several accounts, shows the same page of each.
 type Pager struct {
 	*Call
@@ -36,10 +51,7 @@ type Pager struct {
 
 // Pages begins a listing of so many parts. The terminal holds as much as there is, a message of a chat does not.
 func Pages(c *Call, parts int) *Pager {
-	p := &Pager{Call: c, page: 1, size: ShortList, last: 1}
-	if n, err := strconv.Atoi(c.Line.Keys["page"]); err == nil {
-		p.page = n
-	}
+	p := &Pager{Call: c, page: PageOf(c.Line), size: ShortList, last: 1}
 	switch {
 	case p.inChat() && c.Line.Has("all"):
 		p.size = LongList
@@ -64,11 +76,7 @@ func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 	from, to := min((p.page-1)*size, n), min(p.page*size, n)
 	var lines []text.Text
 	for i := from; i < to; i++ {
-		t := text.New("• ", line(i))
-		if p.inChat() {
-			t = t.Cut(maxListed)
-		}
-		lines = append(lines, t)
+		lines = append(lines, text.New("• ", line(i)))
 	}
 	switch {
 	case to < n && p.inChat():
@@ -82,11 +90,32 @@ func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 // Finish ends the listing with the line that shows its next page.
 func (p *Pager) Finish(res Result) (Result, error) {
 	if p.page > p.last {
-		return Result{}, refusal.Usage(text.New("there is no page ", p.page, ": the last one is ", p.last))
+		return Result{}, refusal.Usage(NoPage(p.page, p.last))
 	}
 	if p.page < p.last {
-		next := p.Line.With("page", strconv.Itoa(p.page+1)).With("account", p.OnlyAccount())
-		res.Next = &next
+		res.Next = WithPage(p.Line.With("account", p.OnlyAccount()), p.page+1)
 	}
 	return res, nil
+}
+
+// Part is a titled part of an answer.
+type Part struct {
+	Title text.Text
+	Rows  []Row
+	More  text.Text    // what there was no room for and where it is; nil: nothing is left out
+	Do    []Suggestion // about all of it
+}
+
+// Row is a line of a part, with what can be done about it.
+type Row struct {
+	Text text.Text
+	Do   []Suggestion
+}
+
+// CutTo leaves the part's first rows, and says how many it leaves out; at most 0 of them leaves all.
+func (p Part) CutTo(most int, where record.Line) Part {
+	if left := len(p.Rows) - most; most > 0 && left > 0 {
+		p.Rows, p.More = p.Rows[:most], text.New("… and ", text.Number(left), " more: type ", text.Code(where.String()))
+	}
+	return p
 }

@@ -4,9 +4,13 @@ package change
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -26,7 +30,7 @@ func NotDone(ch record.Change, fault error) error {
 	if errors.Is(fault, refusal.ErrRecorded) {
 		return fault
 	}
-	cause := fmt.Errorf("%w: %w", refusal.ErrRecorded, refusal.ErrTold)
+	cause := fmt.Errorf("%w: %w", refusal.ErrRecorded, refusal.ErrReported)
 	if fault != nil {
 		cause = fmt.Errorf("%w: %w", cause, fault)
 	}
@@ -48,22 +52,29 @@ func Failure(c record.Change) text.Text {
 	return text.New(text.Bold("NOT done: "+c.Does), ": ", c.Fault)
 }
 
-// Affected are the changes that ch undoes or prolongs, as they are afterwards. With one that is undone go those that prolonged it:
-// one that is found begun later must not bring it back.
+// Affected are the changes that ch undoes or prolongs, as they are afterwards.
 func Affected(c *call.Call, ch record.Change) []record.Change {
 	var all []record.Change
 	for _, old := range c.Changes {
-		switch {
-		case ch.Undoes != "" && (old.ID == ch.Undoes || old.Extends == ch.Undoes) && old.State != record.StateFailed:
-			old.State, old.EndedBy, old.EndedAt = record.StateUndone, &ch.Actor, ch.At
-		case ch.Extends != "" && old.ID == ch.Extends:
-			old.Prolong(ch.Until)
-		default:
-			continue
+		if affect(&old, ch) {
+			all = append(all, old)
 		}
-		all = append(all, old)
 	}
 	return all
+}
+
+// affect brings a change into the state that it is in after ch, and reports whether ch is about it. With one that is undone go those that
+// prolonged it: one that is found begun later must not bring it back.
+func affect(old *record.Change, ch record.Change) bool {
+	switch {
+	case ch.Undoes != "" && (old.ID == ch.Undoes || old.Extends == ch.Undoes) && old.State != record.StateFailed:
+		old.State, old.EndedBy, old.EndedAt = record.StateUndone, &ch.Actor, ch.At
+	case ch.Extends != "" && old.ID == ch.Extends:
+		old.Prolong(ch.Until)
+	default:
+		return false
+	}
+	return true
 }
 
 // IgnoreNotFound takes "not found" as deleted: another was faster.
@@ -74,9 +85,66 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// AsAPIError is the service's error in err.
-func AsAPIError(err error) (*apiclient.Error, bool) {
-	var e *apiclient.Error
-	ok := errors.As(err, &e)
-	return e, ok
+// HasEffect reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
+// so lately that the service's listing may not show it yet. The clock asks for nothing twice: when it prolongs by as much again, it is to last longer.
+func HasEffect(c *call.Call, ch record.Change, p call.Plan) bool {
+	age := c.Now.Sub(ch.At)
+	switch {
+	case ch.Effect != p.Effect():
+		return false
+	case ch.State == record.StateBegun:
+		return age <= approval.MaxAge
+	}
+	return ch.State == record.StateDone && c.Actor.Via != record.ViaClock && ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.Superseded(ch, c.Changes)
+}
+
+// onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later end.
+func onlyProlongs(p call.Plan, ch record.Change) bool {
+	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s record.Step) bool {
+		return s.Kind != record.AddEntry || len(s.Before) == 0 || slices.ContainsFunc(s.Before, func(e apiclient.IPRule) bool { return !efficacy.NamedBy(e, ch) })
+	})
+}
+
+// DoneAlready says by whom the change was made, and how it lasts longer where that is what asking again would bring.
+func DoneAlready(c record.Change, p call.Plan) text.Text {
+	words := text.New(c.Does, ": done already by ", c.Actor.Name, " at ", c.At, " (", text.Code(c.ID), ")")
+	if onlyProlongs(p, c) && !c.Until.IsZero() {
+		words = text.New(words, ", until ", c.Until, "; ", text.Code("extend "+c.ID+" for=…"), " extends it")
+	}
+	return words
+}
+
+// DryRun says what would be sent.
+func DryRun(ch record.Change, p call.Plan) []text.Text {
+	lines := []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
+	if len(ch.Steps) == 0 {
+		lines = []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be written down, with nothing to send; it was not")}
+	}
+	for _, s := range ch.Steps {
+		lines = append(lines, text.New("• ", text.Code(describe.Step(s))))
+	}
+	return append(lines, p.Notes...)
+}
+
+// AuditEntry is the audit entry of a change that was sent.
+func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
+	e := record.AuditEntry{
+		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: string(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
+		Request: ch.Request, Approved: ch.Approved,
+	}
+	if ch.State == record.StateBegun {
+		e.Outcome = "unknown"
+	}
+	if ch.Fault != "" {
+		e.Why = ch.Fault
+	}
+	for _, s := range ch.Steps {
+		for _, b := range s.Before {
+			e.Before = append(e.Before, describe.Step(record.Step{Kind: record.AddEntry, Entry: &b}))
+		}
+		if s.Sent {
+			e.After = append(e.After, describe.Step(s))
+		}
+	}
+	return e
 }

@@ -1,9 +1,17 @@
 package change
 
 import (
+	"errors"
+	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // How long wafbot waits after a change that could not be ended; how long before its end it checks one, unless that is short; and how often it
@@ -52,4 +60,120 @@ func (l *DueDecision) Ask(wanted bool) {
 	if l.Asks = wanted && !l.Change.Asked.Equal(l.Change.Until); l.Asks {
 		l.Change.Asked = l.Change.Until
 	}
+}
+
+// DueLine says what the end of a change would bring, and whether it is late.
+func DueLine(a *call.Account, ch record.Change, now time.Time) text.Text {
+	what := text.New("The end of ", text.Bold(ch.Does), " is due")
+	if i := slices.IndexFunc(ch.Steps, func(s record.Step) bool { _, ok := describe.ModeOf(s); return ok && s.Kind == record.CreateRule }); i >= 0 {
+		app, _ := describe.ModeOf(ch.Steps[i])
+		to := "the mode that it inherits"
+		if old := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done }); old >= 0 {
+			to = text.Sanitize(ch.Steps[old].Rule.Mode, text.MaxField)
+		}
+		what = text.New(text.Bold(a.AppName(app) + " should return to " + to))
+	}
+	if now.Before(ch.Until) {
+		return text.New(what, " at ", ch.Until, ": it can't as long as this lasts")
+	}
+	return text.New(what, " at ", ch.Until, ": ", text.Bold("NOT done"))
+}
+
+// DueMeanwhile are the changes that wafbot has to end within the next half day and can't, what comes first first. What was tried already is among
+// what was refused.
+func DueMeanwhile(t record.PermissionLoss, changes []record.Change, now time.Time) []record.Change {
+	due := slices.DeleteFunc(slices.Clone(changes), func(ch record.Change) bool {
+		tried := slices.ContainsFunc(t.Refused, func(r record.RefusedChange) bool { return r.Ends == ch.ID })
+		return tried || ch.DueAt().IsZero() || ch.DueAt().After(now.Add(12*time.Hour)) || !slices.ContainsFunc(NeededPermissions(ch.Steps), t.LacksPermission)
+	})
+	slices.SortFunc(due, func(x, y record.Change) int { return x.DueAt().Compare(y.DueAt()) })
+	return due
+}
+
+// PermissionFix says who can give wafbot the permission that it lost, and where.
+func PermissionFix(t record.PermissionLoss) text.Text {
+	where := map[record.Permission]string{record.PermissionLists: "/v4/ip_rules", record.PermissionModes: "/v1/objects/hint", record.PermissionRules: "/v1/objects/hint"}
+	if slices.Contains(t.Lacks, record.PermissionAll) {
+		return text.New("The service doesn't accept wafbot's token: it was revoked or has expired. Who manages the service's tokens makes a new one; written into the account's ",
+			text.Code("token_file"), " it is read again by itself, anywhere else it needs a restart")
+	}
+	var may []text.Text
+	for _, p := range t.Lacks {
+		may = append(may, text.New(string(p), " (", text.Code(where[p]), ")"))
+	}
+	return text.New("wafbot's token may not ", text.Join(may, ", nor "), ": an admin of the service can give its user a role that may. Nothing needs a restart")
+}
+
+// NotEnded is what came of trying to end a change that is over. People are notified once that its end is overdue, and not where the notice of lost permission says it,
+// nor when the store was away for a moment.
+func NotEnded(ch record.Change, err error, now time.Time, permissionLost bool) DueDecision {
+	l := DueDecision{Change: ch}
+	switch {
+	case CheckAt(ch).IsZero(): // another was faster
+	case now.Before(ch.Until): // it was prolonged
+		l.Next = CheckAt(ch)
+	default:
+		l.Next = now.Add(RetryEvery)
+		if ch.Late == nil && !permissionLost && !PermissionRefused(err) && !errors.Is(err, refusal.ErrAway) {
+			l.Change.Late, l.Late = &record.Late{Due: ch.Until, Why: FailureReason(err)}, true
+		}
+	}
+	return l
+}
+
+// FailureReason is why the service didn't do something, for people, without what it was about.
+func FailureReason(err error) string {
+	if e, ok := errors.AsType[*apiclient.Error](err); ok {
+		err = refusal.FromService(e)
+	}
+	text, _ := call.ForPeople(call.Invocation{}, err)
+	return text.String()
+}
+
+// OverdueLines say that a change still holds whose end is past, and what to do by hand.
+func OverdueLines(a *call.Account, ch record.Change, now time.Time) []text.Text {
+	lines := []text.Text{
+		text.New(text.Bold("OVERDUE on "+a.Name+": "), DueLine(a, ch, now)),
+		text.New("Why: ", ch.Late.Why, ". wafbot tries again each minute, and says when it is done"),
+	}
+	for _, s := range inverse(ch) {
+		lines = append(lines, text.New("• by hand, in the service's console: ", describe.ByHand(a, s)))
+	}
+	return lines
+}
+
+// EndedLateLine says that an end was brought about after all.
+func EndedLateLine(ch record.Change) text.Text {
+	return text.New(text.Bold("Done after all"), ", due at ", ch.Late.Due, ": ", describe.Change(ch, nil))
+}
+
+// EndingLines ask about a change that ends while what it was made for goes on, and say why it isn't prolonged by itself. When people can't be asked
+// before it has ended, they say that it has.
+func EndingLines(ch record.Change, now time.Time) []text.Text {
+	if !now.Before(ch.Until) {
+		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("Nobody could be asked before: nothing of it holds any more")}
+	}
+	why := text.New("Then it is over, unless somebody extends it")
+	switch {
+	case ch.Renew.IsZero():
+	case RenewalLength(ch) == 0:
+		why = text.New("It was made at ", ch.At, " and lasts as long as wafbot may extend it by itself")
+	default:
+		why = text.New("wafbot extends it by itself if it keeps trying, which it didn't lately")
+	}
+	return []text.Text{text.New(text.Bold(ch.Does), " ends at ", ch.Until, " and the attack goes on"), why}
+}
+
+// RenewalLength is by how much wafbot prolongs the change while its source still tries: by its own length, as far as it may; 0: not at all.
+func RenewalLength(c record.Change) time.Duration {
+	length, err := grammar.ParseDuration(c.Line.Keys["for"])
+	if err != nil || length == grammar.Never {
+		length = c.Until.Sub(c.At)
+	}
+	return max(0, min(length, c.Renew.Sub(c.Until))).Truncate(time.Second)
+}
+
+// RenewLine is the line that prolongs the change, as a person could type it.
+func RenewLine(c record.Change) record.Line {
+	return record.Line{Name: "extend", Words: []string{c.ID}}.With("for", grammar.DurationText(RenewalLength(c))).With("reason", "it is still trying").With("account", c.Account)
 }

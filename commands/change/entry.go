@@ -77,12 +77,9 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 
 // PlanFor is the plan to put targets on the list for a time; "" is the configured one.
 func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (call.Plan, error) {
-	length := l.Lasts(c.Policy)
-	if lasts != "" {
-		var err error
-		if length, err = grammar.ParseDuration(lasts); err != nil {
-			return call.Plan{}, err
-		}
+	length, err := lengthTyped(lasts, l.Lasts(c.Policy))
+	if err != nil {
+		return call.Plan{}, err
 	}
 	apps, err := apps(c)
 	if err != nil {
@@ -96,7 +93,8 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	if err != nil {
 		return call.Plan{}, err
 	}
-	p := call.Plan{Line: l.line(c, targets, length), When: describe.EntryWorks, Until: End(c.Now, length)}
+	p := ForTime(c, record.Line{Name: l.Name, Words: wordsOf(targets)}.With("app", c.Line.Keys["app"]), "", length)
+	p.When = describe.EntryWorks
 	if l.list != apiclient.ListAllow {
 		warnShared(c, &p, targets)
 		WarnCannotBlock(c, &p, apps)
@@ -147,22 +145,15 @@ func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Durat
 	}
 	for _, t := range targets {
 		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
+		var err error
 		if l.list != apiclient.ListAllow {
-			if err := approval.GuardSource(c, t); err != nil {
-				return refusal.About(err, "target", t.String())
-			}
+			err = approval.GuardSource(c, t)
 		}
-		if err := approval.GuardWidth(c, t); err != nil {
+		if err = cmp.Or(err, approval.GuardWidth(c, t)); err != nil {
 			return refusal.About(err, "target", t.String())
 		}
 	}
 	return refusal.About(approval.GuardDuration(c, length), "for", "")
-}
-
-// line is the canonical line of this one change, with everything that the asked one left to be filled in.
-func (l Listing) line(c *call.Call, targets []grammar.Target, length time.Duration) record.Line {
-	line := record.Line{Name: l.Name, Words: wordsOf(targets)}
-	return Complete(c, line.With("app", c.Line.Keys["app"]), length)
 }
 
 // wordsOf are targets as a line names them.
@@ -191,24 +182,26 @@ func apps(c *call.Call) ([]int, error) {
 	return apps, nil
 }
 
-// End is when something that begins now and lasts so long ends, in whole seconds as the service counts; zero for never.
-func End(now time.Time, length time.Duration) time.Time {
-	if length == grammar.Never {
-		return time.Time{}
-	}
-	return now.Add(length).Truncate(time.Second).UTC()
-}
-
 // wantedEntry is the entry for one target: what stands on the lists for another one then never matters.
 func wantedEntry(list string, t grammar.Target, apps []int, until time.Time) apiclient.IPRule {
-	e := apiclient.IPRule{List: list, Kind: t.Kind, Subnet: t.Prefix, Apps: apps, Expires: until}
+	e := apiclient.IPRule{List: list, Kind: t.Kind, Subnet: t.Prefix, Apps: apps, Expires: endOfEntry(until)}
 	if t.Kind != apiclient.KindRange {
 		e.Values = []string{t.Value}
 	}
-	if until.IsZero() {
-		e.Expires = apiclient.Forever
-	}
 	return e
+}
+
+// endOfEntry is an end as the service takes it; of none the latest there is.
+func endOfEntry(until time.Time) time.Time {
+	if until.IsZero() {
+		return apiclient.Forever
+	}
+	return until
+}
+
+// addNothing adds a reason why there is nothing to do.
+func addNothing(p *call.Plan, why ...any) {
+	p.Nothing = text.Join([]text.Text{p.Nothing, text.New(why...)}, "; ")
 }
 
 // step adds what is needed for one entry to the plan, after a look at what stands on the lists, and reports whether anything is.
@@ -217,7 +210,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		return false, err
 	}
 	if e, ok := efficacy.LongEnough(want, lists); ok {
-		p.Nothing = text.Join([]text.Text{p.Nothing, text.New(describe.EntrySources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.EntryAuthor(e))}, "; ")
+		addNothing(p, describe.EntrySources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.EntryAuthor(e))
 		return false, nil
 	}
 	s := record.Step{Kind: record.AddEntry, Entry: &want}
@@ -250,4 +243,53 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 		}
 	}
 	return nil
+}
+
+// warnShared warns of targets that a source of the configuration names or that many people likely share, and of broad ones, where wafbot can't know it: unless approval is
+// needed, whose request says it.
+// Of a narrow range a note says so afterwards.
+func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
+	second := c.Policy.RequiredFor
+	for _, t := range targets {
+		for _, s := range c.PolicyNow().Named() {
+			if what := s.HitBy(t); what != nil && !slices.Contains(second, policy.ApproveSource) {
+				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
+			}
+		}
+		unseen := text.New(policy.NeverVisitors, ": nobody can tell whom else ", text.Code(t.String()), " hits")
+		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
+		case broad && !slices.Contains(second, policy.ApproveBroad):
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: unseen})
+		case !broad && !t.Prefix.IsSingleIP():
+			p.Notes = append(p.Notes, unseen)
+		}
+		if at, seen, ok := describe.BusiestShared(c.Context, t); ok {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.SharedSource(at, seen), Known: c.Line.Has(call.FlagShared)})
+		}
+	}
+}
+
+// FormWarnings are what the form of the call's command should say of its attack before anything is chosen.
+func FormWarnings(c *call.Call) (all []text.Text) {
+	if err := c.LoadContext(); err != nil {
+		return nil // the guards read it again
+	}
+	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
+		if at, seen, shared := describe.BusiestShared(c.Context, top); shared {
+			all = append(all, describe.SharedSource(at, seen))
+		}
+	}
+	if !c.Context.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {
+		all = append(all, describe.RulesLocked(c.Context.RulesLockedAt))
+	}
+	return all
+}
+
+// LockedWarnings warns a person who clicked on a button, whose dialog doesn't say so yet, that the service may refuse to change rules. A typed line isn't asked about:
+// nothing worse can come of it than that answer.
+func LockedWarnings(c *call.Call) []refusal.Warning {
+	if c.Context.RulesLockedAt.IsZero() || !c.Warned || c.Line.Has(call.FlagLocked) {
+		return nil
+	}
+	return []refusal.Warning{{Text: describe.RulesLocked(c.Context.RulesLockedAt)}}
 }

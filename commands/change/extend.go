@@ -16,13 +16,13 @@ import (
 
 // PlanExtend plans to move the end of the change that the line names.
 func PlanExtend(c *call.Call) ([]call.Plan, error) {
-	ch, err := ByLine(c, c.Changes)
+	ch, err := ByLine(c)
 	if err != nil {
 		return nil, refusal.About(err, "change", "")
 	}
 	switch {
 	case c.Actor.Via == record.ViaClock && c.Now.Before(CheckAt(ch)):
-		return nil, refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
+		return nil, extendedMeanwhile(ch)
 	case ch.State == record.StateBegun:
 		return nil, refusal.Guarded(text.New(ch.Does, " is still in hand: nobody knows yet whether it was done. Nothing was sent"))
 	case !ch.InForce(c.Now):
@@ -43,26 +43,21 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	by := "by " + text.Duration(length)
+	if length == grammar.Never {
+		by = "forever"
+	}
 	p := call.Plan{
 		Line: record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("reason", c.Line.Keys["reason"]),
-		Does: prolongWords(length) + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role), Warnings: again.Warnings, Extends: ch.ID,
+		Does: "Extend " + by + ": " + ch.Does, Until: until, Role: max(ch.Role, again.Role), Warnings: again.Warnings, Extends: ch.ID,
 	}
-	if c.Attack == nil && ch.AttackID != "" {
-		c.Attack = &record.KnownAttack{ID: ch.AttackID}
-	}
+	takeAttack(c, ch)
 	if ch.MustBeEnded() {
 		return []call.Plan{p}, rulesStand(c, ch)
 	}
 	p.When = describe.EntryWorks
 	err = extendEntries(c, &p, ch)
 	return []call.Plan{p}, err
-}
-
-func prolongWords(length time.Duration) string {
-	if length == grammar.Never {
-		return "Extend forever"
-	}
-	return "Extend by " + text.Duration(length)
 }
 
 // planLonger is the plan of the change's own line if it were to hold until then, for its guards and warnings:
@@ -116,27 +111,21 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 			p.Notes = append(p.Notes, changed)
 			continue
 		}
-		longer := entries[i]
-		if longer.Expires = p.Until; p.Until.IsZero() {
-			longer.Expires = apiclient.Forever
-		}
+		e, longer := entries[i], entries[i]
+		longer.Expires = endOfEntry(p.Until)
 		// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
-		if e := entries[i]; !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
-			p.Nothing = text.Join([]text.Text{p.Nothing, text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")}, "; ")
+		if !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
+			addNothing(p, describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
 			continue
 		}
-		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{entries[i]}})
+		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{e}})
 	}
-	longer := len(p.Nothing) > 0
-	if longer && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock) { // an attempt of the clock's that was never stored is now
+	switch {
+	case len(p.Steps)+len(p.Nothing) == 0:
+		words := text.Join(append([]text.Text{text.New("there is nothing to extend")}, p.Notes...), "; ")
+		return refusal.Guarded(text.New(words, ". Nothing was done"))
+	case len(p.Nothing) > 0 && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock): // an attempt of the clock's that was never stored is now
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}
-	if longer || len(p.Steps) > 0 {
-		return nil
-	}
-	words := text.New("there is nothing to extend")
-	for _, n := range p.Notes {
-		words = text.New(words, "; ", n)
-	}
-	return refusal.Guarded(text.New(words, ". Nothing was done"))
+	return nil
 }

@@ -2,6 +2,7 @@ package change
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/json"
@@ -23,28 +24,23 @@ import (
 // Everybody in the channel can read it. What people would look for stands there in words; what undo needs besides is packed, because Slack
 // takes about a kilobyte in all.
 const (
-	metadataVersion = "2"
+	metadataVersion = "3"
 	maxMetadata     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
-	maxUnpacked     = 1 << 16 // bytes: what a stranger packed must not fill the memory
+	maxUnpacked     = 1 << 16 // bytes: what others packed must not fill the memory
 )
 
-// packed is what a metadata's words don't tell.
+// packed is what the metadata's words leave out.
 type packed struct {
-	Line     string        `json:"line,omitempty"` // where it is too long to stand in words
-	Does     string        `json:"does"`
-	When     string        `json:"when,omitempty"`
-	Role     record.Role   `json:"role,omitempty"`
-	Team     string        `json:"team,omitempty"`
-	Reason   string        `json:"reason,omitempty"`
-	Fault    string        `json:"fault,omitempty"`
-	Steps    []record.Step `json:"steps,omitempty"`
-	Approved *record.Actor `json:"approved,omitempty"`
-	Alone    bool          `json:"alone,omitempty"`
-	Request  string        `json:"request,omitempty"`
-	EndedBy  *record.Actor `json:"ended_by,omitempty"`
-	EndedAt  time.Time     `json:"ended_at,omitzero"`
-	Renew    time.Time     `json:"renew,omitzero"`
-	Gone     bool          `json:"gone,omitempty"`
+	record.Change
+	Line string `json:"line,omitempty"` // where it is too long to stand in words
+}
+
+// rest is the part of a change that its metadata packs.
+func rest(c record.Change) record.Change {
+	return record.Change{
+		Does: c.Does, When: c.When, Role: c.Role, Actor: record.Actor{Team: c.Actor.Team}, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
+		Approved: c.Approved, Overridden: c.Overridden, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
+	}
 }
 
 // Metadata is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
@@ -67,7 +63,7 @@ func Metadata(c record.Change) map[string]any {
 }
 
 // metadataOf is the change's words with, if given, the packed rest; ok reports whether it fits.
-func metadataOf(c record.Change, rest *record.Change) (meta map[string]any, ok bool) {
+func metadataOf(c record.Change, whole *record.Change) (meta map[string]any, ok bool) {
 	meta = map[string]any{
 		"version": metadataVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
 		"by": c.Actor.ID, "by_name": text.Sanitize(c.Actor.Name, text.MaxField), "via": string(c.Actor.Via),
@@ -84,26 +80,23 @@ func metadataOf(c record.Change, rest *record.Change) (meta map[string]any, ok b
 		meta["until"] = c.Until.UTC().Format(time.RFC3339Nano)
 	}
 	var err error
-	if rest != nil {
-		meta["steps"], err = pack(*rest, meta)
+	if whole != nil {
+		meta["steps"], err = pack(*whole, meta)
 	}
 	text, marshalErr := json.Marshal(meta)
 	return meta, errors.Join(err, marshalErr) == nil && len(text) <= maxMetadata
 }
 
-// pack is what the metadata's words don't tell, as the base64 of a zlib stream whose dictionary are those words.
+// pack is what the metadata's words leave out, as the base64 of a zlib stream whose dictionary are those words.
 func pack(c record.Change, meta map[string]any) (string, error) {
-	rest := packed{
-		Does: c.Does, When: c.When, Role: c.Role, Team: c.Actor.Team, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
-		Approved: c.Approved, Alone: c.Overridden, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
-	}
+	p := packed{Change: rest(c)}
 	if meta["line"] == nil {
-		rest.Line = c.Line.String()
+		p.Line = c.Line.String()
 	}
 	var b bytes.Buffer
 	z, err := zlib.NewWriterLevelDict(&b, zlib.BestCompression, dictionary(meta))
 	if err == nil {
-		err = errors.Join(json.NewEncoder(z).Encode(rest), z.Close())
+		err = errors.Join(json.NewEncoder(z).Encode(p), z.Close())
 	}
 	return base64.RawStdEncoding.EncodeToString(b.Bytes()), err
 }
@@ -117,6 +110,7 @@ func dictionary(meta map[string]any) []byte {
 		`"regex":"","mode":"monitoring","mode":"block","validated":true,"updated":"2026-","condition_id":1` +
 		`"comment":"","author":"","event_type":"","created":"20,"before":[{"id":,"equal":[` +
 		`{"kind":"delete_entry","entry":{"id":1,{"kind":"delete_rule","rule":{"id":1,"type":"service_mode","conditions":[{"type":"regex",` +
+		`{"id":"","account":"","effect":"","does":"actor":{"id":"","team":"T0","name":"","via":""},"reason":"","at":"0001-01-01T00:00:00Z","state":"","steps":[` +
 		`{"kind":"create_rule","rule":{"type":"vpatch","conditions":[ everywhere for Switch Undo of: Prolong by Patch exactly Deny ` +
 		`","when":"in minutes to 1 h","role":"admin","when":"in about 1 min","role":"responder","team":"T0","reason":"","steps":[` +
 		`{"kind":"add_entry","entry":{"list":"white","list":"gray","list":"black","kind":"country","values":[""],"kind":"ip_range","subnet":"/32","apps":[0],` +
@@ -135,38 +129,43 @@ func field(meta map[string]any, name string) string {
 	return text
 }
 
-// ReadMetadata reads what Memo wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
-func ReadMetadata(meta map[string]any) (record.Change, error) {
-	c := record.Change{
-		Account: field(meta, "account"), ID: field(meta, "change"), AttackID: field(meta, "attack"), State: record.State(field(meta, "state")),
-		Undoes: field(meta, "undoes"), Extends: field(meta, "extends"),
-		Actor: record.Actor{ID: field(meta, "by"), Name: field(meta, "by_name"), Via: record.Via(field(meta, "via"))},
-	}
+// ReadMetadata reads what Metadata wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
+func ReadMetadata(meta map[string]any) (c record.Change, err error) {
 	if version := field(meta, "version"); version != metadataVersion {
-		return record.Change{}, fmt.Errorf("read change %s: its form is %q, not %s", text.Sanitize(c.ID, text.MaxField), text.Sanitize(version, text.MaxField), metadataVersion)
-	}
-	var rest packed
-	err := errors.Join(readTimes(&c, meta), rest.unpack(meta))
-	if err == nil {
-		err = fill(&c, meta, rest)
-	}
-	if err == nil {
+		err = fmt.Errorf("its form is %q, not %s", text.Sanitize(version, text.MaxField), metadataVersion)
+	} else if c, err = readMetadata(meta); err == nil {
 		err = validate(c)
 	}
 	if err != nil {
-		return record.Change{}, fmt.Errorf("read change %s: %w", text.Sanitize(c.ID, text.MaxField), err)
+		return record.Change{}, fmt.Errorf("read change %s: %w", text.Sanitize(field(meta, "change"), text.MaxField), err)
 	}
 	return c, nil
 }
 
-func readTimes(c *record.Change, meta map[string]any) (err error) {
-	if c.At, err = time.Parse(time.RFC3339Nano, field(meta, "at")); err != nil {
-		return err
+func readMetadata(meta map[string]any) (record.Change, error) {
+	var p packed
+	if err := p.unpack(meta); err != nil {
+		return record.Change{}, err
 	}
-	if until := field(meta, "until"); until != "" {
-		c.Until, err = time.Parse(time.RFC3339Nano, until)
+	c := rest(p.Change)
+	c.Account, c.ID, c.AttackID, c.State, c.Undoes, c.Extends = field(meta, "account"), field(meta, "change"), field(meta, "attack"), record.State(field(meta, "state")), field(meta, "undoes"), field(meta, "extends")
+	c.Actor.ID, c.Actor.Name, c.Actor.Via = field(meta, "by"), field(meta, "by_name"), record.Via(field(meta, "via"))
+	var atErr, untilErr, lineErr error
+	if c.At, atErr = time.Parse(time.RFC3339Nano, field(meta, "at")); field(meta, "until") != "" {
+		c.Until, untilErr = time.Parse(time.RFC3339Nano, field(meta, "until"))
 	}
-	return err
+	line := cmp.Or(field(meta, "line"), p.Line)
+	if line != "" {
+		c.Line, lineErr = grammar.Parse(line)
+	}
+	c.Effect, c.Does = call.Effect(c.Line), cmp.Or(c.Does, text.Sanitize(line, text.MaxPath))
+	switch {
+	case c.State != record.StateUndone:
+		c.EndedBy, c.EndedAt = nil, time.Time{}
+	case c.EndedBy == nil:
+		c.EndedBy = &record.Actor{Name: "somebody"}
+	}
+	return c, errors.Join(atErr, untilErr, lineErr)
 }
 
 func (p *packed) unpack(meta map[string]any) error {
@@ -184,37 +183,10 @@ func (p *packed) unpack(meta map[string]any) error {
 	return json.Unmarshal(text, p)
 }
 
-// fill adds the rest to what the metadata's words tell.
-func fill(c *record.Change, meta map[string]any, rest packed) (err error) {
-	line := field(meta, "line")
-	if line == "" {
-		line = rest.Line
-	}
-	if line != "" {
-		if c.Line, err = grammar.Parse(line); err != nil {
-			return err
-		}
-	}
-	c.Effect = call.Plan{Line: c.Line}.Effect()
-	c.Does, c.When, c.Role, c.Actor.Team, c.Reason, c.Fault, c.Steps = rest.Does, rest.When, rest.Role, rest.Team, rest.Reason, rest.Fault, rest.Steps
-	c.Approved, c.Overridden, c.Request = rest.Approved, rest.Alone, rest.Request
-	c.Renew, c.Gone = rest.Renew, rest.Gone
-	if c.Does == "" {
-		c.Does = text.Sanitize(line, text.MaxPath)
-	}
-	if c.State == record.StateUndone {
-		c.EndedBy, c.EndedAt = rest.EndedBy, rest.EndedAt
-		if c.EndedBy == nil {
-			c.EndedBy = &record.Actor{Name: "somebody"}
-		}
-	}
-	return nil
-}
-
 // validate refuses what no change of wafbot's own can be.
 func validate(c record.Change) error {
 	states := []record.State{record.StateBegun, record.StateDone, record.StateHalf, record.StateFailed, record.StateUndone}
-	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that only its entries told of
+	ways := []record.Via{"", record.ViaSlash, record.ViaMention, record.ViaButton, record.ViaForm, record.ViaCLI, record.ViaClock} // "": of one that is known by its entries only
 	switch {
 	case c.Account == "" || len(c.Account) > text.MaxField || !record.IsID('c', c.ID) || !slices.Contains(states, c.State):
 		return errors.New("it has no account, id or state")

@@ -4,42 +4,30 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// BlockPath is the patch that closes exactly the path that the line names: every request has a host.
-func BlockPath(c *call.Call) (Patch, error) {
-	spec := Patch{Kind: describe.AnyAttack, Point: apiclient.Point{{"header", "HOST"}}}
-	if len(c.Line.Words) != 2 {
-		return spec, c.Cmd.Misuse(text.New("a method and one path are needed"))
-	}
-	host, path, err := place(c, c.Line.Words[1])
-	if err != nil {
-		return spec, refusal.About(err, "place", "")
-	}
-	if strings.HasSuffix(path, "*") {
-		return spec, refusal.About(refusal.Guarded(text.New(refusal.Typed(c.Line.Words[1]), " is more than one path: name exactly one. Nothing was done")), "place", "")
-	}
-	spec.Scope = apiclient.Scope{Method: strings.ToUpper(c.Line.Words[0]), Host: host, Path: path}
-	if err := spec.setApp(c); err != nil {
-		return spec, err
-	}
-	return spec, spec.guard(c)
-}
-
-// Patch is what a patch covers.
+// Patch is what a patch covers, or, where its kind is any attack, which path is blocked.
 type Patch struct {
 	Scope apiclient.Scope
 	Point apiclient.Point
 	Kind  string // attack type
+}
+
+// BlockPath is the patch that closes exactly the path that the line names: every request has a host.
+func BlockPath(c *call.Call) (Patch, error) {
+	spec := Patch{Kind: describe.AnyAttack, Point: apiclient.Point{{"header", "HOST"}}}
+	err := spec.readPlace(c, "place")
+	if err == nil && strings.HasSuffix(spec.Scope.Path, "*") {
+		err = refusal.About(refusal.Guarded(text.New(refusal.Typed(c.Line.Words[1]), " is more than one path: name exactly one. Nothing was done")), "place", "")
+	}
+	return spec, err
 }
 
 // PatchOf is the patch that the line describes, or that fits its attack.
@@ -106,30 +94,36 @@ func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
 	return spec, why
 }
 
-// patchOfLine reads [METHOD] HOST/PATH.
+// patchOfLine is the patch of [METHOD] HOST/PATH.
 func patchOfLine(c *call.Call) (Patch, error) {
-	words, keys := c.Line.Words, c.Line.Keys
+	keys := c.Line.Keys
 	spec := Patch{Kind: keys["type"]}
-	if len(words) == 2 {
-		spec.Scope.Method = strings.ToUpper(words[0])
-		words = words[1:]
-	}
-	if len(words) != 1 {
-		return spec, refusal.About(c.Cmd.Misuse(text.New("write one path, as ", text.Code("POST shop.example.com/login"))), "target", "")
-	}
-	var err error
-	if spec.Scope.Host, spec.Scope.Path, err = place(c, words[0]); err != nil {
-		return spec, refusal.About(err, "target", "")
+	if err := spec.readPlace(c, "target"); err != nil {
+		return spec, err
 	}
 	if spec.Kind == "" || keys["part"] == "" {
 		return spec, c.Cmd.Misuse(text.New(text.Code("type="), " and ", text.Code("part="), " are needed: a patch covers one type of attack in one part of the request"))
 	}
-	point, err := apiclient.ParsePoint(keys["part"])
-	if err != nil {
-		return spec, err
+	var err error
+	spec.Point, err = apiclient.ParsePoint(keys["part"])
+	return spec, err
+}
+
+// readPlace takes the [METHOD] HOST/PATH that the line names by the argument arg, and its application.
+func (s *Patch) readPlace(c *call.Call, arg string) error {
+	words := c.Line.Words
+	if len(words) == 2 {
+		s.Scope.Method, words = strings.ToUpper(words[0]), words[1:]
 	}
-	spec.Point = point
-	return spec, spec.setApp(c)
+	if len(words) != 1 {
+		return refusal.About(c.Cmd.Misuse(text.New("write one path, as ", text.Code("POST shop.example.com/login"))), arg, "")
+	}
+	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[0], "https://"), "http://"), "/")
+	if !ok || host == "" {
+		return refusal.About(c.Cmd.Misuse(text.New(refusal.Typed(words[0]), " is no HOST/PATH, as ", text.Code("shop.example.com/login"))), arg, "")
+	}
+	s.Scope.Host, s.Scope.Path = strings.ToLower(host), "/"+path
+	return s.setApp(c)
 }
 
 // setApp takes the application that the line names.
@@ -142,29 +136,29 @@ func (s *Patch) setApp(c *call.Call) error {
 	return err
 }
 
-// Plan looks at the rules and says what has to be created.
+// Plan looks at the rules and says what has to be created. It refuses what would do nothing, and what no rule can say.
 func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	length, err := Length(c, lasts, c.Policy.PatchFor())
 	if err != nil {
 		return call.Plan{}, err
 	}
-	if err := s.guard(c); err != nil {
-		return call.Plan{}, err
+	app, where := s.Scope.App, describe.Where(apiclient.Attack{Method: s.Scope.Method, Domain: s.Scope.Host, Path: s.Scope.Path})
+	if app.Known && c.Account.Applications[int(app.N)].CannotBlock {
+		return call.Plan{}, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there. Nothing was done"))
+	}
+	what := fmt.Sprintf("exactly %s, part %s, %s only", where, text.Sanitize(s.Point.String(), text.MaxField), describe.TypeName(s.Kind))
+	p, done := ForTime(c, s.line(), "Patch "+what, length), "patched"
+	if s.Kind == describe.AnyAttack {
+		what, done = where, "blocked"
+		p = ForTime(c, s.line(), "Block "+where+s.on(c.Account), length)
+		p.Does += ": every request is blocked"
+		p.Warnings = []refusal.Warning{{Text: text.New("no request gets through to ", text.Code(where), " any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass")}}
 	}
 	rule, err := s.Rule()
 	if err != nil {
-		return call.Plan{}, refusal.Guarded(text.New("that can't be patched: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
+		return call.Plan{}, refusal.Guarded(text.New("that can't be ", done, ": ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
 	}
-	p := call.Plan{Line: s.line(c, length), Does: "Patch " + s.words() + " " + policy.Lasting(length), When: describe.RuleWorks, Until: End(c.Now, length)}
-	return PlanRule(c, p, rule, s.words()+" is patched")
-}
-
-// guard refuses a patch of an application where nothing can be blocked.
-func (s Patch) guard(c *call.Call) error {
-	if s.Scope.App.Known && c.Account.Applications[int(s.Scope.App.N)].CannotBlock {
-		return refusal.Guarded(text.New(c.Account.AppName(s.Scope.App), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there. Nothing was done"))
-	}
-	return nil
+	return PlanRule(c, p, rule, what+" is "+done)
 }
 
 // Rule is the patch as a rule of the service. It fails where no rule can say it.
@@ -173,22 +167,26 @@ func (s Patch) Rule() (apiclient.Rule, error) {
 	return apiclient.Rule{Type: apiclient.RulePatch, Conditions: conditions, Point: s.Point, AttackType: s.Kind}, err
 }
 
+// on names the application that the patch is for, with the space before it; "" for all.
+func (s Patch) on(a *call.Account) string {
+	if !s.Scope.App.Known {
+		return ""
+	}
+	return " on " + a.AppName(s.Scope.App)
+}
+
 // line is the canonical line of the patch, complete even when the attack's record changes.
-func (s Patch) line(c *call.Call, length time.Duration) record.Line {
-	l := record.Line{Name: "patch"}
+func (s Patch) line() record.Line {
+	l := record.Line{Name: "block-path"}
+	if s.Kind != describe.AnyAttack {
+		l = record.Line{Name: "patch"}.With("type", s.Kind).With("part", s.Point.String())
+	}
 	if s.Scope.Method != "" {
 		l.Words = append(l.Words, s.Scope.Method)
 	}
 	l.Words = append(l.Words, s.Scope.Host+s.Scope.Path)
-	l = l.With("type", s.Kind).With("part", s.Point.String())
 	if s.Scope.App.Known {
 		l = l.With("app", fmt.Sprint(s.Scope.App.N))
 	}
-	return Complete(c, l, length)
-}
-
-// words say exactly what is covered.
-func (s Patch) words() string {
-	where := describe.Where(apiclient.Attack{Method: s.Scope.Method, Domain: s.Scope.Host, Path: s.Scope.Path})
-	return fmt.Sprintf("exactly %s, part %s, %s only", where, text.Sanitize(s.Point.String(), text.MaxField), describe.TypeName(s.Kind))
+	return l
 }

@@ -38,7 +38,7 @@ func PermissionRefused(fault error) bool {
 // RefusedUndo is the undo of a change that could not be planned.
 func RefusedUndo(c *call.Call, id string) record.RefusedChange {
 	what := record.RefusedChange{Line: record.Line{Name: "undo", Words: []string{id}}, Ends: id, By: c.Actor, At: c.Now}
-	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.ID == id }); i >= 0 {
+	if i := record.IndexChange(c.Changes, id); i >= 0 {
 		what.Does, what.Steps = undoText(c.Changes[i]), inverse(c.Changes[i])
 	}
 	return what
@@ -53,13 +53,11 @@ func inverse(ch record.Change) (steps []record.Step) {
 		}
 		back := record.Step{Kind: opposite[s.Kind]}
 		if s.Entry != nil {
-			entry := *s.Entry
-			entry.ID = max(entry.ID, s.ID)
-			back.Entry = &entry
+			back.Entry = new(*s.Entry)
+			back.Entry.ID = max(s.Entry.ID, s.ID)
 		} else {
-			rule := *s.Rule
-			rule.ID = max(rule.ID, s.ID)
-			back.Rule = &rule
+			back.Rule = new(*s.Rule)
+			back.Rule.ID = max(s.Rule.ID, s.ID)
 		}
 		steps = append(steps, back)
 	}

@@ -24,11 +24,11 @@ type Rebuilt struct {
 }
 
 // Rebuild puts an account's changes together from the last message about each and from the entries that stand on the service's lists, whose
-// reasons name the change that made them. What stood there before an entry only the messages tell.
-func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, now time.Time) Rebuilt {
+// reasons name the change that made them. Only the messages tell what stood there before an entry.
+func Rebuild(a *call.Account, posted []record.Change, entries []apiclient.IPRule, now time.Time) Rebuilt {
 	var r Rebuilt
 	made := entriesByChange(entries)
-	for _, c := range told {
+	for _, c := range posted {
 		if len(c.Steps) == 0 && c.State != record.StateFailed && c.State != record.StateUndone && c.Undoes == "" {
 			c.Steps = addedBy(c, made[cmp.Or(c.Extends, c.ID)])
 		}
@@ -39,14 +39,18 @@ func Rebuild(a *call.Account, told []record.Change, entries []apiclient.IPRule, 
 		r.Changes = append(r.Changes, c)
 	}
 	for id, own := range made {
-		if !slices.ContainsFunc(told, func(c record.Change) bool { return c.ID == id }) {
+		if !slices.ContainsFunc(posted, func(c record.Change) bool { return c.ID == id }) {
 			r.Changes = append(r.Changes, listedChange(a, id, own, now))
 			r.Listed = append(r.Listed, id)
 		}
 	}
 	slices.SortFunc(r.Changes, func(x, y record.Change) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.ID, y.ID)) })
 	for _, c := range r.Changes {
-		applyToParent(r.Changes, c)
+		for i := range r.Changes {
+			if c.State == record.StateDone {
+				affect(&r.Changes[i], c)
+			}
+		}
 	}
 	slices.Sort(r.Listed)
 	return r
@@ -118,19 +122,4 @@ func listedChange(a *call.Account, id string, entries []apiclient.IPRule, now ti
 	c.Effect = call.Plan{Line: c.Line}.Effect()
 	c.Does = fmt.Sprintf("%s %s %s", l.verb, describe.Targets(targets), a.AppsText(e.Apps))
 	return c
-}
-
-// applyToParent brings a change that c undid or prolonged, and whose message came before, into the state that it was in afterwards.
-func applyToParent(all []record.Change, c record.Change) {
-	if c.State != record.StateDone || c.Parent() == "" {
-		return
-	}
-	for i := range all {
-		switch old := &all[i]; {
-		case c.Extends != "" && old.ID == c.Extends:
-			old.Prolong(c.Until)
-		case c.Undoes != "" && (old.ID == c.Undoes || old.Extends == c.Undoes) && old.State != record.StateFailed:
-			old.State, old.EndedBy, old.EndedAt = record.StateUndone, &c.Actor, c.At
-		}
-	}
 }

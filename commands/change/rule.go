@@ -3,14 +3,16 @@ package change
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -24,28 +26,33 @@ const (
 
 // Length is how long a change is to hold: as typed, else as configured.
 func Length(c *call.Call, typed string, configured time.Duration) (time.Duration, error) {
+	length, err := lengthTyped(typed, configured)
+	if err == nil {
+		err = refusal.About(approval.GuardDuration(c, length), "for", "")
+	}
+	return length, err
+}
+
+func lengthTyped(typed string, configured time.Duration) (time.Duration, error) {
 	if typed == "" {
-		return configured, refusal.About(approval.GuardDuration(c, configured), "for", "")
+		return configured, nil
 	}
-	length, err := grammar.ParseDuration(typed)
-	if err != nil {
-		return 0, err
-	}
-	return length, refusal.About(approval.GuardDuration(c, length), "for", "")
+	return grammar.ParseDuration(typed)
 }
 
-// place reads HOST/PATH.
-func place(c *call.Call, word string) (host, path string, err error) {
-	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "https://"), "http://"), "/")
-	if !ok || host == "" {
-		return "", "", c.Cmd.Misuse(text.New(refusal.Typed(word), " is no HOST/PATH, as ", text.Code("shop.example.com/login")))
+// End is when something that begins now and lasts so long ends, in whole seconds as the service counts; zero for never.
+func End(now time.Time, length time.Duration) time.Time {
+	if length == grammar.Never {
+		return time.Time{}
 	}
-	return strings.ToLower(host), "/" + path, nil
+	return now.Add(length).Truncate(time.Second).UTC()
 }
 
-// Complete is a canonical line with how long it holds, what for and why.
-func Complete(c *call.Call, l record.Line, length time.Duration) record.Line {
-	return About(c, l.With("for", grammar.DurationText(length)))
+// ForTime is the plan of a change of rules that holds so long from now on, without steps yet. Its line becomes complete.
+func ForTime(c *call.Call, l record.Line, does string, length time.Duration) call.Plan {
+	return call.Plan{
+		Line: About(c, l.With("for", grammar.DurationText(length))), Does: does + " " + policy.Lasting(length), When: describe.RuleWorks, Until: End(c.Now, length),
+	}
 }
 
 // About is a canonical line with what it is for and why.
@@ -93,4 +100,66 @@ func ChangesByRule(c *call.Call) map[int64]record.Change {
 		}
 	}
 	return makers
+}
+
+// Modes are the filtration modes from mild to strict.
+var Modes = []string{apiclient.ModeOff, apiclient.ModeMonitoring, apiclient.ModeSafeBlocking, apiclient.ModeBlock}
+
+// ModeSteps switch a mode: the new rule first, so that there is never none.
+func ModeSteps(app int, to string, old *apiclient.Rule) []record.Step {
+	rule := apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: []apiclient.Condition{
+		{Type: "equal", Value: strconv.Itoa(app), Point: []any{"instance"}},
+	}}
+	steps := []record.Step{{Kind: record.CreateRule, Rule: &rule}}
+	if old != nil {
+		steps = append(steps, record.Step{Kind: record.DeleteRule, Rule: old})
+	}
+	return steps
+}
+
+// GuardMode refuses a mode where it would stop nothing, and notes that mode off needs approval.
+func GuardMode(c *call.Call, app int, to string) error {
+	if to == apiclient.ModeOff {
+		approval.Need(c, policy.ApproveModeOff, text.New("mode off lets everything through"))
+	}
+	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
+	if blocks && c.Account.Applications[app].CannotBlock {
+		return refusal.Guarded(text.New(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", text.Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing. Nothing was done"))
+	}
+	return nil
+}
+
+// ModeRole is who may switch: a stricter mode needs a responder, a milder one an admin. From an unknown mode only block is surely not milder.
+func ModeRole(from, to string) record.Role {
+	f, t := slices.Index(Modes, from), slices.Index(Modes, to)
+	if to == apiclient.ModeBlock || f >= 0 && t >= f {
+		return record.Responder
+	}
+	return record.Admin
+}
+
+// ModeWarnings say what a switch of the mode brings, beside what was asked for.
+func ModeWarnings(name, from, to string, length time.Duration, narrower []apiclient.Rule) []refusal.Warning {
+	var ws []refusal.Warning
+	until := "until it returns by itself, in " + text.Duration(length)
+	if length == grammar.Never {
+		until = "until somebody switches it back"
+	}
+	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
+		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't tell you whether an attack on ", name, " worked")})
+	}
+	if to == apiclient.ModeBlock {
+		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("requests that only look like attacks are blocked too")})
+	}
+	if ModeRole(from, to) == record.Admin {
+		now := text.New("milder than now (", from, "): less is blocked ")
+		if from == "" {
+			now = text.New("the mode now is inherited and not visible: perhaps less is blocked than now, ")
+		}
+		ws = append(ws, refusal.Warning{Text: text.New(now, policy.Lasting(length))})
+	}
+	if len(narrower) > 0 {
+		ws = append(ws, refusal.Warning{Text: text.New("rules that set the mode for parts of it, and stay as they are: ", len(narrower))})
+	}
+	return ws
 }

@@ -32,10 +32,10 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	}
 	left := max(0, len(chosen)-maxUndos)
 	chosen = chosen[:len(chosen)-left]
-	line := record.Line{Name: "undo"}
+	c.Line = record.Line{Name: "undo"} // what was found is what is asked about, and what a button does
 	var plans []call.Plan
 	for _, ch := range chosen {
-		line.Words = append(line.Words, ch.ID)
+		c.Line.Words = append(c.Line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if len(chosen) > 1 {
 			p.Warnings = []refusal.Warning{{Text: text.New(describe.ChangeText(ch, nil), " ", text.Code(ch.ID))}}
@@ -49,7 +49,6 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	if left > 0 {
 		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them")})
 	}
-	c.Line = line // what was found is what is asked about, and what a button does
 	return plans, nil
 }
 
@@ -57,10 +56,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 func undoLater(id string) func(c *call.Call) (call.Plan, error) {
 	return func(c *call.Call) (call.Plan, error) {
 		c.Attack = nil
-		ch, err := byID(c, c.Changes, id)
-		if err == nil {
-			err = requireStanding(ch)
-		}
+		ch, err := standing(c, id)
 		if err != nil {
 			return call.Plan{}, err
 		}
@@ -124,23 +120,21 @@ func undoable(c *call.Call, ch record.Change) bool {
 	return slices.ContainsFunc(c.Changes, func(k record.Change) bool { return k.ID == mine })
 }
 
-// chosenByID are the changes whose ids the line names. Those that were undone already are said to be when their turn comes.
+// chosenByID are the changes whose ids the line names. That one was undone already is answered when its turn comes.
 func chosenByID(c *call.Call) ([]record.Change, error) {
 	var chosen []record.Change
 	for _, typed := range c.Line.Words {
-		ch, err := byID(c, c.Changes, typed)
-		if err == nil {
-			err = requireNoParent(ch)
+		ch, err := byID(c, typed)
+		if err == nil && ch.Parent() != "" {
+			err = requireStanding(ch)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(chosen, func(have record.Change) bool { return have.ID == ch.ID }) {
-			chosen = append(chosen, ch)
-		}
+		chosen = append(chosen, ch)
 	}
-	slices.SortStableFunc(chosen, func(x, y record.Change) int { return cmp.Or(y.At.Compare(x.At), cmp.Compare(x.ID, y.ID)) })
-	return chosen, nil
+	slices.SortFunc(chosen, func(x, y record.Change) int { return cmp.Or(y.At.Compare(x.At), cmp.Compare(x.ID, y.ID)) })
+	return slices.CompactFunc(chosen, func(x, y record.Change) bool { return x.ID == y.ID }), nil
 }
 
 // madeByPerson are those of the changes that one person made.
@@ -154,13 +148,9 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 		}
 		wanted = func(a record.Actor) bool { return a.ID == user }
 	}
+	made := slices.DeleteFunc(changes, func(ch record.Change) bool { return !wanted(ch.Actor) })
 	var who []record.Actor
-	var made []record.Change
-	for _, ch := range changes {
-		if !wanted(ch.Actor) {
-			continue
-		}
-		made = append(made, ch)
+	for _, ch := range made {
 		if !slices.ContainsFunc(who, func(a record.Actor) bool { return a.ID == ch.Actor.ID }) {
 			who = append(who, ch.Actor)
 		}

@@ -62,18 +62,11 @@ func Part(a apiclient.Attack) text.Text {
 
 // StatusName is the blocking status for people; an unknown one is shown as the service wrote it.
 func StatusName(a apiclient.Attack) string {
-	switch a.Status() {
-	case apiclient.StatusBlocked:
-		return "blocked"
-	case apiclient.StatusPartly:
-		return "partly blocked"
-	case apiclient.StatusNotBlocked:
-		return "not blocked"
+	status := a.Status()
+	if status == apiclient.StatusUnknown && a.BlockStatus != "" && !strings.EqualFold(a.BlockStatus, "unknown") {
+		return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
 	}
-	if a.BlockStatus == "" || strings.EqualFold(a.BlockStatus, "unknown") {
-		return "blocking unknown"
-	}
-	return "blocking: " + text.Sanitize(a.BlockStatus, text.MaxField)
+	return statusWords[status]
 }
 
 // Ago is how long ago something was, "unknown" for a zero time.
@@ -86,7 +79,7 @@ func Ago(t, now time.Time) string {
 	case d < time.Second:
 		return "just now"
 	case d > time.Minute:
-		d = d.Truncate(time.Minute) // the seconds of a quarter of an hour tell nobody anything
+		d = d.Truncate(time.Minute)
 	}
 	return text.Duration(d) + " ago"
 }
@@ -125,7 +118,7 @@ func TypeName(t string) string {
 	return cmp.Or(names[t], t, "attack of unknown type")
 }
 
-// Share is how many percent of an attack's hits came from a source, if the service told both. A source that isn't all of it is never 100.
+// Share is how many percent of an attack's hits came from a source, if the service lists both. A source that isn't all of it is never 100.
 func Share(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {
 	if !s.Hits.Known || !a.Hits.Known || a.Hits.N <= 0 || s.Hits.N < 0 {
 		return 0, false
@@ -159,3 +152,11 @@ func Severity(threat apiclient.Figure) string {
 
 // Figure is a count with its noun.
 func Figure(f apiclient.Figure, noun string) string { return f.String() + " " + text.Plural(f.N, noun) }
+
+// Situation is the attack or storm in one line.
+func Situation(s call.Situation) text.Text {
+	if s.Storm != nil {
+		return Storm(s.Account, call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)
+	}
+	return Attack(s.Account, s.Attack, s.Now)
+}

@@ -2,6 +2,8 @@ package describe
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
@@ -57,16 +59,16 @@ func DrillSteps(d record.Drill) []DrillStep {
 	case d.Waits():
 		add(DrillStep{Name: "an answer", Note: "none yet"})
 		return steps
-	case d.Claim == nil:
+	case d.Answer == nil:
 		add(DrillStep{Name: "an answer", Note: "none within " + text.Duration(d.Over.Sub(d.Card.Posted))})
 		return append(steps, stepsAfter(d, d.Over)...)
 	}
-	add(DrillStep{Name: "until " + text.Sanitize(d.Claim.By.Name, text.MaxField) + " answered", OK: true, Took: d.Claim.Taken.Sub(d.Card.Posted)})
-	if !d.Claim.Clicked.IsZero() {
-		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Claim.Taken.Sub(d.Claim.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
+	add(DrillStep{Name: "until " + text.Sanitize(d.Answer.By.Name, text.MaxField) + " answered", OK: true, Took: d.Answer.Taken.Sub(d.Card.Posted)})
+	if !d.Answer.Clicked.IsZero() {
+		add(DrillStep{Name: "from the click until wafbot had it", OK: true, Took: max(d.Answer.Taken.Sub(d.Answer.Clicked), time.Microsecond), Note: "Slack's clock against wafbot's"})
 	}
-	add(DrillStep{Name: "until it was recorded and in progress", OK: true, Took: d.Claim.InHand.Sub(d.Claim.Taken)})
-	return append(steps, stepsAfter(d, d.Claim.InHand)...)
+	add(DrillStep{Name: "until it was recorded and in progress", OK: true, Took: d.Answer.InHand.Sub(d.Answer.Taken)})
+	return append(steps, stepsAfter(d, d.Answer.InHand)...)
 }
 
 // stepsAfter are the steps after a drill has ended.
@@ -84,12 +86,7 @@ func stepsAfter(d record.Drill, ended time.Time) []DrillStep {
 
 // DrillPassed reports whether it was answered and every step went well.
 func DrillPassed(d record.Drill) bool {
-	for _, s := range DrillSteps(d) {
-		if !s.OK {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(DrillSteps(d), func(s DrillStep) bool { return !s.OK })
 }
 
 // NotDrilled is what a drill leaves untried, in words.
@@ -102,30 +99,16 @@ func NotDrilled() []string {
 
 // Drill is what came of a drill.
 func Drill(d record.Drill) []text.Text {
-	head := text.New(text.Bold("DRILL of "+d.Account), ": answered by ", text.Bold(text.Sanitize(answerer(d), text.MaxField)))
+	came := text.New(text.Bold("no answer"))
 	switch {
 	case d.Card.Drill != d.ID:
-		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("its card was not posted"))
-	case d.Claim == nil:
-		head = text.New(text.Bold("DRILL of "+d.Account), ": ", text.Bold("no answer"))
+		came = text.New(text.Bold("its card was not posted"))
+	case d.Answer != nil:
+		came = text.New("answered by ", text.Bold(text.Sanitize(d.Answer.By.Name, text.MaxField)))
 	}
-	lines := []text.Text{head}
+	lines := []text.Text{text.New(text.Bold("DRILL of "+d.Account), ": ", came)}
 	for _, s := range DrillSteps(d) {
 		lines = append(lines, text.New("• ", s.Line()))
 	}
-	not := text.New(text.Bold("Not tried: "))
-	for i, what := range NotDrilled() {
-		if i > 0 {
-			not = text.New(not, "; ")
-		}
-		not = text.New(not, what)
-	}
-	return append(lines, not)
-}
-
-func answerer(d record.Drill) string {
-	if d.Claim == nil {
-		return ""
-	}
-	return d.Claim.By.Name
+	return append(lines, text.New(text.Bold("Not tried: "), strings.Join(NotDrilled(), "; ")))
 }

@@ -1,7 +1,7 @@
 package describe
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
 	"time"
 
@@ -12,37 +12,26 @@ import (
 
 // Targets names targets, the first three of many.
 func Targets(ts []grammar.Target) string {
-	var all []string
-	for _, t := range ts[:min(3, len(ts))] {
-		all = append(all, t.String())
-	}
-	text := strings.Join(all, ", ")
-	if more := len(ts) - len(all); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return text.Enumerate(ts, 3, func(t grammar.Target) text.Text { return text.New(t.String()) }).String()
 }
 
 // EntrySources are an entry's sources as the grammar writes them.
 func EntrySources(e apiclient.IPRule) string {
+	return text.Sanitize(targets(e, ", "), text.MaxPath)
+}
+
+func targets(e apiclient.IPRule, between string) string {
 	var all []string
 	for _, t := range grammar.TargetsOf(e) {
 		all = append(all, t.String())
 	}
-	return text.Sanitize(strings.Join(all, ", "), text.MaxPath)
+	return strings.Join(all, between)
 }
 
 // ListName is an IP list for people.
 func ListName(list string) string {
-	switch list {
-	case apiclient.ListDeny:
-		return "denylist"
-	case apiclient.ListAllow:
-		return "allowlist"
-	case apiclient.ListGray:
-		return "graylist"
-	}
-	return "list " + text.Sanitize(list, text.MaxField)
+	names := map[string]string{apiclient.ListDeny: "denylist", apiclient.ListAllow: "allowlist", apiclient.ListGray: "graylist"}
+	return cmp.Or(names[list], "list "+text.Sanitize(list, text.MaxField))
 }
 
 // Until says when an entry ends, with the space before it.
@@ -56,7 +45,7 @@ func Until(t time.Time) text.Text {
 	return text.New(" until ", t)
 }
 
-// EntryAuthor says who made an entry, as far as the service tells: its own author, and the reason, in which wafbot names the person.
+// EntryAuthor says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names the person.
 func EntryAuthor(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":

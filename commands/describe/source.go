@@ -8,7 +8,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -32,7 +31,7 @@ func RulesLocked(at time.Time) text.Text {
 func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target, busiest record.SourceActivity, ok bool) {
 	var in []netip.Addr
 	for source, seen := range s.Sources {
-		if LikelyShared(seen) && t.Overlaps(policy.OnlyAddr(source)) {
+		if LikelyShared(seen) && t.Overlaps(grammar.OnlyAddr(source)) {
 			in = append(in, source)
 		}
 	}
@@ -42,7 +41,7 @@ func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target
 	first := slices.MinFunc(in, func(x, y netip.Addr) int {
 		return cmp.Or(s.Sources[y].Attacks-s.Sources[x].Attacks, x.Compare(y))
 	})
-	return grammar.RangeOf(policy.OnlyAddr(first)), s.Sources[first], true
+	return grammar.RangeOf(grammar.OnlyAddr(first)), s.Sources[first], true
 }
 
 // A source in so many attacks on so many applications is likely not one attacker but something that many people come through. Both are asked

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Step is the step in words for the audit log and for dry runs.
@@ -17,11 +18,7 @@ func Step(s record.Step) string {
 		if s.Kind == record.DeleteEntry {
 			verb = fmt.Sprintf("delete entry %d from", s.Entry.ID)
 		}
-		var names []string
-		for _, t := range grammar.TargetsOf(*s.Entry) {
-			names = append(names, t.String())
-		}
-		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, strings.Join(names, ","), s.Entry.Apps,
+		return fmt.Sprintf("%s list %s: %s apps=%v until %s force=%v reason=%q", verb, s.Entry.List, targets(*s.Entry, ","), s.Entry.Apps,
 			s.Entry.Expires.UTC().Format(time.RFC3339), s.Force, s.Entry.Reason)
 	}
 	verb := "create"
@@ -29,4 +26,49 @@ func Step(s record.Step) string {
 		verb = fmt.Sprintf("delete rule %d,", s.Rule.ID)
 	}
 	return fmt.Sprintf("%s %s", verb, Rule(*s.Rule))
+}
+
+// ByHand is a step in words for a person who does it in the service's console.
+func ByHand(a *call.Account, s record.Step) text.Text {
+	switch s.Kind {
+	case record.AddEntry:
+		reason := s.Entry.Reason
+		if ours, rest, ok := strings.Cut(reason, " by "); ok && strings.HasPrefix(ours, "wafbot") {
+			reason = "by " + rest // an entry that names a change of wafbot's would be taken for wafbot's own
+		}
+		return text.New("add to the ", ListName(s.Entry.List), ": ", text.Code(EntrySources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps), ",", Until(s.Entry.Expires), ", reason ", text.Code(text.Sanitize(reason, maxReason)))
+	case record.DeleteEntry:
+		return text.New("take off the ", ListName(s.Entry.List), ": ", text.Code(EntrySources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps))
+	case record.CreateRule:
+		if app, ok := ModeOf(s); ok {
+			return text.New("set the mode of ", a.AppName(app), " to ", text.Code(text.Sanitize(s.Rule.Mode, text.MaxField)))
+		}
+		return text.New("create the rule: ", text.Code(Rule(*s.Rule)))
+	}
+	return text.New("delete rule ", text.Code(fmt.Sprint(s.Rule.ID)), ": ", text.Code(Rule(*s.Rule)))
+}
+
+// maxReason is how many characters of a reason are sent.
+const maxReason = 200
+
+// ReasonPrefix is how the reason of every entry begins that a change makes; undo and reading back know it by that.
+func ReasonPrefix(id string) string { return "wafbot " + id + " " }
+
+// EntryReason names the change and the person, because the service itself sees only the owner of the token.
+func EntryReason(ch record.Change) string {
+	text := fmt.Sprintf("%sby %s (%s)", ReasonPrefix(ch.ID), ch.Actor.Name, ch.Actor.ID)
+	if ch.AttackID != "" {
+		text += " for " + ch.AttackID
+	}
+	switch {
+	case ch.Approved != nil:
+		text += ": approved by " + ch.Approved.Name
+	case ch.Overridden:
+		text += ": alone"
+	}
+	if ch.Reason != "" {
+		text += ": " + ch.Reason
+	}
+	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "))
+	return string(runes[:min(len(runes), maxReason)])
 }

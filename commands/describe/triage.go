@@ -7,7 +7,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Triage are who is on an attack and what it was found to be; none when nothing was said.
+// Triage are the owner and the verdict of an attack, as far as there are any.
 func Triage(k record.Triage) []text.Text {
 	var lines []text.Text
 	if k.Owner != nil {

@@ -26,8 +26,8 @@ var (
 // settling is how long after something was stopped for the first time hits can still get through or be listed: the nodes follow one by one.
 const settling = 5 * time.Minute
 
-// worksAgainAfter is how long a change that did not work is to have worked, so that people are called when it falls again: one that comes and goes
-// must not call them each time.
+// worksAgainAfter is how long a change that did not work is to have worked, before users are mentioned because it fails again: one that comes and goes
+// must not mention them each time.
 const worksAgainAfter = 3 * settling
 
 // expiredFor is how long it is watched whether the source of an expired denial comes back.
@@ -123,7 +123,7 @@ func partsOf(c record.Change) (keys []string) {
 // part judges one source, or a rule.
 func (j judge) part(t record.Traffic, c record.Change, now time.Time) record.Finding {
 	d, since := delaysOf(c), now.Sub(c.At)
-	last := record.Later(t.Through.Last, t.Mixed.Last)
+	last := lastThrough(t)
 	counted := t.Through.N + t.Mixed.N
 	switch {
 	case t.Stopped.N > 0 && t.Through.N > 0 && t.Through.Last.Sub(t.Stopped.Last) > j.scaled(settling):

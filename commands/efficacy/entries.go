@@ -13,15 +13,26 @@ import (
 )
 
 // LongEnough finds an entry that holds already for at least as long and everywhere where it is wanted.
-// One whose end the service does not tell counts: an entry must never be shortened.
 func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRule, bool) {
-	i := slices.IndexFunc(lists, func(e apiclient.IPRule) bool {
-		return e.List == want.List && CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps) && LastsAsLong(e, want)
-	})
-	if i < 0 {
-		return apiclient.IPRule{}, false
+	longest, ok := longestFor(lists, want)
+	return longest, ok && LastsAsLong(longest, want)
+}
+
+// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not tell lasts longest:
+// an entry must never be shortened.
+func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
+	for _, e := range lists {
+		longer := e.Expires.IsZero() || !longest.Expires.IsZero() && e.Expires.After(longest.Expires)
+		if ServesFor(e, want) && (!ok || longer) {
+			longest, ok = e, true
+		}
 	}
-	return lists[i], true
+	return longest, ok
+}
+
+// ServesFor reports whether an entry does at least as much as another, however long.
+func ServesFor(e, want apiclient.IPRule) bool {
+	return e.List == want.List && CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps)
 }
 
 // CoversEntry reports whether an entry's sources include all of the other's.
@@ -81,7 +92,7 @@ func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }
 
-// Unchanged reports whether an entry still is what it was: the service keeps the number of one that somebody overwrites.
+// Unchanged reports whether an entry still is what it was: the service keeps the number of one that is overwritten.
 func Unchanged(e, was apiclient.IPRule) bool {
 	return e.ID == was.ID && SameEntry(e, was) && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
 }

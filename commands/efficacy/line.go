@@ -23,7 +23,7 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 	head := text.Bold(finding(e))
 	switch e.Finding {
 	case record.Working:
-		return text.New(head, ": ", quietSince(e, t, c), ", at least ", text.Number(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
+		return text.New(head, ": nothing through since ", quietSince(e, t, c), ", at least ", text.Number(t.Stopped.N), " stopped, the last ", t.Stopped.Last)
 	case record.PartlyWorking:
 		return text.New(head, ": at least ", text.Number(t.Stopped.N), " stopped, ", gotThrough(t))
 	case record.NotWorking:
@@ -37,14 +37,14 @@ func observed(e record.Efficacy, c record.Change, ongoing time.Duration) text.Te
 		if t.After.N == 0 {
 			return text.New(head, ", the last time ", t.Stopped.Last)
 		}
-		return text.New(head, ": ", text.Number(t.After.N), text.Plural(t.After.N, " hit"), " got through since ", t.After.First, ", the last ", t.After.Last)
+		return text.New(head, ": ", passed(t.After))
 	}
 	return nil
 }
 
 // Head says in as few words as can be what a change does; nothing while it need not work yet.
 func Head(s call.Situation, c record.Change) text.Text {
-	switch head := finding(s.Effects[c.ID]); {
+	switch head := finding(s.Efficacy[c.ID]); {
 	case replaced(s, c):
 		return text.New(text.Bold("replaced"))
 	case Gone(s, c):
@@ -59,25 +59,25 @@ func Head(s call.Situation, c record.Change) text.Text {
 
 // replaced reports whether a later change of wafbot's has taken away what this one made, so that nothing is to be seen of it any more.
 func replaced(s call.Situation, c record.Change) bool {
-	return c.InForce(s.Now) && Superseded(c, s.Known)
+	return c.InForce(s.Now) && Superseded(c, s.AccountChanges)
 }
 
-// unwatched reports whether nobody could see what a change does, though it was due long ago: the service or wafbot was away, or wafbot's memory was emptied.
+// unwatched reports whether a change was not observed though it was due long ago: the service or wafbot was away, or wafbot's store was emptied.
 func unwatched(s call.Situation, c record.Change) bool {
-	const looked = 2 * time.Minute // by then somebody has
-	return s.Effects[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+looked
+	const polled = 2 * time.Minute // by then a poll has seen it
+	return s.Efficacy[c.ID].Finding == record.NotYet && c.InForce(s.Now) && len(subjectsOf(c)) > 0 && s.Now.Sub(c.At) > delaysOf(c).judged+polled
 }
 
 // Brief are words for a row of a listing, where there is no room for times and reasons.
 func Brief(s call.Situation, c record.Change) text.Text {
-	line, e := Head(s, c), s.Effects[c.ID]
+	line, e := Head(s, c), s.Efficacy[c.ID]
 	if len(line) > 0 && !Gone(s, c) && (e.Finding == record.Working || e.Finding == record.PartlyWorking) {
 		line = text.New(line, ", at least ", text.Number(e.Stopped()), " stopped")
 	}
 	return withEarlierEnd(s, c, line)
 }
 
-// withEarlierEnd puts before a line that somebody has the change end sooner, if so.
+// withEarlierEnd puts before a line that the change was shortened at the service, if so.
 func withEarlierEnd(s call.Situation, c record.Change, line text.Text) text.Text {
 	end := shortenedTo(s, c)
 	if end.IsZero() {
@@ -110,9 +110,17 @@ func finding(e record.Efficacy) string {
 	return heads[e.Finding]
 }
 
-// quietSince says since when nothing got through, as far as it was watched.
-func quietSince(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
-	return text.New("nothing through since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)))
+// quietSince is since when nothing got through, as far as it was watched.
+func quietSince(e record.Efficacy, t record.Traffic, c record.Change) time.Time {
+	return record.Later(record.Later(c.At, e.From), lastThrough(t))
+}
+
+// lastThrough is when the last hit got through, or may have.
+func lastThrough(t record.Traffic) time.Time { return record.Later(t.Through.Last, t.Mixed.Last) }
+
+// passed says how many hits got through, since when.
+func passed(t record.Tally) text.Text {
+	return text.New(text.Count(t.N, "hit"), " got through since ", t.First, ", the last ", t.Last)
 }
 
 // gotThrough says what got through, or may have.
@@ -120,7 +128,7 @@ func gotThrough(t record.Traffic) text.Text {
 	if t.Through.N == 0 {
 		return text.New(text.Number(t.Mixed.N), text.Plural(t.Mixed.N, " more hit"), " in records that the service blocks in another way, in part or whole: whether any got through is unknown")
 	}
-	return text.New(text.Number(t.Through.N), text.Plural(t.Through.N, " hit"), " got through since ", t.Through.First, ", the last ", t.Through.Last)
+	return passed(t.Through)
 }
 
 // throughAgain says what gets through of what was stopped before. What got through before that doesn't count for it.
@@ -136,7 +144,7 @@ func unseen(e record.Efficacy, t record.Traffic, c record.Change) text.Text {
 	if t.Mixed.N > 0 {
 		return text.New("nothing was reported as stopped by it, and ", gotThrough(t))
 	}
-	return text.New("nothing of it was seen since ", record.Later(record.Later(c.At, e.From), record.Later(t.Through.Last, t.Mixed.Last)), ", neither stopped nor let through: whether stopped or gone is unknown")
+	return text.New("nothing of it was seen since ", quietSince(e, t, c), ", neither stopped nor let through: whether stopped or gone is unknown")
 }
 
 // observedSources says of a change that denies several sources what was seen of how many, and which it doesn't stop.
@@ -148,7 +156,7 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 	stopped, hits, last := 0, int64(0), time.Time{}
 	for _, key := range keys {
 		t := e.Parts[key]
-		through := record.Later(t.Through.Last, t.Mixed.Last)
+		through := lastThrough(t)
 		switch {
 		case t.After.N > 0:
 			back = append(back, key)
@@ -168,7 +176,7 @@ func observedSources(e record.Efficacy, keys []string, c record.Change, ongoing 
 	}
 	line := text.New(text.Bold(finding(e)), ": stops ", stopped, " of ", text.Count(len(keys), "source"))
 	if stopped > 0 {
-		line = text.New(line, " (at least ", text.Number(hits), text.Plural(hits, " hit"), ")")
+		line = text.New(line, " (at least ", text.Count(hits, "hit"), ")")
 	}
 	if rest := len(keys) - stopped - len(leaks); rest > 0 {
 		line = text.New(line, ", ", rest, " not seen since ", record.Later(c.At, e.From))
@@ -197,7 +205,7 @@ func Line(s call.Situation, c record.Change) text.Text {
 }
 
 func seen(s call.Situation, c record.Change) text.Text {
-	e := s.Effects[c.ID]
+	e := s.Efficacy[c.ID]
 	line := observed(e, c, s.Account.OngoingFor)
 	hindrances := hindrances(s, c)
 	switch {
@@ -223,8 +231,8 @@ func seen(s call.Situation, c record.Change) text.Text {
 
 // FailureLines say that a change does nothing though it should, and why that may be, or that what it denied came back.
 func FailureLines(s call.Situation, c record.Change) []text.Text {
-	lines := []text.Text{text.New(text.Bold(c.Does), ": ", observed(s.Effects[c.ID], c, s.Account.OngoingFor))}
-	if s.Effects[c.ID].Finding == record.NotWorking {
+	lines := []text.Text{text.New(text.Bold(c.Does), ": ", observed(s.Efficacy[c.ID], c, s.Account.OngoingFor))}
+	if s.Efficacy[c.ID].Finding == record.NotWorking {
 		lines = append(lines, text.New("Likely: ", text.Join(likelyReasons(s, c), "; ")))
 	}
 	if c.AttackID != "" {

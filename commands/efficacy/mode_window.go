@@ -26,39 +26,48 @@ func hidesIncidents(mode string) bool {
 	return mode == apiclient.ModeOff || mode == apiclient.ModeSafeBlocking || mode == apiclient.ModeBlock
 }
 
-// HidingRule is the application's own rule if no incident is registered because of it; nil: there is none.
-func HidingRule(rules []apiclient.Rule, app int) *apiclient.Rule {
-	if own, _ := describe.ModeRules(rules, app); own != nil && hidesIncidents(own.Mode) {
-		return own
+// ModeWindows are those between two moments, the oldest first: of changes, and of rules there now that no change explains.
+func ModeWindows(changes []record.Change, rules []apiclient.Rule, from, until, now time.Time) (all []ModeWindow) {
+	for _, ch := range changes {
+		if m, ok := modeWindow(ch, changes, now); ok && m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from)) {
+			all = append(all, m)
+		}
 	}
-	return nil
-}
-
-// ModeWindows are those that changes tell of, the oldest first.
-func ModeWindows(changes []record.Change, now time.Time) []ModeWindow {
-	var all []ModeWindow
-	for _, ch := range slices.Backward(changes) {
-		if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf && ch.State != record.StateUndone {
+	for _, rule := range rules {
+		scope, ok := apiclient.ConditionsScope(rule.Conditions)
+		if !ok || !scope.App.Known || !hidesIncidents(rule.Mode) || rule.Updated.After(until) {
 			continue
 		}
-		app, err := strconv.Atoi(ch.Line.Words[0])
-		mode := ch.Line.Words[1]
-		if err != nil || !hidesIncidents(mode) {
-			continue
+		app := int(scope.App.N)
+		own, _ := describe.ModeRules(rules, app)
+		explained := slices.ContainsFunc(all, func(m ModeWindow) bool { return m.App == app && m.goesOn(now) })
+		if own != nil && own.ID == rule.ID && !explained {
+			all = append(all, ModeWindow{App: app, Mode: rule.Mode, From: rule.Updated})
 		}
-		m := ModeWindow{App: app, Mode: mode, From: ch.At, Until: ch.Until, Change: ch.ID}
-		switch {
-		case ch.State == record.StateUndone:
-			m.Until = ch.EndedAt
-		case Superseded(ch, changes):
-			m.Until = supersededAt(ch, changes)
-		case ch.Overdue(now):
-			m.Until = time.Time{} // it could not be returned
-		}
-		all = append(all, m)
 	}
+	slices.SortStableFunc(all, func(x, y ModeWindow) int { return x.From.Compare(y.From) })
 	return all
 }
+
+// modeWindow is the one that a change made; ok tells whether it made one.
+func modeWindow(ch record.Change, changes []record.Change, now time.Time) (m ModeWindow, ok bool) {
+	if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf && ch.State != record.StateUndone {
+		return m, false
+	}
+	app, err := strconv.Atoi(ch.Line.Words[0])
+	m = ModeWindow{App: app, Mode: ch.Line.Words[1], From: ch.At, Until: ch.Until, Change: ch.ID}
+	switch {
+	case ch.State == record.StateUndone:
+		m.Until = ch.EndedAt
+	case Superseded(ch, changes):
+		m.Until = supersededAt(ch, changes)
+	case ch.Overdue(now):
+		m.Until = time.Time{} // it could not be returned
+	}
+	return m, err == nil && hidesIncidents(m.Mode)
+}
+
+func (m ModeWindow) goesOn(now time.Time) bool { return m.Until.IsZero() || m.Until.After(now) }
 
 // supersededAt is when a change took away what this one made.
 func supersededAt(ch record.Change, changes []record.Change) time.Time {
@@ -70,19 +79,19 @@ func supersededAt(ch record.Change, changes []record.Change) time.Time {
 	return ch.Until
 }
 
-// Overlaps reports whether some of it lies in a time.
-func (m ModeWindow) Overlaps(from, until time.Time) bool {
-	return m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from))
-}
-
-// ModeWindowText says from when to when nobody could see whether an attack worked.
-func ModeWindowText(a *call.Account, m ModeWindow, now time.Time) text.Text {
-	app := describe.ModeApp(a, m.App)
-	switch {
-	case m.Until.IsZero():
-		return text.New("no incidents ", text.Bold("can"), " be registered on ", app, " since ", m.From, ": it is in mode ", m.Mode)
-	case m.Until.After(now):
-		return text.New("no incidents ", text.Bold("can"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it is in mode ", m.Mode)
+// Text says from when to when no incident could be registered, and why.
+func (m ModeWindow) Text(a *call.Account, now time.Time) text.Text {
+	can, is := "could", "was"
+	if m.goesOn(now) {
+		can, is = "can", "is"
 	}
-	return text.New("no incidents ", text.Bold("could"), " be registered on ", app, " from ", m.From, " to ", m.Until, ": it was in mode ", m.Mode)
+	line := text.New("No incidents ", text.Bold(can), " be registered on ", describe.ModeApp(a, m.App))
+	switch {
+	case m.From.IsZero():
+	case m.Until.IsZero():
+		line = text.New(line, " since ", m.From)
+	default:
+		line = text.New(line, " from ", m.From, " to ", m.Until)
+	}
+	return text.New(line, ": it ", is, " in mode ", m.Mode)
 }

@@ -14,7 +14,7 @@ import (
 // likelyReasons are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
 // hand, they are those that were written down.
 func likelyReasons(s call.Situation, c record.Change) []text.Text {
-	if why := s.Effects[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
+	if why := s.Efficacy[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
 		return []text.Text{why}
 	}
 	all := hindrances(s, c)
@@ -22,7 +22,7 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 		if sub.target == nil {
 			continue
 		}
-		if at, _, shared := describe.BusiestShared(s.Scene, *sub.target); shared {
+		if at, _, shared := describe.BusiestShared(s.Context, *sub.target); shared {
 			all = append(all, text.New(text.Code(at.String()), " looks as a CDN or balancer that many come through"))
 		}
 	}
@@ -35,7 +35,7 @@ func likelyReasons(s call.Situation, c record.Change) []text.Text {
 	return all[:min(3, len(all))]
 }
 
-// hindrances are the reasons that the lists, the rules and the configuration tell.
+// hindrances are the reasons that the lists, the rules and the configuration give.
 func hindrances(s call.Situation, c record.Change) []text.Text {
 	all := powerless(s)
 	for _, sub := range subjectsOf(c) {
@@ -49,31 +49,31 @@ func hindrances(s call.Situation, c record.Change) []text.Text {
 	return all
 }
 
-// Gone reports whether what a change made was taken off, as far as somebody looked. Where the lists and rules are not at hand, what was seen of it tells.
+// Gone reports whether what a change made was removed, as far as is known. Where the lists and rules are not at hand, what was seen of it decides.
 func Gone(s call.Situation, c record.Change) bool {
 	if s.LookedAt.IsZero() {
-		return s.Effects[c.ID].Off && c.InForce(s.Now)
+		return s.Efficacy[c.ID].Off && c.InForce(s.Now)
 	}
-	return lookedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
+	return listedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
 }
 
-// shortenedTo is when what a change put on a list ends by now, if somebody has it end sooner than it was made to; likewise.
+// shortenedTo is when what a change put on a list ends by now, if it was shortened at the service; likewise.
 func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 	if s.LookedAt.IsZero() && c.InForce(s.Now) {
-		return s.Effects[c.ID].Ends
+		return s.Efficacy[c.ID].Ends
 	}
 	for _, step := range c.Steps {
-		if lookedAfter(s, c) && step.Done && step.Kind == record.AddEntry {
-			if _, ok := LongEnough(*step.Entry, s.Entries); !ok {
-				end = holds(s, *step.Entry).Expires
+		if listedAfter(s, c) && step.Done && step.Kind == record.AddEntry {
+			if longest, ok := LongEnough(*step.Entry, s.Entries); !ok {
+				end = longest.Expires
 			}
 		}
 	}
 	return end
 }
 
-// lookedAfter reports whether the lists and rules that are known must show what a change in force did.
-func lookedAfter(s call.Situation, c record.Change) bool {
+// listedAfter reports whether the lists and rules that are known must show what a change in force did.
+func listedAfter(s call.Situation, c record.Change) bool {
 	return c.InForce(s.Now) && !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > ListedWithin
 }
 
@@ -135,7 +135,7 @@ func allowed(s call.Situation) (all []text.Text) {
 func stands(s call.Situation, step record.Step) bool {
 	switch {
 	case step.Kind == record.AddEntry:
-		return holds(s, *step.Entry).List != ""
+		return slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return ServesFor(e, *step.Entry) })
 	case step.Kind == record.CreateRule && step.Rule.Type == apiclient.RuleMode:
 		return modeStands(s, *step.Rule)
 	case step.Kind == record.CreateRule:
@@ -144,16 +144,6 @@ func stands(s call.Situation, step record.Step) bool {
 		})
 	}
 	return true
-}
-
-// holds is the entry that lasts longest of those that do at least as much as another; the zero one if there is none.
-func holds(s call.Situation, want apiclient.IPRule) (longest apiclient.IPRule) {
-	for _, e := range s.Entries {
-		if e.List == want.List && CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps) && (longest.List == "" || e.Expires.After(longest.Expires)) {
-			longest = e
-		}
-	}
-	return longest
 }
 
 // modeStands reports whether an application still has the mode that a rule set.

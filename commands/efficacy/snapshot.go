@@ -9,10 +9,10 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Snapshot is what one look at the service's records found.
+// Snapshot is what one poll of the service's records found.
 type Snapshot struct {
 	At     time.Time            // on this machine's clock
-	Since  time.Time            // of the look before; zero: what stood there before isn't known
+	Since  time.Time            // of the poll before; zero: what stood there before isn't known
 	Skew   time.Duration        // how far the service's clock is ahead of this machine's
 	Deltas []record.AttackDelta // the records that changed
 
@@ -22,7 +22,7 @@ type Snapshot struct {
 	ListsReadAt time.Time
 }
 
-// growth is hits that came since the look before, at the latest.
+// growth is hits that came since the poll before, at the latest.
 type growth struct {
 	n           int64
 	since, last time.Time
@@ -125,6 +125,6 @@ func (h highs) of(key counted, before, now apiclient.Figure, at time.Time) apicl
 // highKept is how long a high is kept: a record that was silent for an hour never grows again.
 const highKept = 2 * time.Hour
 
-func (h highs) forget(now time.Time) {
+func (h highs) prune(now time.Time) {
 	maps.DeleteFunc(h, func(_ counted, one high) bool { return now.Sub(one.at) > highKept })
 }

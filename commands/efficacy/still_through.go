@@ -19,7 +19,7 @@ func StillThrough(s call.Situation, quiet bool) text.Text {
 	denies, patching := false, false
 	var targets []grammar.Target
 	for _, c := range s.Changes {
-		finding := s.Effects[c.ID].Finding
+		finding := s.Efficacy[c.ID].Finding
 		if !c.InForce(s.Now) || finding == record.NotWorking || Gone(s, c) {
 			continue
 		}

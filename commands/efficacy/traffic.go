@@ -18,7 +18,7 @@ import (
 // maxRemarks is how many remarks on a change are kept.
 const maxRemarks = 20
 
-// addRemark keeps what is said from now on, if that is another thing than before.
+// addRemark keeps a line about the change, if it differs from the last one.
 func addRemark(e *record.Efficacy, at time.Time, line text.Text) {
 	if n := len(e.Said); n > 0 && text.Text(e.Said[n-1].Text).String() == line.String() {
 		return
@@ -104,13 +104,13 @@ func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
 	return came, apiclient.StatusPartly
 }
 
-// elsewhere reports whether the subject is for another application, place or part than an attack, as far as that tells.
+// elsewhere reports whether the subject is for another application, place or part than an attack, as far as that is known.
 func (s subject) elsewhere(a apiclient.Attack) bool {
 	if s.target != nil {
 		return a.App.Known && !call.HoldsFor(s.apps, []int{int(a.App.N)})
 	}
-	part, told := apiclient.ParameterPoint(a.Parameter)
-	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != describe.AnyAttack && told && part.String() != s.rule.Point.String()
+	part, known := apiclient.ParameterPoint(a.Parameter)
+	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != describe.AnyAttack && known && part.String() != s.rule.Point.String()
 	return otherPart || a.App.Known && a.Path != describe.SeveralPaths && !s.place(a)
 }
 
@@ -122,16 +122,16 @@ func (s subject) place(a apiclient.Attack) bool {
 		(s.scope.Method == "" || strings.EqualFold(s.scope.Method, a.Method))
 }
 
-// patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the record tells.
+// patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the record holds them.
 func (s subject) patches(a apiclient.Attack) bool {
 	if s.rule.AttackType == describe.AnyAttack {
 		return true
 	}
-	part, told := apiclient.ParameterPoint(a.Parameter)
+	part, known := apiclient.ParameterPoint(a.Parameter)
 	if a.Type == apiclient.TypeVirtualPatch {
-		return !told || part.String() == s.rule.Point.String()
+		return !known || part.String() == s.rule.Point.String()
 	}
-	return a.Type == s.rule.AttackType && told && part.String() == s.rule.Point.String()
+	return a.Type == s.rule.AttackType && known && part.String() == s.rule.Point.String()
 }
 
 // addTraffic takes in what came. Through and mixed hits are counted from a time on; when the last came matters before, too.

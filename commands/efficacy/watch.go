@@ -2,6 +2,7 @@ package efficacy
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -20,14 +21,14 @@ const (
 	figuresLatest  = 5 * time.Minute
 )
 
-// rereadAfter is how long the changes that are watched are taken for what they were, unless something tells that they changed.
+// rereadAfter is how long the changes that are watched are taken for what they were, unless a refresh says that they changed.
 const rereadAfter = time.Minute
 
 // Store keeps what was seen of changes.
 type Store interface {
 	// Changes are the account's changes, the newest first.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
-	// Scene is what is known of the account beside its attacks.
+	// AccountContext is what is known of the account beside its attacks.
 	AccountContext(ctx context.Context, account string) (record.AccountContext, error)
 	// Efficacy is what was seen of an account's changes, by their ids.
 	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
@@ -36,7 +37,7 @@ type Store interface {
 	SaveEfficacy(ctx context.Context, account string, all []Judgement, events ...record.Event) error
 }
 
-// Notifier is told of what was stored, so that the replica that owns the account posts and redraws at once.
+// Notifier hears of what was stored, so that the replica that owns the account posts and redraws at once.
 type Notifier interface {
 	// Notify says that events were put into the outbox.
 	Notify(account string, events []record.Event)
@@ -87,7 +88,7 @@ func NewWatch(account *call.Account, store Store, notifier Notifier, speed float
 func (w *Watch) Refresh() { w.stale.Store(true) }
 
 // Observe takes a snapshot in, saves what it means where that is worth showing, and notifies. A snapshot in which nothing came costs no reading
-// and no writing, unless time alone changes what is to be said. After an error what was seen is lost but for what was saved.
+// and no writing, unless time alone changes the finding. After an error what was seen is lost but for what was saved.
 func (w *Watch) Observe(ctx context.Context, g Snapshot) error {
 	if g.Since.IsZero() {
 		w.known = false // another replica may have watched meanwhile
@@ -159,7 +160,7 @@ func (w *Watch) observe(g Snapshot) {
 	for i, p := range g.Deltas {
 		seen[i] = g.delta(p, w.most)
 	}
-	w.most.forget(g.At)
+	w.most.prune(g.At)
 	for _, ch := range w.changes {
 		e, news := w.seen[ch.ID], seen
 		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
@@ -185,7 +186,7 @@ func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
 			e.Since = now
 		}
 		turned := e.Finding != saved.Finding || finding(e) != finding(saved) || e.Off != saved.Off || !e.Ends.Equal(saved.Ends)
-		tell := (e.Finding == record.NotWorking || e.Finding == record.SourceReturned) && e.LastCall() != e.Finding
+		failed := (e.Finding == record.NotWorking || e.Finding == record.SourceReturned) && e.LastCall() != e.Finding
 		again := e.Finding == record.Working && e.LastCall() == record.NotWorking && now.Sub(e.Since) >= w.judge.scaled(worksAgainAfter)
 		switch age := now.Sub(saved.At); {
 		case turned, again:
@@ -195,17 +196,17 @@ func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
 		case e.Figures() < 2*saved.Figures() && age < figuresLatest:
 			continue
 		}
-		if tell || again {
+		if failed || again {
 			e.Called = append(slices.Clip(e.Called), e.Finding)
 		}
-		all = append(all, Judgement{Change: ch, Efficacy: e, Turned: turned, Notify: tell})
+		all = append(all, Judgement{Change: ch, Efficacy: e, Turned: turned, Notify: failed})
 	}
 	return all, s
 }
 
-// situation is what a snapshot tells beside what is seen of changes.
+// situation is what a snapshot holds beside what was observed of changes.
 func (w *Watch) situation(g Snapshot) call.Situation {
-	s := call.Situation{Account: w.account, Known: w.all, Effects: w.seen, LookedAt: g.ListsReadAt, Now: g.At}
+	s := call.Situation{Account: w.account, AccountChanges: w.all, Efficacy: w.seen, LookedAt: g.ListsReadAt, Now: g.At}
 	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.ListsReadAt)
 	return s
 }
@@ -215,7 +216,7 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 	if !slices.ContainsFunc(all, Judgement.wantsWords) {
 		return nil
 	}
-	if s.Scene, err = w.store.AccountContext(ctx, w.account.Name); err != nil {
+	if s.Context, err = w.store.AccountContext(ctx, w.account.Name); err != nil {
 		return err
 	}
 	for i, j := range all {
@@ -223,7 +224,7 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 		if s.Attack = (apiclient.Attack{}); j.Change.Observed != nil {
 			s.Attack = j.Change.Observed.Attack
 		}
-		s.ID, s.Effects = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
+		s.ID, s.Efficacy = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
 		if e.Why = nil; e.Finding == record.NotWorking && !s.LookedAt.IsZero() {
 			e.Why = text.Join(likelyReasons(s, j.Change), "; ")
 		}
@@ -235,3 +236,19 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 }
 
 func (j Judgement) wantsWords() bool { return j.Turned || j.Efficacy.Finding == record.NotWorking }
+
+// judgedEvents are the events that a mitigation does not work though it should, or that what it denied came back, each time once.
+func judgedEvents(j Judgement, channel string) []record.Event {
+	if !j.Notify {
+		return nil
+	}
+	kind := record.MitigationNotWorking
+	if j.Efficacy.Finding == record.SourceReturned {
+		kind = record.DeniedSourceReturned
+	}
+	id := fmt.Sprintf("%s:%s", j.Change.ID, kind)
+	if calls := j.Efficacy.Calls(j.Efficacy.Finding); calls > 1 {
+		id = fmt.Sprintf("%s:%d", id, calls)
+	}
+	return []record.Event{{ID: id, Account: j.Change.Account, Kind: kind, Channel: channel, At: j.Efficacy.At, Payload: record.ChangeFacts{Change: j.Change.ID}}}
+}

@@ -71,9 +71,9 @@ func listedSources(c *call.Call) []call.Option {
 	slices.SortStableFunc(sources, func(x, y apiclient.Source) int { return int(y.Hits.N - x.Hits.N) })
 	var options []call.Option
 	for _, s := range sources {
-		t, err := grammar.ParseTarget(s.IP.String())
+		t := grammar.RangeOf(grammar.OnlyAddr(s.IP))
 		own, isOwn := c.PolicyNow().SourceOf(s.IP)
-		if err != nil || isOwn && own.Deny != policy.DenyApproval || len(options) == maxOptions {
+		if isOwn && own.Deny != policy.DenyApproval || len(options) == maxOptions {
 			continue
 		}
 		label := strings.TrimSpace(t.String() + " " + text.Sanitize(s.Country, 3))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
@@ -22,6 +23,30 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// Arguments that several commands share.
+var (
+	ArgAttack = call.Arg{Name: "attack", Help: "the attack's id, as on its card", Options: OngoingAttacks}
+	ArgReason = call.Arg{Name: "reason", Help: "why, for the list and the audit log"}
+	argApps   = call.Arg{Name: "app", Label: "Applications; none chosen: all", Help: "applications by id or name, with commas; left out: all", Read: call.ReadApps, Kind: call.FieldMany, Options: ConfiguredApps}
+)
+
+// ArgFor is how long a mitigation lasts, and its default; nil: that depends on more than the verb.
+func ArgFor(lasts func(policy.Policy) time.Duration) call.Arg {
+	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Options: LengthsOrEver}
+	if lasts != nil {
+		arg.Default = func(c *call.Call) string { return grammar.DurationText(lasts(c.Policy)) }
+	}
+	return arg
+}
+
+// ListArguments are the arguments of a command that adds to a list.
+func ListArguments(l change.Listing) []call.Arg {
+	return []call.Arg{
+		{Name: "target", Object: true, Many: true, Read: call.ReadTarget, Help: "an address, a range as 203.0.113.0/24, country:FR, proxy:TOR or datacenter:aws; left out with attack=: its top source"},
+		ArgAttack, ArgFor(l.Lasts), argApps, ArgReason,
+	}
+}
 
 // How many choices a form offers in one field, and how many applications: with more than these one is typed.
 const (
@@ -73,62 +98,59 @@ func ConfiguredApps(c *call.Call) []call.Option {
 	return options
 }
 
-// OngoingAttacks are the attacks that go on, as they were last seen, the most urgent first; none without an account.
-func OngoingAttacks(c *call.Call) []call.Option {
+// listed are options of one of the account's lists; none without an account, or where the list can't be read. option also tells whether one can be
+// chosen.
+func listed[T any](c *call.Call, list func(call.AccountFacts) ([]T, error), option func(one T, all []T) (call.Option, bool)) (options []call.Option) {
 	if c.Account == nil {
 		return nil
 	}
-	known, err := report.KnownAttacks(c)
+	all, err := list(c.Given())
 	if err != nil {
 		return nil
 	}
-	ids := slices.DeleteFunc(slices.Collect(maps.Keys(known)), func(id string) bool { return !c.Ongoing(c.Account, known[id]) || known[id].Result() })
-	slices.SortFunc(ids, func(x, y string) int { return cmp.Or(describe.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) })
-	var options []call.Option
-	for _, id := range ids[:min(maxOptions, len(ids))] {
+	for _, one := range all {
+		if o, ok := option(one, all); ok && len(options) < maxOptions {
+			options = append(options, o)
+		}
+	}
+	return options
+}
+
+// OngoingAttacks are the attacks that go on, as they were last seen, the most urgent first.
+func OngoingAttacks(c *call.Call) []call.Option {
+	var known map[string]apiclient.Attack
+	return listed(c, func(call.AccountFacts) (ids []string, err error) {
+		known, err = report.KnownAttacks(c)
+		return slices.SortedFunc(maps.Keys(known), func(x, y string) int { return cmp.Or(describe.WorstFirst(known[x], known[y]), cmp.Compare(x, y)) }), err
+	}, func(id string, _ []string) (call.Option, bool) {
 		what := describe.TypeName(text.Sanitize(known[id].Type, text.MaxField))
 		if record.IsStorm(known[id].ID) {
 			what = "storm"
 		}
-		options = append(options, call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, describe.Where(known[id]))})
-	}
-	return options
+		return call.Option{Value: id, Label: fmt.Sprintf("%s %s: %s", id, what, describe.Where(known[id]))}, c.Ongoing(c.Account, known[id]) && !known[id].Result()
+	})
 }
 
-// ChangesInForce are wafbot's changes that can be extended or undone; none without an account.
+// ChangesInForce are wafbot's changes that can be extended or undone.
 func ChangesInForce(c *call.Call) []call.Option {
-	if c.Account == nil {
-		return nil
-	}
-	all, err := c.Facts(c.Account.Name).Changes()
-	if err != nil {
-		return nil
-	}
-	var options []call.Option
-	for _, ch := range all {
-		if ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.Superseded(ch, all) && len(options) < maxOptions {
-			options = append(options, call.Option{Value: ch.ID, Label: ch.ID + " " + ch.Does})
-		}
-	}
-	return options
+	return listed(c, call.AccountFacts.Changes, func(ch record.Change, all []record.Change) (call.Option, bool) {
+		return call.Option{Value: ch.ID, Label: ch.ID + " " + ch.Does}, ch.InForce(c.Now) && ch.Parent() == "" && !efficacy.Superseded(ch, all)
+	})
 }
 
-// WaitingRequests are the approval requests that can be decided; none without an account.
+// WaitingRequests are the approval requests that can be decided.
 func WaitingRequests(c *call.Call) []call.Option {
-	if c.Account == nil {
-		return nil
-	}
-	all, err := c.Facts(c.Account.Name).Approvals()
-	if err != nil {
-		return nil
-	}
-	var options []call.Option
-	for _, q := range all {
-		if q.Waits(c.Now) && len(options) < maxOptions {
-			options = append(options, call.Option{Value: q.ID, Label: q.ID + " " + q.Does})
-		}
-	}
-	return options
+	return listed(c, call.AccountFacts.Approvals, func(q record.ApprovalRequest, _ []record.ApprovalRequest) (call.Option, bool) {
+		return call.Option{Value: q.ID, Label: q.ID + " " + q.Does}, q.Waits(c.Now)
+	})
+}
+
+// StormsGathered are the storms that are stored, for the field that asks for one.
+func StormsGathered(c *call.Call) []call.Option {
+	return listed(c, call.AccountFacts.Storms, func(s record.StormSeen, _ []record.StormSeen) (call.Option, bool) {
+		on := text.Sanitize(describe.StormOn(s.Storm, c.Account), text.MaxField)
+		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack") + ", " + describe.StormBlocking(s.Storm)}, true
+	})
 }
 
 // countries are all that ISO 3166 lists, under the letter that their names begin with: a field of a form holds a hundred without headings.
@@ -179,25 +201,4 @@ func named(values []string, labels map[string]string) []call.Option {
 	}
 	slices.SortFunc(options, func(x, y call.Option) int { return cmp.Compare(strings.ToLower(x.Label), strings.ToLower(y.Label)) })
 	return options
-}
-
-// StormsGathered are the storms that are stored, for the field that asks for one.
-func StormsGathered(c *call.Call) []call.Option {
-	if c.Account == nil {
-		return nil
-	}
-	all, err := c.Facts(c.Account.Name).Storms()
-	if err != nil {
-		return nil
-	}
-	var options []call.Option
-	for _, s := range all[:min(maxOptions, len(all))] {
-		options = append(options, call.Option{Value: s.ID, Label: s.ID + " " + stormTitle(c.Account, s.Storm)})
-	}
-	return options
-}
-
-// stormTitle is a storm in a few words.
-func stormTitle(a *call.Account, s record.Storm) string {
-	return "storm on " + text.Sanitize(describe.StormOn(s, a), text.MaxField) + ": " + text.Count(s.Grouped, "attack") + ", " + describe.StormBlocking(s)
 }

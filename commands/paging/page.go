@@ -3,12 +3,13 @@ package paging
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 const (
@@ -20,27 +21,24 @@ const (
 
 // call calls the pager, if its time has come.
 func (p *Paging) call(ctx context.Context, c candidate) error {
-	to := p.cfg.Pagers[c.page.Route]
-	t := p.triesOf(c.page)
+	to, t, taken := p.cfg.Pagers[c.page.Route], p.triesOf(c.page), !c.page.TakenAt.IsZero()
 	switch {
 	case to == nil:
 		return p.gone(ctx, c)
-	case t.refused, time.Now().Before(t.next), !c.page.TakenAt.IsZero() && to.Lasts() == 0:
+	case t.refused, time.Now().Before(t.next), taken && to.Lasts() == 0:
 		return nil
 	}
-	err := p.send(ctx, to, c, &t)
-	if ctx.Err() != nil {
+	err := p.send(ctx, to, c, t)
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err() // the replica that goes on with it sends it again
-	}
-	p.setTries(c.page, t)
-	before := c.page
-	switch taken := !c.page.TakenAt.IsZero(); {
-	case err == nil && !taken:
+	case taken:
+		return nil
+	case err == nil:
 		c.page.TakenAt, c.page.Fault = time.Now().UTC(), ""
-	case err != nil && !taken && (t.refused || t.failures > 1): // one try may fail anywhere
+	case (t.refused || t.failures > 1) && c.page.Fault != err.Error(): // one try may fail anywhere
 		c.page.Fault = err.Error()
-	}
-	if c.page == before {
+	default:
 		return nil
 	}
 	return p.save(ctx, c.page)
@@ -48,24 +46,22 @@ func (p *Paging) call(ctx context.Context, c candidate) error {
 
 // end resolves a page at its pager. A page that was refused for good isn't known there.
 func (p *Paging) end(ctx context.Context, c candidate) error {
-	to := p.cfg.Pagers[c.page.Route]
-	t := p.triesOf(c.page)
+	to, t := p.cfg.Pagers[c.page.Route], p.triesOf(c.page)
 	switch {
 	case to == nil:
 		return p.gone(ctx, c)
-	case time.Now().Before(t.next) && !t.refused && t.failures > 0:
+	case !t.refused && t.failures > 0 && time.Now().Before(t.next):
 		return nil
 	}
 	if !t.refused {
-		err := p.send(ctx, to, c, &t)
-		if ctx.Err() != nil {
+		err := p.send(ctx, to, c, t)
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		p.setTries(c.page, t)
-		if givenUp := time.Since(c.page.EndedAt) > pageEndFor; err != nil && !t.refused && !givenUp {
+		case err != nil && !t.refused && time.Since(c.page.EndedAt) <= pageEndFor:
 			return nil
-		} else if err != nil {
-			p.cfg.Log.Error("the page was not resolved at the pager: resolve it there by hand", "account", p.cfg.Account.Name, "attack", c.id, "why", err)
+		case err != nil:
+			p.cfg.Log.Error("the page was not resolved at the pager: resolve it there by hand", "attack", c.id, "why", err)
 		}
 	}
 	c.page.State, c.page.Fault = record.PageEnded, ""
@@ -74,8 +70,7 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 
 // gone ends a page whose pager the configuration doesn't have any more.
 func (p *Paging) gone(ctx context.Context, c candidate) error {
-	p.cfg.Log.Error("the pager of a route was called, and the route has none any more: resolve it there by hand", "account", p.cfg.Account.Name,
-		"route", c.page.Route, "attack", c.id)
+	p.cfg.Log.Error("the pager of a route was called, and the route has none any more: resolve it there by hand", "route", c.page.Route, "attack", c.id)
 	c.page.State = record.PageEnded
 	return p.save(ctx, c.page)
 }
@@ -111,23 +106,21 @@ func (p *Paging) outcome(route, outcome string, err error) {
 	defer p.mu.Unlock()
 	switch was := p.failing[route]; {
 	case err != nil && !was:
-		p.cfg.Log.Error("the pager can't be called", "account", p.cfg.Account.Name, "route", route, "err", err)
+		p.cfg.Log.Error("the pager can't be called", "route", route, "err", err)
 	case err == nil && was:
-		p.cfg.Log.Info("the pager can be called again", "account", p.cfg.Account.Name, "route", route)
+		p.cfg.Log.Info("the pager can be called again", "route", route)
 	}
 	p.failing[route] = err != nil
 }
 
-func (p *Paging) triesOf(page record.Page) tries {
+// triesOf are this replica's tries of a page. One step at a time changes them.
+func (p *Paging) triesOf(page record.Page) *tries {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.tries[page.ID] == nil {
+		p.tries[page.ID] = &tries{}
+	}
 	return p.tries[page.ID]
-}
-
-func (p *Paging) setTries(page record.Page, t tries) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tries[page.ID] = t
 }
 
 // save saves a page. That a route's pager can't be called becomes an event in the account's channel, once for all pages of the route.
@@ -136,9 +129,10 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	defer p.mu.Unlock()
 	var events []record.Event
 	page.FaultNotified = page.FaultNotified && page.Fault != ""
-	if page.Fault != "" && page.State == record.PageCalling && !p.notified(page.Route) {
+	notified := func(other record.Page) bool { return other.Open() && other.Route == page.Route && other.FaultNotified }
+	if page.Fault != "" && page.State == record.PageCalling && !slices.ContainsFunc(slices.Collect(maps.Values(p.pages)), notified) {
 		page.FaultNotified = true
-		events = []record.Event{poller.NewPagerAway(p.cfg.Account.Name, p.cfg.Channel, page.ID, page.Route, page.Fault)}
+		events = []record.Event{p.cfg.pagerUnreachable(page)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageSave)
 	defer cancel()
@@ -154,12 +148,11 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	return nil
 }
 
-// notified reports whether the account's channel was notified that a route's pager can't be called.
-func (p *Paging) notified(route string) bool {
-	for _, page := range p.pages {
-		if page.Open() && page.Route == route && page.FaultNotified {
-			return true
-		}
+// pagerUnreachable is the event that a route's pager can't be called, for the account's channel. Its id is unique per page.
+func (c Config) pagerUnreachable(page record.Page) record.Event {
+	account := c.Account.Name
+	return record.Event{
+		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Channel, At: time.Now().UTC(),
+		Payload: record.PagerFault{Route: page.Route, Why: page.Fault},
 	}
-	return false
 }

@@ -85,13 +85,14 @@ type Paging struct {
 
 	mu      sync.Mutex
 	pages   map[string]record.Page // by attack, as the store has them
-	tries   map[string]tries       // by page
+	tries   map[string]*tries      // by page
 	failing map[string]bool        // routes whose pager can't be called, which is logged once
 }
 
 // New makes a Paging. Nothing is sent yet.
 func New(cfg Config) *Paging {
-	return &Paging{cfg: cfg, tries: map[string]tries{}, failing: map[string]bool{}}
+	cfg.Log = cfg.Log.With("account", cfg.Account.Name)
+	return &Paging{cfg: cfg, tries: map[string]*tries{}, failing: map[string]bool{}}
 }
 
 // tries are this replica's of one page.
@@ -115,7 +116,7 @@ func (p *Paging) Run(held, more context.Context) {
 	defer every.Stop()
 	for logged := false; ; {
 		if err := p.round(held); err != nil && held.Err() == nil && !logged {
-			p.cfg.Log.Error("look for due pages", "account", p.cfg.Account.Name, "err", err)
+			p.cfg.Log.Error("look for due pages", "err", err)
 			logged = true
 		} else if err == nil {
 			logged = false
@@ -197,25 +198,26 @@ func (p *Paging) step(ctx context.Context, c candidate) error {
 	switch {
 	case forgotten && !c.page.Open():
 		return p.drop(ctx, c.id)
-	case c.page.Open() && !forgotten && c.state.Escalates(c.page):
-		c.page.State, c.page.EndedAt = record.PageEnding, time.Time{} // it is resolved by one try: the incident's own pager waits
-		if err := p.save(ctx, c.page); err != nil {
-			return err
-		}
-		p.setTries(c.page, tries{})
-		return p.end(ctx, c)
-	case c.page.State == record.PageCalling && (forgotten || c.state.Over(c.page)):
-		c.page.State, c.page.EndedAt = record.PageEnding, time.Now().UTC()
-		if err := p.save(ctx, c.page); err != nil {
-			return err
-		}
-		return p.end(ctx, c)
+	case c.page.Open() && !forgotten && c.state.escalates(c.page):
+		*p.triesOf(c.page) = tries{}
+		return p.resolve(ctx, c, time.Time{}) // by one try: the incident's own pager waits
+	case c.page.State == record.PageCalling && (forgotten || c.state.over(c.page)):
+		return p.resolve(ctx, c, time.Now().UTC())
 	case c.page.State == record.PageEnding:
 		return p.end(ctx, c)
 	case c.page.State == record.PageCalling:
 		return p.call(ctx, c)
 	}
 	return p.begin(ctx, c)
+}
+
+// resolve has a page end: its pager is tried for as long as pageEndFor after that time, and at least once.
+func (p *Paging) resolve(ctx context.Context, c candidate, ended time.Time) error {
+	c.page.State, c.page.EndedAt = record.PageEnding, ended
+	if err := p.save(ctx, c.page); err != nil {
+		return err
+	}
+	return p.end(ctx, c)
 }
 
 // begin calls the pager of an attack that has been unacknowledged for long enough. It saves the page first: another replica that goes on with it
@@ -230,8 +232,8 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 	if !ok {
 		return nil
 	}
-	c.page = record.Page{
-		ID: poller.PageDelivery(p.cfg.Account.Name, c.shown.Attack.ID, since), Attack: c.id, Route: route, Since: since, Severity: severity(c.shown),
+	c.page = record.Page{ // its id is the same for all that is sent about one time, since then, in which the attack is unacknowledged
+		ID: record.DeliveryID(p.cfg.Account.Name, c.shown.Attack.ID, "page", int(since.UnixMilli())), Attack: c.id, Route: route, Since: since, Severity: severity(c.shown),
 		Incident: c.shown.Attack.Incident(), State: record.PageCalling,
 	}
 	if err := p.save(ctx, c.page); err != nil {
@@ -241,7 +243,7 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 	if err != nil {
 		return err
 	}
-	if c.state.Triage = triage; c.state.Over(c.page) {
+	if c.state.Triage = triage; c.state.over(c.page) {
 		c.page.State, c.page.EndedAt = record.PageEnded, now
 		return p.save(ctx, c.page)
 	}

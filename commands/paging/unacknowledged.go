@@ -37,19 +37,19 @@ func (u Unacknowledged) since() (time.Time, bool) {
 func (u Unacknowledged) PagesAt(last record.Page) (since, at time.Time, ok bool) {
 	since, ok = u.since()
 	switch {
-	case !ok, last.Open(), !since.After(last.Since) && !u.Escalates(last), u.Quiet && !u.Attack.Incident():
+	case !ok, last.Open(), !since.After(last.Since) && !u.escalates(last), u.Quiet && !u.Attack.Incident():
 		return time.Time{}, time.Time{}, false
 	}
 	return since, since.Add(u.After), true
 }
 
-// Escalates reports whether the attack has become an incident since, which has another pager.
-func (u Unacknowledged) Escalates(last record.Page) bool {
+// escalates reports whether the attack has become an incident since, which has another pager.
+func (u Unacknowledged) escalates(last record.Page) bool {
 	return u.Attack.Incident() && !last.Incident && u.Route != "" && u.Route != last.Route
 }
 
-// Over reports whether an open page is to be resolved: the attack was acknowledged meanwhile, or it needs no page any more.
-func (u Unacknowledged) Over(open record.Page) bool {
+// over reports whether an open page is to be resolved: the attack was acknowledged meanwhile, or it needs no page any more.
+func (u Unacknowledged) over(open record.Page) bool {
 	since, wanted := u.since()
 	return !wanted || since.After(open.Since)
 }

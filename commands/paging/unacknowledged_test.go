@@ -41,7 +41,7 @@ func TestWhenAPagerIsCalled(t *testing.T) {
 		"it is called":                       {last: calling(0), want: never},
 		"it was, for the same time":          {last: ended(0), want: never},
 		"it was, for a time before":          {u: Unacknowledged{Triage: record.Triage{UnackedAt: at(30)}}, last: ended(0), want: 35, over: true},
-		"it was, and is released once more":  {u: Unacknowledged{Triage: record.Triage{UnackedAt: at(30)}}, last: ended(30), want: never, over: true},
+		"it was, and is unacked once more":   {u: Unacknowledged{Triage: record.Triage{UnackedAt: at(30)}}, last: ended(30), want: never, over: true},
 		"another pager's, an incident now":   {u: Unacknowledged{Attack: incident, Route: "incidents"}, last: record.Page{State: record.PageEnded, Since: at(0), Route: "attacks"}, want: 5},
 		"the same pager's, an incident now":  {u: Unacknowledged{Attack: incident, Route: "attacks"}, last: record.Page{State: record.PageEnded, Since: at(0), Route: "attacks"}, want: never},
 		"its pager was called as one":        {u: Unacknowledged{Attack: incident, Route: "incidents"}, last: record.Page{State: record.PageEnded, Since: at(0), Route: "gone", Incident: true}, want: never},
@@ -55,6 +55,6 @@ func TestWhenAPagerIsCalled(t *testing.T) {
 			require.Equal(t, at(tt.want), when, name)
 			require.Equal(t, at(tt.want-5), since, name)
 		}
-		require.Equal(t, tt.over, tt.u.Over(calling(0)), name)
+		require.Equal(t, tt.over, tt.u.over(calling(0)), name)
 	}
 }

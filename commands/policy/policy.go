@@ -158,14 +158,12 @@ func (p Policy) Named() []Source {
 	return slices.Clone(p.Sources())
 }
 
-// SourceOf is the named source that an address belongs to.
+// Guarded are all sources that can't be denied without more ado: the named ones, then the built-in ones.
+func (p Policy) Guarded() []Source { return append(p.Named(), Builtin()...) }
+
+// SourceOf is the named or built-in source that an address belongs to.
 func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
-	for _, s := range append(p.Named(), Builtin()...) {
-		if s.has(addr) {
-			return s, true
-		}
-	}
-	return Source{}, false
+	return first(p.Guarded(), func(s Source) bool { return s.has(addr) })
 }
 
 func (s Source) has(addr netip.Addr) bool {
@@ -174,12 +172,15 @@ func (s Source) has(addr netip.Addr) bool {
 
 // Never is the source in a target that is never denied, if there is one.
 func (p Policy) Never(t grammar.Target) (Source, bool) {
-	for _, s := range append(p.Named(), Builtin()...) {
-		if s.Deny != DenyApproval && slices.ContainsFunc(s.Ranges, t.Overlaps) {
-			return s, true
-		}
+	return first(p.Guarded(), func(s Source) bool { return s.Deny != DenyApproval && slices.ContainsFunc(s.Ranges, t.Overlaps) })
+}
+
+// first is the first of all that is so; ok tells whether one is.
+func first[T any](all []T, is func(T) bool) (one T, ok bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
 	}
-	return Source{}, false
+	return one, false
 }
 
 // HitBy says how a target lies in the source, or contains some of it; nil if it does neither.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
@@ -18,14 +19,14 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 		return false
 	}
 	silent := slices.DeleteFunc(p.Named(), func(s Source) bool { return !s.NoCards })
-	return len(silent) > 0 && ComesFrom(a, func(addr netip.Addr) bool {
+	return len(silent) > 0 && comesFrom(a, func(addr netip.Addr) bool {
 		return slices.ContainsFunc(silent, func(s Source) bool { return s.has(addr) })
 	})
 }
 
-// ComesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
+// comesFrom reports whether all listed sources of an attack lie in some ranges. Where the service lists only some of them, these must
 // also be half of the attack, or the attack could come from any other source.
-func ComesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
+func comesFrom(a apiclient.Attack, in func(netip.Addr) bool) bool {
 	var hits int64
 	for _, s := range a.Sources {
 		if !in(s.IP) {
@@ -50,32 +51,16 @@ func HowDenied(deny string) string {
 	return "never denied"
 }
 
-// OnlyAddr is the range of one address.
-func OnlyAddr(addr netip.Addr) netip.Prefix {
-	addr = addr.Unmap()
-	return netip.PrefixFrom(addr, addr.BitLen())
-}
-
 // Matches reports whether a source is what was asked for.
 func (s Source) Matches(words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
 	if t, err := grammar.ParseRange(words[0]); err == nil {
-		for _, r := range s.Ranges {
-			if t.Overlaps(r) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(s.Ranges, t.Overlaps)
 	}
-	text := strings.ToLower(words[0])
-	for _, r := range s.Ranges {
-		if strings.Contains(r.String(), text) {
-			return true
-		}
-	}
-	return strings.Contains(strings.ToLower(s.Name), text)
+	word := strings.ToLower(words[0])
+	return strings.Contains(strings.ToLower(s.Name), word) || slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return strings.Contains(r.String(), word) })
 }
 
 // maxRanges is how many ranges of a source are shown: a CDN has hundreds.
@@ -119,4 +104,23 @@ func (p Policy) BrokenSources() []text.Text {
 		}
 	}
 	return lines
+}
+
+// Muted is the mute that keeps an attack back now, if one does. None ever keeps an incident back.
+func Muted(all []record.Mute, a apiclient.Attack, now time.Time) (record.Mute, bool) {
+	return first(all, func(m record.Mute) bool { return !a.Incident() && !m.Over(now) && MuteCovers(m, a) })
+}
+
+// MuteCovers reports whether a mute is for an attack.
+func MuteCovers(m record.Mute, a apiclient.Attack) bool {
+	if m.App != 0 && a.App != apiclient.Known(int64(m.App)) {
+		return false
+	}
+	switch {
+	case m.Attack != "":
+		return m.Attack == record.AttackID(m.Account, a.ID)
+	case m.Type != "":
+		return strings.EqualFold(m.Type, a.Type)
+	}
+	return comesFrom(a, m.Source.Contains)
 }

@@ -2,8 +2,13 @@
 package refusal
 
 import (
+	"cmp"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -22,8 +27,8 @@ var (
 	ErrEmptied       = errors.New("store emptied") // a Ledger's error: the state is not rebuilt from the channels yet
 )
 
-// ErrTold marks the failure of a stored change, which the attack's thread or the channel reports.
-var ErrTold = errors.New("reported elsewhere")
+// ErrReported marks the failure of a stored change, which the attack's thread or the channel reports.
+var ErrReported = errors.New("reported elsewhere")
 
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
 type Refusal struct {
@@ -50,11 +55,11 @@ func (r *Refusal) Unwrap() []error {
 
 // About makes a refusal one that is about an argument, unless it is about one already; value is the word of it, "" for all.
 func About(err error, arg, value string) error {
-	var refusal *Refusal
-	if !errors.As(err, &refusal) || refusal.Arg != "" {
+	refused, ok := errors.AsType[*Refusal](err)
+	if !ok || refused.Arg != "" {
 		return err
 	}
-	said := *refusal
+	said := *refused
 	said.Arg, said.Value = arg, value
 	return &said
 }
@@ -64,6 +69,9 @@ func Usage(t text.Text) error { return &Refusal{Kind: ErrUsage, Text: t} }
 
 // Guarded refuses what a guard doesn't let through.
 func Guarded(t text.Text) error { return &Refusal{Kind: ErrGuarded, Text: t} }
+
+// Denied refuses what the person may not do.
+func Denied(t text.Text) error { return &Refusal{Kind: ErrDenied, Text: t} }
 
 // Nothing refuses what holds already, or what there is nothing to do about.
 func Nothing(t text.Text) error { return &Refusal{Kind: ErrNothing, Text: t} }
@@ -77,3 +85,86 @@ type Warning struct {
 	InDialog bool // follows from the line alone, so a button's dialog says it already
 	Known    bool // the line says that its writer knows
 }
+
+// fromService is what a person is told of the service's errors.
+var fromService = map[apiclient.ErrorKind]string{
+	apiclient.Unauthenticated: "the service doesn't accept wafbot's token any more: who manages it must renew it",
+	apiclient.Forbidden:       "the service doesn't allow this to wafbot's token: it lacks the permission, which an admin of the service can give it",
+	apiclient.Invalid:         "the service refused it as invalid: ",
+	apiclient.Exists:          "the service has an entry like that already, made meanwhile or in another form: see ",
+	apiclient.NotFound:        "the service doesn't find it: another user may have removed it",
+	apiclient.Locked:          "the service has locked its rules just now: try again in some minutes",
+	apiclient.RateLimited:     "the service takes no more requests just now: try again in a minute",
+	apiclient.Server:          "the service answered with an error of its own: try again, or use its console",
+	apiclient.Network:         "the service can't be reached: try again, or use its console",
+}
+
+// FromService makes a refusal of an error of the service; a refusal stays as it is.
+func FromService(err error) error {
+	kind := apiclient.KindOf(err)
+	words, known := fromService[kind]
+	if _, refused := errors.AsType[*Refusal](err); refused || !known {
+		return err
+	}
+	said := text.New(words)
+	switch kind {
+	case apiclient.Invalid:
+		said = text.New(words, serviceWords(err))
+	case apiclient.Exists:
+		said = text.New(words, text.Code("lists"))
+	}
+	return &Refusal{Kind: ErrService, Text: said, Cause: err}
+}
+
+// NotBegun is FromService of what failed before anything was sent, and says that.
+func NotBegun(err error) error {
+	err = FromService(err)
+	if refused, ok := errors.AsType[*Refusal](err); ok && errors.Is(err, ErrService) {
+		said := *refused
+		said.Text = text.New(refused.Text, ". Nothing was done")
+		return &said
+	}
+	return err
+}
+
+// serviceWords is why the service refused a request as invalid.
+func serviceWords(err error) string {
+	e, _ := errors.AsType[*apiclient.Error](err)
+	words := e.Message
+	for _, field := range slices.Sorted(maps.Keys(e.Fields)) {
+		words += " " + field + " " + e.Fields[field]
+	}
+	return cmp.Or(strings.TrimSpace(words), "no reason given")
+}
+
+// What the Ledger can't do just now.
+var (
+	ErrLost  = errors.New("the account's lock was lost")
+	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
+	ErrOlder = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, empty this redis database (FLUSHDB), and start again; what is in force at the service stays so, and is found again by its reason")
+)
+
+// RefusedByStore reports whether Redis answered and took nothing: it is read-only or full, or it is starting.
+func RefusedByStore(err error) bool {
+	var answer interface{ RedisError() }
+	return errors.As(err, &answer)
+}
+
+// Away is the refusal of a change because the store is away.
+func Away(err error) *Refusal {
+	why := "can't be reached, and without it nothing is changed. Try again in a moment"
+	switch {
+	case errors.Is(err, ErrEmptied):
+		why = "is empty, and is being rebuilt from the channels. Try again in a minute"
+	case errors.Is(err, ErrNewer):
+		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+	case errors.Is(err, ErrOlder):
+		why = "holds the state of an older version, which this one can't read. Its log says how to proceed"
+	case RefusedByStore(err):
+		why = "takes nothing just now: it is full, read-only or starting. Without it nothing is changed. Try again in a moment"
+	}
+	return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) ", why)}
+}
+
+// ErrRecorded marks an error whose audit entry is written already.
+var ErrRecorded = errors.New("recorded")

@@ -1,17 +1,13 @@
 package report
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -20,12 +16,12 @@ import (
 func AttackLines(c *call.Call, k record.KnownAttack) []text.Text {
 	lines := []text.Text{text.New(describe.Attack(c.Account, k.Attack, c.Now), describe.Part(k.Attack))}
 	if k.Incident() {
-		lines = append(lines, text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(k.VulnID, text.MaxField)), ". Assume data was read"))
+		lines = append(lines, worked(k.Attack))
 	}
-	return append(lines, text.New("Sources: ", sourcesText(c, k.Attack)), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload")))
+	return append(lines, sourcesLine(k.Attack, 3, func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload")))
 }
 
-// Fresh is the call's attack as the service lists it now: the remembered record of one without a card may be an hour old.
+// Fresh is the call's attack as the service lists it now: the stored record of one without a card may be an hour old.
 // Where the service doesn't answer it is that one, and a line says so.
 func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
 	k = *c.Attack
@@ -42,29 +38,48 @@ func Fresh(c *call.Call) (k record.KnownAttack, old []text.Text) {
 	return k, old
 }
 
-func sourcesText(c *call.Call, a apiclient.Attack) string {
-	var parts []string
-	for _, s := range a.Sources[:min(3, len(a.Sources))] {
-		share := ""
-		if percent, ok := describe.Share(s, a); ok {
-			share = " " + describe.Percent(percent)
-		}
-		own := ""
-		if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
-			own = " = " + src.Name
-		}
-		if more := describe.SourceElsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
-			own += " (" + more + ")"
-		}
-		parts = append(parts, strings.TrimSpace(s.IP.String()+" "+text.Sanitize(s.Country, 20))+share+own)
-	}
-	if rest := a.SourceCount.N - int64(len(parts)); a.SourceCount.Known && rest > 0 {
-		parts = append(parts, fmt.Sprintf("%d more", rest))
-	}
-	return cmp.Or(strings.Join(parts, " · "), "unknown")
+// worked says that an attack is an incident.
+func worked(a apiclient.Attack) text.Text {
+	return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(a.VulnID, text.MaxField)), ". Assume data was read")
 }
 
-// KnownAttacks are all the account's remembered attacks and storms, by their ids.
+// sourcesLine is where an attack's hits came from, as far as the service listed it: at most so many sources, each with its remark.
+func sourcesLine(a apiclient.Attack, most int, about func(apiclient.Source) string) text.Text {
+	var named []text.Text
+	for _, s := range a.Sources[:min(most, len(a.Sources))] {
+		percent := ""
+		if n, ok := describe.Share(s, a); ok {
+			percent = describe.Percent(n)
+		}
+		one := text.New(text.Code(s.IP.String()))
+		for _, words := range []string{text.Sanitize(s.Country, 20), percent, about(s)} {
+			if words != "" {
+				one = text.New(one, " ", words)
+			}
+		}
+		named = append(named, one)
+	}
+	if rest := a.SourceCount.N - int64(len(named)); a.SourceCount.Known && rest > 0 {
+		named = append(named, text.New(rest, " more"))
+	}
+	if len(a.Sources) == 0 {
+		return text.New("Sources: unknown")
+	}
+	return text.New("Sources: ", text.Join(named, " · "))
+}
+
+// knownSource says whose a source is, and in how many other attacks it is.
+func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (words string) {
+	if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
+		words = "= " + src.Name
+	}
+	if more := describe.SourceElsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
+		words = strings.TrimSpace(words + " (" + more + ")")
+	}
+	return words
+}
+
+// KnownAttacks are all the account's stored attacks and storms, by their ids.
 func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 	all := map[string]apiclient.Attack{}
 	attacks, err := c.Given().KnownAttacks("a")
@@ -72,15 +87,6 @@ func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 	maps.Copy(all, attacks)
 	maps.Copy(all, storms)
 	return all, errors.Join(err, stormsErr)
-}
-
-// Since is how far back a line looks.
-func Since(c *call.Call, back time.Duration) (time.Time, error) {
-	since, err := AuditFrom(c, back)
-	if err == nil && since.IsZero() {
-		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
-	}
-	return since, err
 }
 
 // AttackList is a page of attacks, a line each.

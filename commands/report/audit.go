@@ -22,7 +22,7 @@ func AuditUnknown(err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
 }
 
-// AuditFrom is from when on entries are wanted, if nothing is said from so long ago on; zero: all that are kept.
+// AuditFrom is the time from which entries are wanted: without since= so long ago. Zero: all that are kept.
 func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 	if since := c.Line.Keys["since"]; since != "" {
 		var err error
@@ -36,7 +36,16 @@ func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 	return c.Now.Add(-back), nil
 }
 
-// AuditUser is what the name or id of those must hold whose entries are wanted, in lower case; "" for everybody's.
+// Since is how far back a line looks.
+func Since(c *call.Call, back time.Duration) (time.Time, error) {
+	since, err := AuditFrom(c, back)
+	if err == nil && since.IsZero() {
+		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
+	}
+	return since, err
+}
+
+// AuditUser is the part of a name or id, in lower case, by which entries are wanted; "": all entries.
 func AuditUser(c *call.Call) string {
 	by := c.Line.Keys["by"]
 	if user, err := call.ReadUser(by, nil); err == nil {

@@ -21,7 +21,7 @@ const maxPrinted = 1 << 22
 // printedLog is what wafbot printed, by account.
 type printedLog struct {
 	accounts   map[string]*printedAudit
-	unreadable []int // numbers of lines
+	unreadable []int64 // numbers of lines
 }
 
 // printedAudit is what wafbot printed of an account's audit log.
@@ -37,7 +37,7 @@ func readPrinted(log io.Reader) (*printedLog, error) {
 	p := &printedLog{accounts: map[string]*printedAudit{}}
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, maxPrinted)
-	for n := 1; lines.Scan(); n++ {
+	for n := int64(1); lines.Scan(); n++ {
 		at := bytes.Index(lines.Bytes(), []byte(`{"audit":`))
 		if at < 0 {
 			continue
@@ -64,9 +64,7 @@ func (p *printedLog) add(e record.AuditEntry) {
 		a = &printedAudit{first: e.At}
 		p.accounts[e.Account] = a
 	}
-	if e.At.Before(a.first) {
-		a.first = e.At
-	}
+	a.first = record.Earlier(e.At, a.first)
 	if e.N == 0 {
 		a.zero = append(a.zero, auditEntryBrief(e))
 		return
@@ -74,7 +72,7 @@ func (p *printedLog) add(e record.AuditEntry) {
 	a.entries = append(a.entries, auditEntryBrief(e))
 }
 
-// unchecked says what of the log belongs to none of the accounts that were checked, or to nobody knows which; nil if there is nothing.
+// unchecked counts the entries of the log that belong to none of the checked accounts; nil if there are none.
 func (p *printedLog) unchecked(checks []*auditCheck) text.Text {
 	var words text.Text
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
@@ -87,13 +85,7 @@ func (p *printedLog) unchecked(checks []*auditCheck) text.Text {
 
 // compare holds what was printed against what is kept, both ways.
 func (a *auditCheck) compare(p *printedLog) {
-	if len(p.unreadable) > 0 {
-		var numbers []int64
-		for _, n := range p.unreadable {
-			numbers = append(numbers, int64(n))
-		}
-		a.find("unreadable", numbers, "are lines of the log, counted from its beginning, that hold half an audit entry", "What stores the log cut them: look for the whole lines at the source")
-	}
+	a.find("unreadable", slices.Clone(p.unreadable), "are lines of the log, counted from its beginning, that hold half an audit entry", "What stores the log cut them: look for the whole lines at the source")
 	printed := p.accounts[a.Account]
 	if printed == nil {
 		printed = &printedAudit{first: a.now}
@@ -134,7 +126,7 @@ func (a *auditCheck) comparePrinted(p *printedAudit) map[int64]bool {
 			doubled = append(doubled, e.n)
 			continue
 		case !same && a.Oldest == 1 && e.at.Before(a.Since):
-			before = append(before, e.n) // of a memory that is no more: its numbers are given again
+			before = append(before, e.n) // Redis was emptied since: its numbers are given again
 			continue
 		case again:
 			twins = append(twins, e.n)

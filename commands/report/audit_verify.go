@@ -21,7 +21,7 @@ import (
 // when it is done, and machines' clocks differ.
 const auditSlack = 15 * time.Minute
 
-// keptEntry is what is remembered of an audit entry while it is checked.
+// keptEntry is what a check needs of an audit entry.
 type keptEntry struct {
 	n    int64
 	at   time.Time
@@ -176,7 +176,7 @@ func (a *auditCheck) numbers(before int64) {
 	}
 }
 
-// maxGap is how many numbers of a gap are taken down: a counter that somebody wrote must not fill the memory.
+// maxGap is how many numbers of a gap are noted: a counter that was written by hand must not fill this process's memory.
 const maxGap = 100_000
 
 // between are the numbers behind one and before another.

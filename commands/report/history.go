@@ -41,69 +41,62 @@ type History struct {
 	away bool // the store could not be read, or a part of it
 }
 
-// HistoryOf gathers what is known of the call's attack. What can't be read is told in it: a report is wanted most when something is broken.
+// HistoryOf gathers what is known of the call's attack, and names what can't be read: a report is wanted most when something is broken.
 func HistoryOf(c *call.Call) History {
-	a := c.Account
-	h := History{ID: c.Attack.ID, Account: a.Name, At: c.Now, Attack: c.Attack.Attack}
-	storm, isOne, noStorm := Storm(c)
-	if h.failed(noStorm); noStorm == nil && isOne {
-		h.Storm, h.Attack, h.ReadAt = new(call.NewStormRow(storm, a.Name, record.Triage{})), storm.Attack, storm.SeenAt
-	}
-	var now apiclient.Attack
-	var err error
-	if !isOne {
-		now, h.Listed, err = listedNow(c)
-	}
-	if h.Listed {
-		h.Attack, h.ReadAt = now, c.Now
-	}
-	recall(c, &h)
+	h := History{ID: c.Attack.ID, Account: c.Account.Name, At: c.Now, Attack: c.Attack.Attack}
+	storm, isOne, err := Storm(c)
+	h.failed(err)
 	switch {
-	case isOne:
+	case isOne && err == nil:
+		h.Storm, h.Attack, h.ReadAt = new(call.NewStormRow(storm, h.Account, record.Triage{})), storm.Attack, storm.SeenAt
+	case !isOne:
+		h.figures(c)
+	}
+	facts := c.Facts(h.Account)
+	e, kept, err := facts.Evidence(h.ID)
+	if h.failed(err); kept {
+		h.Evidence = &e
+	}
+	if !h.Listed {
+		seen, ok, err := facts.Observation(h.ID)
+		switch h.failed(err); {
+		case ok:
+			h.ReadAt = seen.At
+		case kept:
+			h.Attack, h.ReadAt = EvidenceLast(e)
+		}
+	}
+	h.Triage, err = facts.Triage(h.ID)
+	h.failed(err)
+	h.Efficacy, err = facts.Efficacy()
+	h.failed(err)
+	h.Mutes, err = facts.Mutes()
+	h.failed(err)
+	h.Mutes = slices.DeleteFunc(h.Mutes, func(m record.Mute) bool {
+		return h.Attack.Incident() || m.Over(c.Now) || !policy.MuteCovers(m, h.Attack)
+	})
+	h.recorded(c)
+	return h
+}
+
+// figures are those that the service lists now, or why they are old.
+func (h *History) figures(c *call.Call) {
+	now, listed, err := listedNow(c)
+	switch {
+	case listed:
+		h.Listed, h.Attack, h.ReadAt = true, now, c.Now
 	case err != nil:
 		words, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
 		h.unknown(text.New("How it goes on: ", words, ". The figures are the last that wafbot saw"))
-	case !h.Listed:
+	default:
 		h.unknown(text.New("How it goes on: the service no longer lists it. The figures are the last that wafbot saw"))
 	}
-	recorded(c, &h)
-	return h
 }
 
 func (h *History) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 
 // failed notes that a part of the store could not be read.
-func (h *History) failed(err error) {
-	if err != nil {
-		h.away = true
-	}
-}
-
-// recall adds what is kept about the attack itself.
-func recall(c *call.Call, h *History) {
-	e, ok, err := c.Facts(h.Account).Evidence(h.ID)
-	if h.failed(err); ok {
-		h.Evidence = &e
-	}
-	if !h.Listed {
-		seen, ok, err := c.Facts(h.Account).Observation(h.ID)
-		switch h.failed(err); {
-		case ok:
-			h.ReadAt = seen.At
-		case h.Evidence != nil:
-			h.Attack, h.ReadAt = EvidenceLast(*h.Evidence)
-		}
-	}
-	h.Triage, err = c.Facts(h.Account).Triage(h.ID)
-	h.failed(err)
-	mutes, err := c.Facts(h.Account).Mutes()
-	h.failed(err)
-	for _, m := range mutes {
-		if !h.Attack.Incident() && !m.Over(c.Now) && policy.MuteCovers(m, h.Attack) {
-			h.Mutes = append(h.Mutes, m)
-		}
-	}
-}
+func (h *History) failed(err error) { h.away = h.away || err != nil }
 
 // EvidenceLast is the newest reading that is kept.
 func EvidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
@@ -113,23 +106,14 @@ func EvidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
 	return e.First.Attack, e.First.At
 }
 
-// recorded adds what was done, by whom, and when nobody could see it.
-func recorded(c *call.Call, h *History) {
-	all, err := c.Facts(h.Account).Changes()
+// recorded adds what was done, by whom, and when it could not be observed.
+func (h *History) recorded(c *call.Call) {
+	facts := c.Facts(h.Account)
+	all, err := facts.Changes()
 	h.failed(err)
-	for _, ch := range slices.Backward(all) {
-		if ch.AttackID != h.ID {
-			continue
-		}
-		h.Changes = append(h.Changes, ch)
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.Superseded(ch, all) {
-			h.InPlace = append(h.InPlace, ch)
-		}
-	}
-	h.Efficacy, err = c.Facts(h.Account).Efficacy()
-	h.failed(err)
+	h.Changes, h.InPlace = h.own(all), h.own(efficacy.InPlace(all, c.Now))
 	from, until := h.span(c.Now, c.Account.OngoingFor)
-	entries, err := c.Facts(h.Account).Audit(from)
+	entries, err := facts.Audit(from)
 	if errors.Is(err, record.ErrBadEntry) {
 		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which"))
 		err = nil
@@ -140,17 +124,23 @@ func recorded(c *call.Call, h *History) {
 			h.Entries = append(h.Entries, e)
 		}
 	}
-	blind, err := c.Facts(h.Account).Outages(from)
+	h.Outages, err = facts.Outages(from)
 	h.failed(err)
-	for _, s := range blind {
-		if s.From.Before(until) {
-			h.Outages = append(h.Outages, s)
-		}
-	}
+	h.Outages = slices.DeleteFunc(h.Outages, func(o record.Outage) bool { return !o.From.Before(until) })
 	modesOf(c, h, all)
 }
 
-// modesOf adds the times in which no incident could be registered on the attack's application: because of wafbot's changes, and of a rule that is there now.
+// own are the changes that were made for the attack, the oldest first.
+func (h *History) own(all []record.Change) (own []record.Change) {
+	for _, ch := range slices.Backward(all) {
+		if ch.AttackID == h.ID {
+			own = append(own, ch)
+		}
+	}
+	return own
+}
+
+// modesOf adds the times in which no incident could be registered on the attack's application.
 func modesOf(c *call.Call, h *History, changes []record.Change) {
 	if !h.Attack.App.Known {
 		return
@@ -161,25 +151,14 @@ func modesOf(c *call.Call, h *History, changes []record.Change) {
 	if err != nil {
 		h.unknown(text.New("Whether others set a mode in which no incident is registered: ", change.FailureReason(err)))
 	}
-	add := func(app int) {
-		known := false
-		for _, m := range efficacy.ModeWindows(changes, c.Now) {
-			if m.App == app && m.Overlaps(from, until) {
-				h.Modes = append(h.Modes, m)
-				known = known || m.Until.IsZero() || m.Until.After(c.Now)
-			}
-		}
-		if rule := efficacy.HidingRule(rules, app); rule != nil && !known && rule.Updated.Before(until) {
-			h.Modes = append(h.Modes, efficacy.ModeWindow{App: app, Mode: rule.Mode, From: rule.Updated})
-		}
-	}
-	add(app)
-	if own, _ := describe.ModeRules(rules, app); err == nil && app != apiclient.DefaultApp && (own == nil || own.Mode == apiclient.ModeDefault) {
-		add(apiclient.DefaultApp)
-	}
+	own, _ := describe.ModeRules(rules, app)
+	inherits := err == nil && (own == nil || own.Mode == apiclient.ModeDefault)
+	h.Modes = slices.DeleteFunc(efficacy.ModeWindows(changes, rules, from, until, c.Now), func(m efficacy.ModeWindow) bool {
+		return m.App != app && !(inherits && m.App == apiclient.DefaultApp)
+	})
 }
 
-// auditEntryIsAbout reports whether an entry is about an attack. Of a line that was refused before it was looked up only its words tell.
+// auditEntryIsAbout reports whether an entry is about an attack. A line that was refused early has only its words.
 func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 	if e.Attack != "" {
 		return e.Attack == attack

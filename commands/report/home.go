@@ -4,15 +4,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Home is what one person's Home tab shows: the overviews of all accounts by what matters, whichever account it is about.
+// Home is the overviews of accounts for one user. Status, the Home tab and hand-overs choose from its sections, so that all word a row alike.
 type Home struct {
 	Accounts []Overview
 	Who      record.Actor
@@ -22,27 +24,72 @@ type Home struct {
 	Now      time.Time
 }
 
-// How many rows of each kind a Home tab shows, so that all its blocks are under a hundred.
-const (
-	homeOngoing = 15
-	homeWaiting = 6
-	homeModes   = 8
-	homeInForce = 15
-	homeMuted   = 5
-	homeHealth  = 8
-)
-
-// Parts are the parts of the tab, the worst first. Only buttons that the person may use are in it.
-func (h Home) Parts() []call.Part {
-	switched, rest := h.inForceParts()
-	parts := []call.Part{
-		h.ongoingPart().CutTo(homeOngoing, h.where()), h.waitingPart().CutTo(homeWaiting, h.where()), switched.CutTo(homeModes, h.where()),
-		rest.CutTo(homeInForce, h.where()), h.mutedPart().CutTo(homeMuted, h.where()), h.healthPart().CutTo(homeHealth, h.where()),
-	}
-	return slices.DeleteFunc(parts, func(p call.Part) bool { return p.Title == nil })
+// section is a part of an answer, and how it is cut where all of it must fit in one message.
+type section struct {
+	call.Part
+	most  int         // rows
+	where record.Line // shows the rest
 }
 
-// row is a line about something of an account, which is named where there are several.
+// shown are the sections that have a title, each cut if it has to be.
+func shown(cut bool, sections ...section) (parts []call.Part) {
+	for _, s := range sections {
+		switch {
+		case s.Title == nil:
+		case cut:
+			parts = append(parts, s.CutTo(s.most, s.where))
+		default:
+			parts = append(parts, s.Part)
+		}
+	}
+	return parts
+}
+
+// Parts are the sections of the accounts, the worst first. Cut, all blocks of a Home tab are under a hundred.
+func (h Home) Parts(cut bool) []call.Part {
+	where := h.where()
+	return shown(cut, section{h.ongoing(), 15, where}, section{h.waiting(), 6, where}, section{h.modes(), 8, where},
+		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.health(), maxHealth, where})
+}
+
+// maxHealth is how many accounts in trouble are named.
+const maxHealth = 8
+
+// where is the line that shows the rest: the status of one account holds more than there is room for.
+func (h Home) where() record.Line {
+	if len(h.Accounts) == 1 {
+		return record.Line{Name: "status", Flags: []string{"all"}}.With("account", h.Accounts[0].Account)
+	}
+	return record.Line{Name: "status"}.With("account", "NAME")
+}
+
+// PartLines are parts as lines, where there are no buttons. Pages cut the rows; nil: all are shown.
+func PartLines(parts []call.Part, pages *call.Pager) (lines []text.Text) {
+	for _, p := range parts {
+		lines = append(lines, p.Title)
+		if pages != nil {
+			lines = append(lines, pages.Part(len(p.Rows), func(i int) text.Text { return p.Rows[i].Text })...)
+			continue
+		}
+		for _, r := range p.Rows {
+			lines = append(lines, text.New("• ", r.Text))
+		}
+		if p.More != nil {
+			lines = append(lines, p.More)
+		}
+	}
+	return lines
+}
+
+// counted is a part whose title counts its rows; without rows the zero Part.
+func counted(title text.Text, rows []call.Row) call.Part {
+	if len(rows) == 0 {
+		return call.Part{}
+	}
+	return call.Part{Title: text.New(title, text.Number(len(rows))), Rows: rows}
+}
+
+// row names its account where there are several, and loses the buttons that the user's role does not allow.
 func (h Home) row(o Overview, words text.Text, do ...call.Suggestion) call.Row {
 	if len(h.Accounts) > 1 {
 		words = text.New(text.Bold(o.Account), " ", words)
@@ -53,173 +100,174 @@ func (h Home) row(o Overview, words text.Text, do ...call.Suggestion) call.Row {
 	return call.Row{Text: words, Do: do}
 }
 
-// where the rest is: one account's status holds more than there is room for.
-func (h Home) where() record.Line {
-	if len(h.Accounts) == 1 {
-		return record.Line{Name: "status", Flags: []string{"all"}}.With("account", h.Accounts[0].Account)
+// ongoing are first the accounts of which it is unknown what goes on, then the storms, then the attacks of all accounts, the worst first.
+func (h Home) ongoing() (p call.Part) {
+	type hit struct {
+		attack apiclient.Attack
+		row    call.Row
 	}
-	return record.Line{Name: "status"}.With("account", "NAME")
-}
-
-// ongoing is an attack and the overview that it is in.
-type ongoing struct {
-	of  Overview
-	row call.AttackRow
-}
-
-func (h Home) ongoingPart() call.Part {
-	var all []ongoing
-	var p call.Part
-	incidents, unknown := 0, 0
+	var attacks []hit
+	var unknown, storms []call.Row
+	var incidents int
+	var quietFor time.Duration // the shortest of the accounts'
 	for _, o := range h.Accounts {
 		if o.Fault != "" {
-			unknown++
-			p.Rows = append(p.Rows, call.Row{Text: o.ongoingHead()})
+			unknown = append(unknown, call.Row{Text: text.New(text.Bold(o.Account), ": what goes on is unknown: ", o.Fault)})
+		}
+		for _, row := range o.Storms {
+			storms = append(storms, h.triaged(o, row.ID, describe.Storm(o.Of, row, h.Now), row.Triage))
 		}
 		for _, row := range o.Ongoing {
-			all = append(all, ongoing{o, row})
+			words := describe.AttackWithCard(o.Of, row.Attack, h.Now, describe.CardLink(row.Card))
+			attacks = append(attacks, hit{row.Attack, h.triaged(o, row.ID, words, row.Triage)})
 			if row.Attack.Incident() {
 				incidents++
 			}
 		}
-	}
-	p.Rows = p.Rows[:min(homeHealth, len(p.Rows))]
-	slices.SortStableFunc(all, func(x, y ongoing) int { return describe.WorstFirst(x.row.Attack, y.row.Attack) })
-	storms := h.stormRows()
-	p.Rows = append(p.Rows, storms...)
-	for _, b := range all {
-		p.Rows = append(p.Rows, h.attackRow(b.of, b.row))
+		if quietFor == 0 || o.Of.OngoingFor < quietFor {
+			quietFor = o.Of.OngoingFor
+		}
 	}
 	switch {
-	case len(all)+len(storms) > 0:
-		p.Title = text.New(text.Bold("Going on: "+text.Count(len(all), "attack")), ", ", text.Count(incidents, "incident"), " among them")
+	case len(attacks)+len(storms) > 0:
+		p.Title = text.New(text.Bold("Going on: "+text.Count(len(attacks), "attack")), ", ", text.Count(incidents, "incident"), " among them")
 		if len(storms) > 0 {
 			p.Title = text.New(p.Title, ", ", text.Count(len(storms), "storm"))
 		}
-	case unknown > 0:
+	case len(unknown) > 0:
 		p.Title = text.New(text.Bold("Going on: unknown"))
 	default:
-		p.Title = text.New(text.Bold("Nothing is going on"), " (no hit in the last ", text.Duration(h.quietFor()), ")")
+		p.Title = text.New(text.Bold("Nothing is going on"), " (no hit in the last ", text.Duration(quietFor), ")")
 	}
-	if unknown > 0 && unknown < len(h.Accounts) {
-		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(unknown, "account"))
+	if n := len(unknown); n > 0 && n < len(h.Accounts) {
+		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(n, "account"))
+	}
+	slices.SortStableFunc(attacks, func(x, y hit) int { return describe.WorstFirst(x.attack, y.attack) })
+	p.Rows = slices.Concat(unknown[:min(maxHealth, len(unknown))], storms)
+	for _, a := range attacks {
+		p.Rows = append(p.Rows, a.row)
 	}
 	return p
 }
 
-// quietFor is how long nothing was hit where nothing is going on.
-func (h Home) quietFor() (least time.Duration) {
-	for _, o := range h.Accounts {
-		if least == 0 || o.Of.OngoingFor < least {
-			least = o.Of.OngoingFor
-		}
+// triaged is the row of an attack or storm, with its owner and verdict.
+func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage) call.Row {
+	words = text.New(words, " · ", triage(k))
+	if k.Owner != nil {
+		return h.row(o, words)
 	}
-	return least
+	return h.row(o, words, advice.Acknowledge(call.Situation{Account: o.Of, ID: id}))
 }
 
-// stormRows are the storms of all accounts that go on.
-func (h Home) stormRows() (rows []call.Row) {
-	for _, o := range h.Accounts {
-		for _, row := range o.Storms {
-			var claim []call.Suggestion
-			if row.Triage.Owner == nil {
-				claim = append(claim, advice.Acknowledge(call.Situation{Account: o.Of, ID: row.ID}))
-			}
-			rows = append(rows, h.row(o, o.stormRow(row, h.Now), claim...))
-		}
+// triage names the owner of an attack or storm, and its verdict.
+func triage(k record.Triage) text.Text {
+	if k.Owner == nil {
+		return text.Join(append([]text.Text{describe.Owner(nil)}, describe.Triage(k)...), " · ")
 	}
-	return rows
+	return text.Join(describe.Triage(k), " · ")
 }
 
-func (h Home) attackRow(o Overview, row call.AttackRow) call.Row {
-	text := text.New(o.attackLine(row, h.Now), " · ", triage(row.Triage))
-	if row.Triage.Owner != nil {
-		return h.row(o, text)
-	}
-	return h.row(o, text, advice.Acknowledge(call.Situation{Account: o.Of, ID: row.ID}))
-}
-
-func (h Home) waitingPart() (p call.Part) {
+func (h Home) waiting() call.Part {
+	var rows []call.Row
 	for _, o := range h.Accounts {
 		for _, r := range o.Waiting {
-			p.Rows = append(p.Rows, h.row(o, requestLine(r), advice.Approval(r, h.Who, h.Role)...))
+			words := text.New(text.Code(r.ID), " ", text.Sanitize(r.Does, text.MaxPath), " · asked by ", text.Sanitize(r.Asker.Name, text.MaxField), " ", r.At, " · until ", r.Until)
+			rows = append(rows, h.row(o, words, advice.Approval(r, h.Who, h.Role)...))
 		}
 	}
-	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Waiting for approval: "), text.Number(len(p.Rows)))
+	return counted(text.New(text.Bold("Waiting for approval: ")), rows)
+}
+
+// modes are the switches that have not returned. They affect every visitor, so they stand apart.
+func (h Home) modes() call.Part {
+	return counted(text.New(text.Bold("Modes that have not returned: ")), h.changes(record.Change.SwitchesMode))
+}
+
+// inForce is what else of wafbot's still holds.
+func (h Home) inForce() (p call.Part) {
+	var unknown []call.Row
+	n := 0
+	for _, o := range h.Accounts {
+		if n += len(o.InForce); o.NoStore {
+			unknown = append(unknown, h.row(o, o.storeUnknown()))
+		}
 	}
+	rows := h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() })
+	switch {
+	case len(unknown) == len(h.Accounts):
+		p.Title = text.New(text.Bold("In force by wafbot: unknown"))
+	case n == 0:
+		p.Title = text.New(text.Bold("Nothing of wafbot's is in force"))
+	case len(rows)+len(unknown) == 0: // only modes
+		return p
+	default:
+		p.Title = text.New(text.Bold("In force by wafbot: "), text.Number(len(rows)))
+	}
+	if n := len(unknown); n > 0 && n < len(h.Accounts) {
+		p.Title = text.New(p.Title, ", and unknown of ", text.Count(n, "account"))
+	}
+	p.Rows = append(unknown, rows...)
 	return p
 }
 
-// inForceParts are what wafbot did and what still holds, modes apart: everybody feels them. What should have ended stands first.
-func (h Home) inForceParts() (switched, rest call.Part) {
-	var unknown []call.Row
-	for _, o := range h.Accounts {
-		if o.NoStore {
-			unknown = append(unknown, h.row(o, o.inForceHead()))
-			continue
-		}
-		modes, others := o.modes()
-		switched.Rows = append(switched.Rows, h.changeRows(o, modes)...)
-		rest.Rows = append(rest.Rows, h.changeRows(o, others)...)
+// storeUnknown says why it is unknown what people and wafbot did.
+func (o Overview) storeUnknown() text.Text {
+	why := "can't be reached, and until it can nothing is changed"
+	if o.Emptied {
+		why = "is empty, and until it is read back from Slack nothing is changed"
 	}
-	if len(switched.Rows) > 0 {
-		switched.Title = text.New(text.Bold("Modes that have not returned: "), text.Number(len(switched.Rows)))
-	}
-	rest.Title = text.New(text.Bold("In force by wafbot: "), text.Number(len(rest.Rows)))
-	switch {
-	case len(unknown) == len(h.Accounts):
-		rest.Title = text.New(text.Bold("In force by wafbot: unknown"))
-	case len(unknown) > 0:
-		rest.Title = text.New(rest.Title, ", and unknown of ", text.Count(len(unknown), "account"))
-	}
-	rest.Rows = append(unknown, rest.Rows...)
-	return switched, rest
+	return text.New("What is in force is unknown: wafbot's store (Redis) ", why, ". What people did is unknown, too")
 }
 
-func (h Home) changeRows(o Overview, changes []record.Change) (rows []call.Row) {
-	changes = slices.Clone(changes)
-	slices.SortStableFunc(changes, func(x, y record.Change) int {
-		switch {
-		case x.Overdue(h.Now) == y.Overdue(h.Now):
-			return 0
-		case x.Overdue(h.Now):
-			return -1
+// changes are the changes in force that are wanted: of each account first those that should have ended.
+func (h Home) changes(wanted func(record.Change) bool) (rows []call.Row) {
+	for _, o := range h.Accounts {
+		for _, overdue := range []bool{true, false} {
+			for _, ch := range o.InForce {
+				if ch.Overdue(h.Now) == overdue && wanted(ch) {
+					rows = append(rows, h.row(o, o.changeLine(ch, h.Now), advice.Undo(ch, h.Now)...))
+				}
+			}
 		}
-		return 1
-	})
-	for _, ch := range changes {
-		var do []call.Suggestion
-		if undo, ok := advice.Undo(ch, h.Now); ok {
-			do = append(do, undo)
-		}
-		rows = append(rows, h.row(o, o.changeLine(ch, h.Now), do...))
 	}
 	return rows
 }
 
-func (h Home) mutedPart() (p call.Part) {
-	for _, o := range h.Accounts {
-		for _, m := range o.Muted {
-			p.Rows = append(p.Rows, h.row(o, describe.Mute(m)))
-		}
+// changeLine is a change in force, its efficacy first: rows are cut.
+func (o Overview) changeLine(ch record.Change, now time.Time) text.Text {
+	row := describe.ChangeRow(ch, describe.ChangeAccepted(ch))
+	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: now}
+	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone {
+		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.ChangeSpan(ch))
 	}
-	if len(p.Rows) > 0 {
-		p.Title = text.New(text.Bold("Muted, incidents excepted: "), text.Number(len(p.Rows)))
+	switch {
+	case ch.Overdue(now):
+		return text.New(text.Bold("Should have ended, and is tried each minute: "), row)
+	case ch.SwitchesMode() && !ch.Until.IsZero():
+		return text.New(row, " · returns by itself")
 	}
-	return p
+	return row
 }
 
-// healthPart says what keeps wafbot from seeing or acting, and how long ago the others were looked at.
-func (h Home) healthPart() (p call.Part) {
+func (h Home) muted() call.Part {
+	var rows []call.Row
+	for _, o := range h.Accounts {
+		for _, m := range o.Muted {
+			rows = append(rows, h.row(o, describe.Mute(m)))
+		}
+	}
+	return counted(text.New(text.Bold("Muted, incidents excepted: ")), rows)
+}
+
+// health says what keeps wafbot from seeing or acting, and how old the oldest good poll of the other accounts is.
+func (h Home) health() (p call.Part) {
 	var oldest time.Time
 	well, unknown := 0, 0
 	for _, line := range h.Trouble {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}
 	for _, o := range h.Accounts {
-		trouble := o.troubleLines(h.Now)
-		for _, line := range trouble {
+		for _, line := range o.trouble(h.Now) {
 			p.Rows = append(p.Rows, h.row(o, line))
 		}
 		switch {
@@ -240,4 +288,19 @@ func (h Home) healthPart() (p call.Part) {
 		p.Title = text.New(p.Title, "; not known of ", text.Number(unknown))
 	}
 	return p
+}
+
+// trouble says what keeps wafbot from watching the account or from changing it.
+func (o Overview) trouble(now time.Time) (lines []text.Text) {
+	if h := o.Health; h != nil && h.Failing != "" {
+		line := text.New(text.Bold("WAF API unreachable: "), h.Failing, "; last good poll ", describe.Ago(h.LastGood, now))
+		if !h.Since.IsZero() {
+			line = text.New(line, "; so since ", h.Since)
+		}
+		lines = append(lines, line)
+	}
+	if t := o.PermissionLoss; t != nil {
+		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
+	}
+	return lines
 }

@@ -2,11 +2,10 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -42,35 +41,28 @@ func head(c *call.Call, d *text.Document, h History) {
 		stormHead(c, d, *h.Storm)
 	} else {
 		d.Heading(1, text.New(kind, " ", text.Code(h.ID), ": ", describe.TypeName(text.Sanitize(attack.Type, text.MaxField)), " on ", a.AppName(attack.App)))
-		d.Item(text.New("Where: ", text.Code(describe.Where(attack)), partText(attack)))
+		d.Item(text.New("Where: ", text.Code(describe.Where(attack)), describe.Part(attack)))
 		d.Item(text.New("Account: ", text.Code(h.Account), "; the service's id: ", text.Code(text.Sanitize(cmp.Or(attack.ID, "unknown"), text.MaxPath))))
 	}
 	d.Item(text.New("How bad: ", text.Bold(describe.StatusName(attack)), "; threat as the service rates it: ", attack.Threat))
 	if h.Storm == nil {
-		d.Item(worked(c, h))
+		d.Item(outcome(c, h))
 	}
 	read := text.New("when they were read is unknown")
 	if !h.ReadAt.IsZero() {
 		read = text.New("read ", h.ReadAt, ", ", describe.Ago(h.ReadAt, h.At))
 	}
-	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), sourcesLine(attack))
-	owner := text.Text(nil)
-	for _, l := range describe.Triage(h.Triage) {
-		owner = append(owner, text.New(". ", l)...)
-	}
-	if h.Triage.Owner == nil {
-		owner = text.New(". ", describe.Owner(nil), owner)
-	}
+	d.Item(text.New("Figures (", read, "): ", figures(attack)), text.New("First hit: ", stamp(attack.First), "; last hit: ", stamp(attack.Last)), allSources(attack))
 	if !h.away {
-		d.Item(owner[1:])
+		d.Item(triage(h.Triage))
 	}
 	for _, s := range h.Outages {
-		d.Item(text.New(text.Bold("Not watched"), " ", describe.Outage(s)))
+		d.Item(describe.Outage(s))
 	}
 	d.Item(text.New("Put together ", h.At, "; times are those of ", c.Zone.String()))
 }
 
-// stormHead is what a storm was: what it gathered, and what is behind it.
+// stormHead is what a storm was: what it grouped, and what is behind it.
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
 	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.StormOn(s, c.Account), ", ", describe.StormBlocking(s)))
@@ -79,38 +71,28 @@ func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	for _, line := range describe.StormTallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
 		d.Item(line)
 	}
-	var odd []text.Text
-	for _, one := range s.Outliers {
-		odd = append(odd, describe.Attack(c.Account, one, c.Now))
-	}
 	if s.OutlierCount > 0 {
+		var odd []text.Text
+		for _, one := range s.Outliers {
+			odd = append(odd, describe.Attack(c.Account, one, c.Now))
+		}
 		d.Item(text.New("Outliers (they get through beside it): ", text.Number(s.OutlierCount)), odd...)
 	}
 	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.OwnCards), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
 }
 
-func partText(a apiclient.Attack) text.Text {
-	if point, ok := apiclient.ParameterPoint(a.Parameter); ok {
-		return text.New(", in part ", text.Code(text.Sanitize(point.String(), text.MaxField)))
-	}
-	if a.Parameter != "" {
-		return text.New(", in field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
-	}
-	return nil
-}
-
 // stamp is a moment, "unknown" if it is none.
-func stamp(t interface{ IsZero() bool }) text.Text {
+func stamp(t time.Time) text.Text {
 	if t.IsZero() {
 		return text.New("unknown")
 	}
 	return text.New(t)
 }
 
-// worked says whether the attack worked, as far as anybody can tell.
-func worked(c *call.Call, h History) text.Text {
+// outcome says whether the attack worked, as far as that is known.
+func outcome(c *call.Call, h History) text.Text {
 	if h.Attack.Incident() {
-		return text.New(text.Bold("It worked"), ", says the service: vulnerability ", text.Code(text.Sanitize(h.Attack.VulnID, text.MaxField)), ". Assume data was read")
+		return worked(h.Attack)
 	}
 	if h.Attack.FalsePositive() {
 		return text.New("It is marked as a false positive at the service")
@@ -120,15 +102,15 @@ func worked(c *call.Call, h History) text.Text {
 	}
 	var modes []text.Text
 	for _, m := range h.Modes {
-		modes = append(modes, efficacy.ModeWindowText(c.Account, m, h.At))
+		modes = append(modes, m.Text(c.Account, h.At))
 	}
-	return text.New("The service registered no incident, which tells little: ", text.Join(modes, "; "))
+	return text.New("The service registered no incident, which tells little. ", text.Join(modes, ". "))
 }
 
-// inPlace is what still holds, until when, and how it is taken back.
+// inPlace is what still holds, until when, and how it is undone.
 func inPlace(c *call.Call, d *text.Document, h History) {
 	d.Heading(2, text.New("Still in place"))
-	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Effects: h.Efficacy, Now: h.At}
+	s := call.Situation{Account: c.Account, ID: h.ID, Attack: h.Attack, Efficacy: h.Efficacy, Now: h.At}
 	for _, ch := range h.InPlace {
 		line := text.New(text.Bold(ch.Does), ", by ", text.Sanitize(ch.Actor.Name, text.MaxField))
 		switch {
@@ -162,20 +144,23 @@ func whoDidWhat(d *text.Document, h History) {
 	type doing struct {
 		name, id string
 		outcomes []string
-		lines    map[string][]string // verbs by outcome
+		times    map[string]int      // by outcome
+		verbs    map[string][]string // by outcome, each once
 	}
 	var people []*doing
 	for _, e := range h.Entries {
 		i := slices.IndexFunc(people, func(p *doing) bool { return p.id == e.Actor.ID })
 		if i < 0 {
-			i, people = len(people), append(people, &doing{name: e.Actor.Name, id: e.Actor.ID, lines: map[string][]string{}})
+			i, people = len(people), append(people, &doing{name: e.Actor.Name, id: e.Actor.ID, times: map[string]int{}, verbs: map[string][]string{}})
 		}
 		p := people[i]
-		if !slices.Contains(p.outcomes, e.Outcome) {
+		if p.times[e.Outcome]++; p.times[e.Outcome] == 1 {
 			p.outcomes = append(p.outcomes, e.Outcome)
 		}
 		verb, _, _ := strings.Cut(e.Line, " ")
-		p.lines[e.Outcome] = append(p.lines[e.Outcome], text.Sanitize(verb, text.MaxField))
+		if verb = text.Sanitize(verb, text.MaxField); !slices.Contains(p.verbs[e.Outcome], verb) {
+			p.verbs[e.Outcome] = append(p.verbs[e.Outcome], verb)
+		}
 	}
 	d.Heading(2, text.New("Who did what"))
 	for _, p := range people {
@@ -185,41 +170,19 @@ func whoDidWhat(d *text.Document, h History) {
 			if i == 0 {
 				between = ": "
 			}
-			line = text.New(line, between, len(p.lines[outcome]), " ", outcome, " (", strings.Join(once(p.lines[outcome]), ", "), ")")
+			line = text.New(line, between, p.times[outcome], " ", outcome, " (", strings.Join(p.verbs[outcome], ", "), ")")
 		}
 		d.Item(line)
 	}
 	if len(people) == 0 {
 		d.Item(text.New("Nothing about this attack is in the audit log, as far as it is kept and can be read"))
 	} else {
-		d.Item(text.New("Audit entries of ", text.Code(h.Account), ": ", numbersText(h.Entries)))
+		d.Item(text.New("Audit entries of ", text.Code(h.Account), ": ", text.Enumerate(h.Entries, maxNumbers, func(e record.AuditEntry) text.Text { return text.New(e.N) })))
 	}
-}
-
-// once is each word once, in their order.
-func once(words []string) []string {
-	var all []string
-	for _, w := range words {
-		if !slices.Contains(all, w) {
-			all = append(all, w)
-		}
-	}
-	return all
 }
 
 // maxNumbers is how many numbers of audit entries are written out.
 const maxNumbers = 60
-
-func numbersText(entries []record.AuditEntry) string {
-	var numbers []string
-	for _, e := range entries[:min(maxNumbers, len(entries))] {
-		numbers = append(numbers, fmt.Sprint(e.N))
-	}
-	if rest := len(entries) - maxNumbers; rest > 0 {
-		numbers = append(numbers, fmt.Sprintf("and %d more", rest))
-	}
-	return strings.Join(numbers, ", ")
-}
 
 // notKnown says what a reader must not take for granted.
 func notKnown(h History) []text.Text {

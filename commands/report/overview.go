@@ -31,6 +31,16 @@ type Overview struct {
 	Emptied        bool                       `json:"emptied,omitempty"`         // the latter
 }
 
+// HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is stored.
+func HomeOf(c *call.Call) *Home {
+	h := &Home{Accounts: make([]Overview, len(c.InScope)), Who: c.Actor, Role: c.Role, Policy: c.Policy, Trouble: c.Policy.BrokenSources(), Now: c.Now}
+	for i, a := range c.InScope {
+		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: OngoingFrom(c, a)})
+		h.Accounts[i], _ = overviewOf(c, a, attacks, err)
+	}
+	return h
+}
+
 // seen is what was read for an overview and isn't all in it.
 type seen struct {
 	attacks []apiclient.Attack
@@ -46,113 +56,85 @@ func Needs() []call.Fact {
 	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms}
 }
 
-// overviewOf puts together what is known of an account: what was listed at the service, or why not, and what is stored.
+// overviewOf puts together what is known of an account: what was listed at the service, or why not, and what is stored. After an error of the store
+// nothing stored is in it: half of it would be taken for all.
 func overviewOf(c *call.Call, a *call.Account, listed []apiclient.Attack, unlisted error) (Overview, seen) {
-	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}}
-	s := seen{attacks: listed}
+	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
+	facts, s := c.Facts(a.Name), seen{attacks: listed}
 	if unlisted != nil {
 		text, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
 		o.Fault = text.String()
 	}
-	for _, attack := range Ongoing(c, a, listed) {
-		o.Ongoing = append(o.Ongoing, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: true, Attack: attack})
-	}
-	if h, ok := c.Facts(a.Name).Health(); ok {
+	if h, ok := facts.Health(); ok {
 		o.Health = &h
 	}
-	if t, err := c.Facts(a.Name).PermissionLoss(); err == nil && t.GoesOn() {
+	if t, err := facts.PermissionLoss(); err == nil && t.GoesOn() {
 		o.PermissionLoss = &t
 	}
-	var err error
-	if s.changes, err = c.Facts(a.Name).Changes(); err == nil {
-		err = addStored(c, a, &o, &s)
+	var errs [6]error
+	var seen map[string]record.Efficacy
+	var storms []record.StormSeen
+	s.changes, errs[0] = facts.Changes()
+	s.triages, errs[1] = facts.Triages()
+	o.Muted, errs[2] = ActiveMutes(c, a)
+	o.Waiting, errs[3] = facts.Approvals()
+	seen, errs[4] = facts.Efficacy()
+	storms, errs[5] = StormsGoingOn(c, a)
+	err := errors.Join(errs[:]...)
+	if err != nil {
+		o.NoStore, o.Emptied, o.Muted, o.Waiting, storms = true, errors.Is(err, refusal.ErrEmptied), nil, nil, nil
+	} else {
+		o.InForce = append(o.InForce, efficacy.InPlace(s.changes, c.Now)...)
 	}
-	o.NoStore, o.Emptied = err != nil, errors.Is(err, refusal.ErrEmptied)
+	for _, ch := range o.InForce {
+		if e, ok := seen[ch.ID]; ok {
+			o.Efficacy[ch.ID] = e
+		}
+	}
+	o.Waiting = slices.DeleteFunc(o.Waiting, func(r record.ApprovalRequest) bool { return !r.Waits(c.Now) })
+	slices.SortStableFunc(o.Waiting, func(x, y record.ApprovalRequest) int { return x.Until.Compare(y.Until) }) // whose time is over first
+	o.addRows(c, storms, Ongoing(c, a, listed), s.triages, err == nil)
 	return o, s
 }
 
-// addStored adds what people did and said. After an error nothing of it is known: half of it would be taken for all.
-func addStored(c *call.Call, a *call.Account, o *Overview, s *seen) (err error) {
-	if s.triages, err = c.Facts(a.Name).Triages(); err != nil {
-		return err
-	}
-	muted, err := ActiveMutes(c, a)
-	if err != nil {
-		return err
-	}
-	waiting, err := waiting(c, a)
-	if err != nil {
-		return err
-	}
-	effects, err := c.Facts(a.Name).Efficacy()
-	if err != nil {
-		return err
-	}
-	storms, err := StormsGoingOn(c, a)
-	if err != nil {
-		return err
-	}
-	o.Muted, o.Waiting = muted, waiting
-	for _, ch := range s.changes {
-		if (ch.InForce(c.Now) || ch.Overdue(c.Now)) && ch.Parent() == "" && !efficacy.Superseded(ch, s.changes) {
-			o.InForce = append(o.InForce, ch)
-			o.seen(ch, effects)
-		}
-	}
+// addRows adds the storms and attacks that go on, with their triage and the links to their cards where these are stored.
+func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []apiclient.Attack, triages map[string]record.Triage, stored bool) {
+	var ids []string
 	for _, storm := range storms {
-		o.Storms = append(o.Storms, call.NewStormRow(storm, a.Name, s.triages[storm.ID]))
+		ids = append(ids, storm.ID)
 	}
-	links := cardLinks(c, a, o.linked())
-	for i := range o.Storms {
-		row := &o.Storms[i]
-		row.Card, row.Triage.Notes = links[row.ID], nil
+	for _, attack := range ongoing {
+		ids = append(ids, record.AttackID(o.Account, attack.ID))
 	}
-	for i := range o.Ongoing {
-		row := &o.Ongoing[i]
-		row.Triage, row.Card = s.triages[row.ID], links[row.ID]
-		row.Triage.Notes = nil // the attack's own line has them
+	var links map[string]string
+	if stored && len(ids) > 0 && c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
+		links = c.Facts(o.Account).CardLinks(ids[:min(maxLinked, len(ids))])
 	}
-	return nil
-}
-
-// linked are the storms and attacks whose cards can be opened from where they are shown.
-func (o *Overview) linked() (ids []string) {
-	for _, row := range o.Storms {
-		ids = append(ids, row.ID)
-	}
-	for _, row := range o.Ongoing {
-		ids = append(ids, row.ID)
-	}
-	return ids[:min(maxLinked, len(ids))]
-}
-
-// seen adds what was seen of a change in force.
-func (o *Overview) seen(ch record.Change, effects map[string]record.Efficacy) {
-	if e, ok := effects[ch.ID]; ok {
-		if o.Efficacy == nil {
-			o.Efficacy = map[string]record.Efficacy{}
+	triage := func(id string) (k record.Triage) {
+		if stored {
+			k = triages[id]
 		}
-		o.Efficacy[ch.ID] = e
+		k.Notes = nil // the attack's own line has them
+		return k
+	}
+	for i, storm := range storms {
+		row := call.NewStormRow(storm, o.Account, triage(ids[i]))
+		row.Card = links[ids[i]]
+		o.Storms = append(o.Storms, row)
+	}
+	for i, attack := range ongoing {
+		id := ids[len(storms)+i]
+		o.Ongoing = append(o.Ongoing, call.AttackRow{ID: id, Account: o.Account, Ongoing: true, Attack: attack, Triage: triage(id), Card: links[id]})
 	}
 }
 
-// waiting are the requests that an approver can still decide, the oldest first: its time is over first.
-func waiting(c *call.Call, a *call.Account) ([]record.ApprovalRequest, error) {
-	all, err := c.Facts(a.Name).Approvals()
+// ActiveMutes are an account's mutes that are not over.
+func ActiveMutes(c *call.Call, a *call.Account) ([]record.Mute, error) {
+	all, err := c.Facts(a.Name).Mutes()
 	if err != nil {
-		return nil, err
+		return nil, refusal.Away(err)
 	}
-	all = slices.DeleteFunc(all, func(r record.ApprovalRequest) bool { return !r.Waits(c.Now) })
-	slices.SortStableFunc(all, func(x, y record.ApprovalRequest) int { return x.Until.Compare(y.Until) })
-	return all, nil
-}
-
-// cardLinks are where the first cards of those can be opened, where that helps: a terminal opens nothing, and must not wait for Slack.
-func cardLinks(c *call.Call, a *call.Account, ids []string) map[string]string {
-	if c.Actor.Via == record.ViaCLI || len(ids) == 0 {
-		return nil
-	}
-	return c.Facts(a.Name).CardLinks(ids)
+	return slices.DeleteFunc(all, func(m record.Mute) bool { return m.Over(c.Now) }), nil
 }
 
 // Ongoing are the attacks that go on, what gets through first.
@@ -168,18 +150,3 @@ func Ongoing(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclie
 func OngoingFrom(c *call.Call, a *call.Account) time.Time {
 	return c.Now.Add(-max(a.OngoingFor, time.Hour))
 }
-
-// modes are the mode switches that have not returned, and rest is what else is in force.
-func (o Overview) modes() (switched, rest []record.Change) {
-	for _, ch := range o.InForce {
-		if ch.SwitchesMode() {
-			switched = append(switched, ch)
-		} else {
-			rest = append(rest, ch)
-		}
-	}
-	return switched, rest
-}
-
-// Shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
-const Shift = 10 * time.Hour

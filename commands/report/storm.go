@@ -22,7 +22,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	}
 	i := slices.IndexFunc(all, func(s record.StormSeen) bool { return s.ID == c.Attack.ID })
 	if i < 0 {
-		return record.StormSeen{}, true, refusal.Usage(text.New("storm ", text.Code(c.Attack.ID), " is forgotten by now"))
+		return record.StormSeen{}, true, refusal.Usage(text.New("storm ", text.Code(c.Attack.ID), " is no longer stored"))
 	}
 	return all[i], true, nil
 }
@@ -40,18 +40,18 @@ func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GatheredAtta
 func StormOf(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack, ok bool, err error) {
 	storms, err := c.Facts(c.Account.Name).Storms()
 	if err != nil {
-		return record.StormSeen{}, record.GatheredAttack{}, false, refusal.Away(err)
+		return storm, attack, false, refusal.Away(err)
 	}
 	for _, s := range storms {
 		all, err := Grouped(c, c.Account, s.ID)
 		if err != nil {
-			return record.StormSeen{}, record.GatheredAttack{}, false, err
+			return storm, attack, false, err
 		}
 		if i := slices.IndexFunc(all, func(g record.GatheredAttack) bool { return g.ID == c.Attack.ID }); i >= 0 {
 			return s, all[i], true, nil
 		}
 	}
-	return record.StormSeen{}, record.GatheredAttack{}, false, nil
+	return storm, attack, false, nil
 }
 
 // StormOfLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
@@ -77,35 +77,32 @@ func StormsGoingOn(c *call.Call, a *call.Account) ([]record.StormSeen, error) {
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
-func stormTyped(c *call.Call, typed string) (*call.Account, record.StormSeen, error) {
-	type found struct {
-		account *call.Account
-		storm   record.StormSeen
-	}
-	var hits []found
-	var lastErr error
+func stormTyped(c *call.Call, typed string) (account *call.Account, storm record.StormSeen, err error) {
+	found := 0
 	for _, a := range c.InScope {
-		all, err := c.Facts(a.Name).Storms()
-		if err != nil {
-			lastErr = refusal.Away(err)
+		all, failed := c.Facts(a.Name).Storms()
+		if failed != nil {
+			err = refusal.Away(failed)
 		}
 		for _, s := range all {
 			if record.MatchID(s.ID, typed) {
-				hits = append(hits, found{a, s})
+				account, storm, found = a, s, found+1
 			}
 		}
 	}
+	shown := text.Code(text.Sanitize(typed, text.MaxField))
 	switch {
-	case len(hits) == 1:
-		return hits[0].account, hits[0].storm, nil
-	case len(hits) > 1:
-		return nil, record.StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits ", text.Count(len(hits), "storm"), ": write more of the id"))
-	case lastErr != nil:
-		return nil, record.StormSeen{}, lastErr
+	case found == 1:
+		return account, storm, nil
+	case found > 1:
+		err = refusal.Usage(text.New(shown, " fits ", text.Count(found, "storm"), ": write more of the id"))
+	case err != nil:
 	case strings.HasPrefix(record.FoldID(typed), "a"):
-		return nil, record.StormSeen{}, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is the id of an attack, and that of a storm begins with s: ", text.Code("explain attack="+text.Sanitize(typed, text.MaxField)), " says which one grouped it"))
+		err = refusal.Usage(text.New(shown, " is the id of an attack, and that of a storm begins with s: ", "explain attack="+shown, " says which one grouped it"))
+	default:
+		err = NoStorm(typed)
 	}
-	return nil, record.StormSeen{}, NoStorm(typed)
+	return nil, storm, err
 }
 
 // ListGrouped lists what a storm grouped, what gets through first.
@@ -163,5 +160,5 @@ func StormListLine(s record.StormSeen) record.Line {
 
 // NoStorm refuses an id that is no stored storm's.
 func NoStorm(typed string) error {
-	return refusal.Usage(text.New("no storm ", text.Code(text.Sanitize(typed, text.MaxField)), " is remembered: ", text.Code("status"), " names those that go on; at least ", record.MinPrefix, " characters of an id are needed"))
+	return refusal.Usage(text.New("no storm ", text.Code(text.Sanitize(typed, text.MaxField)), " is stored: ", text.Code("status"), " names those that go on; at least ", record.MinPrefix, " characters of an id are needed"))
 }

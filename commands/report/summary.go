@@ -5,39 +5,37 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
+
+// Shift is how far a hand-over looks back when the line doesn't say, and how far ahead.
+const Shift = 10 * time.Hour
 
 // Summary is what one shift leaves to the next.
 type Summary struct {
 	Overview
-	Since         time.Time          `json:"since"`
-	Now           time.Time          `json:"now"`
-	Incidents     int                `json:"incidents"`      // that were hit since then, over or not
-	Attacks       int                `json:"attacks"`        // likewise, incidents left out
-	BlockedAnyway int                `json:"blocked_anyway"` // of these: blocked by the service, and without action by a person
-	Blocked       []BlockWindow      `json:"blocked,omitempty"`
-	Others        []apiclient.IPRule `json:"others,omitempty"` // on the denylist since then, and not by wafbot
-	Unread        string             `json:"unread,omitempty"` // for people: why Others is unknown, and Blocked perhaps not all
-	Undone        []Undone           `json:"undone,omitempty"`
-	Outages       []record.Outage    `json:"outages,omitempty"`
-	Notes         []NoteOn           `json:"notes,omitempty"`
-	Policy        policy.Policy      `json:"-"`
-	Role          record.Role        `json:"-"` // of who sees it: what he may not do has no button
-	Who           record.Actor       `json:"-"`
-}
-
-// BlockWindow is a time in which an application blocked, or was off, so that no incident could be registered on it.
-type BlockWindow struct {
-	App  string    `json:"app"` // its name
-	Mode string    `json:"mode"`
-	From time.Time `json:"from,omitzero"` // zero: not known
-	To   time.Time `json:"to,omitzero"`   // zero: it goes on
+	Since         time.Time             `json:"since"`
+	Now           time.Time             `json:"now"`
+	Incidents     int                   `json:"incidents"`        // that were hit since then, over or not
+	Attacks       int                   `json:"attacks"`          // likewise, incidents left out
+	BlockedAnyway int                   `json:"blocked_anyway"`   // of these: blocked by the service, and without action by a person
+	Modes         []efficacy.ModeWindow `json:"modes,omitempty"`  // since then
+	Others        []apiclient.IPRule    `json:"others,omitempty"` // on the denylist since then, and not by wafbot
+	Unread        string                `json:"unread,omitempty"` // for people: why Others is unknown, and Modes perhaps not all
+	Undone        []Undone              `json:"undone,omitempty"`
+	Outages       []record.Outage       `json:"outages,omitempty"`
+	Notes         []NoteOn              `json:"notes,omitempty"`
+	Policy        policy.Policy         `json:"-"`
+	Role          record.Role           `json:"-"` // of the reader: what it doesn't allow has no button
+	Who           record.Actor          `json:"-"`
 }
 
 // Undone is a change that a person undid.
@@ -55,11 +53,7 @@ type NoteOn struct {
 // Summarize gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
 func Summarize(c *call.Call, since time.Time) Summary {
 	a := c.Account
-	from := since
-	if burning := OngoingFrom(c, a); burning.Before(from) {
-		from = burning
-	}
-	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: from})
+	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c, a))})
 	o, seen := overviewOf(c, a, attacks, err)
 	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.Policy, Role: c.Role, Who: c.Actor}
 	s.countAttacks(seen)
@@ -67,10 +61,12 @@ func Summarize(c *call.Call, since time.Time) Summary {
 	if s.Outages, err = c.Facts(a.Name).Outages(since); err != nil {
 		s.NoStore = true
 	}
-	if err = byOthers(c, &s, seen); err != nil {
+	rules, err := byOthers(c, &s, seen)
+	if err != nil {
 		text, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
 		s.Unread = text.String()
 	}
+	s.Modes = efficacy.ModeWindows(seen.changes, rules, s.Since, s.Now, s.Now)
 	return s
 }
 
@@ -93,7 +89,7 @@ func (s *Summary) countAttacks(seen seen) {
 	}
 }
 
-// happened finds what people did: what they took back and why, what they noted, and when an application blocked because of them.
+// happened finds what people did: what they undid and why, and what they noted, the newest first.
 func (s *Summary) happened(seen seen) {
 	for _, ch := range seen.changes {
 		if ch.State != record.StateUndone || ch.Parent() != "" || ch.EndedAt.Before(s.Since) || ch.EndedBy == nil || ch.EndedBy.Via == record.ViaClock {
@@ -112,46 +108,123 @@ func (s *Summary) happened(seen seen) {
 			}
 		}
 	}
-	for _, m := range efficacy.ModeWindows(seen.changes, s.Now) {
-		if !m.Overlaps(s.Since, s.Now) {
-			continue
-		}
-		w := BlockWindow{App: describe.ModeApp(s.Of, m.App), Mode: m.Mode, From: m.From}
-		if !m.Until.After(s.Now) {
-			w.To = m.Until
-		}
-		s.Blocked = append(s.Blocked, w)
-	}
 	slices.SortFunc(s.Notes, func(x, y NoteOn) int { return y.At.Compare(x.At) })
-	slices.SortFunc(s.Blocked, func(x, y BlockWindow) int { return x.From.Compare(y.From) })
 }
 
-// byOthers finds what others than wafbot did at the service: entries of the denylist, and modes in which applications block.
-func byOthers(c *call.Call, s *Summary, seen seen) error {
+// byOthers finds the entries that others than wafbot put on the denylist, and reads the rules.
+func byOthers(c *call.Call, s *Summary, seen seen) ([]apiclient.Rule, error) {
 	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.Others = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
 		ours := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return efficacy.NamedBy(e, ch) })
 		return ours || e.Created.Before(s.Since) || !e.Expires.IsZero() && !e.Expires.After(c.Now)
 	})
 	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })
-	rules, err := c.Given().Rules(apiclient.RuleFilter{})
-	if err != nil {
-		return err
+	return c.Given().Rules(apiclient.RuleFilter{})
+}
+
+// Parts are the sections of a hand-over, what has to be done first. Cut, they fit in one message.
+func (s Summary) Parts(cut bool) []call.Part {
+	h := Home{Accounts: []Overview{s.Overview}, Who: s.Who, Role: s.Role, Policy: s.Policy, Now: s.Now}
+	line := func(name string, words ...string) record.Line {
+		return record.Line{Name: name, Words: words}.With("account", s.Account)
 	}
-	for _, rule := range rules {
-		scope, ok := apiclient.ConditionsScope(rule.Conditions)
-		if !ok || !scope.App.Known {
-			continue
+	status, lists, audit := h.where(), line("lists", "black"), line("audit")
+	attacks := line("attacks").With("since", grammar.DurationText(s.Now.Sub(s.Since).Truncate(time.Second)))
+	ongoing, held := h.ongoing(), h.inForce()
+	if len(s.Ongoing) > 0 && s.Role >= record.Responder {
+		ongoing.Do = []call.Suggestion{advice.TakeOver(s.Account, len(s.Ongoing))}
+	}
+	ends := s.ending(h)
+	if ends.Title != nil {
+		held = counted(text.New(text.Bold("In force for longer: ")), h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
+	}
+	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{h.waiting(), 3, status}, section{ends, 5, status},
+		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.denied(), 3, lists},
+		section{s.undone(), 3, audit}, section{s.notes(), 3, audit})
+}
+
+func (s Summary) head() call.Part {
+	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
+	for _, line := range s.trouble(s.Now) {
+		p.Rows = append(p.Rows, call.Row{Text: line})
+	}
+	return p
+}
+
+// soon reports whether a change ends on the next shift.
+func (s Summary) soon(ch record.Change) bool {
+	return !ch.SwitchesMode() && !ch.Until.IsZero() && ch.Until.Before(s.Now.Add(Shift))
+}
+
+// ending are the changes that end on the next shift, the first to end first.
+func (s Summary) ending(h Home) call.Part {
+	h.Accounts = slices.Clone(h.Accounts)
+	in := &h.Accounts[0].InForce
+	*in = slices.SortedStableFunc(slices.Values(*in), func(x, y record.Change) int { return x.Until.Compare(y.Until) })
+	return counted(text.New(text.Bold("Ends on your shift"), ", until ", s.Now.Add(Shift), ": "), h.changes(s.soon))
+}
+
+// unseen counts what happened, and says of which times it is unknown: no incident is no good news where none could be registered.
+func (s Summary) unseen() call.Part {
+	p := call.Part{Title: text.New(text.Bold("What happened: "), "unknown, see above")}
+	if s.Fault == "" {
+		incidents := text.Count(s.Incidents, "incident")
+		if s.Incidents == 0 && (len(s.Modes)+len(s.Outages) > 0 || s.Health != nil && s.Health.Failing != "") {
+			incidents = "no incidents are known of"
 		}
-		own := efficacy.HidingRule(rules, int(scope.App.N))
-		name := describe.ModeApp(s.Of, int(scope.App.N))
-		known := slices.ContainsFunc(s.Blocked, func(w BlockWindow) bool { return w.App == name && w.To.IsZero() })
-		if own != nil && own.ID == rule.ID && !known {
-			s.Blocked = append(s.Blocked, BlockWindow{App: name, Mode: own.Mode, From: own.Updated})
+		p.Title = text.New(text.Bold("What happened: "), incidents, ", ", text.Count(s.Attacks, "other attack"))
+		if !s.NoStore { // else it is unknown what people did
+			p.Title = text.New(p.Title, "; ", text.Number(s.BlockedAnyway), " of these blocked by the WAF alone")
 		}
 	}
-	return nil
+	for _, m := range s.Modes {
+		p.Rows = append(p.Rows, call.Row{Text: m.Text(s.Of, s.Now)})
+	}
+	for _, o := range s.Outages {
+		p.Rows = append(p.Rows, call.Row{Text: describe.Outage(o)})
+	}
+	return p
+}
+
+func (s Summary) denied() call.Part {
+	if s.Unread != "" {
+		return call.Part{Title: text.New(text.Bold("Denied by others: "), "unknown: ", s.Unread)}
+	}
+	var rows []call.Row
+	for _, e := range s.Others {
+		rows = append(rows, call.Row{Text: text.New(text.Code(describe.EntrySources(e)), " ", s.Of.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e), ", since ", e.Created)})
+	}
+	return counted(text.New(text.Bold("Denied by others than wafbot: ")), rows)
+}
+
+func (s Summary) undone() call.Part {
+	var rows []call.Row
+	for _, u := range s.Undone {
+		why := "no reason given"
+		if u.Why != "" {
+			why = text.Sanitize(u.Why, text.MaxField)
+		}
+		ch := u.Change // its end is left out: it no longer matters, and why needs the room
+		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.ChangeAuthor(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
+	}
+	return counted(text.New(text.Bold("Undone: ")), rows)
+}
+
+func (s Summary) notes() call.Part {
+	var rows []call.Row
+	for i, n := range s.Notes {
+		same := func(o NoteOn) bool { return o.ID == n.ID }
+		if slices.ContainsFunc(s.Notes[:i], same) {
+			continue // of an account that was handed over: one note on all its attacks
+		}
+		about := text.New(text.Code(n.Attack))
+		if others := len(s.Notes) - i - 1 - len(slices.DeleteFunc(slices.Clone(s.Notes[i+1:]), same)); others > 0 {
+			about = text.New(about, " and ", others, " more")
+		}
+		rows = append(rows, call.Row{Text: text.New(about, " ", describe.Note(n.Note))})
+	}
+	return counted(text.New(text.Bold("Notes: ")), rows)
 }

@@ -49,10 +49,10 @@ func (h History) beginning() []moment {
 	if e.Late {
 		words = "Seen by wafbot when it knew nothing of it any more"
 	}
-	all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{sourcesLine(e.First.Attack)}})
+	all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
 	if p := e.Peak; p != nil {
 		fastest := text.New(text.Bold("Peak"), ": about ", apiclient.Known(p.PerMinute), " hits a minute since ", p.Since, "; ", figures(p.Attack))
-		all = append(all, moment{p.At, fastest, []text.Text{sourcesLine(p.Attack)}})
+		all = append(all, moment{p.At, fastest, []text.Text{allSources(p.Attack)}})
 	}
 	return all
 }
@@ -62,32 +62,12 @@ func figures(a apiclient.Attack) text.Text {
 	return text.New(describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.SourceCount, "source"), ", ", describe.Figure(a.Payloads, "payload"), ", ", describe.StatusName(a))
 }
 
-// sourcesLine is where an attack's hits came from, as far as the service listed it.
-func sourcesLine(a apiclient.Attack) text.Text {
-	if len(a.Sources) == 0 {
-		return text.New("Sources: unknown")
-	}
-	line := text.New("Sources: ")
-	for i, s := range a.Sources {
-		if i > 0 {
-			line = text.New(line, " · ")
-		}
-		line = text.New(line, text.Code(s.IP.String()))
-		if s.Country != "" {
-			line = text.New(line, " ", text.Sanitize(s.Country, 20))
-		}
-		if percent, ok := describe.Share(s, a); ok {
-			line = text.New(line, " ", describe.Percent(percent))
-		}
-		line = text.New(line, " (", s.Hits, ")")
-	}
-	if rest := a.SourceCount.N - int64(len(a.Sources)); a.SourceCount.Known && rest > 0 {
-		line = text.New(line, " · ", rest, " more")
-	}
-	return line
+// allSources are all that the service listed, with their hits.
+func allSources(a apiclient.Attack) text.Text {
+	return sourcesLine(a, len(a.Sources), func(s apiclient.Source) string { return "(" + s.Hits.String() + ")" })
 }
 
-// course is what wafbot told about the attack.
+// course is what wafbot posted about the attack.
 func (h History) course(a *call.Account) []moment {
 	if h.Evidence == nil {
 		return nil
@@ -127,7 +107,7 @@ func changesMade(c *call.Call, h History) []moment {
 			m.below = append(m.below, text.New("Why: ", text.Sanitize(ch.Reason, describe.MaxNote)))
 		}
 		if ch.Observed != nil && ch.Parent() == "" {
-			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), sourcesLine(ch.Observed.Attack))
+			m.below = append(m.below, text.New("As wafbot had seen it ", ch.Observed.At, ": ", figures(ch.Observed.Attack)), allSources(ch.Observed.Attack))
 			m.below = append(m.below, h.sourcesSince(ch)...)
 		}
 		if n := h.Efficacy[ch.ID].Stopped(); n > 0 {
@@ -144,7 +124,7 @@ func changesMade(c *call.Call, h History) []moment {
 	return all
 }
 
-// effect is what became of the sources that a change denied, each judged by its own hits.
+// sourcesSince is what became of the sources that a change denied, each judged by its own hits.
 func (h History) sourcesSince(ch record.Change) []text.Text {
 	var lines []text.Text
 	for _, s := range ch.Observed.Attack.Sources {
@@ -163,12 +143,12 @@ func (h History) sourcesSince(ch record.Change) []text.Text {
 	return lines
 }
 
-// words are what people said and asked, as the audit log has it: the case holds what was said last only.
+// words are what people wrote and asked, as the audit log has it: triage holds only the last of each.
 func words(h History) []moment {
 	var all []moment
 	for _, e := range h.Entries {
 		if e.Change != "" && slices.ContainsFunc(h.Changes, func(ch record.Change) bool { return ch.ID == e.Change }) {
-			continue // the change tells of it
+			continue // changesMade has it
 		}
 		all = append(all, moment{at: e.At, text: entryText(e)})
 	}
@@ -187,7 +167,7 @@ func words(h History) []moment {
 	return all
 }
 
-// entryText says what somebody asked and what came of it.
+// entryText is what a person asked, and its outcome.
 func entryText(e record.AuditEntry) text.Text {
 	who := text.Sanitize(e.Actor.Name, text.MaxField)
 	line, err := grammar.Parse(e.Line)
@@ -232,18 +212,14 @@ func handoverText(e record.AuditEntry, who, message string) text.Text {
 	return words
 }
 
-// unseen are the times in which nobody watched, or nobody could see whether the attack worked.
+// unseen are the times in which wafbot did not watch, and in which no incident could be registered.
 func unseen(c *call.Call, h History) []moment {
 	var all []moment
 	for _, s := range h.Outages {
-		all = append(all, moment{at: s.From, text: text.New(text.Bold("Not watched"), " ", describe.Outage(s))})
+		all = append(all, moment{at: s.From, text: describe.Outage(s)})
 	}
 	for _, m := range h.Modes {
-		words := text.New("In mode ", m.Mode, " no incidents ", text.Bold("could"), " be registered on ", describe.ModeApp(c.Account, m.App))
-		if !m.Until.IsZero() {
-			words = text.New(words, " until ", m.Until)
-		}
-		all = append(all, moment{at: m.From, text: words})
+		all = append(all, moment{at: m.From, text: m.Text(c.Account, h.At)})
 	}
 	return all
 }

@@ -25,7 +25,7 @@ func attack() *call.Command {
 func readAttack(c *call.Call) (call.Result, error) {
 	a := c.Account
 	k, old := report.Fresh(c)
-	noScene := c.LoadContext()
+	noContext := c.LoadContext()
 	res := call.Result{AttackID: k.ID, Account: a.Name}
 	storm, isOne, err := report.Storm(c)
 	var noStorms error
@@ -42,16 +42,16 @@ func readAttack(c *call.Call) (call.Result, error) {
 		}
 	}
 	row := call.AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.Ongoing(a, k.Attack), Attack: k.Attack}
-	said, noCase := c.Facts(a.Name).Triage(k.ID)
-	changes, noChanges := c.Facts(a.Name).Changes()
-	effects, noEffects := c.Facts(a.Name).Efficacy()
-	row.Triage = said
+	var noTriage error
+	row.Triage, noTriage = c.Given().Triage(k.ID)
+	changes, noChanges := c.Given().Changes()
+	known, noEfficacy := c.Given().Efficacy()
 	res.Data = row
-	if err := errors.Join(noCase, noChanges, noScene, noStorms, noEffects); err != nil { // reads go on without Redis
+	if err := errors.Join(noTriage, noChanges, noContext, noStorms, noEfficacy); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
-	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Scene: c.Context, Known: changes, Effects: effects, Now: c.Now}
+	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Parent() == "" {
 			res.Lines = append(res.Lines, text.New("• ", describe.ChangeRow(ch, efficacy.Line(now, ch))))

@@ -59,3 +59,14 @@ func readListing(c *call.Call, what string, back time.Duration, f apiclient.Atta
 	res.Data = data
 	return pages.Finish(res)
 }
+
+func incidents() *call.Command {
+	return &call.Command{
+		Name: "incidents", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
+		Summary: "the attacks that worked, the newest first",
+		Args:    []call.Arg{{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration}, call.ArgPage},
+		Read: func(c *call.Call) (call.Result, error) {
+			return readListing(c, "incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
+		},
+	}
+}

@@ -3,6 +3,7 @@ package verb
 import (
 	"slices"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
@@ -37,8 +38,11 @@ func writeCards(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	all, odd := len(c.Line.Words) > 0, outlierIDs(storm, c.Account.Name)
-	wanted := slices.DeleteFunc(gathered, func(g record.GatheredAttack) bool { return g.Own || !all && !slices.Contains(odd, g.ID) })
+	all := len(c.Line.Words) > 0
+	wanted := slices.DeleteFunc(gathered, func(g record.GatheredAttack) bool {
+		outlier := slices.ContainsFunc(storm.Storm.Outliers, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == g.ID })
+		return g.Own || !all && !outlier
+	})
 	if len(wanted) == 0 {
 		which := text.New("Nothing gets through in ", text.Code(storm.ID), " beside its source that has no card of its own. For the others: ", text.Code(record.Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
 		if all {
@@ -51,14 +55,6 @@ func writeCards(c *call.Call) (call.Result, error) {
 		of += storm.Storm.OutlierCount - len(storm.Storm.Outliers)
 	}
 	return wantCards(c, wanted, of, storm.ID)
-}
-
-// outlierIDs are the ids of the outliers that the storm's card offers cards for.
-func outlierIDs(s record.StormSeen, account string) (ids []string) {
-	for _, a := range s.Storm.Outliers {
-		ids = append(ids, record.AttackID(account, a.ID))
-	}
-	return ids
 }
 
 // writeCard gives one attack that a storm groups a card.

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// drillFor is how long an answer is waited for where nothing else is said, and at most.
+// drillFor is how long a drill waits for an answer by default, and at most.
 const (
 	drillFor    = 5 * time.Minute
 	drillAtMost = time.Hour
@@ -77,15 +77,14 @@ func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	switch {
 	case !record.MatchID(d.ID, c.Line.Keys["ack"]):
 		return call.Result{}, refusal.Nothing(text.New("That drill is over. Nothing was changed"))
-	case d.Claim != nil && d.Claim.By.ID == c.Actor.ID:
+	case d.Answer != nil && d.Answer.By.ID == c.Actor.ID:
 		return unchanged(d, text.New("You have answered this drill already. Nothing was changed")), nil
-	case d.Claim != nil:
-		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Claim.By.Name, text.MaxField)), " was faster: the drill is answered"))
+	case d.Answer != nil:
+		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Answer.By.Name, text.MaxField)), " was faster: the drill is answered"))
 	case !d.Waits():
 		return call.Result{}, refusal.Nothing(text.New("The drill was over at ", d.Over, ". Nothing was changed"))
 	}
-	d.Claim = &record.Answered{By: c.Actor, Clicked: c.Clicked, Taken: c.At, InHand: c.Now}
-	d.Audited = drillAudited(c, d)
+	d.Answer = &record.DrillAnswer{By: c.Actor, Clicked: c.Clicked, Taken: c.At, InHand: c.Now}
 	return keepDrill(c, d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
 }
 
@@ -95,25 +94,28 @@ func stopDrill(c *call.Call, d record.Drill) (call.Result, error) {
 		return call.Result{}, refusal.Nothing(text.New("No drill of ", c.Account.Name, " waits. Nothing was changed"))
 	}
 	d.Over = c.Now
-	d.Audited = drillAudited(c, d)
 	if c.Actor.Via == record.ViaClock {
 		return keepDrill(c, d, text.New("No answer to the drill ", text.Code(d.ID)))
 	}
 	return keepDrill(c, d, text.New("The drill ", text.Code(d.ID), " is called off"))
 }
 
+// keepDrill saves a drill that began or is over, and has its card show it.
 func keepDrill(c *call.Call, d record.Drill, answer text.Text) (call.Result, error) {
+	event := "drill " + d.ID
+	if !d.Waits() {
+		event += " over"
+		d.Audited = drillAudited(c, d)
+	}
 	res := saved(d, answer)
-	res.Saves.Drill, res.Saves.Events = &d, []record.Event{drillEvent(d, c.Account.Channel)}
+	res.Saves.Drill = &d
+	res.Saves.Events = []record.Event{{ID: event, Account: d.Account, Kind: record.DrillChanged, Channel: c.Account.Channel, At: d.At, Payload: record.DrillFacts{Drill: d.ID}}}
 	return res, nil
 }
 
-// drillAudited is the number that the drill's begin has in the audit log.
+// drillAudited is the number that the drill's begin has in the audit log; 0 if that is not known.
 func drillAudited(c *call.Call, d record.Drill) int64 {
-	entries, err := c.Facts(c.Account.Name).Audit(d.At.Add(-time.Minute))
-	if err != nil {
-		return 0
-	}
+	entries, _ := c.Given().Audit(d.At.Add(-time.Minute))
 	for _, e := range entries {
 		if e.At.Equal(d.At) && e.Actor.ID == d.By.ID && e.Outcome == "done" {
 			return e.N

@@ -59,10 +59,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if gathered == nil || r.Card != "" {
 		res.Lines = append(res.Lines, cardLine(k.Attack, r))
 	}
-	res.Lines = append(res.Lines, mentionLines(r)...)
-	if r.PageAfter > 0 {
-		res.Lines = append(res.Lines, pagerLine(r))
-	}
+	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)
 	if !c.Ongoing(a, k.Attack) {
 		res.Lines = append(res.Lines, text.New("It is quiet: no hit in the last ", text.Duration(a.OngoingFor)))
 	}
@@ -88,17 +85,14 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	r.Tried, r.Channel, r.Mention = []call.TriedRoute{}, "", "" // the routes take attacks: what it gathered went to its channel by theirs
+	r.Tried, r.Channel, r.Mention = []call.TriedRoute{}, "", "" // the routes take attacks: what it groups went to its channel by theirs
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
 		describe.Storm(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
-		text.New("It gathers the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
+		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
-	if r.PageAfter > 0 {
-		res.Lines = append(res.Lines, pagerLine(r))
-	}
-	return res.And(muteLine), nil
+	return res.And(pagerLines(r)...).And(muteLine), nil
 }
 
 // destination says where the attack goes, or why it goes nowhere.
@@ -170,12 +164,15 @@ func mentionLines(r call.Routing) (lines []text.Text) {
 	return lines
 }
 
-func pagerLine(r call.Routing) text.Text {
-	line := text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ")
-	if r.PagedAt.IsZero() {
-		return text.New(line, "was not called so far")
+func pagerLines(r call.Routing) []text.Text {
+	if r.PageAfter == 0 {
+		return nil
 	}
-	return text.New(line, "was last called at ", r.PagedAt)
+	called := text.New("was not called so far")
+	if !r.PagedAt.IsZero() {
+		called = text.New("was last called at ", r.PagedAt)
+	}
+	return []text.Text{text.New("Its pager is called when unacknowledged for ", text.Duration(r.PageAfter), "; it ", called)}
 }
 
 // muteOf is the mute that suppresses an attack, nil if none is known, and a line about it.

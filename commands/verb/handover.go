@@ -2,12 +2,18 @@ package verb
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -19,7 +25,7 @@ func handover() *call.Command {
 		Args: []call.Arg{
 			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: call.FieldLines},
 			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: call.ReadUser, Kind: call.FieldUser},
-			{Name: "attack", Help: "the attack's id, as on its card; in a card's thread it need not be written; left out with --all", Options: form.OngoingAttacks},
+			{Name: "attack", Help: argAttack.Help + "; left out with --all", Options: form.OngoingAttacks},
 		},
 		Flags: []string{"all"}, Example: "handover --all to=@me", Form: form.HandoverForm,
 		Missing: func(l record.Line) bool { return l.Keys["attack"] == "" && !l.Has("all") },
@@ -42,30 +48,42 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	k, err := triageOf(c)
-	if err != nil {
+	return onTriage(func(c *call.Call, t *record.Triage) (call.Result, error) { return handOne(c, t, to) })(c)
+}
+
+// handOne hands the call's attack to a user.
+func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, error) {
+	before := t.Owner
+	again := before != nil && before.ID == to.ID
+	if again && len(c.Line.Words) == 0 {
+		return unchanged(*t, text.New(describe.Owner(before), " already. Nothing was changed")), nil
+	}
+	if err := assign(c, t, to); err != nil {
 		return call.Result{}, err
 	}
-	before := k.Owner
-	if before != nil && before.ID == to.ID && len(c.Line.Words) == 0 {
-		return unchanged(k, text.New(describe.Owner(before), " already. Nothing was changed")), nil
-	}
-	k.Owner = owner(c, to)
-	if before != nil && before.ID == to.ID {
-		k.Owner.Since, k.Owner.From, k.Owner.FromName = before.Since, before.From, before.FromName
-	} else if before != nil {
-		k.Owner.From, k.Owner.FromName = before.ID, before.Name
-	}
-	if len(c.Line.Words) > 0 {
-		if k.Owner.Note, err = addNote(c, &k, c.Line.Words[0]); err != nil {
-			return call.Result{}, err
-		}
+	if again {
+		t.Owner.Since, t.Owner.From, t.Owner.FromName = before.Since, before.From, before.FromName
 	}
 	how := text.New(", handed over by ", c.Actor.Name)
 	if to.ID == c.Actor.ID {
 		how = text.New(", taken over")
 	}
-	return saveTriage(c, k, to.ID, text.New(describe.Owner(k.Owner), how, ". The thread of the attack's card says so"))
+	res := saved(*t, text.New(describe.Owner(t.Owner), how, ". The thread of the attack's card says so"))
+	res.Saves.Events = []record.Event{handoverEvent(c, "handover ", record.HandedOver, c.Now, record.Assignment{Attack: c.Attack.Attack, To: to.ID})}
+	return res, nil
+}
+
+// assign makes a user the owner of an attack, with what the line tells that user.
+func assign(c *call.Call, t *record.Triage, to record.Actor) (err error) {
+	before := t.Owner
+	t.Owner = owner(c, to)
+	if before != nil {
+		t.Owner.From, t.Owner.FromName = before.ID, before.Name
+	}
+	if len(c.Line.Words) > 0 {
+		t.Owner.Note, err = addNote(c, t, c.Line.Words[0])
+	}
+	return err
 }
 
 // assignee is the user to whom a line hands an attack over: a full member who may act.
@@ -88,4 +106,87 @@ func assignee(c *call.Call) (record.Actor, error) {
 		return record.Actor{}, refusal.Guarded(text.New(text.User(to.ID), " has the role ", s.Role.String(), approval.ByGroup(s.Group), needs))
 	}
 	return to, nil
+}
+
+// writeTakeOver hands every attack that goes on to one user. It is one write: the account's lock is held, and there is one answer.
+func writeTakeOver(c *call.Call) (call.Result, error) {
+	to, toErr := assignee(c)
+	ongoing, ongoingErr := ongoingNow(c)
+	triages, err := c.Given().Triages()
+	if err != nil {
+		err = refusal.Away(err)
+	}
+	if err := cmp.Or(toErr, ongoingErr, err); err != nil {
+		return call.Result{}, err
+	}
+	since := record.Earlier(c.At, c.Now)
+	var taken []string
+	before, names := map[string]int{}, map[string]string{} // of the owners before: on how many attacks, by their ids
+	changed := map[string]record.Triage{}                  // all are checked before one is saved: a refusal changes none of them
+	for _, attack := range ongoing {
+		id := record.AttackID(c.Account.Name, attack.ID)
+		t := triages[id]
+		if t.Owner == nil || t.Owner.ID != to.ID {
+			if err := assign(c, &t, to); err != nil {
+				return call.Result{}, err
+			}
+			changed[id] = t
+		} else if t.Owner.Since.Before(since) { // else it was by this request, when it came before
+			continue
+		}
+		taken = append(taken, id)
+		if from := t.Owner.From; from != "" {
+			before[from]++
+			names[from] = text.Sanitize(cmp.Or(t.Owner.FromName, from), text.MaxField)
+		}
+	}
+	user := text.Bold(text.Sanitize(to.Name, text.MaxField))
+	switch {
+	case len(ongoing) == 0:
+		return unchanged(taken, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
+	case len(taken) == 0:
+		return unchanged(taken, text.New(user, " is on all ", text.Count(len(ongoing), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
+	}
+	words := text.New(user, " is on ", text.Count(len(taken), "attack"), " of ", c.Account.Name, " now: ", text.Enumerate(taken, call.ShortList, text.AsCode), ". Until now: ")
+	unowned := len(taken)
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		words = text.New(words, names[id], " on ", before[id], ", ")
+		unowned -= before[id]
+	}
+	res := saved(taken, text.New(words, "unacknowledged: ", unowned))
+	res.Saves.Triage = changed
+	if len(before) > 0 || to.ID != c.Actor.ID { // one event, however many attacks they are
+		res.Saves.Events = []record.Event{handoverEvent(c, "take over ", record.TookOver, since, record.Assignment{To: to.ID})}
+	}
+	return res, nil
+}
+
+func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time, what record.Assignment) record.Event {
+	return record.Event{ID: id + c.ID, Account: c.Account.Name, Kind: kind, Channel: c.Account.Channel, At: at, Payload: what}
+}
+
+// ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for those that it groups.
+func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
+	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c, c.Account)})
+	storms, stormsErr := report.StormsGoingOn(c, c.Account)
+	if err != nil {
+		return nil, refusal.FromService(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
+	}
+	if stormsErr != nil {
+		return nil, stormsErr
+	}
+	ongoing := report.Ongoing(c, c.Account, listed)
+	for _, storm := range storms {
+		gathered, err := report.Grouped(c, c.Account, storm.ID)
+		if err != nil {
+			return nil, err
+		}
+		standsFor := map[string]bool{}
+		for _, g := range gathered {
+			standsFor[g.ID] = !g.Own
+		}
+		ongoing = slices.DeleteFunc(ongoing, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })
+		ongoing = append(ongoing, storm.Attack)
+	}
+	return ongoing, nil
 }

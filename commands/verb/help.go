@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -15,14 +16,8 @@ func help() *call.Command {
 		Summary: "this list, or all about one command",
 		Args:    []call.Arg{{Name: "command", Object: true, Help: "the command"}},
 		Read: func(c *call.Call) (call.Result, error) {
-			if len(c.Line.Words) == 0 {
-				return call.Result{Lines: helpOverview(c.Commands)}, nil
-			}
-			cmd, err := call.LookUp(c.Commands, strings.ToLower(c.Line.Words[0]))
-			if err != nil {
-				return call.Result{}, err
-			}
-			return call.Result{Lines: commandHelp(cmd)}, nil
+			lines, err := Help(strings.Join(c.Line.Words, " "))
+			return call.Result{Lines: lines}, err
 		},
 	}
 }
@@ -30,7 +25,7 @@ func help() *call.Command {
 // Help is the list of commands, for where there is no Runner yet.
 func Help(verb string) ([]text.Text, error) {
 	if verb == "" {
-		return helpOverview(All()), nil
+		return helpOverview(), nil
 	}
 	cmd, err := call.LookUp(All(), strings.ToLower(verb))
 	if err != nil {
@@ -39,9 +34,9 @@ func Help(verb string) ([]text.Text, error) {
 	return commandHelp(cmd), nil
 }
 
-func helpOverview(commands []*call.Command) []text.Text {
+func helpOverview() []text.Text {
 	looks, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
-	for _, cmd := range commands {
+	for _, cmd := range All() {
 		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
 			looks = append(looks, line)
@@ -77,5 +72,27 @@ func flagHelp() map[string]string {
 	return map[string]string{
 		call.FlagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
 		call.FlagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
+	}
+}
+
+func whoami() *call.Command {
+	return &call.Command{
+		Name: "whoami", Role: record.Viewer, AnyAccount: true,
+		Summary: "who wafbot takes you for, and what you may do",
+		Read: func(c *call.Call) (call.Result, error) {
+			may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "you may do everything"}[c.Role]
+			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.Policy.Changes}
+			if c.Group != "" {
+				data["group"] = c.Group
+			}
+			res := call.Result{
+				Lines: []text.Text{text.New(text.Bold(c.Actor.Name), " (", text.Code(c.Actor.ID), "): ", c.Role.String(), approval.ByGroup(c.Group), ", ", may), text.New("wafbot is ", c.Policy.Describe())},
+				Data:  data,
+			}
+			if c.Could > c.Role {
+				res.Lines = append(res.Lines, text.New("Slack doesn't say just now whether a user group gives you more"))
+			}
+			return res, nil
+		},
 	}
 }

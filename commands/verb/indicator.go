@@ -69,7 +69,7 @@ func readRegex(value string, _ *call.Account) (string, error) {
 	return value, nil
 }
 
-// forTrial is the regular expression as it is tried: whether the service heeds case isn't known, so the trial doesn't.
+// forTrial is the regular expression as it is tried: whether the service minds case isn't known, so the trial doesn't.
 func forTrial(regex string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + regex) }
 
 // regexTrouble is what is wrong with a regular expression, without the back-quotes of Go's own words: a chat can't show them.
@@ -104,15 +104,14 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	}
 	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
-	p := call.Plan{Line: change.Complete(c, line, length), Does: fmt.Sprintf("%s %s %s", verb, what, policy.Lasting(length)), When: describe.RuleWorks, Until: change.End(c.Now, length)}
-	trial, err := forTrial(regex)
+	p := change.ForTime(c, line, verb+" "+what, length)
+	tried, err := forTrial(regex)
 	if err != nil {
 		return nil, err
 	}
-	p.Warnings, p.Notes = indicatorEffect(header, trial, rule.AttackType)
+	p.Warnings, p.Notes = indicatorEffect(header, tried, rule.AttackType)
 	change.WarnCannotBlock(c, &p, nil)
-	p, err = change.PlanRule(c, p, rule, what+": there is an indicator")
-	return []call.Plan{p}, err
+	return one(change.PlanRule(c, p, rule, what+": there is an indicator"))
 }
 
 // indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where
@@ -123,9 +122,71 @@ func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []ref
 	} else {
 		notes = append(notes, text.New("What matches is blocked only where the mode blocks"))
 	}
-	t := tryRegex(regex)
-	if t.broad() || header != userAgent {
-		return append(ws, refusal.Warning{Text: t.words(header)}), notes
+	words, broad := trial(header, regex)
+	if broad || header != userAgent {
+		return append(ws, refusal.Warning{Text: words}), notes
 	}
-	return ws, append(notes, t.words(header))
+	return ws, append(notes, words)
+}
+
+// userAgent is the header of which wafbot knows usual values.
+const userAgent = "USER-AGENT"
+
+// browser is a usual client, which an indicator should rarely hit.
+type browser struct{ name, agent string }
+
+// usualBrowsers are the ones that most people and the search engines come with.
+func usualBrowsers() []browser {
+	const (
+		windows = "Mozilla/5.0 (Windows NT 10.0; Win64; x64"
+		mac     = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7"
+		webkit  = ") AppleWebKit/537.36 (KHTML, like Gecko) "
+		chrome  = webkit + "Chrome/150.0.0.0 Safari/537.36"
+		iphone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+	)
+	return []browser{
+		{"Chrome on Windows", windows + chrome},
+		{"Edge on Windows", windows + chrome + " Edg/150.0.0.0"},
+		{"Firefox on Windows", windows + "; rv:150.0) Gecko/20100101 Firefox/150.0"},
+		{"Chrome on macOS", mac + chrome},
+		{"Safari on macOS", mac + ") AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15"},
+		{"Chrome on Linux", "Mozilla/5.0 (X11; Linux x86_64" + chrome},
+		{"Firefox on Linux", "Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0"},
+		{"Chrome on Android", "Mozilla/5.0 (Linux; Android 10; K" + webkit + "Chrome/150.0.0.0 Mobile Safari/537.36"},
+		{"Firefox on Android", "Mozilla/5.0 (Android 16; Mobile; rv:150.0) Gecko/150.0 Firefox/150.0"},
+		{"Safari on iOS", iphone + "Version/26.0 Mobile/15E148 Safari/604.1"},
+		{"Googlebot", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
+		{"bingbot", "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)"},
+	}
+}
+
+// trial says what a regular expression matches of what comes every day, and whether it matches any of it. Of a header other than User-Agent
+// wafbot knows no usual values: there it only says how broad the expression is.
+func trial(header string, regex *regexp.Regexp) (words text.Text, broad bool) {
+	var hits []string
+	browsers := usualBrowsers()
+	for _, b := range browsers {
+		if regex.MatchString(b.agent) {
+			hits = append(hits, b.name)
+		}
+	}
+	empty := regex.MatchString("") // also an empty header
+	subject, who := text.New("it would hit "), fmt.Sprintf("%d usual browsers and search engines", len(browsers))
+	if header != userAgent {
+		subject = text.New("wafbot knows no usual values of ", text.Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")
+		who = fmt.Sprint(len(browsers))
+	}
+	switch {
+	case empty && len(hits) == len(browsers):
+		return text.New("it matches ", text.Bold("everything"), ", even an empty header"), true
+	case empty && len(hits) == 0:
+		return text.New(subject, "an empty ", header, ", and none of ", who), true
+	case len(hits) == 0:
+		return text.New(subject, "none of ", who), false
+	}
+	found := text.New(subject, text.Bold(fmt.Sprintf("%d of %s", len(hits), who)), ", as ", hits[0])
+	if empty {
+		found = text.New(found, ", and an empty header")
+	}
+	return found, true
 }

@@ -31,18 +31,13 @@ func mutable() []call.Arg {
 	}
 }
 
-// muteLength is how long a mute lasts: never forever.
-func muteLength() call.Arg {
-	length := form.ArgFor(policy.Policy.MuteFor)
-	length.Options = form.Lengths
-	return length
-}
-
 func mute() *call.Command {
+	length := form.ArgFor(policy.Policy.MuteFor)
+	length.Options = form.Lengths // never forever
 	return &call.Command{
 		Name: "mute", Role: record.Responder,
 		Summary: "suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what still goes on at its end is posted then",
-		Args:    append(mutable(), muteLength()),
+		Args:    append(mutable(), length),
 		Missing: func(l record.Line) bool {
 			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
 		},
@@ -66,13 +61,11 @@ func writeMute(c *call.Call) (call.Result, error) {
 	if m.Until, err = muteEnd(c); err != nil {
 		return call.Result{}, err
 	}
-	i := slices.IndexFunc(all, func(have record.Mute) bool { return have.ID == m.ID })
-	if i >= 0 && !all[i].Until.Before(m.Until) {
+	same := func(have record.Mute) bool { return have.ID == m.ID }
+	if i := slices.IndexFunc(all, same); i >= 0 && !all[i].Until.Before(m.Until) {
 		return unchanged(all[i], text.New("Muted already: ", describe.Mute(all[i]), ". Nothing was changed")), nil
 	}
-	if i >= 0 {
-		all = slices.Delete(all, i, i+1)
-	}
+	all = slices.DeleteFunc(all, same)
 	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 
@@ -83,7 +76,7 @@ func saveMutes(c *call.Call, all []record.Mute, one record.Mute, answer ...text.
 		cards = staleCards(c, func(a apiclient.Attack) bool { return !a.Incident() && policy.MuteCovers(one, a) })
 	}
 	res := saved(one, answer...)
-	res.Saves.Mutes = &call.MutesSave{All: all, Stale: cards}
+	res.Saves.Mutes = &call.Replacement[record.Mute]{All: all, Stale: cards}
 	return res
 }
 
@@ -110,13 +103,8 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 		}
 		m.Source = t.Prefix
 	}
-	named := 0
-	for _, key := range []string{"attack", "source", "type"} {
-		if keys[key] != "" {
-			named++
-		}
-	}
-	if named != 1 {
+	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]}, func(what string) bool { return what == "" })
+	if len(named) != 1 {
 		return record.Mute{}, c.Cmd.Misuse(text.New("say what, by one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type=")))
 	}
 	if keys["app"] != "" {
@@ -150,4 +138,40 @@ func readType(value string, _ *call.Account) (string, error) {
 		return "", refusal.Usage(text.New(refusal.Typed(value), " is no type of attack: write one word, as ", text.Code("sqli")))
 	}
 	return value, nil
+}
+
+func unmute() *call.Command {
+	return &call.Command{
+		Name: "unmute", Role: record.Responder,
+		Summary: "end a mute",
+		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
+		Write:   writeUnmute,
+	}
+}
+
+func writeUnmute(c *call.Call) (call.Result, error) {
+	all, err := report.ActiveMutes(c, c.Account)
+	if err != nil {
+		return call.Result{}, err
+	}
+	id := ""
+	if len(c.Line.Words) > 0 {
+		if c.Implied {
+			dropAttack(c)
+		}
+		id = c.Line.Words[0]
+	} else {
+		typed, err := muteTyped(c)
+		if err != nil {
+			return call.Result{}, err
+		}
+		id = typed.ID
+	}
+	named := func(m record.Mute) bool { return record.MatchID(m.ID, id) }
+	i := slices.IndexFunc(all, named)
+	if i < 0 || slices.ContainsFunc(all[i+1:], named) {
+		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
+	}
+	ended := all[i]
+	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(describe.MuteScope(ended)))), nil
 }

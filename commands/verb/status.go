@@ -18,15 +18,13 @@ func status() *call.Command {
 }
 
 func readStatus(c *call.Call) (call.Result, error) {
-	res := call.Result{Account: c.OnlyAccount()}
-	pages := call.Pages(c, 3*len(c.InScope)) // what goes on, what waits, and what is in force
-	all := report.Overviews(c)
-	for _, o := range all {
-		res.Lines = append(res.Lines, report.StatusLines(c, pages, o)...)
+	home := report.HomeOf(c)
+	parts, listed := home.Parts(false), 0
+	for _, p := range parts {
+		listed += min(len(p.Rows), 1)
 	}
-	home := &report.Home{Accounts: all, Who: c.Actor, Role: c.Role, Policy: c.Policy, Trouble: c.Policy.BrokenSources(), Now: c.Now}
-	res.Lines = append(res.Lines, home.Trouble...)
-	res.Lines = append(res.Lines, text.New("wafbot is ", c.Policy.Describe()))
-	res.Data, res.Home = all, home
-	return pages.Finish(res)
+	pages := call.Pages(c, listed)
+	name := func(a *call.Account) text.Text { return text.New(a.Name) }
+	lines := []text.Text{text.New(text.Bold("Status"), " of ", text.Enumerate(c.InScope, call.ShortList, name), ". wafbot is ", c.Policy.Describe())}
+	return pages.Finish(call.Result{Account: c.OnlyAccount(), Lines: append(lines, report.PartLines(parts, pages)...), Data: home.Accounts, Home: home})
 }

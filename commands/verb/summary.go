@@ -2,11 +2,8 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 func summary() *call.Command {
@@ -21,17 +18,11 @@ func summary() *call.Command {
 }
 
 func readSummary(c *call.Call) (call.Result, error) {
-	back := report.Shift
-	if since := c.Line.Keys["since"]; since != "" {
-		var err error
-		if back, err = grammar.ParseDuration(since); err != nil {
-			return call.Result{}, err
-		}
-		if back == grammar.Never {
-			return call.Result{}, refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("12h")))
-		}
+	since, err := report.Since(c, report.Shift)
+	if err != nil {
+		return call.Result{}, err
 	}
-	s := report.Summarize(c, c.Now.Add(-back))
+	s := report.Summarize(c, since)
 	parts := s.Parts(c.Actor.Via != record.ViaCLI)
-	return call.Result{Account: c.Account.Name, Lines: report.PartLines(parts), Parts: parts, Data: s}, nil
+	return call.Result{Account: c.Account.Name, Lines: report.PartLines(parts, nil), Parts: parts, Data: s}, nil
 }

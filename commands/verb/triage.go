@@ -1,12 +1,87 @@
 package verb
 
 import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// argAttack is the attack of a command that needs one.
+var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
+
+func ack() *call.Command {
+	return &call.Command{
+		Name: "ack", Aliases: []string{"claim"}, Role: record.Responder,
+		Summary: "acknowledge an attack: you are on it",
+		Args:    []call.Arg{argAttack},
+		Write:   onTriage(writeAck),
+	}
+}
+
+func unack() *call.Command {
+	return &call.Command{
+		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
+		Summary: "acknowledge it no longer; an admin may do so for others",
+		Args:    []call.Arg{argAttack},
+		Write:   onTriage(writeUnack),
+	}
+}
+
+func note() *call.Command {
+	return &call.Command{
+		Name: "note", Role: record.Responder,
+		Summary: "write down what others should know about an attack",
+		Args:    []call.Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: call.FieldLines}, argAttack},
+		Example: `note "type=xss was our own test"`,
+		Write:   onTriage(writeNote),
+	}
+}
+
+// onTriage makes what alters the triage of the call's attack the Write of a command. What has an outcome of done is saved.
+func onTriage(alter func(c *call.Call, t *record.Triage) (call.Result, error)) func(*call.Call) (call.Result, error) {
+	return func(c *call.Call) (call.Result, error) {
+		t, err := c.Given().Triage(c.Attack.ID)
+		if err != nil {
+			return call.Result{}, refusal.Away(err)
+		}
+		res, err := alter(c, &t)
+		if res.Outcome == "done" {
+			res.Saves.Triage = map[string]record.Triage{c.Attack.ID: t}
+		}
+		return res, err
+	}
+}
+
+func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
+	switch {
+	case t.Owner == nil:
+		t.Owner = owner(c, c.Actor)
+		return saved(*t, describe.Owner(t.Owner)), nil
+	case t.Owner.ID == c.Actor.ID:
+		return unchanged(*t, text.New(describe.Owner(t.Owner), " already. Nothing was changed")), nil
+	}
+	return call.Result{}, refusal.Nothing(text.New(describe.Owner(t.Owner), ". Nothing was changed. ", takeOver(c)))
+}
+
+func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
+	was := t.Owner
+	switch {
+	case was == nil:
+		return unchanged(*t, text.New("Unacknowledged. Nothing was changed")), nil
+	case was.ID != c.Actor.ID && c.Role < record.Admin:
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Sanitize(was.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
+	}
+	t.Owner, t.UnackedAt = nil, c.Now
+	return saved(*t, text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since)), nil
+}
 
 // owner is that user as the owner from now on, set by the one who asks.
 func owner(c *call.Call, who record.Actor) *record.Owner {
@@ -19,34 +94,36 @@ func takeOver(c *call.Call) text.Text {
 	return text.New("To take it over: ", text.Code(line.String()))
 }
 
-// argAttack is the attack of a command that needs one.
-var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
-
-// triageOf is the triage of the call's attack.
-func triageOf(c *call.Call) (record.Triage, error) {
-	k, err := c.Facts(c.Account.Name).Triage(c.Attack.ID)
+func writeNote(c *call.Call, t *record.Triage) (call.Result, error) {
+	id, err := addNote(c, t, c.Line.Words[0])
 	if err != nil {
-		return record.Triage{}, refusal.Away(err)
+		return call.Result{}, err
 	}
-	return k, nil
+	i := slices.IndexFunc(t.Notes, func(n record.Note) bool { return n.ID == id })
+	return saved(*t, describe.Note(t.Notes[i])), nil
 }
 
-// saveTriage is the answer of a command that changed the triage of the call's attack, with what the Runner saves.
-func saveTriage(c *call.Call, k record.Triage, handedTo string, answer text.Text) (call.Result, error) {
-	res := saved(k, answer)
-	res.Saves.Triage = map[string]record.Triage{c.Attack.ID: k}
-	if handedTo != "" {
-		res.Saves.Events = []record.Event{handoverEvent(c, handedTo)}
+// noteAgain is for how long the same words of the same user are the same note: typed twice because the answer was slow, or delivered over two ways.
+const noteAgain = time.Minute
+
+// addNote adds a note to the triage, unless it is there already.
+func addNote(c *call.Call, k *record.Triage, words string) (id string, err error) {
+	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "")), " ")
+	id = record.NoteID(c.Account.Name, c.ID)
+	same := func(n record.Note) bool {
+		return n.ID == id || n.Text == words && n.By.ID == c.Actor.ID && c.Now.Sub(n.At) < noteAgain
 	}
-	return res, nil
-}
-
-// saved is the answer where something is saved.
-func saved(data any, lines ...text.Text) call.Result {
-	return call.Result{Outcome: "done", Lines: lines, Data: data}
-}
-
-// unchanged is the answer where what was asked for holds already.
-func unchanged(data any, line text.Text) call.Result {
-	return call.Result{Outcome: "nothing", Lines: []text.Text{line}, Data: data}
+	if i := slices.IndexFunc(k.Notes, same); i >= 0 {
+		return k.Notes[i].ID, nil
+	}
+	switch n := utf8.RuneCountInString(words); {
+	case n == 0:
+		return "", c.Cmd.Misuse(text.New("that note is empty"))
+	case n > describe.MaxNote:
+		return "", refusal.Usage(text.New("that note has ", n, " characters: ", describe.MaxNote, " at most. Nothing was noted"))
+	case len(k.Notes) == describe.MaxNotes:
+		return "", refusal.Guarded(text.New("this attack has ", describe.MaxNotes, " notes already, and no more are kept. Nothing was noted"))
+	}
+	k.Notes = append(k.Notes, record.Note{ID: id, By: c.Actor, At: c.Now, Text: words})
+	return id, nil
 }

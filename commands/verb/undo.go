@@ -26,13 +26,27 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 	if change.UndoesMany(c) {
 		return change.PlanUndoMany(c)
 	}
-	ch, err := change.ByLine(c, c.Changes)
+	ch, err := change.ByLine(c)
 	if err != nil {
 		return nil, err
 	}
 	p, err := change.PlanUndo(c, ch)
 	if len(p.Steps) > 0 && c.Actor.Via != record.ViaClock {
-		p.Notes = append(p.Notes, change.OfferProtect(c, ch)...)
+		p.Notes = append(p.Notes, offerProtect(c, ch)...)
 	}
 	return []call.Plan{p}, err
+}
+
+func extend() *call.Command {
+	return &call.Command{
+		Name: "extend", Role: record.Responder,
+		Summary: "let a change hold longer than it would",
+		Args: []call.Arg{
+			{Name: "change", Object: true, Required: true, Help: "the change's id, as c7k2m9xw4", Options: form.ChangesInForce},
+			{Name: "for", Required: true, Help: "how much longer, from its present end: 30m, 4h, 7d", Label: "How much longer", Read: call.ReadDuration, Options: form.LengthsOrEver},
+			form.ArgReason,
+		},
+		Example: "extend c7k2m9xw4 for=4h",
+		Plan:    change.PlanExtend,
+	}
 }

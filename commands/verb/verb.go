@@ -1,11 +1,14 @@
-// Package verb has one file per command: its description, the facts that it needs, and its pure plan or answer.
+// Package verb has a file per command or family of commands: descriptions, the facts that they need, and their pure plans or answers.
 package verb
 
 import (
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
-// All is all the verbs, in the order of help. A new command is one file and one line here.
+// All is all the verbs, in the order of help. A new command is one file, or a function in the file of its family, and one line here.
 func All() []*call.Command {
 	return []*call.Command{
 		status(), incidents(), attacks(), attack(), vulns(), summary(),
@@ -17,3 +20,45 @@ func All() []*call.Command {
 		audit(), drill(), whoami(), help(),
 	}
 }
+
+// maxCards is how many cards are redrawn because of one mute, or of what was protected.
+const maxCards = 50
+
+// staleCards are some of the account's attacks that go on, whose cards are stale.
+func staleCards(c *call.Call, some func(a apiclient.Attack) bool) (cards []string) {
+	known, err := report.KnownAttacks(c)
+	if err != nil {
+		return nil // they are redrawn when their attacks change
+	}
+	for id, a := range known {
+		if len(cards) < maxCards && some(a) && c.Ongoing(c.Account, a) {
+			cards = append(cards, id)
+		}
+	}
+	return cards
+}
+
+// saved is the answer where something is saved.
+func saved(data any, lines ...text.Text) call.Result {
+	return call.Result{Outcome: "done", Lines: lines, Data: data}
+}
+
+// unchanged is the answer where what was asked for holds already.
+func unchanged(data any, line text.Text) call.Result {
+	return call.Result{Outcome: "nothing", Lines: []text.Text{line}, Data: data}
+}
+
+// listing answers with a page of what an account has, a line each, under a head that counts it; data is the same for programs.
+func listing[T any](c *call.Call, head text.Text, rows []T, line func(T) text.Text) (call.Result, error) {
+	pages := call.Pages(c, 1)
+	lines := pages.Part(len(rows), func(i int) text.Text { return line(rows[i]) })
+	return pages.Finish(call.Result{Account: c.Account.Name, Data: append([]T{}, rows...), Lines: append([]text.Text{head}, lines...)})
+}
+
+// counted is the head of a listing.
+func counted(c *call.Call, n int, noun string, more ...any) text.Text {
+	return text.New(append([]any{text.Bold(c.Account.Name), ": ", text.Count(n, noun)}, more...)...)
+}
+
+// one is a plan alone, as a command gives it.
+func one(p call.Plan, err error) ([]call.Plan, error) { return []call.Plan{p}, err }

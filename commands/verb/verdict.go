@@ -14,15 +14,11 @@ func verdict() *call.Command {
 		Args: []call.Arg{
 			{Name: "verdict", Object: true, Required: true, Help: "real, false_positive or test", Read: call.OneOf("real", "false_positive", "test"), Options: form.OptionsOf("real", "false_positive", "test")}, argAttack,
 		},
-		Write: writeVerdict,
+		Write: onTriage(writeVerdict),
 	}
 }
 
-func writeVerdict(c *call.Call) (call.Result, error) {
-	t, err := triageOf(c)
-	if err != nil {
-		return call.Result{}, err
-	}
+func writeVerdict(c *call.Call, t *record.Triage) (call.Result, error) {
 	t.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return saveTriage(c, t, "", describe.Verdict(*t.Verdict))
+	return saved(*t, describe.Verdict(*t.Verdict)), nil
 }

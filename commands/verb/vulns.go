@@ -36,13 +36,7 @@ func readVulns(c *call.Call) (call.Result, error) {
 	if all {
 		what = "security issue"
 	}
-	res := call.Result{
-		Account: c.Account.Name, Data: append([]apiclient.Vulnerability{}, issues...),
-		Lines: []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Count(len(issues), what))},
-	}
-	pages := call.Pages(c, 1)
-	res.Lines = append(res.Lines, pages.Part(len(issues), func(i int) text.Text { return vulnLine(issues[i]) })...)
-	return pages.Finish(res)
+	return listing(c, counted(c, len(issues), what), issues, vulnLine)
 }
 
 func closed(v apiclient.Vulnerability) bool { return v.Status != "" && v.Status != "open" }

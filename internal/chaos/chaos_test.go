@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -57,11 +58,16 @@ func besideEachOther(t *testing.T) {
 	}
 }
 
-// build compiles the program as it is shipped.
+// building is held while the program is compiled: the second time only links it.
+var building sync.Mutex
+
+// build compiles the program as it is shipped, but without -trimpath: so it shares what it compiles with the tests that run without the race detector.
 func build(t *testing.T) string {
 	t.Helper()
+	building.Lock()
+	defer building.Unlock()
 	binary := filepath.Join(t.TempDir(), "wafbot")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "../../cmd/wafbot")
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", binary, "../../cmd/wafbot")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

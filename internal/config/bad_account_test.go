@@ -4,7 +4,7 @@ import "testing"
 
 func TestBadAccounts(t *testing.T) {
 	t.Parallel()
-	requireTold(t, []badConfig{
+	requireProblems(t, []badConfig{
 		{
 			name: "accounts",
 			yaml: `

@@ -19,7 +19,7 @@ type badConfig struct {
 	want    string
 }
 
-func requireTold(t *testing.T, mistakes []badConfig) {
+func requireProblems(t *testing.T, mistakes []badConfig) {
 	for _, bad := range mistakes {
 		t.Run(bad.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +37,7 @@ func requireTold(t *testing.T, mistakes []badConfig) {
 
 func TestBadConfig(t *testing.T) {
 	t.Parallel()
-	requireTold(t, []badConfig{
+	requireProblems(t, []badConfig{
 		{
 			name: "unknown key",
 			yaml: minimal + "polcy: {changes: off}\nslack: {bot_tokne: x, zzz: 1}\n",

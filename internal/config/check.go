@@ -1,14 +1,19 @@
 package config
 
 import (
+	"maps"
 	"net"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/pager"
 )
 
 const letters = "abcdefghijklmnopqrstuvwxyz"
@@ -16,21 +21,103 @@ const digits = "0123456789"
 
 // check reports what decoding one value can't see: limits, shapes, contradictions and missing keys.
 func (c *Config) check() {
+	o := c.origins
 	c.checkSlack()
 	if scheme, _, ok := strings.Cut(c.Redis.URL.Reveal(), "://"); !ok || !slices.Contains([]string{"redis", "rediss", "redis-sentinel", "redis-cluster"}, scheme) {
-		c.origins.report(c.RedisKey(), "is no Redis address; write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…")
+		o.report(c.RedisKey(), "is no Redis address; write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…")
 	}
-	c.origins.atLeast("redis.wait_replicas", c.Redis.WaitReplicas, 0)
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil || !isPort(port) {
-		c.origins.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
+	_, port, err := net.SplitHostPort(c.Listen)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
+		o.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
 	}
 	c.checkAccounts()
-	for kind, link := range c.Runbooks {
-		c.origins.webAddress("runbooks."+kind, link)
-	}
 	c.checkSources()
-	c.checkPolicy()
-	c.origins.positive("audit.keep", c.Audit.Keep)
+	for _, l := range c.leaves() {
+		o.checkLeaf(l)
+	}
+	if c.Policy.Changes == policy.ChangesOn && !o.isSet("sources") {
+		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
+			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
+	}
+	c.checkDurations()
+	c.checkOverride()
+}
+
+// checkLeaf applies the checks of a key's field to its value, or to each value of its list.
+func (o *origins) checkLeaf(l leaf) {
+	if l.value.IsZero() && !o.isSet(l.key) {
+		return // left out, and without a default
+	}
+	for check := range strings.SplitSeq(l.tag.Get("check"), ",") {
+		if l.value.Kind() != reflect.Slice {
+			if l.value.IsZero() && check == "optional" {
+				return
+			}
+			o.checkValue(l.key, l.value, check)
+			continue
+		}
+		for i := range l.value.Len() {
+			key := Element(l.key, i)
+			if !o.isSet(key) {
+				key = l.key // a single word instead of a list
+			}
+			o.checkValue(key, l.value.Index(i), check)
+		}
+	}
+}
+
+// checkValue applies one check of a field's tag: its name, and what stands behind the equals sign.
+func (o *origins) checkValue(key string, v reflect.Value, check string) {
+	name, limit, _ := strings.Cut(check, "=")
+	text, short := v.String(), "small"
+	if v.Type() == reflect.TypeFor[time.Duration]() {
+		short = "short"
+	}
+	bad := func(is bool, format string, args ...any) {
+		if is {
+			o.reportValue(key, format, args...)
+		}
+	}
+	switch name {
+	case "positive":
+		bad(v.Int() <= 0, "is too short; write a duration longer than 0")
+	case "min":
+		bad(v.Int() < number(limit), "is too "+short+"; write %s at least", limit)
+	case "max":
+		bad(v.Int() > number(limit), "is too long; write %s at most", limit)
+	case "range":
+		least, most, _ := strings.Cut(limit, " ")
+		bad(v.Int() < number(least) || v.Int() > number(most), "is out of range; write %s to %s", least, most)
+	case "oneof":
+		words := strings.Fields(limit)
+		bad(!slices.Contains(words, text), "is unknown here; write one of %s", strings.Join(words, ", "))
+	case "clock":
+		bad(text != "" && !isClock(text), "is no time of day; write it like 09:00")
+	case "web":
+		o.webAddress(key, text)
+	case "mention":
+		bad(text != "" && !isID(text, "UWS"), "is no id; write a user id (U…) or a user group id (S…)")
+	case "member":
+		bad(text != "*" && !isID(text, "UWS"), `is no id; write a user id (U…), a user group id (S…) or "*" for everyone`)
+	case "channel":
+		bad(text != "" && !isID(text, "CGD"), "is no channel id; write the id (C…) that Slack shows at the end of the channel's details")
+	case "word":
+		if text == "" {
+			o.report(key, "is empty, so it matches nothing; remove it")
+		}
+	case "", "optional":
+	default:
+		panic("config: a tag has the unknown check " + name)
+	}
+}
+
+// number is a limit of a tag: a whole number or a duration.
+func number(text string) int64 {
+	if d, err := parseDuration(text); err == nil {
+		return int64(d)
+	}
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
 }
 
 // RedisKey is the key that gave the Redis address: redis.url or redis.url_file.
@@ -43,7 +130,6 @@ func (c *Config) RedisKey() string {
 
 func (c *Config) checkSlack() {
 	o := c.origins
-	o.webAddress("slack.api_url", c.Slack.APIURL)
 	if !strings.HasSuffix(c.Slack.APIURL, "/") {
 		c.Slack.APIURL += "/" // the Slack client appends the method's bare name
 	}
@@ -54,8 +140,6 @@ func (c *Config) checkSlack() {
 	if !(c.Slack.MessagesPerSecond >= 0 && c.Slack.MessagesPerSecond <= 1000) {
 		o.reportValue("slack.messages_per_second", "is out of range; write 0 (as fast as Slack takes them) to 1000")
 	}
-	o.atLeast("slack.burst", c.Slack.Burst, 1)
-	o.atLeast("slack.edits_per_minute", c.Slack.EditsPerMinute, 1)
 }
 
 func (c *Config) checkSources() {
@@ -63,7 +147,6 @@ func (c *Config) checkSources() {
 	for i, s := range c.Sources {
 		key := Element("sources", i)
 		c.origins.uniqueName(key, s.Name, seen)
-		c.origins.oneOf(key+".deny", s.Deny, policy.DenyNever, policy.DenyApproval)
 		if len(s.Ranges) == 0 && !c.origins.isSet(key+".file") { // what is wrong with a file is reported already
 			c.origins.report(key, "names no address; write ranges or file")
 		}
@@ -81,41 +164,6 @@ func (o *origins) uniqueName(key, name string, seen map[string]bool) {
 	seen[name] = true
 }
 
-func (o *origins) positive(key string, d time.Duration) {
-	if d <= 0 {
-		o.reportValue(key, "is too short; write a duration longer than 0")
-	}
-}
-
-func (o *origins) atMost(key string, d, most time.Duration, written string) {
-	if d > most {
-		o.reportValue(key, "is too long; write %s at most", written)
-	}
-}
-
-func (o *origins) atLeast(key string, n, least int) {
-	if n < least {
-		o.reportValue(key, "is too small; write %d at least", least)
-	}
-}
-
-func (o *origins) oneOf(key, value string, allowed ...string) {
-	if !slices.Contains(allowed, value) {
-		o.reportValue(key, "is unknown here; write one of %s", strings.Join(allowed, ", "))
-	}
-}
-
-// each checks every element of a list, or the single word that the list was written as.
-func (o *origins) each(key string, values []string, check func(key, value string)) {
-	for i, value := range values {
-		if at := Element(key, i); o.isSet(at) {
-			check(at, value)
-		} else {
-			check(key, value)
-		}
-	}
-}
-
 // webAddress refuses a user name in an address: messages and links would show it.
 func (o *origins) webAddress(key, text string) {
 	u, err := url.Parse(text)
@@ -129,19 +177,161 @@ func (o *origins) webAddress(key, text string) {
 	}
 }
 
-func (o *origins) userOrGroup(key, text string) {
-	if text != "" && !isID(text, "UWS") {
-		o.reportValue(key, "is no id; write a user id (U…) or a user group id (S…)")
+func (c *Config) checkAccounts() {
+	o := c.origins
+	if len(c.Accounts) == 0 {
+		o.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
+	}
+	seen := map[string]bool{}
+	for i := range c.Accounts {
+		a, key := &c.Accounts[i], Element("accounts", i)
+		o.uniqueName(key, a.Name, seen)
+		if a.Name != "" && (len(a.Name) > 32 || !onlyOf(a.Name, letters+digits+"-")) {
+			o.reportValue(key+".name", "is no account name; write up to 32 of a-z 0-9 -")
+		}
+		if a.APIURL == "" {
+			o.report(key+".api_url", "missing; %s", o.setIt(key+".api_url"))
+		}
+		if a.Token == "" && !o.isSet(key+".token_file") {
+			o.report(key+".token", "missing; %s", o.setIt(key+".token"))
+		}
+		if a.ClientID < 1 && o.isSet(key+".client_id") {
+			o.reportValue(key+".client_id", "is no client id; write one above 0, or leave it out to have the API asked")
+		}
+		a.Quiet.check(o, key+".quiet.hours")
+		a.checkApplications(o, key+".applications")
+		for j := range a.Routes {
+			a.Routes[j].check(o, Element(key+".routes", j), a.Applications)
+		}
 	}
 }
 
-func (o *origins) channel(key, text string) {
-	if text != "" && !isID(text, "CGD") {
-		o.reportValue(key, "is no channel id; write the id (C…) that Slack shows at the end of the channel's details")
+// setIt says where to set a missing key. Variables make an account only if the file has none.
+func (o *origins) setIt(key string) string {
+	variable := variableFor(key)
+	switch {
+	case variable == "" || strings.HasPrefix(key, "accounts[") && o.isSet("accounts"):
+		return "set it"
+	case o.root.File == "":
+		return "set " + variable
+	}
+	return "set it, or " + variable
+}
+
+func (q Quiet) check(o *origins, key string) {
+	from, to, dash := strings.Cut(q.Hours, "-")
+	switch {
+	case q.Hours != "" && !(dash && isClock(from) && isClock(to)):
+		o.reportValue(key, "are no hours; write them like 22:00-07:00")
+	case q.Hours != "" && from == to:
+		o.reportValue(key, "begin when they end; write two times of day like 22:00-07:00, or leave mention out of the routes to mention no one at any hour")
 	}
 }
 
-func isPort(text string) bool {
-	n, err := strconv.Atoi(text)
-	return err == nil && n >= 0 && n <= 65535
+func isClock(text string) bool {
+	_, err := time.Parse("15:04", text)
+	return err == nil && len(text) == len("15:04")
+}
+
+// checkApplications refuses a name that is given twice or looks like an id: commands take either.
+func (a *Account) checkApplications(o *origins, key string) {
+	seen := map[string]bool{}
+	for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
+		app, at := a.Applications[id], below(key, strconv.Itoa(id))
+		if id < 1 && id != -1 {
+			o.report(at, "is no application id; write one above 0, or -1 for the default application")
+		}
+		if o.isSet(at + ".name") {
+			at += ".name"
+		}
+		_, err := strconv.Atoi(app.Name)
+		switch {
+		case app.Name == "" && app.CanBlock == nil:
+			o.report(at, "has no name; give it one")
+		case app.Name != "" && seen[app.Name]:
+			o.reportValue(at, "is given twice; rename one")
+		case err == nil:
+			o.reportValue(at, "could be taken for an id; write a name that is no number")
+		}
+		seen[app.Name] = true
+	}
+}
+
+func (r *Route) check(o *origins, key string, applications map[int]Application) {
+	for i, name := range r.Match.Application {
+		_, err := strconv.Atoi(name)
+		if err == nil || slices.ContainsFunc(slices.Collect(maps.Values(applications)), func(app Application) bool { return app.Name == name }) {
+			continue
+		}
+		at := key + ".match.application"
+		if element := Element(at, i); o.isSet(element) {
+			at = element
+		}
+		o.reportValue(at, "is no application; write an id or a name from the account's applications")
+	}
+	if r.Page != nil {
+		r.Page.check(o, key+".page")
+	}
+}
+
+func (p *Page) check(o *origins, key string) {
+	at := key + ".url"
+	if o.isSet(at + "_file") {
+		at += "_file"
+	}
+	if p.URL == "" {
+		o.report(at, "missing; set it")
+	} else if o.webAddress(at, p.URL.Reveal()); p.Format == pager.PagerDuty {
+		if _, err := pager.New(pager.Config{Format: p.Format, URL: p.URL}); err != nil {
+			o.report(at, "%v", err)
+		}
+	}
+	if p.Format == "" {
+		o.report(key+".format", "missing; write one of pagerduty, alertmanager, json")
+	}
+}
+
+// checkOverride wants an override to be possible before the request times out.
+func (c *Config) checkOverride() {
+	o, a := c.origins, &c.Policy.Approval
+	const after = "policy.approval.override.after"
+	switch {
+	case a.Timeout <= 0 || a.Override.After < a.Timeout:
+	case o.isSet(after):
+		o.reportValue(after, "is not shorter than policy.approval.timeout, so it would never come; write a shorter one, or 0 to allow no override")
+	default:
+		o.report("policy.approval.timeout", "is not longer than the default of %s, so there would be no override; set %s shorter, or to 0 to allow none", after, after)
+	}
+}
+
+// checkDurations keeps every duration within the longest one. Otherwise a command without for= would be refused.
+func (c *Config) checkDurations() {
+	o, longest := c.origins, model.Duration(c.Policy.LongestDuration).String()
+	for _, l := range c.leaves() {
+		switch {
+		case !strings.HasPrefix(l.key, "policy.durations.") || l.value.Int() <= int64(c.Policy.LongestDuration):
+		case o.isSet(l.key):
+			o.reportValue(l.key, "is longer than policy.longest_duration; write %s at most", longest)
+		default:
+			o.report("policy.longest_duration", "is shorter than the default of %s; set %s to %s at most", l.key, l.key, longest)
+		}
+	}
+}
+
+// CheckServe reports what only serve needs: the way to Slack. Its error is an *Error.
+func (c *Config) CheckServe() error {
+	o := &origins{root: c.origins.root, keys: c.origins.keys}
+	if c.Slack.BotToken == "" {
+		o.report("slack.bot_token", "missing; %s (the app's OAuth & Permissions page shows it)", o.setIt("slack.bot_token"))
+	}
+	if c.Slack.AppToken == "" && c.Slack.SigningSecret == "" {
+		o.report("slack.app_token", "missing, and slack.signing_secret too: no click would reach wafbot; for Socket Mode %s (an app-level token with connections:write), "+
+			"for signed HTTP give %s (the app's Basic Information page has both)", o.setIt("slack.app_token"), c.AsWritten("slack.signing_secret"))
+	}
+	for i, a := range c.Accounts {
+		if key := Element("accounts", i) + ".channel"; a.Channel == "" {
+			o.report(key, "missing; %s", o.setIt(key))
+		}
+	}
+	return o.err()
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// Config is the whole configuration, checked and with every default filled in. docs/config.md explains each key.
+// Config is the whole configuration, checked and with every default filled in. docs/config.md explains each key. The tags of its fields are the
+// table of keys: the key in the file, the variable that sets it too, and how its values are checked (see origins.checkValue).
 type Config struct {
 	Timezone *time.Location    `yaml:"timezone"`
 	Slack    Slack             `yaml:"slack"`
 	Redis    Redis             `yaml:"redis"`
-	Listen   string            `yaml:"listen"`
+	Listen   string            `yaml:"listen" env:"WAFBOT_LISTEN"`
 	Accounts []Account         `yaml:"accounts"`
-	Runbooks map[string]string `yaml:"runbooks"` // attack type, or "*" for the others: URL
+	Runbooks map[string]string `yaml:"runbooks" check:"web"` // attack type, or "*" for the others: URL
 	Sources  []Source          `yaml:"sources"`
 	Policy   Policy            `yaml:"policy"`
 	Audit    Audit             `yaml:"audit"`
@@ -26,38 +27,38 @@ type Config struct {
 
 // Slack is the workspace and its rate limits.
 type Slack struct {
-	BotToken          apiclient.Secret `yaml:"bot_token"`
-	BotTokenFile      string           `yaml:"bot_token_file"`
-	AppToken          apiclient.Secret `yaml:"app_token"` // set: Socket Mode
-	AppTokenFile      string           `yaml:"app_token_file"`
-	SigningSecret     apiclient.Secret `yaml:"signing_secret"` // set: HTTP
-	SigningSecretFile string           `yaml:"signing_secret_file"`
-	APIURL            string           `yaml:"api_url"` // ends with a slash
+	BotToken          apiclient.Secret `yaml:"bot_token" env:"WAFBOT_SLACK_BOT_TOKEN"`
+	BotTokenFile      string           `yaml:"bot_token_file" env:"WAFBOT_SLACK_BOT_TOKEN_FILE"`
+	AppToken          apiclient.Secret `yaml:"app_token" env:"WAFBOT_SLACK_APP_TOKEN"` // set: Socket Mode
+	AppTokenFile      string           `yaml:"app_token_file" env:"WAFBOT_SLACK_APP_TOKEN_FILE"`
+	SigningSecret     apiclient.Secret `yaml:"signing_secret" env:"WAFBOT_SLACK_SIGNING_SECRET"` // set: HTTP
+	SigningSecretFile string           `yaml:"signing_secret_file" env:"WAFBOT_SLACK_SIGNING_SECRET_FILE"`
+	APIURL            string           `yaml:"api_url" env:"WAFBOT_SLACK_API_URL" check:"web"` // ends with a slash
 	Command           string           `yaml:"command"`
 	MessagesPerSecond float64          `yaml:"messages_per_second"` // per channel; 0: as fast as Slack takes them
-	Burst             int              `yaml:"burst"`
-	EditsPerMinute    int              `yaml:"edits_per_minute"`
+	Burst             int              `yaml:"burst" check:"min=1"`
+	EditsPerMinute    int              `yaml:"edits_per_minute" check:"min=1"`
 }
 
 // Redis is the store that the replicas share.
 type Redis struct {
-	URL          apiclient.Secret `yaml:"url"` // may hold a password
-	URLFile      string           `yaml:"url_file"`
-	WaitReplicas int              `yaml:"wait_replicas"`
+	URL          apiclient.Secret `yaml:"url" env:"WAFBOT_REDIS_URL"` // may hold a password
+	URLFile      string           `yaml:"url_file" env:"WAFBOT_REDIS_URL_FILE"`
+	WaitReplicas int              `yaml:"wait_replicas" check:"min=0"`
 }
 
 // Account is one account of the service. Token or TokenFile is set, never both.
 type Account struct {
 	Name         string              `yaml:"name"`
-	APIURL       string              `yaml:"api_url"`
-	Token        apiclient.Secret    `yaml:"token"`
-	TokenFile    string              `yaml:"token_file"` // the API client reads it whenever it changes
-	ClientID     int                 `yaml:"client_id"`  // 0: ask the API
-	Channel      string              `yaml:"channel"`    // may be "" unless CheckServe passed
-	PollInterval time.Duration       `yaml:"poll_interval"`
-	Lookback     time.Duration       `yaml:"lookback"`
-	OngoingFor   time.Duration       `yaml:"ongoing_for"`
-	ConsoleURL   string              `yaml:"console_url"` // "": no links
+	APIURL       string              `yaml:"api_url" env:"WAFBOT_API_URL" check:"web"`
+	Token        apiclient.Secret    `yaml:"token" env:"WAFBOT_API_TOKEN"`
+	TokenFile    string              `yaml:"token_file" env:"WAFBOT_API_TOKEN_FILE"`       // the API client reads it whenever it changes
+	ClientID     int                 `yaml:"client_id"`                                    // 0: ask the API
+	Channel      string              `yaml:"channel" env:"WAFBOT_CHANNEL" check:"channel"` // may be "" unless CheckServe passed
+	PollInterval time.Duration       `yaml:"poll_interval" check:"min=250ms"`
+	Lookback     time.Duration       `yaml:"lookback" check:"positive"`
+	OngoingFor   time.Duration       `yaml:"ongoing_for" check:"positive,max=1h"`
+	ConsoleURL   string              `yaml:"console_url" check:"optional,web"` // "": no links
 	Applications map[int]Application `yaml:"applications"`
 	Routes       []Route             `yaml:"routes"` // nil when left out, empty when written as []
 	Storm        Storm               `yaml:"storm"`
@@ -74,20 +75,20 @@ type Application struct {
 // Route says where matching attacks are posted. The first match wins.
 type Route struct {
 	Match        Match         `yaml:"match"`
-	Channel      string        `yaml:"channel"` // "": the account's
-	Mention      string        `yaml:"mention"` // a user id, a user group id, or ""
-	MentionEvery time.Duration `yaml:"mention_every"`
+	Channel      string        `yaml:"channel" check:"channel"` // "": the account's
+	Mention      string        `yaml:"mention" check:"mention"` // a user id, a user group id, or ""
+	MentionEvery time.Duration `yaml:"mention_every" check:"positive"`
 	Page         *Page         `yaml:"page"` // nil: no pager
 }
 
 // Match holds what an attack must be. A key left out matches everything; within a key one of its words is enough.
 type Match struct {
-	Kind        OneOrMore `yaml:"kind"`
-	Type        OneOrMore `yaml:"type"`
+	Kind        OneOrMore `yaml:"kind" check:"oneof=incident attack"`
+	Type        OneOrMore `yaml:"type" check:"word"`
 	Application OneOrMore `yaml:"application"` // ids or configured names
-	Host        OneOrMore `yaml:"host"`
-	Status      OneOrMore `yaml:"status"`
-	MinHits     int       `yaml:"min_hits"`
+	Host        OneOrMore `yaml:"host" check:"word"`
+	Status      OneOrMore `yaml:"status" check:"oneof=blocked partly not_blocked unknown"`
+	MinHits     int       `yaml:"min_hits" check:"min=1"`
 }
 
 // OneOrMore is a list that may be written as a single word.
@@ -97,26 +98,26 @@ type OneOrMore []string
 type Page struct {
 	URL     apiclient.Secret `yaml:"url"` // often holds the pager's key
 	URLFile string           `yaml:"url_file"`
-	Format  string           `yaml:"format"`
-	After   time.Duration    `yaml:"after"`
+	Format  string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
+	After   time.Duration    `yaml:"after" check:"positive"`
 }
 
 // Storm says when attacks are grouped in one card.
 type Storm struct {
-	Over      int           `yaml:"over"`
-	In        time.Duration `yaml:"in"`
-	EndsAfter time.Duration `yaml:"ends_after"`
+	Over      int           `yaml:"over" check:"min=1"`
+	In        time.Duration `yaml:"in" check:"positive"`
+	EndsAfter time.Duration `yaml:"ends_after" check:"positive"`
 }
 
 // Quiet holds the hours in which only some events mention people.
 type Quiet struct {
 	Hours string   `yaml:"hours"` // "22:00-07:00", "": never
-	Ping  []string `yaml:"ping"`
+	Ping  []string `yaml:"ping" check:"oneof=incident not_blocked partly unknown blocked"`
 }
 
 // Summary says when the daily summary is posted.
 type Summary struct {
-	At string `yaml:"at"` // "09:00", "": never
+	At string `yaml:"at" check:"clock"` // "09:00", "": never
 }
 
 // Source is a named set of addresses that must not be denied lightly.
@@ -124,7 +125,7 @@ type Source struct {
 	Name   string         `yaml:"name"`
 	Ranges []netip.Prefix `yaml:"ranges"`
 	File   string         `yaml:"file"`
-	Deny   string         `yaml:"deny"` // never or approval
+	Deny   string         `yaml:"deny" check:"oneof=never approval"` // never or approval
 	Cards  bool           `yaml:"cards"`
 
 	listed []netip.Prefix // those of File when the configuration was read
@@ -132,52 +133,52 @@ type Source struct {
 
 // Policy says who may do what, and how far.
 type Policy struct {
-	Changes          string            `yaml:"changes"` // off, dry_run or on
-	Viewers          []string          `yaml:"viewers"`
-	Responders       []string          `yaml:"responders"`
-	Admins           []string          `yaml:"admins"`
-	Terminal         map[string]string `yaml:"terminal"` // os user: role
+	Changes          string            `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on"` // off, dry_run or on
+	Viewers          []string          `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member"`
+	Responders       []string          `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
+	Admins           []string          `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
+	Terminal         map[string]string `yaml:"terminal" check:"oneof=viewer responder admin"` // os user: role
 	WidestPrefix     WidestPrefix      `yaml:"widest_prefix"`
 	Durations        Durations         `yaml:"durations"`
-	LongestDuration  time.Duration     `yaml:"longest_duration"`
+	LongestDuration  time.Duration     `yaml:"longest_duration" check:"positive"`
 	RenewWhileActive time.Duration     `yaml:"renew_while_active"` // 0: ask instead
 	Approval         Approval          `yaml:"approval"`
 }
 
 // WidestPrefix holds the shortest prefix lengths that can be denied without being called broad.
 type WidestPrefix struct {
-	IPv4 int `yaml:"ipv4"`
-	IPv6 int `yaml:"ipv6"`
+	IPv4 int `yaml:"ipv4" check:"range=12 32"`
+	IPv6 int `yaml:"ipv6" check:"range=32 128"`
 }
 
 // Durations say how long a change lasts when its command line gives no duration.
 type Durations struct {
-	Deny      time.Duration `yaml:"deny"`
-	Gray      time.Duration `yaml:"gray"`
-	Allow     time.Duration `yaml:"allow"`
-	Mode      time.Duration `yaml:"mode"`
-	ModeOff   time.Duration `yaml:"mode_off"`
-	Patch     time.Duration `yaml:"patch"`
-	Indicator time.Duration `yaml:"indicator"`
-	Mute      time.Duration `yaml:"mute"`
+	Deny      time.Duration `yaml:"deny" check:"positive"`
+	Gray      time.Duration `yaml:"gray" check:"positive"`
+	Allow     time.Duration `yaml:"allow" check:"positive"`
+	Mode      time.Duration `yaml:"mode" check:"positive"`
+	ModeOff   time.Duration `yaml:"mode_off" check:"positive"`
+	Patch     time.Duration `yaml:"patch" check:"positive"`
+	Indicator time.Duration `yaml:"indicator" check:"positive"`
+	Mute      time.Duration `yaml:"mute" check:"positive"`
 }
 
 // Approval says what needs the approval of another person, and what happens without an answer.
 type Approval struct {
-	RequiredFor []string      `yaml:"required_for"`
-	Approvers   string        `yaml:"approvers"` // whom a request mentions: a user id, a user group id, or ""
-	Timeout     time.Duration `yaml:"timeout"`
+	RequiredFor []string      `yaml:"required_for" check:"oneof=forever broad block_path allow mode_off rules_everywhere source"`
+	Approvers   string        `yaml:"approvers" check:"mention"` // whom a request mentions: a user id, a user group id, or ""
+	Timeout     time.Duration `yaml:"timeout" check:"positive"`
 	Override    Override      `yaml:"override"`
 }
 
 // Override lets the requester act alone when there is no answer.
 type Override struct {
 	After   time.Duration `yaml:"after"` // 0: never
-	Longest time.Duration `yaml:"longest"`
-	Notify  string        `yaml:"notify"` // a user id, a user group id, or ""
+	Longest time.Duration `yaml:"longest" check:"positive,max=1h"`
+	Notify  string        `yaml:"notify" check:"mention"` // a user id, a user group id, or ""
 }
 
 // Audit is the audit log.
 type Audit struct {
-	Keep time.Duration `yaml:"keep"`
+	Keep time.Duration `yaml:"keep" check:"positive"`
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"reflect"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -208,10 +209,56 @@ func (d *decoder) scalar(n *yaml.Node, target any, key string) {
 	}
 	from := d.keys[key]
 	if _, secret := target.(*apiclient.Secret); !secret {
-		from.text, from.value = n.Value, text
+		from.text = n.Value
 	}
 	d.keys[key] = from
 	if err := setText(target, text); err != nil {
 		d.reportValue(key, "%v", err)
 	}
+}
+
+// leaf is a key that holds a value, or a list of values.
+type leaf struct {
+	key   string
+	value reflect.Value // it can be set, unless it is a map's
+	tag   reflect.StructTag
+}
+
+// leaves are all the keys of a configuration that hold values, in the order of its fields.
+func (c *Config) leaves() []leaf { return leavesOf(leaf{value: reflect.ValueOf(c).Elem()}) }
+
+func leavesOf(l leaf) (all []leaf) {
+	v := l.value
+	switch kind := kindOf(v); {
+	case kind == yaml.ScalarNode, kind == yaml.SequenceNode && kindOf(reflect.New(v.Type().Elem()).Elem()) == yaml.ScalarNode:
+		return []leaf{l}
+	case kind == yaml.SequenceNode:
+		for i := range v.Len() {
+			all = append(all, leavesOf(leaf{Element(l.key, i), v.Index(i), l.tag})...)
+		}
+	case v.Kind() == reflect.Map:
+		for _, name := range v.MapKeys() {
+			all = append(all, leavesOf(leaf{below(l.key, fmt.Sprint(name)), v.MapIndex(name), l.tag})...)
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.Tag.Get("yaml") != "" {
+				all = append(all, leavesOf(leaf{below(l.key, field.Tag.Get("yaml")), v.Field(i), field.Tag})...)
+			}
+		}
+	case !v.IsNil():
+		return leavesOf(leaf{l.key, v.Elem(), l.tag})
+	}
+	return all
+}
+
+// variable is the environment variable that sets the key; "": none.
+func (l leaf) variable() string { return l.tag.Get("env") }
+
+// isSecret reports whether its value must not be shown.
+func (l leaf) isSecret() bool { return l.value.Type() == reflect.TypeFor[apiclient.Secret]() }
+
+// isFile reports whether it names a file. Relative paths start at the configuration file's folder.
+func (l leaf) isFile() bool {
+	return strings.HasSuffix(l.key, "_file") || strings.HasSuffix(l.key, ".file")
 }

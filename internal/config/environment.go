@@ -4,43 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/wafbot/wafbot/apiclient"
 )
-
-// binding is an environment variable that sets one key of the file.
-type binding struct {
-	name   string // of the variable
-	key    string
-	target any // where it goes in the Config; a *[]string takes a list with commas
-}
-
-// bindings are all of them. Those whose key begins with accounts[0] set a.
-func bindings(c *Config, a *Account) []binding {
-	return []binding{
-		{"WAFBOT_SLACK_BOT_TOKEN", "slack.bot_token", &c.Slack.BotToken},
-		{"WAFBOT_SLACK_BOT_TOKEN_FILE", "slack.bot_token_file", &c.Slack.BotTokenFile},
-		{"WAFBOT_SLACK_APP_TOKEN", "slack.app_token", &c.Slack.AppToken},
-		{"WAFBOT_SLACK_APP_TOKEN_FILE", "slack.app_token_file", &c.Slack.AppTokenFile},
-		{"WAFBOT_SLACK_SIGNING_SECRET", "slack.signing_secret", &c.Slack.SigningSecret},
-		{"WAFBOT_SLACK_SIGNING_SECRET_FILE", "slack.signing_secret_file", &c.Slack.SigningSecretFile},
-		{"WAFBOT_SLACK_API_URL", "slack.api_url", &c.Slack.APIURL},
-		{"WAFBOT_REDIS_URL", "redis.url", &c.Redis.URL},
-		{"WAFBOT_REDIS_URL_FILE", "redis.url_file", &c.Redis.URLFile},
-		{"WAFBOT_LISTEN", "listen", &c.Listen},
-		{"WAFBOT_API_URL", "accounts[0].api_url", &a.APIURL},
-		{"WAFBOT_API_TOKEN", "accounts[0].token", &a.Token},
-		{"WAFBOT_API_TOKEN_FILE", "accounts[0].token_file", &a.TokenFile},
-		{"WAFBOT_CHANNEL", "accounts[0].channel", &a.Channel},
-		{"WAFBOT_VIEWERS", "policy.viewers", &c.Policy.Viewers},
-		{"WAFBOT_RESPONDERS", "policy.responders", &c.Policy.Responders},
-		{"WAFBOT_ADMINS", "policy.admins", &c.Policy.Admins},
-		{"WAFBOT_CHANGES", "policy.changes", &c.Policy.Changes},
-	}
-}
 
 const (
 	fileVariable      = "WAFBOT_CONFIG"
@@ -49,64 +17,62 @@ const (
 
 // environment applies the variables, which win over the file. An empty one counts as left out, unless it is a list.
 func (o *origins) environment(c *Config, environ map[string]string) {
-	var account Account
-	account.Name = "default"
+	written, account := c.Accounts, Account{Name: "default"}
 	account.setDefaults()
-	all := bindings(c, &account)
+	c.Accounts = []Account{account} // for the variables of an account
+	all, makesAccount := c.leaves(), false
 	o.unknownVariables(all, environ)
-	makesAccount := false
-	for _, v := range all {
-		text, set := environ[v.name]
-		_, list := v.target.(*[]string)
-		if !set || text == "" && !list {
+	for _, l := range all {
+		name := l.variable()
+		text, set := environ[name]
+		if !set || text == "" && l.value.Kind() != reflect.Slice {
 			continue
 		}
-		if strings.HasPrefix(v.key, "accounts[0].") {
-			if o.isSet("accounts") {
-				o.reportVariable(v.name, "the accounts are in the file; set accounts[].%s there and unset this", strings.TrimPrefix(v.key, "accounts[0]."))
-				continue
-			}
-			makesAccount = true
+		key, ofAccount := strings.CutPrefix(l.key, "accounts[0].")
+		secret, isFile := strings.CutSuffix(name, "_FILE")
+		switch {
+		case ofAccount && o.isSet("accounts"):
+			o.reportVariable(name, "the accounts are in the file; set accounts[].%s there and unset this", key)
+		case isFile && environ[secret] != "":
+			o.reportVariable(name, "%s is set too; unset one of them", secret)
+		default:
+			o.set(l, text, all)
+			makesAccount = makesAccount || ofAccount
 		}
-		if secret, isFile := strings.CutSuffix(v.name, "_FILE"); isFile && environ[secret] != "" {
-			o.reportVariable(v.name, "%s is set too; unset one of them", secret)
-			continue
-		}
-		o.set(v, text, all)
 	}
 	if makesAccount {
-		c.Accounts = []Account{account}
 		o.keys["accounts[0]"] = origin{}
+	} else {
+		c.Accounts = written
 	}
 	o.neverDeny(c, environ)
 }
 
 // set applies a variable, which wins over its key in the file. A secret also wins over the file that the secret would be read from.
-func (o *origins) set(v binding, text string, all []binding) {
-	rival := v.key + "_file"
-	if secret, isFile := strings.CutSuffix(v.key, "_file"); isFile {
+func (o *origins) set(l leaf, text string, all []leaf) {
+	rival := l.key + "_file"
+	if secret, isFile := strings.CutSuffix(l.key, "_file"); isFile {
 		rival = secret
 	}
-	for _, other := range all {
-		if other.key == rival {
-			o.unset(rival)
-			_ = setText(other.target, "")
-		}
+	if i := slices.IndexFunc(all, func(other leaf) bool { return other.key == rival }); i >= 0 {
+		o.unset(rival)
+		all[i].value.SetZero()
 	}
-	o.unset(v.key)
-	from := origin{variable: v.name}
-	if _, secret := v.target.(*apiclient.Secret); !secret {
-		from.text, from.value = text, text
+	o.unset(l.key)
+	from := origin{variable: l.variable()}
+	if !l.isSecret() {
+		from.text = text
 	}
-	o.keys[v.key] = from
-	if list, ok := v.target.(*[]string); ok {
-		*list = splitList(text)
-		for i, item := range *list {
-			o.keys[Element(v.key, i)] = origin{variable: v.name, text: item, value: item}
-		}
+	o.keys[l.key] = from
+	if l.value.Kind() != reflect.Slice {
+		l.value.SetString(text) // all others are texts and secrets
 		return
 	}
-	_ = setText(v.target, text) // texts and secrets take anything
+	list := splitList(text)
+	l.value.Set(reflect.ValueOf(list))
+	for i, item := range list {
+		o.keys[Element(l.key, i)] = origin{variable: l.variable(), text: item}
+	}
 }
 
 // neverDeny makes a source of WAFBOT_NEVER_DENY. Even when empty it counts as "sources" written out.
@@ -133,30 +99,39 @@ func (o *origins) neverDeny(c *Config, environ map[string]string) {
 	}
 }
 
-// keyWord matches a key of the file in a text. A key of one word alone can't be told from other words.
+// keyWord matches a key of the file in a text. A key of one word looks like any other word.
 var keyWord = regexp.MustCompile(`\w+(\[\d+\])?(\.\w+(\[\d+\])?)+`)
 
-// asWritten names the keys in a text as the operator wrote them: a key that a variable set by the variable's name.
-func (o *origins) asWritten(text string) string {
-	return keyWord.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(o.variableOf(word), word) })
+// AsWritten is a text in which keys are named as the operator wrote them: a key that a variable set by that variable's name.
+func (c *Config) AsWritten(text string) string {
+	return keyWord.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(c.Variable(word), word) })
 }
 
-// variableOf is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
-func (o *origins) variableOf(key string) string {
-	from, set := o.keys[key]
-	all := bindings(&Config{}, &Account{})
-	i := slices.IndexFunc(all, func(v binding) bool { return v.key == key })
-	if set || o.root.File != "" || i < 0 {
+// Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
+func (c *Config) Variable(key string) string {
+	if from, set := c.origins.keys[key]; set || c.File() != "" {
 		return from.variable
 	}
-	return all[i].name
+	return variableFor(key)
+}
+
+// variableFor is the variable that can set a key; "": none.
+func variableFor(key string) string {
+	for _, l := range (&Config{Accounts: make([]Account, 1)}).leaves() {
+		if l.key == key {
+			return l.variable()
+		}
+	}
+	return ""
 }
 
 // unknownVariables reports mistyped variables: otherwise a policy that the operator meant to set would be ignored silently.
-func (o *origins) unknownVariables(all []binding, environ map[string]string) {
+func (o *origins) unknownVariables(all []leaf, environ map[string]string) {
 	known := []string{fileVariable, neverDenyVariable}
-	for _, v := range all {
-		known = append(known, v.name)
+	for _, l := range all {
+		if name := l.variable(); name != "" {
+			known = append(known, name)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(environ)) {
 		if strings.HasPrefix(name, "WAFBOT_") && !slices.Contains(known, name) && !fromKubernetes(name, environ[name]) {

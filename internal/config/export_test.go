@@ -1,10 +1,12 @@
 package config
 
-// Variables are the names of the environment variables that set a key, by the key.
+// Variables are the keys that environment variables set, by the variable's name.
 func Variables() map[string]string {
 	all := map[string]string{}
-	for _, b := range bindings(&Config{}, &Account{}) {
-		all[b.name] = b.key
+	for _, l := range (&Config{Accounts: make([]Account, 1)}).leaves() {
+		if name := l.variable(); name != "" {
+			all[name] = l.key
+		}
 	}
 	return all
 }

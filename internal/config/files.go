@@ -12,33 +12,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// secretFile is a secret that may be written as such or be read from a file.
-type secretFile struct {
-	key   string // that of the secret; the file's has _file behind it
-	value *apiclient.Secret
-	file  *string
-	later bool // the API client reads it, again whenever it changes; Load only checks that it can be read
-}
-
-func (c *Config) secrets() []secretFile {
-	secrets := []secretFile{
-		{"slack.bot_token", &c.Slack.BotToken, &c.Slack.BotTokenFile, false},
-		{"slack.app_token", &c.Slack.AppToken, &c.Slack.AppTokenFile, false},
-		{"slack.signing_secret", &c.Slack.SigningSecret, &c.Slack.SigningSecretFile, false},
-		{"redis.url", &c.Redis.URL, &c.Redis.URLFile, false},
-	}
-	for i := range c.Accounts {
-		a := &c.Accounts[i]
-		secrets = append(secrets, secretFile{Element("accounts", i) + ".token", &a.Token, &a.TokenFile, true})
-		for j, r := range a.Routes {
-			if r.Page != nil {
-				secrets = append(secrets, secretFile{Element(Element("accounts", i)+".routes", j) + ".page.url", &r.Page.URL, &r.Page.URLFile, false})
-			}
-		}
-	}
-	return secrets
-}
-
 // SecretFile is a file that a secret was read from.
 type SecretFile struct {
 	Key  string // the one that names the file: slack.bot_token_file
@@ -47,9 +20,9 @@ type SecretFile struct {
 
 // SecretFiles are all files that secrets are read from.
 func (c *Config) SecretFiles() (all []SecretFile) {
-	for _, s := range c.secrets() {
-		if *s.file != "" {
-			all = append(all, SecretFile{s.key + "_file", *s.file})
+	for _, l := range c.leaves() {
+		if path := l.value.String(); strings.HasSuffix(l.key, "_file") && path != "" {
+			all = append(all, SecretFile{l.key, path})
 		}
 	}
 	return all
@@ -57,38 +30,30 @@ func (c *Config) SecretFiles() (all []SecretFile) {
 
 // rebase makes relative paths start at the folder of the configuration file.
 func (c *Config) rebase(folder string) {
-	paths := []*string{}
-	for _, s := range c.secrets() {
-		paths = append(paths, s.file)
-	}
-	for i := range c.Sources {
-		paths = append(paths, &c.Sources[i].File)
-	}
-	for _, path := range paths {
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(folder, *path)
+	for _, l := range c.leaves() {
+		if path := l.value.String(); l.isFile() && path != "" && !filepath.IsAbs(path) {
+			l.value.SetString(filepath.Join(folder, path))
 		}
 	}
 }
 
-// readFiles reads the secrets and the sources that are kept in files.
+// readFiles reads the secrets and the sources that are kept in files. An account's token is read by the API client, again whenever its file
+// changes; here it is only checked that it can be read.
 func (c *Config) readFiles() {
-	for _, s := range c.secrets() {
-		fileKey := s.key + "_file"
-		if !c.origins.isSet(fileKey) {
+	all := c.leaves()
+	for i, l := range all {
+		key, isSecret := strings.CutSuffix(l.key, "_file")
+		if !isSecret || !c.origins.isSet(l.key) {
 			continue
 		}
-		if c.origins.isSet(s.key) {
-			c.origins.report(fileKey, "%s is set too; remove one of them", s.key)
-			continue
-		}
-		secret, err := readSecret(*s.file)
-		if err != nil {
-			c.origins.report(fileKey, "%v; put the secret there or fix the path", err)
-			continue
-		}
-		if !s.later {
-			*s.value = secret
+		secret, err := readSecret(l.value.String())
+		switch {
+		case c.origins.isSet(key):
+			c.origins.report(l.key, "%s is set too; remove one of them", key)
+		case err != nil:
+			c.origins.report(l.key, "%v; put the secret there or fix the path", err)
+		case !strings.HasSuffix(key, "].token"):
+			all[i-1].value.SetString(secret.Reveal()) // the field of a secret stands before that of its file
 		}
 	}
 	for i := range c.Sources {

@@ -49,7 +49,6 @@ type origin struct {
 	Position
 	variable string // the environment variable that set it, if one did
 	text     string // as written, so that an expanded ${X} is never shown; "" for a secret
-	value    string // what it came to; "" for a secret
 }
 
 // origins records where each key was set, and the problems found so far.

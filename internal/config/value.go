@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,36 +14,29 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/grammar"
 )
 
+// reference matches $$ and ${X}, also one that isn't closed.
+var reference = regexp.MustCompile(`\$\$|\$\{[^}]*\}?`)
+
 // expand puts the environment's values for ${X}, and a dollar for $$. A dollar before anything else stays.
-func expand(text string, environ map[string]string) (string, error) {
-	var out strings.Builder
-	for {
-		before, after, found := strings.Cut(text, "$")
-		out.WriteString(before)
+func expand(text string, environ map[string]string) (expanded string, err error) {
+	expanded = reference.ReplaceAllStringFunc(text, func(found string) string {
+		name, closed := strings.CutSuffix(found[1:], "}")
+		name = strings.TrimPrefix(name, "{")
+		value, set := environ[name]
 		switch {
-		case !found:
-			return out.String(), nil
-		case strings.HasPrefix(after, "$"):
-			out.WriteByte('$')
-			text = after[1:]
-		case strings.HasPrefix(after, "{"):
-			name, rest, closed := strings.Cut(after[1:], "}")
-			value, set := environ[name]
-			switch {
-			case !closed || name == "":
-				return "", errors.New("has a ${ that is not a whole ${NAME}; write $$ for a dollar")
-			case !set:
-				return "", fmt.Errorf("${%s} is not set; set that variable, or write $${ for a plain ${", printable(name))
-			}
-			out.WriteString(value)
-			text = rest
-		default:
-			out.WriteByte('$')
-			text = after
+		case found == "$$":
+			return "$"
+		case !closed || name == "":
+			err = cmp.Or(err, errors.New("has a ${ that is not a whole ${NAME}; write $$ for a dollar"))
+		case !set:
+			err = cmp.Or(err, fmt.Errorf("${%s} is not set; set that variable, or write $${ for a plain ${", printable(name)))
 		}
-	}
+		return value
+	})
+	return expanded, err
 }
 
 // setText parses a single value. Its error follows the value: `"x" is no …`.
@@ -98,25 +93,15 @@ func parseTimezone(text string) (*time.Location, error) {
 
 // parseRange parses an address or a CIDR range, v4-mapped ones as IPv4.
 func parseRange(text string) (netip.Prefix, error) {
-	wrong := errors.New("is neither an address nor a range; write it like 192.0.2.7 or 192.0.2.0/24")
-	if addr, err := netip.ParseAddr(text); err == nil {
-		if addr.Zone() != "" {
-			return netip.Prefix{}, wrong
-		}
-		addr = addr.Unmap()
-		return netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
 	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
-		return netip.Prefix{}, wrong
+	if addr, no := netip.ParseAddr(text); no == nil && addr.Zone() == "" {
+		prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
-	if prefix.Addr().Is4In6() {
-		if prefix.Bits() < 96 {
-			return netip.Prefix{}, wrong
-		}
-		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)
-	}
-	if prefix != prefix.Masked() {
+	prefix = grammar.Unmap(prefix)
+	switch {
+	case err != nil, prefix.Addr().Is4In6():
+		return netip.Prefix{}, errors.New("is neither an address nor a range; write it like 192.0.2.7 or 192.0.2.0/24")
+	case prefix != prefix.Masked():
 		return netip.Prefix{}, fmt.Errorf("has bits beyond its /%d; write %s, or the address alone", prefix.Bits(), prefix.Masked())
 	}
 	return prefix, nil
@@ -139,7 +124,7 @@ func splitList(text string) []string {
 	return items
 }
 
-// isID tells whether text has the shape of a Slack id that starts with one of the letters.
+// isID reports whether text has the shape of a Slack id that starts with one of the letters.
 func isID(text, letters string) bool {
 	if len(text) < 2 || len(text) > 32 || !strings.Contains(letters, text[:1]) {
 		return false

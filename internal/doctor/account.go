@@ -32,7 +32,7 @@ func (c checkup) account(ctx context.Context, i int) []Finding {
 	user, err := api.User(ctx)
 	if err != nil {
 		return []Finding{
-			c.accountTrouble(err, i, "read its own user").finding("account", a.Name),
+			c.accountTrouble(err, i, "read its own user").of("account", a.Name),
 			{"account", a.Name, Note, "what else the token may do was not checked: its owner comes first", ""},
 		}
 	}
@@ -80,7 +80,7 @@ func (c checkup) reads(ctx context.Context, i int, api *apiclient.Client) []Find
 		subject := fmt.Sprintf("%s (%s)", a.Name, r.endpoint)
 		begun := time.Now()
 		if err := r.first(); err != nil {
-			return []Finding{c.accountTrouble(err, i, "read "+r.what).finding("account", subject)}
+			return []Finding{c.accountTrouble(err, i, "read "+r.what).of("account", subject)}
 		}
 		return append([]Finding{{"account", subject, OK, "may read " + r.what, ""}}, tookLong("account", subject, time.Since(begun))...)
 	})

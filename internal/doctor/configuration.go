@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // configProblems are the findings of a refused configuration: one for each problem.
@@ -35,18 +36,11 @@ func configProblems(err error) []Finding {
 
 // config checks the configuration itself: what serve needs, and what is allowed but perhaps not meant.
 func (c checkup) config() []Finding {
-	found := []Finding{}
+	found := []Finding{{"config", c.cfg.File(), OK, fmt.Sprintf("read, accounts: %d", len(c.cfg.Accounts)), ""}}
 	if err := c.cfg.CheckServe(); err != nil {
 		found = configProblems(err)
-	} else {
-		found = append(found, Finding{"config", c.cfg.File(), OK, fmt.Sprintf("read, accounts: %d", len(c.cfg.Accounts)), ""})
 	}
-	found = append(found, c.policy()...)
-	found = append(found, c.plainText()...)
-	found = append(found, c.secrets()...)
-	found = append(found, c.deadRoutes()...)
-	found = append(found, c.pagers()...)
-	return append(found, c.quietHours()...)
+	return slices.Concat(found, c.policy(), c.plainText(), c.secrets(), c.deadRoutes(), c.pagers(), c.quietHours())
 }
 
 // quietHours finds quiet hours that are perhaps not meant: in a time zone that wasn't chosen, or for most of the day.
@@ -98,8 +92,8 @@ func (c checkup) policy() []Finding {
 func (c checkup) plainText() []Finding {
 	var found []Finding
 	web := func(key, address string) {
-		if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
-			found = append(found, Finding{"config", key, Warn, "the token goes to " + u.Host + " unencrypted", "write https://"})
+		if host := unencrypted(address); host != "" {
+			found = append(found, Finding{"config", key, Warn, "the token goes to " + host + " unencrypted", "write https://"})
 		}
 	}
 	for i, a := range c.cfg.Accounts {
@@ -113,6 +107,14 @@ func (c checkup) plainText() []Finding {
 		found = append(found, Finding{"config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere"})
 	}
 	return found
+}
+
+// unencrypted is the host that an address sends to over a network in plain text; "": none.
+func unencrypted(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+		return u.Host
+	}
+	return ""
 }
 
 // allLoopback reports whether all hosts of a comma-separated list are this machine.
@@ -141,32 +143,27 @@ func (c checkup) secrets() []Finding {
 }
 
 // pagers lists the routes that call a pager. It calls none: a test would wake people.
-func (c checkup) pagers() []Finding {
-	var found []Finding
-	for i, a := range c.cfg.Accounts {
-		for j, r := range a.Routes {
-			if r.Page == nil {
-				continue
-			}
-			key := config.Element(config.Element("accounts", i)+".routes", j) + ".page"
-			found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.Duration(r.Page.After)), ""})
-			if u, err := url.Parse(r.Page.URL.Reveal()); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) && r.Page.Format != pager.Alertmanager {
-				found = append(found, Finding{"config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
-			}
+func (c checkup) pagers() (found []Finding) {
+	for route, r := range c.cfg.Routes() {
+		if r.Page == nil {
+			continue
+		}
+		key := route + ".page"
+		found = append(found, Finding{"route", key, OK, fmt.Sprintf("calls a pager (%s) when an attack is unacknowledged for %s; not tried", r.Page.Format, text.Duration(r.Page.After)), ""})
+		if unencrypted(r.Page.URL.Reveal()) != "" && r.Page.Format != pager.Alertmanager {
+			found = append(found, Finding{"config", key, Warn, "the pager's address, which is its key, goes over the network unencrypted", "write https://"})
 		}
 	}
 	return found
 }
 
 // deadRoutes finds routes that no attack can reach: an earlier one takes everything they match.
-func (c checkup) deadRoutes() []Finding {
-	var found []Finding
-	for i := range c.cfg.Accounts {
-		a := &c.cfg.Accounts[i]
-		for j, route := range a.Routes {
-			earlier := slices.IndexFunc(a.Routes[:j], func(r config.Route) bool { return covers(r.Match, route.Match, a) })
+func (c checkup) deadRoutes() (found []Finding) {
+	for i, a := range c.cfg.Accounts {
+		key, routes := config.Element("accounts", i)+".routes", a.PollerRoutes()
+		for j, route := range routes {
+			earlier := slices.IndexFunc(routes[:j], func(r poller.Route) bool { return covers(r.Match, route.Match) })
 			if earlier >= 0 {
-				key := config.Element("accounts", i) + ".routes"
 				found = append(found, Finding{"route", config.Element(key, j), Warn, "takes nothing: " + config.Element(key, earlier) + " takes all that it would", "put it before that one, or take it out"})
 			}
 		}
@@ -174,34 +171,20 @@ func (c checkup) deadRoutes() []Finding {
 	return found
 }
 
-// covers reports whether m matches everything that other matches. It compares applications by id: they can be written by name.
-func covers(m, other config.Match, a *config.Account) bool {
-	ids := func(names config.OneOrMore) (ids config.OneOrMore) {
-		for _, name := range names {
-			ids = append(ids, fmt.Sprint(a.ApplicationID(name)))
-		}
-		return ids
-	}
-	lower := func(hosts config.OneOrMore) (lower config.OneOrMore) {
+// covers reports whether m matches everything that other matches.
+func covers(m, other poller.Match) bool {
+	lower := func(hosts []string) (lower []string) {
 		for _, host := range hosts {
 			lower = append(lower, strings.ToLower(host))
 		}
 		return lower
 	}
-	both := func(kinds config.OneOrMore) config.OneOrMore {
-		if slices.Contains(kinds, "incident") && slices.Contains(kinds, "attack") {
-			return nil // the same as none
-		}
-		return kinds
-	}
-	for _, key := range [][2]config.OneOrMore{
-		{both(m.Kind), both(other.Kind)}, {m.Type, other.Type}, {ids(m.Application), ids(other.Application)},
-		{lower(m.Host), lower(other.Host)}, {m.Status, other.Status},
-	} {
-		outside := func(word string) bool { return !slices.Contains(key[0], word) }
-		if len(key[0]) > 0 && (len(key[1]) == 0 || slices.ContainsFunc(key[1], outside)) {
-			return false
-		}
-	}
-	return m.MinHits <= other.MinHits
+	return (m.Kind == "" || m.Kind == other.Kind) && m.MinHits <= other.MinHits && includes(m.Types, other.Types) && includes(m.Apps, other.Apps) &&
+		includes(lower(m.Hosts), lower(other.Hosts)) && includes(m.Status, other.Status)
+}
+
+// includes reports whether words has all the others. None at all stand for every word.
+func includes[T comparable](words, others []T) bool {
+	outside := func(word T) bool { return !slices.Contains(words, word) }
+	return len(words) == 0 || len(others) > 0 && !slices.ContainsFunc(others, outside)
 }

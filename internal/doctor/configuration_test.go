@@ -62,7 +62,7 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 		{"unencrypted slack", "slack: {api_url: 'http://192.0.2.2/api/'}\n", nil, doctor.Warn, "slack.api_url: the token goes to 192.0.2.2 unencrypted", "https://"},
 		{"unencrypted redis", "", []string{"WAFBOT_REDIS_URL=redis://u:redis-password@192.0.2.3:6379/0"}, doctor.Warn, "WAFBOT_REDIS_URL: what wafbot stores goes to 192.0.2.3:6379 unencrypted", "rediss://"},
 		{"listens to all", "listen: ':8080'\nslack: {app_token: xapp-1, api_url: 'http://" + unused + "/api/'}\n", nil, doctor.Warn, "listen: health and metrics can be read", "127.0.0.1:8080"},
-		{"a secret for everybody", "slack: {signing_secret_file: " + open + "}\n", nil, doctor.Warn, "slack.signing_secret_file: every user of this machine can read " + open, "chmod o-r"},
+		{"a secret that every user can read", "slack: {signing_secret_file: " + open + "}\n", nil, doctor.Warn, "slack.signing_secret_file: every user of this machine can read " + open, "chmod o-r"},
 		{"quiet by a clock that was not chosen", "", nil, doctor.Warn, "accounts[0].quiet.hours: 07:00-22:00 are hours of UTC", "timezone"},
 		{"quiet by day", "timezone: Europe/Berlin\n", nil, doctor.Warn, "accounts[0].quiet.hours: 07:00-22:00 are most of the day", "swapped"},
 	} {

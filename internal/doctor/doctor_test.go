@@ -117,7 +117,7 @@ policy:
 	requireOne(t, e.of(doctor.OK), "channel C0RANDOM3 #random")
 }
 
-// granting puts a Slack before the world's that tells of other scopes.
+// granting puts a proxy before the world's Slack that lists other scopes.
 func (p patient) granting(t *testing.T, scopes string) patient {
 	t.Helper()
 	return p.with("WAFBOT_SLACK_API_URL=" + changing(t, p.URL()+"/slack/api/", func(r *http.Response) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,68 +36,63 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	defer cancel()
 	f, err := s.Facts(ctx)
 	if err != nil {
-		t := c.redisTrouble(err)
-		t.text += "; without Redis nothing is posted and nothing is changed"
-		return []Finding{t.finding("redis", host)}
+		f := c.redisTrouble(err)
+		f.Text += "; without Redis nothing is posted and nothing is changed"
+		return []Finding{f.of("redis", host)}
 	}
 	found := []Finding{{"redis", host, OK, fmt.Sprintf("can be written, a round trip takes %s", f.RoundTrip.Round(10*time.Microsecond)), ""}}
 	if f.RoundTrip > slowRedis {
 		found[0].State, found[0].Fix = Warn, "move it nearer to wafbot: clicks wait for it"
 	}
-	for _, check := range []func(store.Facts) (trouble, State){redisVersion, redisEviction, redisPersistence} {
-		t, s := check(f)
-		found = append(found, Finding{"redis", host, s, t.text, t.fix})
+	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
+		found = append(found, f.of("redis", host))
 	}
 	return found
 }
 
-func redisVersion(f store.Facts) (trouble, State) {
+func redisVersion(f store.Facts) Finding {
 	switch {
 	case f.Version == "":
-		return trouble{"version unknown: it doesn't say; wafbot needs " + store.MinRedisVersion, ""}, Note
+		return Finding{State: Note, Text: "version unknown: it doesn't say; wafbot needs " + store.MinRedisVersion}
 	case older(f.Version, store.MinRedisVersion):
-		return trouble{"version " + f.Version + " is too old", "upgrade it to " + store.MinRedisVersion + " or later"}, Wrong
+		return Finding{State: Wrong, Text: "version " + f.Version + " is too old", Fix: "upgrade it to " + store.MinRedisVersion + " or later"}
 	}
-	return trouble{"version " + f.Version, ""}, OK
+	return Finding{State: OK, Text: "version " + f.Version}
 }
 
 // older compares versions number by number.
 func older(version, than string) bool {
-	parts := strings.Split(version, ".")
-	for i, text := range strings.Split(than, ".") {
-		want, _ := strconv.Atoi(text)
-		got := 0
-		if i < len(parts) {
-			got, _ = strconv.Atoi(parts[i])
+	numbers := func(version string) (all []int) {
+		for part := range strings.SplitSeq(version, ".") {
+			n, _ := strconv.Atoi(part)
+			all = append(all, n)
 		}
-		if got != want {
-			return got < want
-		}
+		return all
 	}
-	return false
+	return slices.Compare(numbers(version), numbers(than)) < 0
 }
 
-func redisEviction(f store.Facts) (trouble, State) {
+func redisEviction(f store.Facts) Finding {
 	switch {
 	case f.Eviction == "":
-		return trouble{"what it does when its memory is full is unknown: it doesn't say", "make sure that maxmemory-policy is noeviction"}, Note
+		return Finding{State: Note, Text: "what it does when its memory is full is unknown: it doesn't say", Fix: "make sure that maxmemory-policy is noeviction"}
 	case f.Unbounded:
-		return trouble{"it throws nothing away: its memory is without a limit (maxmemory 0)", ""}, OK
+		return Finding{State: OK, Text: "it throws nothing away: its memory is without a limit (maxmemory 0)"}
 	case f.Eviction != "noeviction":
-		return trouble{"it throws keys away when its memory is full (maxmemory-policy " + f.Eviction + "): wafbot would lose what it did", "set maxmemory-policy noeviction"}, Warn
+		return Finding{State: Warn, Text: "it throws keys away when its memory is full (maxmemory-policy " + f.Eviction + "): wafbot would lose what it did", Fix: "set maxmemory-policy noeviction"}
 	}
-	return trouble{"it throws nothing away (maxmemory-policy noeviction)", ""}, OK
+	return Finding{State: OK, Text: "it throws nothing away (maxmemory-policy noeviction)"}
 }
 
-func redisPersistence(f store.Facts) (trouble, State) {
+func redisPersistence(f store.Facts) Finding {
 	const fix = "set appendonly yes: wafbot stores there what was posted, what was changed and what must end"
 	switch f.Persistence {
 	case store.KeptAppended:
-		return trouble{"it writes everything down (appendonly)", ""}, OK
+		return Finding{State: OK, Text: "it writes everything down (appendonly)"}
 	case store.KeptSaved:
-		return trouble{"it saves only now and then: the last minutes are lost when it stops", fix}, Warn
+		return Finding{State: Warn, Text: "it saves only now and then: the last minutes are lost when it stops", Fix: fix}
 	case store.KeptNot:
-		return trouble{"it writes nothing to its disk: all is lost when it stops", fix}, Warn
+		return Finding{State: Warn, Text: "it writes nothing to its disk: all is lost when it stops", Fix: fix}
 	}
-	return trouble{"whether it writes to its disk is unknown: it doesn't say", "make sure that it is persistent"}, Note
+	return Finding{State: Note, Text: "whether it writes to its disk is unknown: it doesn't say", Fix: "make sure that it is persistent"}
 }

@@ -11,7 +11,7 @@ import (
 func TestDoctorJudgesWhatRedisTells(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		judge func(store.Facts) (trouble, State)
+		judge func(store.Facts) Finding
 		facts store.Facts
 		want  State
 		says  string
@@ -31,11 +31,11 @@ func TestDoctorJudgesWhatRedisTells(t *testing.T) {
 		{redisPersistence, store.Facts{Persistence: store.KeptNot}, Warn, "writes nothing to its disk"},
 		{redisPersistence, store.Facts{}, Note, "unknown"},
 	} {
-		said, state := tt.judge(tt.facts)
-		require.Equal(t, tt.want, state, "%+v", tt.facts)
-		require.Contains(t, said.text, tt.says)
-		if state == Wrong || state == Warn {
-			require.NotEmpty(t, said.fix)
+		said := tt.judge(tt.facts)
+		require.Equal(t, tt.want, said.State, "%+v", tt.facts)
+		require.Contains(t, said.Text, tt.says)
+		if said.State == Wrong || said.State == Warn {
+			require.NotEmpty(t, said.Fix)
 		}
 	}
 }

@@ -11,15 +11,16 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
-// examiner asks Slack with the configured tokens. A call ends after patience.
-func (c checkup) examiner() *slackconn.Examiner {
+// client asks Slack with the configured tokens. A call ends after patience.
+func (c checkup) client() *slackconn.Client {
 	s := c.cfg.Slack
-	return slackconn.NewExaminer(slackconn.Config{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
+	return slackconn.Connect(slackconn.Config{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
 }
 
 // slack checks the bot token and, with it, everything in the workspace that the configuration names.
@@ -28,43 +29,40 @@ func (c checkup) slack(ctx context.Context) []Finding {
 	if token == "" {
 		return nil // config reports it
 	}
-	if found, bad := wrongKind("slack.bot_token", slackconn.TokenKind(token), slackconn.TokenBot); bad {
+	const fix = "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps"
+	if found := wrongKind("slack.bot_token", token, slackconn.TokenBot, fix); found != nil {
 		return append(found, c.notLookedUp())
 	}
-	e := c.examiner()
+	api := c.client()
 	begun := time.Now()
-	in, err := e.Installation(ctx)
+	self, err := api.Self(ctx)
 	if err != nil {
-		return []Finding{c.slackTrouble(err).finding("slack", "slack.bot_token"), c.notLookedUp()}
+		return []Finding{c.slackTrouble(err).of("slack", "slack.bot_token"), c.notLookedUp()}
 	}
-	found := []Finding{{"slack", "slack.bot_token", OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", in.User, in.UserID, in.Team, in.TeamID), ""}}
+	found := []Finding{{"slack", "slack.bot_token", OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", self.UserName, self.User, self.TeamName, self.Team), ""}}
 	if slackconn.TokenKind(token) == slackconn.TokenExpires {
 		found[0].State, found[0].Text, found[0].Fix = Warn, found[0].Text+", and expires within 12 h: wafbot doesn't renew it", "make a new app from what wafbot manifest prints: its tokens don't expire"
 	}
 	found = append(found, tookLong("slack", hostOf(c.cfg.Slack.APIURL), time.Since(begun))...)
-	found = append(found, scopes(in)...)
-	found = append(found, sideBySide([]func() []Finding{
-		func() []Finding { return c.channels(ctx, e, in) },
-		func() []Finding { return c.people(ctx, e) },
-		func() []Finding { return c.groups(ctx, e) },
-	}, func(check func() []Finding) []Finding { return check() })...)
+	found = append(found, scopes(self)...)
+	found = append(found, together(
+		func() []Finding { return c.channels(ctx, api, self) },
+		func() []Finding { return c.people(ctx, api) },
+		func() []Finding { return c.groups(ctx, api) },
+	)...)
 	if c.post {
-		found = append(found, c.testCards(ctx, e)...)
+		found = append(found, c.testCards(ctx, api)...)
 	}
 	return found
 }
 
 // wrongKind reports a token that stands where another kind belongs. It sends the token nowhere.
-func wrongKind(key, is, wanted string) ([]Finding, bool) {
-	known := []string{slackconn.TokenBot, slackconn.TokenApp, slackconn.TokenUser}
-	if is == wanted || !slices.Contains(known, is) {
-		return nil, false
+func wrongKind(key string, token apiclient.Secret, wanted, fix string) []Finding {
+	is := slackconn.TokenKind(token)
+	if is == wanted || is == "" || is == slackconn.TokenExpires {
+		return nil
 	}
-	fix := map[string]string{
-		slackconn.TokenBot: "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps",
-		slackconn.TokenApp: "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps",
-	}[wanted]
-	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}, true
+	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}
 }
 
 func (c checkup) notLookedUp() Finding {
@@ -84,18 +82,18 @@ func tookLong(check, subject string, took time.Duration) []Finding {
 }
 
 // scopes compares the token's scopes with those that wafbot uses.
-func scopes(in slackconn.Installation) []Finding {
-	if in.Scopes == nil {
+func scopes(self slackconn.Identity) []Finding {
+	if self.Scopes == nil {
 		return []Finding{{"scope", "", Note, "unknown: Slack didn't say which scopes the token has", ""}}
 	}
 	var found []Finding
-	for _, s := range in.Missing() {
+	for _, s := range self.Missing() {
 		found = append(found, Finding{"scope", s.Name, Wrong, fmt.Sprintf("missing; it is for %s. Without it: %s", s.For, s.Without), slackconn.FixScope(s.Name)})
 	}
 	if len(found) == 0 {
 		found = append(found, Finding{"scope", "", OK, "the token has every scope that wafbot uses", ""})
 	}
-	if surplus := in.Surplus(); len(surplus) > 0 {
+	if surplus := self.Surplus(); len(surplus) > 0 {
 		found = append(found, Finding{"scope", strings.Join(surplus, ", "), Note, "not needed", "remove it under OAuth & Permissions, if nothing else uses this app"})
 	}
 	return found
@@ -118,15 +116,16 @@ func (c checkup) ingress(ctx context.Context) []Finding {
 
 func (c checkup) socket(ctx context.Context) []Finding {
 	const key = "slack.app_token"
-	if found, bad := wrongKind(key, slackconn.TokenKind(c.cfg.Slack.AppToken), slackconn.TokenApp); bad {
+	const fix = "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps"
+	if found := wrongKind(key, c.cfg.Slack.AppToken, slackconn.TokenApp, fix); found != nil {
 		return found
 	}
-	if err := c.examiner().TrySocket(ctx); err != nil {
-		f := c.slackTrouble(err).finding("slack", key)
+	if err := c.client().TrySocket(ctx); err != nil {
+		f := c.slackTrouble(err)
 		if t, ok := slackconn.ExplainAppToken(err); ok {
 			f.Fix = t.Fix
 		}
-		return []Finding{f}
+		return []Finding{f.of("slack", key)}
 	}
 	return []Finding{{"slack", key, OK, "opens Socket Mode (no link was taken)", ""}}
 }
@@ -151,13 +150,16 @@ func named(uses []use, id, key string) []use {
 	return uses
 }
 
-// subject is the id with its name.
-func (u use) subject(name string) string { return strings.TrimSpace(u.id + " " + name) }
+func (u use) isGroup() bool { return strings.HasPrefix(u.id, "S") }
 
-func (u use) where() string { return strings.Join(u.keys, ", ") }
+// found is a finding about it, with the keys that name it.
+func (u use) found(check, name string, state State, said, fix string) []Finding {
+	said = strings.TrimPrefix(said+", for "+strings.Join(u.keys, ", "), ", ")
+	return []Finding{{check, strings.TrimSpace(u.id + " " + name), state, said, fix}}
+}
 
 // channels checks every channel that cards and notices go to.
-func (c checkup) channels(ctx context.Context, e *slackconn.Examiner, in slackconn.Installation) []Finding {
+func (c checkup) channels(ctx context.Context, api *slackconn.Client, self slackconn.Identity) []Finding {
 	var uses []use
 	for i, a := range c.cfg.Accounts {
 		key := config.Element("accounts", i)
@@ -167,44 +169,108 @@ func (c checkup) channels(ctx context.Context, e *slackconn.Examiner, in slackco
 		}
 	}
 	return sideBySide(uses, func(u use) []Finding {
-		ch, err := e.Conversation(ctx, u.id)
-		if err != nil {
-			t := c.slackTrouble(err)
-			t.text += ", for " + u.where()
-			return []Finding{t.finding("channel", u.id)}
-		}
-		f := Finding{"channel", u.subject("#" + ch.Name), OK, "wafbot is in it, for " + u.where(), ""}
-		const invite = "type /invite @wafbot in that channel"
-		switch {
+		ch, err := api.Conversation(ctx, u.id)
+		const check, invite = "channel", "type /invite @wafbot in that channel"
+		switch name := "#" + ch.Name; {
+		case err != nil:
+			f := c.slackTrouble(err)
+			return u.found(check, "", f.State, f.Text, f.Fix)
 		case ch.Archived:
-			f.State, f.Text, f.Fix = Wrong, "archived: nothing can be posted there, for "+u.where(), "unarchive it in Slack, or write another channel"
+			return u.found(check, name, Wrong, "archived: nothing can be posted there", "unarchive it in Slack, or write another channel")
 		case ch.Member:
-		case !ch.Private && in.Has("chat:write.public"):
-			f.State, f.Text, f.Fix = Warn, "wafbot isn't in it: it can post there, but not check whether a card is there already, for "+u.where(), invite
+			return u.found(check, name, OK, "wafbot is in it", "")
+		case !ch.Private && self.Has("chat:write.public"):
+			return u.found(check, name, Warn, "wafbot isn't in it: it can post there, but not check whether a card is there already", invite)
 		default:
-			f.State, f.Text, f.Fix = Wrong, "wafbot isn't in it: nothing can be posted there, for "+u.where(), invite
+			return u.found(check, name, Wrong, "wafbot isn't in it: nothing can be posted there", invite)
+		}
+	})
+}
+
+// mentioned are the users, or the user groups, that the configuration names.
+func (c checkup) mentioned(groups bool) []use {
+	p := c.cfg.Policy
+	var uses []use
+	for _, id := range p.Admins {
+		uses = named(uses, id, "policy.admins")
+	}
+	for _, id := range p.Responders {
+		uses = named(uses, id, "policy.responders")
+	}
+	for _, id := range p.Viewers {
+		uses = named(uses, id, "policy.viewers")
+	}
+	for i := range uses {
+		uses[i].role = true
+	}
+	for key, r := range c.cfg.Routes() {
+		uses = named(uses, r.Mention, key+".mention")
+	}
+	uses = named(uses, p.Approval.Approvers, "policy.approval.approvers")
+	uses = named(uses, p.Approval.Override.Notify, "policy.approval.override.notify")
+	return slices.DeleteFunc(uses, func(u use) bool { return u.isGroup() != groups })
+}
+
+// people looks up every user that has a role or is mentioned.
+func (c checkup) people(ctx context.Context, api *slackconn.Client) []Finding {
+	return sideBySide(c.mentioned(false), func(u use) []Finding {
+		p, err := api.Person(ctx, u.id)
+		switch {
+		case err != nil:
+			f := c.slackTrouble(err)
+			return u.found("people", "", f.State, f.Text, f.Fix)
+		case p.Deactivated:
+			return u.found("people", p.Name, Wrong, "deactivated", "write another user")
+		case u.role && p.Outside != "":
+			return u.found("people", p.Name, Warn, "a "+p.Outside+": only full members of the workspace may act", "write a full member")
+		}
+		return u.found("people", p.Name, OK, "", "")
+	})
+}
+
+// groups looks up every user group that has a role or is mentioned, with one call for all.
+func (c checkup) groups(ctx context.Context, api *slackconn.Client) []Finding {
+	uses := c.mentioned(true)
+	if len(uses) == 0 {
+		return nil
+	}
+	groups, err := api.UserGroups(ctx)
+	if err != nil {
+		f := c.slackTrouble(err).of("people", "user groups")
+		if slices.ContainsFunc(uses, func(u use) bool { return u.role }) {
+			f.Text += "; users who have a role only through a group can change nothing"
 		}
 		return []Finding{f}
+	}
+	return sideBySide(uses, func(u use) []Finding {
+		g, known := groups[u.id]
+		switch name := "@" + g.Handle; {
+		case !known:
+			return u.found("people", "", Wrong, "no user group with this id", "check the id: the group's menu in Slack copies it")
+		case g.Disabled:
+			return u.found("people", name, Wrong, "disabled: it mentions no one and gives no role", "enable it in Slack, or write another group")
+		case u.role && len(g.Members) == 0:
+			return u.found("people", name, Warn, "it has no members", "add people to it in Slack, or write another group")
+		default:
+			return u.found("people", name, OK, "", "")
+		}
 	})
 }
 
 // testCards posts one test card for each route, in their order. Slack takes one message a second per channel, after a few at once.
-func (c checkup) testCards(ctx context.Context, e *slackconn.Examiner) []Finding {
-	var found []Finding
+func (c checkup) testCards(ctx context.Context, api *slackconn.Client) (found []Finding) {
 	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {
 		if pace[channel] == nil {
 			pace[channel] = rate.NewLimiter(rate.Every(time.Second), 3)
 		}
-		if err := pace[channel].Wait(ctx); err != nil {
-			found = append(found, Finding{"post", key + " → " + channel, Note, "no test card was posted: there are more routes than doctor has time for", ""})
-			return
+		f := Finding{State: OK, Text: "a test card was posted: check that it is there"}
+		if pace[channel].Wait(ctx) != nil {
+			f.State, f.Text = Note, "no test card was posted: there are more routes than doctor has time for"
+		} else if _, _, err := api.Post(ctx, channel, card.DoctorTest(of).Options()...); err != nil {
+			f = c.slackTrouble(err)
 		}
-		if err := e.PostTest(ctx, channel, card.DoctorTest(of).Options()...); err != nil {
-			found = append(found, c.slackTrouble(err).finding("post", key+" → "+channel))
-			return
-		}
-		found = append(found, Finding{"post", key + " → " + channel, OK, "a test card was posted: check that it is there", ""})
+		found = append(found, f.of("post", key+" → "+channel))
 	}
 	for i, a := range c.cfg.Accounts {
 		key := config.Element("accounts", i)

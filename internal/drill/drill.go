@@ -98,8 +98,8 @@ func done(d record.Drill, now time.Time) bool {
 		return now.Sub(d.Until) > cardGrace
 	}
 	ended := d.Over
-	if d.Claim != nil {
-		ended = d.Claim.InHand
+	if d.Answer != nil {
+		ended = d.Answer.InHand
 	}
 	return !d.Card.Shown.IsZero() || now.Sub(ended) > cardGrace
 }

@@ -2,7 +2,9 @@ package hostiletext
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,21 +82,16 @@ func Markup(line string) error {
 // Blocks returns an error for decoded JSON of Slack blocks or a view that is not harmless: markup that fails Markup or in which Slack may create links,
 // plain text in which emoji are drawn, any other string that fails Plain.
 func Blocks(doc any) error {
-	switch d := doc.(type) {
-	case map[string]any:
-		if err := object(d); err != nil {
+	parts, _ := doc.([]any)
+	if o, ok := doc.(map[string]any); ok {
+		if err := object(o); err != nil {
 			return err
 		}
-		for _, v := range d {
-			if err := Blocks(v); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, v := range d {
-			if err := Blocks(v); err != nil {
-				return err
-			}
+		parts = slices.Collect(maps.Values(o))
+	}
+	for _, part := range parts {
+		if err := Blocks(part); err != nil {
+			return err
 		}
 	}
 	return nil

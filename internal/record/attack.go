@@ -60,3 +60,88 @@ type Pager struct {
 	NotifiedAt time.Time     `json:"notified_at"`          // on this machine's clock
 	WorsenedAt time.Time     `json:"worsened_at,omitzero"` // the last time, likewise
 }
+
+// KnownAttack is an attack with the id that people type.
+type KnownAttack struct {
+	ID string
+	apiclient.Attack
+}
+
+// StormSeen is a storm as it was last decided about.
+type StormSeen struct {
+	KnownAttack // put together from those that it gathered
+	Storm       Storm
+	SeenAt      time.Time // when that was, on the service's clock
+	Quiet       bool      // its attacks are over
+}
+
+// GatheredAttack is an attack that a storm has gathered.
+type GatheredAttack struct {
+	KnownAttack           // as it was a minute ago, or later
+	SeenAt      time.Time // when that was, on the service's clock
+	Own         bool      // it has a card of its own by now, or is about to
+}
+
+// Evidence is what an attack with a card looked like when it was read: the service's record goes on changing.
+type Evidence struct {
+	First      Observation `json:"first"`                // when wafbot read it first
+	Late       bool        `json:"late,omitempty"`       // the first observation was lost: First is a later one
+	Peak       *Peak       `json:"peak,omitempty"`       // nil: it was not read twice yet
+	Milestones []Milestone `json:"milestones,omitempty"` // the oldest first, at most 30
+	Dropped    int         `json:"dropped,omitempty"`    // milestones that were left out of the middle
+}
+
+// Observation is what an attack looked like when it was read.
+type Observation struct {
+	At     time.Time        `json:"at"`     // on the service's clock
+	Attack apiclient.Attack `json:"attack"` // as Brief makes it
+}
+
+// Peak is the observation before which hits came fastest.
+type Peak struct {
+	Observation
+	Since     time.Time `json:"since"`      // of the observation before
+	PerMinute int64     `json:"per_minute"` // hits
+}
+
+// Milestone is an event of an attack that was more than newer figures.
+type Milestone struct {
+	At     time.Time        `json:"at"` // of the poll, on the service's clock
+	Kind   EventKind        `json:"kind"`
+	Hits   apiclient.Figure `json:"hits"`
+	Status apiclient.Status `json:"status"`
+}
+
+// AttackDelta is a record that changed.
+type AttackDelta struct {
+	Before *apiclient.Attack // nil: the record was not listed, or that isn't known
+	Now    apiclient.Attack
+}
+
+// Page is one call of an attack's pager, made because the attack is unacknowledged.
+type Page struct {
+	ID            string    `json:"id"`     // what the pager knows it by
+	Attack        string    `json:"attack"` // as AttackID makes it
+	Route         string    `json:"route"`  // whose pager it is
+	Since         time.Time `json:"since"`  // unacknowledged since
+	Severity      string    `json:"severity"`
+	Incident      bool      `json:"incident,omitempty"` // the attack was one when the pager was called
+	State         PageState `json:"state"`
+	TakenAt       time.Time `json:"taken_at,omitzero"`        // the pager accepted the call
+	EndedAt       time.Time `json:"ended_at,omitzero"`        // the call was to be resolved
+	Fault         string    `json:"fault,omitempty"`          // why the pager didn't accept it yet, for people
+	FaultNotified bool      `json:"fault_notified,omitempty"` // and the account's channel was notified of it
+}
+
+// PageState is how far a page is. It is stored before what it names is done.
+type PageState string
+
+// The states of a page.
+const (
+	PageCalling PageState = "calling" // the pager is called, and called again until it accepts
+	PageEnding  PageState = "ending"  // the pager is asked to resolve, likewise
+	PageEnded   PageState = "ended"
+)
+
+// Open reports whether the pager has to be called, or may still page people.
+func (p Page) Open() bool { return p.State == PageCalling || p.State == PageEnding }

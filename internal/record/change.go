@@ -78,6 +78,11 @@ type Step struct {
 	ID     int64              `json:"id,omitempty"` // of the entry or rule that was made
 }
 
+// IndexChange is where the change with that id is; -1 if it is not among them.
+func IndexChange(all []Change, id string) int {
+	return slices.IndexFunc(all, func(c Change) bool { return c.ID == id })
+}
+
 // InForce reports whether the change still does something at the given time.
 func (c Change) InForce(at time.Time) bool {
 	return (c.State == StateDone || c.State == StateHalf) && (c.Until.IsZero() || at.Before(c.Until))

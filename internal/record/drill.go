@@ -9,24 +9,24 @@ type Drill struct {
 	ID      string        `json:"id"`
 	Account string        `json:"account"`
 	By      Actor         `json:"by"`
-	At      time.Time     `json:"at"`              // asked
-	Until   time.Time     `json:"until"`           // somebody should have answered
-	Redis   time.Duration `json:"redis"`           // one round trip
-	Claim   *Answered     `json:"claim,omitempty"` // nil: nobody answered
-	Over    time.Time     `json:"over,omitzero"`   // it ended without an answer
-	Audited int64         `json:"audited"`         // the number of its begin in the audit log; 0: it isn't known there
+	At      time.Time     `json:"at"`               // asked
+	Until   time.Time     `json:"until"`            // it should be answered by then
+	Redis   time.Duration `json:"redis"`            // one round trip
+	Answer  *DrillAnswer  `json:"answer,omitempty"` // nil: it was not answered
+	Over    time.Time     `json:"over,omitzero"`    // it ended without an answer
+	Audited int64         `json:"audited"`          // the number of its begin in the audit log; 0: it isn't known there
 	Card    DrillCard     `json:"card"`
 }
 
-// Answered is who answered a drill, and when.
-type Answered struct {
+// DrillAnswer is the person who answered a drill, and when.
+type DrillAnswer struct {
 	By      Actor     `json:"by"`
 	Clicked time.Time `json:"clicked,omitzero"` // by Slack's clock; zero: it was typed
 	Taken   time.Time `json:"taken"`            // wafbot received it
 	InHand  time.Time `json:"in_hand"`          // it was written down, and a replica had begun with it
 }
 
-// DrillCard is what Slack showed of a drill. Whoever tells the account's news writes it.
+// DrillCard is what Slack showed of a drill. The notifier writes it, the command the rest.
 type DrillCard struct {
 	Drill   string        `json:"drill,omitempty"` // its id; "": nothing was shown yet
 	Channel string        `json:"channel,omitempty"`
@@ -37,5 +37,5 @@ type DrillCard struct {
 	Shown   time.Time     `json:"shown,omitzero"`  // it showed how the drill ended
 }
 
-// Waits reports whether somebody can still answer.
-func (d Drill) Waits() bool { return d.ID != "" && d.Claim == nil && d.Over.IsZero() }
+// Waits reports whether it can still be answered.
+func (d Drill) Waits() bool { return d.ID != "" && d.Answer == nil && d.Over.IsZero() }

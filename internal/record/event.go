@@ -14,35 +14,68 @@ import (
 // EventKind names what happened.
 type EventKind string
 
-// The kinds of events, each with its payload.
+// The kinds of events.
 const (
-	NewIncident          EventKind = "new incident"      // AttackChanged
-	NewAttack            EventKind = "new attack"        // AttackChanged
-	BecameIncident       EventKind = "became incident"   // AttackChanged; notified as an attack before
-	Grew                 EventKind = "grew"              // AttackChanged; redraws its card, silently
-	Worsened             EventKind = "worsened"          // AttackChanged
-	WentQuiet            EventKind = "quiet"             // AttackChanged
-	Resumed              EventKind = "resumed"           // AttackChanged; it was quiet
-	AttackEnded          EventKind = "attack ended"      // AttackCourse; for the card's thread, also when it resumed
-	CardLost             EventKind = "card lost"         // CardReplaced; the card was deleted or can't be edited any more
-	CardLeft             EventKind = "card left"         // CardReplaced; a former card that has a successor can't be edited
-	FirstStart           EventKind = "first start"       // FirstStartFacts
-	StoreRebuilt         EventKind = "store rebuilt"     // RebuildFacts
-	APIUnreachable       EventKind = "api unreachable"   // UnreachableFacts
-	MonitoringGap        EventKind = "monitoring gap"    // GapFacts; the account is watched again
-	PermissionLost       EventKind = "permission lost"   // PermissionChanged
-	ApprovalAsked        EventKind = "approval"          // ApprovalChanged
-	ChangeSettled        EventKind = "change"            // ChangeFacts
-	MitigationEnding     EventKind = "ending"            // ChangeFacts; its attack goes on
-	EndOverdue           EventKind = "end overdue"       // ChangeFacts; the change can't be ended
-	MitigationNotWorking EventKind = "not working"       // ChangeFacts
-	DeniedSourceReturned EventKind = "source returned"   // ChangeFacts; after its denial expired
-	HandedOver           EventKind = "handed over"       // Assignment
-	TookOver             EventKind = "took over"         // Assignment; of all attacks of the account
-	PagerUnreachable     EventKind = "pager unreachable" // PagerFault
-	DrillChanged         EventKind = "drill"             // DrillFacts
-	SummaryDue           EventKind = "summary due"       // no payload
+	NewIncident          EventKind = "new incident"
+	NewAttack            EventKind = "new attack"
+	BecameIncident       EventKind = "became incident" // notified as an attack before
+	Grew                 EventKind = "grew"            // redraws its card, silently
+	Worsened             EventKind = "worsened"
+	WentQuiet            EventKind = "quiet"
+	Resumed              EventKind = "resumed"      // it was quiet
+	AttackEnded          EventKind = "attack ended" // for the card's thread, also when it resumed
+	CardLost             EventKind = "card lost"    // the card was deleted or can't be edited any more
+	CardLeft             EventKind = "card left"    // a former card that has a successor can't be edited
+	FirstStart           EventKind = "first start"
+	StoreRebuilt         EventKind = "store rebuilt"
+	APIUnreachable       EventKind = "api unreachable"
+	MonitoringGap        EventKind = "monitoring gap" // the account is watched again
+	PermissionLost       EventKind = "permission lost"
+	ApprovalAsked        EventKind = "approval"
+	ChangeSettled        EventKind = "change"
+	MitigationEnding     EventKind = "ending"      // its attack goes on
+	EndOverdue           EventKind = "end overdue" // the change can't be ended
+	MitigationNotWorking EventKind = "not working"
+	DeniedSourceReturned EventKind = "source returned" // after its denial expired
+	HandedOver           EventKind = "handed over"
+	TookOver             EventKind = "took over" // of all attacks of the account
+	PagerUnreachable     EventKind = "pager unreachable"
+	DrillChanged         EventKind = "drill"
+	SummaryDue           EventKind = "summary due"
 )
+
+// kinds are all kinds of events, with the payload and the rank of each.
+var kinds = map[EventKind]struct {
+	rank int
+	read func(text []byte) (Payload, error)
+}{
+	NewIncident:          {1, decode[AttackChanged]},
+	NewAttack:            {3, decode[AttackChanged]},
+	BecameIncident:       {1, decode[AttackChanged]},
+	Grew:                 {5, decode[AttackChanged]},
+	Worsened:             {2, decode[AttackChanged]},
+	WentQuiet:            {4, decode[AttackChanged]},
+	Resumed:              {4, decode[AttackChanged]},
+	AttackEnded:          {6, decode[AttackCourse]}, // an edit takes none of the channel's slots: a message that few wait for doesn't hold it up
+	CardLost:             {4, decode[CardReplaced]},
+	CardLeft:             {5, decode[CardReplaced]},
+	FirstStart:           {0, decode[FirstStartFacts]},
+	StoreRebuilt:         {0, decode[RebuildFacts]},
+	APIUnreachable:       {2, decode[UnreachableFacts]},
+	MonitoringGap:        {2, decode[GapFacts]},
+	PermissionLost:       {2, decode[PermissionChanged]},
+	ApprovalAsked:        {2, decode[ApprovalChanged]},
+	ChangeSettled:        {2, decode[ChangeFacts]}, // its message is what is left of the change after Redis was emptied
+	MitigationEnding:     {2, decode[ChangeFacts]},
+	EndOverdue:           {2, decode[ChangeFacts]},
+	MitigationNotWorking: {2, decode[ChangeFacts]},
+	DeniedSourceReturned: {2, decode[ChangeFacts]},
+	HandedOver:           {5, decode[Assignment]},
+	TookOver:             {5, decode[Assignment]},
+	PagerUnreachable:     {2, decode[PagerFault]},
+	DrillChanged:         {5, decode[DrillFacts]},
+	SummaryDue:           {5, func([]byte) (Payload, error) { return nil, nil }}, //nolint:nilnil // it has none
+}
 
 // Event is something that happened and may be posted.
 type Event struct {
@@ -65,7 +98,11 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &read); err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
-	payload, err := readPayload(read.Kind, read.Payload)
+	kind, ok := kinds[read.Kind]
+	if !ok {
+		return fmt.Errorf("read event %s: unknown event kind %q", read.ID, read.Kind)
+	}
+	payload, err := kind.read(read.Payload)
 	if err != nil {
 		return fmt.Errorf("read event %s: %w", read.ID, err)
 	}
@@ -113,26 +150,10 @@ func (e Event) Revision() int {
 
 // Rank orders events: incidents first, then what mentions people, storms and monitoring gaps, then attacks, then state, then figures.
 func (e Event) Rank() int {
-	switch e.Kind {
-	case FirstStart, StoreRebuilt:
-		return 0
-	case NewIncident, BecameIncident:
-		return 1
-	case Worsened, APIUnreachable, MonitoringGap, PermissionLost, PagerUnreachable, MitigationNotWorking, DeniedSourceReturned, MitigationEnding, EndOverdue,
-		ChangeSettled, // its message is what is left of the change after Redis was emptied
-		ApprovalAsked:
-		return 2
-	case NewAttack:
-		if e.Storm() != nil { // it stands for many
-			return 2
-		}
-		return 3
-	case Resumed, WentQuiet, CardLost:
-		return 4
-	case AttackEnded:
-		return 6 // an edit takes none of the channel's slots: a message that few wait for doesn't hold it up
+	if e.Kind == NewAttack && e.Storm() != nil { // it stands for many
+		return kinds[Worsened].rank
 	}
-	return 5
+	return kinds[e.Kind].rank
 }
 
 // DeliveryID makes an event's id from what it is about. It is the first half of a SHA-256. The JSON of a list keeps the parts apart,

@@ -120,41 +120,6 @@ func (GapFacts) payload()          {}
 func (FirstStartFacts) payload()   {}
 func (RebuildFacts) payload()      {}
 
-// readPayload reads the payload of a kind.
-func readPayload(kind EventKind, text []byte) (Payload, error) {
-	switch kind {
-	case NewIncident, NewAttack, BecameIncident, Grew, Worsened, WentQuiet, Resumed:
-		return decode[AttackChanged](text)
-	case AttackEnded:
-		return decode[AttackCourse](text)
-	case CardLost, CardLeft:
-		return decode[CardReplaced](text)
-	case FirstStart:
-		return decode[FirstStartFacts](text)
-	case StoreRebuilt:
-		return decode[RebuildFacts](text)
-	case APIUnreachable:
-		return decode[UnreachableFacts](text)
-	case MonitoringGap:
-		return decode[GapFacts](text)
-	case PermissionLost:
-		return decode[PermissionChanged](text)
-	case ApprovalAsked:
-		return decode[ApprovalChanged](text)
-	case ChangeSettled, MitigationEnding, EndOverdue, MitigationNotWorking, DeniedSourceReturned:
-		return decode[ChangeFacts](text)
-	case HandedOver, TookOver:
-		return decode[Assignment](text)
-	case PagerUnreachable:
-		return decode[PagerFault](text)
-	case DrillChanged:
-		return decode[DrillFacts](text)
-	case SummaryDue:
-		return nil, nil //nolint:nilnil // it has none
-	}
-	return nil, fmt.Errorf("unknown event kind %q", kind)
-}
-
 func decode[P Payload](text []byte) (Payload, error) {
 	var p P
 	if err := json.Unmarshal(text, &p); err != nil {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,8 +42,9 @@ func StartCluster(t testing.TB) *Set {
 		set.servers, addrs = append(set.servers, s), append(addrs, s.Addr)
 	}
 	set.asked = set.servers
-	if _, err := set.servers[0].ask(append(append([]string{"--cluster", "create"}, addrs...), "--cluster-replicas", "1", "--cluster-yes")...); err != nil {
-		t.Fatal(err)
+	create := append(append([]string{"--cluster", "create"}, addrs...), "--cluster-replicas", "1", "--cluster-yes")
+	if out, err := exec.Command("redis-cli", create...).CombinedOutput(); err != nil {
+		t.Fatalf("redis-cli %s: %v: %s", strings.Join(create, " "), err, out)
 	}
 	set.URL = "redis-cluster://" + strings.Join(addrs, ",")
 	if err := set.Whole(); err != nil {
@@ -100,16 +103,19 @@ func (s *Set) Masters() []*Server {
 	return nil
 }
 
+// sentinelMaster finds the address of the master in what a sentinel says of itself.
+var sentinelMaster = regexp.MustCompile(`name=` + masterName + `,.*address=([^,]+)`)
+
 // mastersSays are the running masters that one server knows and that call themselves masters.
 func (s *Set) mastersSays(asked *Server) (masters []*Server) {
 	var addrs []string
 	if s.sentinels {
-		out, err := asked.ask("sentinel", "get-master-addr-by-name", masterName)
-		if fields := strings.Fields(out); err == nil && len(fields) == 2 {
-			addrs = []string{net.JoinHostPort(fields[0], fields[1])}
+		out, _ := asked.ask("info sentinel")
+		if found := sentinelMaster.FindStringSubmatch(out); found != nil {
+			addrs = found[1:]
 		}
 	} else {
-		out, _ := asked.ask("cluster", "nodes")
+		out, _ := asked.ask("cluster nodes")
 		for line := range strings.Lines(out) { // ID HOST:PORT@BUS FLAGS …
 			if fields := strings.Fields(line); len(fields) > 8 && strings.Contains(fields[2], "master") && !strings.Contains(fields[2], "fail") {
 				addr, _, _ := strings.Cut(fields[1], "@")
@@ -118,18 +124,17 @@ func (s *Set) mastersSays(asked *Server) (masters []*Server) {
 		}
 	}
 	for _, server := range s.servers {
-		if slices.Contains(addrs, server.Addr) && server.Alive() && server.role() == "master" {
+		if slices.Contains(addrs, server.Addr) && server.says("info replication", "role:master") {
 			masters = append(masters, server)
 		}
 	}
 	return masters
 }
 
-// role is master or slave; "" when the server does not say.
-func (s *Server) role() string {
-	out, _ := s.ask("role")
-	role, _, _ := strings.Cut(out, "\n")
-	return role
+// says reports whether a server answers a command, with all of these in its answer.
+func (s *Server) says(command string, all ...string) bool {
+	out, err := s.ask(command)
+	return err == nil && !slices.ContainsFunc(all, func(one string) bool { return !strings.Contains(out, one) })
 }
 
 // wanted is how many masters there are when all is well.
@@ -147,12 +152,8 @@ func (s *Set) Promoted() error {
 
 // agree reports whether a cluster serves all its slots; sentinels have nothing of the kind.
 func (s *Set) agree() bool {
-	if s.sentinels {
-		return true
-	}
-	return !slices.ContainsFunc(s.servers, func(server *Server) bool {
-		out, err := server.ask("cluster", "info")
-		return server.Alive() && (err != nil || !strings.Contains(out, "cluster_state:ok"))
+	return s.sentinels || !slices.ContainsFunc(s.servers, func(server *Server) bool {
+		return server.Alive() && !server.says("cluster info", "cluster_state:ok")
 	})
 }
 
@@ -175,18 +176,13 @@ func (s *Set) Whole() error {
 	return until("whole", func() bool {
 		replicas := 0
 		for _, server := range s.servers {
-			out, _ := server.ask("info", "replication")
-			if strings.Contains(out, "role:slave") && strings.Contains(out, "master_link_status:up") {
+			if server.says("info replication", "role:slave", "master_link_status:up") {
 				replicas++
 			}
 		}
-		known := !s.sentinels || !slices.ContainsFunc(s.asked, func(sentinel *Server) bool { return !s.knowsAll(sentinel) })
+		known := !s.sentinels || !slices.ContainsFunc(s.asked, func(sentinel *Server) bool {
+			return !sentinel.says("info sentinel", "status=ok", "slaves=2,sentinels=3") // the other two, and both replicas
+		})
 		return known && replicas == len(s.servers)-s.wanted()
 	})
-}
-
-// knowsAll reports whether a sentinel knows the other two, and both replicas.
-func (s *Set) knowsAll(sentinel *Server) bool {
-	out, err := sentinel.ask("info", "sentinel")
-	return err == nil && strings.Contains(out, "status=ok") && strings.Contains(out, "slaves=2,sentinels=3")
 }

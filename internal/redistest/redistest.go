@@ -151,24 +151,31 @@ func (s *Server) Empty() error {
 	return s.Restart()
 }
 
-// ask sends a command with redis-cli and returns what it prints.
-func (s *Server) ask(args ...string) (string, error) {
-	host, port, _ := net.SplitHostPort(s.Addr)
-	out, err := exec.Command("redis-cli", append([]string{"-h", host, "-p", port}, args...)...).CombinedOutput()
+// askPatience is how long a server may take to answer a question about itself.
+const askPatience = time.Second
+
+// ask sends a command whose answer is one text.
+func (s *Server) ask(command string) (string, error) {
+	conn, err := net.DialTimeout("tcp", s.Addr, askPatience)
 	if err != nil {
-		return "", fmt.Errorf("redis-cli %s: %w: %s", strings.Join(args, " "), err, out)
+		return "", fmt.Errorf("ask redis %s: %w", command, err)
 	}
-	return string(out), nil
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(askPatience))
+	_, _ = fmt.Fprintf(conn, "%s\r\n", command) // what isn't sent isn't answered
+	answer, length := bufio.NewReader(conn), 0
+	if _, err := fmt.Fscanf(answer, "$%d\n", &length); err != nil {
+		return "", fmt.Errorf("ask redis %s: %w", command, err)
+	}
+	text := make([]byte, length)
+	_, err = io.ReadFull(answer, text)
+	return string(text), err
 }
 
-// until checks a condition every 200 ms until it holds or patience is over.
+// until checks a condition every 50 ms until it holds or patience is over.
 func until(what string, ok func() bool) error {
-	every, end := time.NewTicker(200*time.Millisecond), time.After(patience)
-	defer every.Stop()
-	for !ok() {
-		select {
-		case <-every.C:
-		case <-end:
+	for end := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
 			return fmt.Errorf("wait for redis: never %s", what)
 		}
 	}

@@ -1,14 +1,10 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/internal/record"
@@ -21,63 +17,74 @@ const decidedFor = 7 * 24 * time.Hour
 // number it returns: all in one step. It fails with refusal.ErrLost when the lock is lost.
 func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
 	var b batch
-	if err := b.json("HSET", keyApprovals(l.account), q.ID, q); err != nil {
-		return 0, err
-	}
-	if due := approval.DueAt(q); due.IsZero() {
-		b.do("ZREM", keyApprovalsDue(l.account), q.ID)
-	} else {
-		b.do("ZADD", keyApprovalsDue(l.account), due.Unix(), q.ID)
-	}
-	if err := b.announce(events...); err != nil {
-		return 0, err
-	}
-	if entry != nil {
-		if err := b.audit(*entry, l.store.auditKeep); err != nil {
-			return 0, err
-		}
-	}
-	return l.write(ctx, &b, "save request "+q.ID)
+	b.do("HSET", keyApprovals(l.account), q.ID, b.json(q))
+	b.due(keyApprovalsDue(l.account), q.ID, approval.DueAt(q))
+	b.announce(events...)
+	b.audit(entry, l.store.auditKeep)
+	return l.save(ctx, &b, "request "+q.ID)
 }
 
 // Requests are the account's approval requests, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
-	all, old, err := listed(s.rdb.HVals(ctx, keyApprovals(account)), account, "request", func(q record.ApprovalRequest) (string, bool) {
-		return q.ID, approval.DueAt(q).IsZero() && time.Since(q.Until) > decidedFor
-	})
-	if err != nil {
-		return nil, err
+	of := func(q record.ApprovalRequest) dated {
+		return dated{q.ID, q.At, approval.DueAt(q).IsZero() && time.Since(q.Until) > decidedFor}
 	}
-	if len(old) > 0 {
-		for _, key := range []string{keyApprovals(account), keyApprovalsAt(account)} {
-			if err := s.rdb.HDel(ctx, key, old...).Err(); err != nil {
-				return nil, fmt.Errorf("delete old requests of %s: %w", account, err)
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b record.ApprovalRequest) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
-	return all, nil
+	return newest(ctx, s.client, s.rdb.HVals(ctx, keyApprovals(account)), "requests of "+account, of, keyApprovalsAt(account), keyApprovals(account))
 }
 
-// RequestAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
-func (s *Approvals) RequestAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
-	text, err := s.rdb.HGet(ctx, keyApprovalsAt(account), id).Result()
-	if errors.Is(err, redis.Nil) {
-		return "", "", 0, nil
+// MessageAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+func (s *Approvals) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+	text, err := word(s.rdb.HGet(ctx, keyApprovalsAt(account), id), "place of request "+id)
+	return readShown(text, err)
+}
+
+// SaveMessageAt stores where a request's card is, and the revision that it shows.
+func (s *Approvals) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
+	if err := s.rdb.HSet(ctx, keyApprovalsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
+		return fmt.Errorf("save place of request %s: %w", id, err)
 	}
-	if err == nil {
-		_, err = fmt.Sscan(text, &revision, &channel, &ts)
+	return nil
+}
+
+// readShown reads REVISION CHANNEL TS.
+func readShown(text string, before error) (channel, ts string, revision int, err error) {
+	if text == "" || before != nil {
+		return "", "", 0, before
 	}
-	if err != nil {
-		return "", "", 0, fmt.Errorf("find card of request %s: %w", id, err)
+	if _, err := fmt.Sscan(text, &revision, &channel, &ts); err != nil {
+		return "", "", 0, fmt.Errorf("read place %q: %w", text, err)
 	}
 	return channel, ts, revision, nil
 }
 
-// RequestShown stores where a request's card is, and the revision that it shows.
-func (s *Approvals) RequestShown(ctx context.Context, account, id, channel, ts string, revision int) error {
-	if err := s.rdb.HSet(ctx, keyApprovalsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
-		return fmt.Errorf("save place of request %s: %w", id, err)
+// PermissionLoss is the account's last loss of permission; zero when there was none.
+func (s *Permissions) PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error) {
+	return value[record.PermissionLoss](s.rdb.Get(ctx, keyPermission(account)), "permission loss of "+account)
+}
+
+// SavePermissionLoss stores a loss of permission, and its event, in one step.
+func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+	var b batch
+	b.do("SET", keyPermission(l.account), b.json(t))
+	b.announce(events...)
+	_, err := l.save(ctx, &b, "permission loss of "+l.account)
+	return err
+}
+
+// MessageAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
+func (s *Permissions) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
+	text, err := word(s.rdb.Get(ctx, keyPermissionAt(account)), "place of notice of "+account)
+	text, ok := strings.CutPrefix(text, id+" ")
+	if !ok { // it is that of an earlier loss
+		return "", "", 0, err
+	}
+	return readShown(text, err)
+}
+
+// SaveMessageAt stores where a notice is, and the revision that it shows.
+func (s *Permissions) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
+	if err := s.rdb.Set(ctx, keyPermissionAt(account), fmt.Sprintf("%s %d %s %s", id, revision, channel, ts), 0).Err(); err != nil {
+		return fmt.Errorf("save place of notice of %s: %w", account, err)
 	}
 	return nil
 }

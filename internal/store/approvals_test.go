@@ -29,7 +29,7 @@ func saveRequest(ctx context.Context, l commands.Lock, q record.ApprovalRequest)
 	return err
 }
 
-func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
+func TestRequestsAreStoredWithTheirEventsAndEntry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx, q := w.open(t), w.open(t), t.Context(), waiting("r1", time.Now())
 		locked(t, s, func(l commands.Lock) error {
@@ -52,7 +52,7 @@ func TestRequestsAreRememberedWithTheirNewsAndEntry(t *testing.T) {
 }
 
 // The account's owner is told when a request has to be looked at, whichever is due first.
-func TestDutiesTellOfRequests(t *testing.T) {
+func TestPendingHoldsDueRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		begin(t, s, "acme")
@@ -84,22 +84,22 @@ func TestDutiesTellOfRequests(t *testing.T) {
 	})
 }
 
-func TestDecidedRequestsAreForgotten(t *testing.T) {
+func TestOldRequestsAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, now := w.open(t), t.Context(), time.Now()
 		for id, q := range map[string]record.ApprovalRequest{"old": waiting("old", now.Add(-8*24*time.Hour)), "lately": waiting("lately", now.Add(-6*24*time.Hour))} {
 			q.State = record.RequestRejected
 			locked(t, s, func(l commands.Lock) error { return saveRequest(ctx, l, q) })
-			require.NoError(t, s.Approvals.RequestShown(ctx, "acme", id, "C1", "1.1", 3))
+			require.NoError(t, s.Approvals.SaveMessageAt(ctx, "acme", id, "C1", "1.1", 3))
 		}
-		channel, ts, revision, err := s.Approvals.RequestAt(ctx, "acme", "old")
+		channel, ts, revision, err := s.Approvals.MessageAt(ctx, "acme", "old")
 		require.NoError(t, err)
 		require.Equal(t, []any{"C1", "1.1", 3}, []any{channel, ts, revision})
 		all, err := s.Approvals.Requests(ctx, "acme")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		require.Equal(t, []string{"lately"}, w.rdb.HKeys(ctx, "{a:acme}:approvals").Val())
-		_, ts, _, err = s.Approvals.RequestAt(ctx, "acme", "old")
+		_, ts, _, err = s.Approvals.MessageAt(ctx, "acme", "old")
 		require.NoError(t, err)
 		require.Empty(t, ts)
 	})

@@ -2,80 +2,43 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
 
-// outage is the outage that people were notified of and that goes on; zero when there is none.
-func (s *client) outage(ctx context.Context, account string) (record.Outage, error) {
-	return value[record.Outage](s.rdb.Get(ctx, keyOutage(account)), "load outage of "+account)
-}
-
-// outage adds what becomes of an outage; nil leaves it as it is, a zero one ends it.
-func (b *batch) outage(account string, o *record.Outage) error {
-	switch {
-	case o == nil:
-		return nil
-	case o.From.IsZero():
-		b.do("DEL", keyOutage(account))
-		return nil
-	}
-	text, err := json.Marshal(o)
-	b.do("SET", keyOutage(account), text)
-	return err
-}
-
 // LastPoll is when the last complete poll of an account began, on the service's clock, and the outage that people were notified of and that goes
 // on; both zero when there is none.
-func (s *Attacks) LastPoll(ctx context.Context, account string) (lastGood time.Time, blind record.Outage, err error) {
-	if lastGood, err = good(s.rdb.Get(ctx, keyLastGood(account)), account); err != nil {
-		return lastGood, blind, err
-	}
-	blind, err = s.outage(ctx, account)
-	return lastGood, blind, err
+func (s *Attacks) LastPoll(ctx context.Context, account string) (lastGood time.Time, outage record.Outage, err error) {
+	q := s.questions()
+	q.askPoll(ctx, account, &lastGood, &outage)
+	return lastGood, outage, q.send(ctx, "last poll of "+account)
 }
 
-// good is the last good poll; zero: there was none.
-func good(asked *redis.StringCmd, account string) (time.Time, error) {
-	ms, err := asked.Int64()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return time.Time{}, nil
-	case err != nil:
-		return time.Time{}, fmt.Errorf("load last poll of %s: %w", account, err)
-	}
-	return time.UnixMilli(ms).UTC(), nil
+func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.Time, outage *record.Outage) {
+	q.askTime(q.Get(ctx, keyLastGood(account)), lastGood, "last poll of "+account)
+	ask(q, q.Get(ctx, keyOutage(account)), outage, "outage of "+account)
 }
 
 // Load reads an account's attacks for its poller.
 func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
-	if r.LastGood, r.Outage, err = s.LastPoll(ctx, account); err != nil {
+	q := s.questions()
+	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
+	q.askTime(q.Get(ctx, keyFirstStart(account)), &r.FirstStart, "first start of "+account)
+	attacks := q.HGetAll(ctx, keyAttacks(account))
+	if err := q.send(ctx, "state of "+account); err != nil {
 		return poller.State{}, err
 	}
-	if r.FirstStart, err = s.firstStart(ctx, account); err != nil {
-		return poller.State{}, err
-	}
-	texts, err := s.rdb.HGetAll(ctx, keyAttacks(account)).Result()
+	all, err := values[record.AttackState](attacks, "attacks of "+account)
 	if err != nil {
-		return poller.State{}, fmt.Errorf("load attacks of %s: %w", account, err)
+		return poller.State{}, err
 	}
-	r.Attacks = make(map[string]record.AttackState, len(texts))
-	for id, text := range texts {
-		var one record.AttackState
-		if err := json.Unmarshal([]byte(text), &one); err != nil {
-			return poller.State{}, fmt.Errorf("load attack %s: %w", id, err)
-		}
+	r.Attacks = make(map[string]record.AttackState, len(all))
+	for _, one := range all {
 		r.Attacks[one.Attack.ID] = one
 	}
 	return r, nil
@@ -96,49 +59,73 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 		eventsOf[n.Attack().ID] = append(eventsOf[n.Attack().ID], n)
 	}
 	var b batch
-	for attackid := range u.AttackIDs() {
-		var err error
-		if shown, changed := u.Attacks[attackid]; changed {
-			err = b.json("HSET", keyAttacks(account), record.AttackID(account, attackid), shown)
-			b.cardGiven(account, shown)
-		}
-		err = errors.Join(err, b.evidence(account, attackid, u), b.announce(eventsOf[attackid]...))
-		if delete(eventsOf, attackid); err == nil && b.commands >= atOnce {
-			_, err = s.fenced(ctx, under, &b)
+	for _, attackid := range u.AttackIDs() {
+		b.attack(account, attackid, u)
+		b.announce(eventsOf[attackid]...)
+		if delete(eventsOf, attackid); b.commands >= atOnce {
+			if _, err := s.save(ctx, under.held(), &b, "poll of "+account); err != nil {
+				return err
+			}
 			b = batch{}
 		}
-		if err != nil {
-			return fmt.Errorf("save poll of %s: %w", account, err)
+	}
+	for _, events := range eventsOf {
+		b.announce(events...)
+	}
+	b.poll(account, u)
+	_, err = s.save(ctx, under.held(), &b, "poll of "+account)
+	return err
+}
+
+// attack adds what an update has of one attack.
+func (b *batch) attack(account, attackid string, u poller.Update) {
+	id := record.AttackID(account, attackid)
+	if shown, changed := u.Attacks[attackid]; changed {
+		b.do("HSET", keyAttacks(account), id, b.json(shown))
+		if shown.OwnCard {
+			b.do("SREM", keyWantedCards(account), id)
 		}
 	}
+	if e, ok := u.Evidence[attackid]; ok {
+		b.do("SET", keyEvidence(account, id), b.json(e), "PX", evidenceFor.Milliseconds())
+	}
+}
+
+// poll adds what an update has beside attacks and events. nil leaves as it is what is stored.
+func (b *batch) poll(account string, u poller.Update) {
 	for _, attackid := range u.Delete {
-		id := record.AttackID(account, attackid)
 		for _, key := range []string{keyAttacks(account), keyCards(account), keyTriage(account)} {
-			b.do("HDEL", key, id)
+			b.do("HDEL", key, record.AttackID(account, attackid))
 		}
 	}
-	if err := errors.Join(b.outage(account, u.Outage), b.gap(account, u.Gap), b.sources(account, u.Sources), b.announce(slices.Concat(slices.Collect(maps.Values(eventsOf))...)...)); err != nil {
-		return err
+	if u.Outage != nil && u.Outage.From.IsZero() {
+		b.do("DEL", keyOutage(account))
+	} else if u.Outage != nil {
+		b.do("SET", keyOutage(account), b.json(u.Outage))
+	}
+	if u.Gap != nil { // the same again is one
+		key := keyGaps(account)
+		b.do("ZADD", key, u.Gap.Until.UnixMilli(), b.json(u.Gap))
+		b.do("ZREMRANGEBYSCORE", key, "-inf", u.Gap.Until.Add(-evidenceFor).UnixMilli())
+		b.do("ZREMRANGEBYRANK", key, 0, -maxGaps-1)
+		b.do("PEXPIRE", key, evidenceFor.Milliseconds())
+	}
+	if u.Sources != nil {
+		b.do("SET", keySources(account), b.json(u.Sources))
 	}
 	for _, attackid := range u.Stale {
-		b.stale(account, record.AttackID(account, attackid), record.UrgentState)
+		b.stale(account, record.UrgentState, record.AttackID(account, attackid))
 	}
 	if !u.LastGood.IsZero() {
 		b.do("SET", keyLastGood(account), u.LastGood.UnixMilli())
 	}
-	if _, err := s.fenced(ctx, under, &b); err != nil {
-		return fmt.Errorf("save poll of %s: %w", account, err)
-	}
-	return nil
 }
 
 // FindAttacks are the account's stored attacks whose id begins so, by that id.
 func (s *Attacks) FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
 	found := map[string]apiclient.Attack{}
-	if err := s.scan(ctx, account, literal(prefix)+"*", func(id string, one record.AttackState) { found[id] = one.Attack }); err != nil {
-		return nil, err
-	}
-	return found, nil
+	err := s.scan(ctx, account, literal(prefix)+"*", func(id string, one record.AttackState) { found[id] = one.Attack })
+	return found, err
 }
 
 // literal writes text so that a pattern of Redis matches it as it is.
@@ -148,15 +135,12 @@ func literal(text string) string {
 
 // AttackState is the state of an attack; ok tells whether it is stored.
 func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
-	text, err := s.rdb.HGet(ctx, keyAttacks(account), attack).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return shown, false, nil
-	}
-	if err != nil {
-		return shown, false, fmt.Errorf("read attack %s: %w", attack, err)
-	}
-	if err := json.Unmarshal(text, &shown); err != nil {
-		return shown, false, fmt.Errorf("read attack %s: %w", attack, err)
-	}
-	return shown, true, nil
+	shown, err = value[record.AttackState](s.rdb.HGet(ctx, keyAttacks(account), attack), "attack "+attack)
+	return shown, shown.Attack.ID != "", err
+}
+
+// KnownAttack is the account's stored attack with that whole id; ok tells whether there is one.
+func (s *Attacks) KnownAttack(ctx context.Context, account, id string) (attack apiclient.Attack, ok bool, err error) {
+	state, ok, err := s.AttackState(ctx, account, id)
+	return state.Attack, ok, err
 }

@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,33 +17,19 @@ import (
 // Append numbers and stores an audit entry.
 func (s *Audit) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
 	var b batch
-	if err := b.audit(e, s.auditKeep); err != nil {
-		return 0, err
-	}
-	if n, _, err = s.transact(ctx, condition{}, &b); err != nil {
-		return 0, fmt.Errorf("append audit entry: %w", err)
-	}
-	return n, nil
+	b.audit(&e, s.auditKeep)
+	return s.save(ctx, condition{}, &b, "audit entry")
 }
 
 // Entries are the account's audit entries since then, the newest first.
-func (s *Audit) Entries(ctx context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
-	from := "-"
-	if ms := since.UnixMilli(); ms > 0 {
-		from = strconv.FormatInt(ms, 10)
-	}
-	msgs, err := s.rdb.XRevRange(ctx, keyAudit(account), "+", from).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read audit log of %s: %w", account, err)
-	}
-	var all []record.AuditEntry
-	for _, m := range msgs {
-		e, err := auditEntry(m)
+func (s *Audit) Entries(ctx context.Context, account string, since time.Time) (all []record.AuditEntry, err error) {
+	for e, err := range s.Trail(ctx, account, since) {
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, e)
 	}
+	slices.Reverse(all)
 	return all, nil
 }
 
@@ -90,9 +76,5 @@ func (s *Audit) Trail(ctx context.Context, account string, since time.Time) iter
 
 // Audited is the number of the account's last audit entry; 0 if there never was one.
 func (s *Audit) Audited(ctx context.Context, account string) (int64, error) {
-	n, err := s.rdb.Get(ctx, keyAudited(account)).Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, fmt.Errorf("read number of audit entries of %s: %w", account, err)
-	}
-	return n, nil
+	return value[int64](s.rdb.Get(ctx, keyAudited(account)), "number of audit entries of "+account)
 }

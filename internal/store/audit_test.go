@@ -76,7 +76,7 @@ func TestAuditEntriesComeBackWhole(t *testing.T) {
 	})
 }
 
-func TestOldAuditEntriesAreForgotten(t *testing.T) {
+func TestOldAuditEntriesAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", AuditKeep: time.Nanosecond})
 		require.NoError(t, err)

@@ -41,8 +41,8 @@ func BenchmarkAccept(b *testing.B) {
 	reportTrips(b, trip)
 }
 
-// BenchmarkTold is what stands around each post: the attempt is written down before it, and its place after it.
-func BenchmarkTold(b *testing.B) {
+// BenchmarkNotified is what stands around each post: the attempt is written down before it, and its place after it.
+func BenchmarkNotified(b *testing.B) {
 	w := newReal(b)
 	s, trip := w.open(b), w.trip(b)
 	n := 0

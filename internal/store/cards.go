@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,15 +31,9 @@ func (s *Cards) CardsOf(ctx context.Context, account string, attacks []string) (
 
 // Card is where an attack's card is; both empty if it has none.
 func (s *Cards) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
-	place, err := s.rdb.HGet(ctx, keyCards(account), attack).Result()
-	if errors.Is(err, redis.Nil) {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("find card of %s: %w", attack, err)
-	}
+	place, err := word(s.rdb.HGet(ctx, keyCards(account), attack), "place of card of "+attack)
 	at := record.ReadPlace(place)
-	return at.Channel, at.TS, nil
+	return at.Channel, at.TS, err
 }
 
 // cardAtFor is how long a message in a card's thread can be related to the attack.
@@ -45,9 +41,88 @@ const cardAtFor = 30 * 24 * time.Hour
 
 // AttackAt is the attack whose card a message is; "" if it is none.
 func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
-	attack, err = s.rdb.Get(ctx, keyCardAt(account, channel, ts)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("find attack of message %s: %w", ts, err)
+	return word(s.rdb.Get(ctx, keyCardAt(account, channel, ts)), "attack of message "+ts)
+}
+
+// Details is what is stored about an attack beside the attack itself, in one round trip: people wait for the card.
+func (s *Cards) Details(ctx context.Context, account, attack string) (d record.AttackDetails, err error) {
+	q := s.questions()
+	ask(q, q.HGet(ctx, keyTriage(account), attack), &d.Triage, "triage of "+attack)
+	ask(q, q.HGet(ctx, keyPages(account), attack), &d.Page, "page of "+attack)
+	q.askContext(ctx, account, &d.Context)
+	q.askPoll(ctx, account, &d.LastGood, &d.Outage)
+	changes, efficacy, card := q.HVals(ctx, keyChanges(account)), q.HGetAll(ctx, keyEfficacy(account)), q.HGet(ctx, keyCards(account), attack)
+	if err = q.send(ctx, "details of "+attack); err != nil {
+		return d, err
 	}
-	return attack, nil
+	d.Card = record.ReadPlace(card.Val())
+	if d.Efficacy, err = values[record.Efficacy](efficacy, "efficacy of "+account); err != nil {
+		return d, err
+	}
+	d.Changes, err = s.readChanges(ctx, account, changes)
+	return d, err
+}
+
+// MarkStale marks an attack's card stale, so that it is redrawn.
+func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
+	var b batch
+	b.stale(account, urgency, attack)
+	_, err := s.save(ctx, condition{}, &b, "mark of card of "+attack)
+	return err
+}
+
+// stale marks the cards of attacks stale; "" is none.
+func (b *batch) stale(account string, urgency record.Urgency, attacks ...string) {
+	for _, attack := range attacks {
+		if attack != "" {
+			b.do("STALE", keyRedraw(account), attack, int(urgency), markID())
+		}
+	}
+}
+
+func markID() string { return strconv.FormatUint(rand.Uint64(), 36) }
+
+// Stale are the marks of the attacks whose cards are stale. Redrawn takes them back.
+func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
+	texts, err := s.rdb.HGetAll(ctx, keyRedraw(account)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read stale cards of %s: %w", account, err)
+	}
+	all := make(map[string]record.RedrawMark, len(texts))
+	for attack, text := range texts {
+		all[attack] = readMark(text)
+	}
+	return all, nil
+}
+
+// newMark is a mark of now, by this machine's clock.
+func newMark(urgency record.Urgency) string {
+	return fmt.Sprint(int(urgency), " ", time.Now().UnixMilli(), " ", markID())
+}
+
+// readMark reads a mark. One in another form has only its ID.
+func readMark(text string) record.RedrawMark {
+	m := record.RedrawMark{ID: text}
+	urgency, rest, _ := strings.Cut(text, " ")
+	since, _, ok := strings.Cut(rest, " ")
+	rank, err := strconv.Atoi(urgency)
+	ms, sinceErr := strconv.ParseInt(since, 10, 64)
+	if ok && err == nil && sinceErr == nil {
+		m.Urgency, m.Since = record.Urgency(rank), time.UnixMilli(ms).UTC()
+	}
+	return m
+}
+
+// redrawn deletes a mark unless the card became stale again meanwhile.
+// KEYS[1] the redraw queue; ARGV[1] the attack, ARGV[2] the mark that was drawn. Result: 1 if it was deleted, else 0.
+var redrawn = redis.NewScript(`
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+return redis.call('HDEL', KEYS[1], ARGV[1])`)
+
+// Redrawn records that a card was drawn from facts read after the mark was.
+func (s *Cards) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
+	if err := redrawn.Run(ctx, s.rdb, []string{keyRedraw(account)}, attack, mark.ID).Err(); err != nil {
+		return fmt.Errorf("record card of %s: %w", attack, err)
+	}
+	return nil
 }

@@ -1,18 +1,15 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -28,32 +25,22 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 	}
 	var b batch
 	for _, c := range all {
-		if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
-			return 0, err
-		}
-		b.due(l.account, c.ID, change.CheckAt(c))
-		if c.AttackID != "" {
-			b.stale(l.account, c.AttackID, record.UrgentActed)
-		}
+		b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
+		b.due(keyDue(l.account), c.ID, change.CheckAt(c))
+		b.stale(l.account, record.UrgentActed, c.AttackID)
 	}
-	if err := b.announce(events...); err != nil {
-		return 0, err
-	}
-	if entry != nil {
-		if err := b.audit(*entry, l.store.auditKeep); err != nil {
-			return 0, err
-		}
-	}
-	return l.write(ctx, &b, "save changes")
+	b.announce(events...)
+	b.audit(entry, l.store.auditKeep)
+	return l.save(ctx, &b, "changes")
 }
 
-// due sets when a change is to be looked at; zero: never.
-func (b *batch) due(account, id string, at time.Time) {
+// due sets when something is to be looked at; zero: never.
+func (b *batch) due(key, id string, at time.Time) {
 	if at.IsZero() {
-		b.do("ZREM", keyDue(account), id)
-		return
+		b.do("ZREM", key, id)
+	} else {
+		b.do("ZADD", key, at.Unix(), id)
 	}
-	b.do("ZADD", keyDue(account), at.Unix(), id)
 }
 
 // SaveDue stores what came of looking at changes: when to look again, that people are asked or an end is overdue, which is an event, and that a
@@ -62,33 +49,17 @@ func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change
 	var b batch
 	for _, look := range all {
 		c := look.Change
-		b.due(l.account, c.ID, look.Next)
+		b.due(keyDue(l.account), c.ID, look.Next)
 		if look.Asks || look.Late {
-			if err := b.json("HSET", keyChanges(l.account), c.ID, c); err != nil {
-				return err
-			}
+			b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
 		}
-		if look.Ended && c.AttackID != "" {
-			b.stale(l.account, c.AttackID, record.UrgentActed)
+		if look.Ended {
+			b.stale(l.account, record.UrgentActed, c.AttackID)
 		}
 	}
-	if err := b.announce(events...); err != nil {
-		return err
-	}
-	_, err := l.write(ctx, &b, "save looks")
+	b.announce(events...)
+	_, err := l.save(ctx, &b, "looks")
 	return err
-}
-
-// write carries a batch out while the lock is held. n is the number of the batch's audit entry, 0 if there is none.
-func (l *Lock) write(ctx context.Context, b *batch, what string) (n int64, err error) {
-	n, err = l.store.fenced(ctx, l.lease, b)
-	switch {
-	case errors.Is(err, errLeaseLost):
-		return 0, fmt.Errorf("%s: %w: %w", what, refusal.ErrLost, err)
-	case err != nil:
-		return 0, fmt.Errorf("%s: %w", what, err)
-	}
-	return n, nil
 }
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
@@ -96,24 +67,9 @@ func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, 
 	return s.readChanges(ctx, account, s.rdb.HVals(ctx, keyChanges(account)))
 }
 
-// readChanges reads the answer to a request for changes, the newest first, and deletes those that ended long ago.
 func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
-	all, old, err := listed(answer, account, "change", func(c record.Change) (string, bool) { return c.ID, endedLongAgo(c, time.Now()) })
-	if err != nil {
-		return nil, err
-	}
-	if len(old) > 0 {
-		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.HDel(ctx, keyEfficacy(account), old...)
-			p.HDel(ctx, keyChanges(account), old...)
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("delete old changes of %s: %w", account, err)
-		}
-	}
-	slices.SortFunc(all, func(a, b record.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
-	return all, nil
+	of := func(c record.Change) dated { return dated{c.ID, c.At, endedLongAgo(c, time.Now())} }
+	return newest(ctx, s, answer, "changes of "+account, of, keyEfficacy(account), keyChanges(account))
 }
 
 func endedLongAgo(c record.Change, now time.Time) bool {
@@ -139,4 +95,21 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 		return nil, fmt.Errorf("read due changes of %s: %w", account, err)
 	}
 	return ids, nil
+}
+
+// Efficacy is what was seen of an account's changes, by their ids.
+func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
+	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEfficacy(account)), "efficacy of "+account)
+}
+
+// SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces
+// events, all in one step. It fails when this replica doesn't own the account any more.
+func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
+	var b batch
+	for _, j := range all {
+		b.do("HSET", keyEfficacy(account), j.Change.ID, b.json(j.Efficacy))
+		b.stale(account, j.Urgency(), j.Change.AttackID)
+	}
+	b.announce(events...)
+	return s.saveAsOwner(ctx, account, &b, "efficacy of "+account)
 }

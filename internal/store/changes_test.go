@@ -69,7 +69,7 @@ func TestChangesComeNewestFirst(t *testing.T) {
 	})
 }
 
-func TestChangesAreForgottenAMonthAfterTheirEnd(t *testing.T) {
+func TestChangesAreDeletedAMonthAfterTheirEnd(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, now := w.open(t), time.Now().UTC()
 		day := 24 * time.Hour
@@ -132,7 +132,7 @@ func TestChangesBecomeDue(t *testing.T) {
 	})
 }
 
-func TestLooksAreWrittenDown(t *testing.T) {
+func TestDecisionsAreStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is forgotten

@@ -2,7 +2,8 @@ package store_test
 
 import (
 	"context"
-	"net/netip"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,12 +26,6 @@ type efficacyStore struct {
 	*store.Triage
 }
 
-// drills is what a drill reads.
-type drills struct {
-	*store.Drills
-	*store.Replicas
-}
-
 func (l ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
 	return l.Ledger.Lock(ctx, account, false)
 }
@@ -50,21 +45,23 @@ func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 
 // conforming is a replica's store of an account that it polls.
 func conforming(t *testing.T, w *world) storetest.Store {
-	s := w.openTending(t)
+	s := w.openOwner(t)
 	begin(t, s, storetest.Account)
 	return storetest.Store{
-		Ledger: ledger{s.Ledger}, Effects: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Facts: s.Attacks, Scenes: s.Triage, Records: s.Attacks, Desk: s.Triage,
-		Storms: s.Attacks, Ties: s.Permissions, Requests: s.Approvals, Drills: drills{s.Drills, s.Replicas}, Audit: s.Audit,
+		Ledger: ledger{s.Ledger}, Efficacy: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Attacks: s.Attacks, Contexts: s.Triage, History: s.Attacks, Triage: s.Triage,
+		Storms: s.Attacks, Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Audit: s.Audit,
 		Polled: func(t *testing.T, p storetest.Polled) {
 			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))
 		},
-		Wanted: func(t *testing.T) (ids []string) {
+		Wanted: func(t *testing.T) []string {
 			wanted, err := s.Attacks.WantedCards(t.Context(), storetest.Account)
 			require.NoError(t, err)
-			for id := range wanted {
-				ids = append(ids, id)
-			}
-			return ids
+			return slices.Collect(maps.Keys(wanted))
+		},
+		Events: func(t *testing.T) []record.Event {
+			events, err := s.Outbox.Waiting(t.Context(), storetest.Account)
+			require.NoError(t, err)
+			return events
 		},
 		LoseLock: func(t *testing.T) { require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err()) },
 		Spoil: func(t *testing.T, _ time.Time) {
@@ -77,7 +74,7 @@ func conforming(t *testing.T, w *world) storetest.Store {
 
 // updateOf is what the poller saves.
 func updateOf(p storetest.Polled) poller.Update {
-	u := poller.Update{LastGood: p.At, Attacks: map[string]record.AttackState{}, Evidence: map[string]record.Evidence{}}
+	u := poller.Update{LastGood: p.At, Attacks: map[string]record.AttackState{}, Evidence: p.Evidence, Sources: p.Sources}
 	for _, a := range p.Attacks {
 		one := record.AttackState{Attack: a, ObservedAt: p.At, Notified: true, Channel: "C1", StormID: p.In[a.ID]}
 		if storm, ok := p.Storms[a.ID]; ok {
@@ -85,21 +82,12 @@ func updateOf(p storetest.Polled) poller.Update {
 		}
 		u.Attacks[a.ID] = one
 	}
-	for id, e := range p.Evidence {
-		u.Evidence[id] = record.Evidence{First: e.First, Late: e.Late, Dropped: e.Dropped}
-	}
-	switch o := p.Blind; {
+	switch o := p.Outage; {
 	case o.From.IsZero():
 	case o.Until.IsZero():
-		u.Outage = &record.Outage{From: o.From, Why: o.Why}
+		u.Outage = &o
 	default:
-		u.Gap = &record.Outage{From: o.From, Until: o.Until, Why: o.Why}
-	}
-	if p.Sources != nil {
-		u.Sources = map[netip.Addr]record.SourceActivity{}
-		for source, seen := range p.Sources {
-			u.Sources[source] = record.SourceActivity{Attacks: seen.Attacks, Apps: seen.Apps}
-		}
+		u.Gap = &o
 	}
 	return u
 }

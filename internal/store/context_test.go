@@ -21,9 +21,9 @@ func sceneOf(t testing.TB, s *store.Store, account string) record.AccountContext
 }
 
 // What one replica writes down of an account, every other reads at once.
-func TestASceneIsShared(t *testing.T) {
+func TestAnAccountsContextIsShared(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "acme"))
 		protected := []record.Protected{
 			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -22,19 +21,12 @@ const (
 
 // Drill is an account's last drill, with its card; the zero Drill when there was none lately.
 func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err error) {
-	fields, err := s.rdb.HGetAll(ctx, keyDrill(account)).Result()
-	if err != nil {
-		return d, fmt.Errorf("read drill of %s: %w", account, err)
-	}
 	var card record.DrillCard
-	if text, ok := fields[fieldDrill]; ok {
-		err = json.Unmarshal([]byte(text), &d)
-	}
-	if text, ok := fields[fieldCard]; ok && err == nil {
-		err = json.Unmarshal([]byte(text), &card)
-	}
-	if err != nil {
-		return record.Drill{}, fmt.Errorf("read drill of %s: %w", account, err)
+	q := s.questions()
+	ask(q, q.HGet(ctx, keyDrill(account), fieldDrill), &d, fieldDrill)
+	ask(q, q.HGet(ctx, keyDrill(account), fieldCard), &card, fieldCard)
+	if err := q.send(ctx, "drill of "+account); err != nil {
+		return record.Drill{}, err
 	}
 	if card.Drill == d.ID {
 		d.Card = card
@@ -45,25 +37,23 @@ func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err
 // SaveDrill replaces the account's last drill.
 func (l *Lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
 	var b batch
-	if err := b.json("HSET", keyDrill(l.account), fieldDrill, d); err != nil {
-		return err
-	}
-	b.do("PEXPIRE", keyDrill(l.account), drillFor.Milliseconds())
-	if err := b.announce(events...); err != nil {
-		return err
-	}
-	_, err := l.write(ctx, &b, "save drill of "+l.account)
+	b.drill(l.account, fieldDrill, d)
+	b.announce(events...)
+	_, err := l.save(ctx, &b, "drill of "+l.account)
 	return err
 }
 
 // SaveDrillCard stores what Slack shows of a drill. It fails when this replica doesn't own the account any more.
 func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
 	var b batch
-	if err := b.json("HSET", keyDrill(account), fieldCard, card); err != nil {
-		return err
-	}
+	b.drill(account, fieldCard, card)
+	return s.saveAsOwner(ctx, account, &b, "card of drill "+card.Drill)
+}
+
+// drill stores a field of an account's drill.
+func (b *batch) drill(account, field string, value any) {
+	b.do("HSET", keyDrill(account), field, b.json(value))
 	b.do("PEXPIRE", keyDrill(account), drillFor.Milliseconds())
-	return s.whileOwner(ctx, account, &b, "save card of drill "+card.Drill)
 }
 
 // serving counts the replicas that beat, by Redis' own clock.
@@ -73,7 +63,7 @@ local t = redis.call('TIME')
 return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
 
 // Serving is how many replicas beat.
-func (s *Replicas) Serving(ctx context.Context) (int, error) {
+func (s *Drills) Serving(ctx context.Context) (int, error) {
 	n, err := serving.Run(ctx, s.rdb, []string{keyBeats}, deadAfter.Milliseconds()).Int()
 	if err != nil {
 		return 0, fmt.Errorf("count replicas: %w", err)

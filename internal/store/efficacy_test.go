@@ -12,7 +12,7 @@ import (
 
 // What was seen of a change is kept with the mark on its card and the news of it, by the account's owner alone, and for as long as
 // the change is.
-func TestEffects(t *testing.T) {
+func TestEfficacy(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		s, other := w.open(t), w.open(t)

@@ -3,11 +3,8 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
@@ -19,11 +16,7 @@ func NewEpoch() string { return fmt.Sprint(stateVersion, " ", rand.Text()) }
 // Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore nobody is notified and nothing is
 // changed.
 func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
-	epoch, err := s.rdb.Get(ctx, keyEpoch(account)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("read epoch of %s: %w", account, err)
-	}
-	return epoch, nil
+	return word(s.rdb.Get(ctx, keyEpoch(account)), "epoch of "+account)
 }
 
 // Rebuilt is what an account's state begins with. All zero at a first start.
@@ -43,25 +36,21 @@ type Card struct{ Attack, Channel, TS string }
 // Restore begins an account's state with what was rebuilt, all of it in one step, unless another process was faster: then it does nothing, and
 // begun is false. What is stored already was written since Redis was emptied, and is newer.
 func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
-	b, err := r.batch(account)
-	if err == nil {
-		_, begun, err = s.transact(ctx, condition{keyEpoch(account), nothing}, b)
-	}
-	if err != nil {
+	var b batch
+	b.rebuilt(account, r)
+	if _, begun, err = s.transact(ctx, condition{keyEpoch(account), nothing}, &b); err != nil {
 		return false, fmt.Errorf("restore state of %s: %w", account, err)
 	}
 	return begun, nil
 }
 
-// batch writes what was rebuilt.
-func (r Rebuilt) batch(account string) (*batch, error) {
-	b := &batch{}
-	var faults []error
+// rebuilt writes what was rebuilt.
+func (b *batch) rebuilt(account string, r Rebuilt) {
 	for attackid, shown := range r.Attacks {
-		faults = append(faults, b.json("HSETNX", keyAttacks(account), record.AttackID(account, attackid), shown))
+		b.do("HSETNX", keyAttacks(account), record.AttackID(account, attackid), b.json(shown))
 	}
 	for _, c := range r.Changes {
-		faults = append(faults, b.json("HSETNX", keyChanges(account), c.ID, c))
+		b.do("HSETNX", keyChanges(account), c.ID, b.json(c))
 		if due := change.CheckAt(c); !due.IsZero() {
 			b.do("ZADD", keyDue(account), "NX", due.Unix(), c.ID)
 		}
@@ -76,19 +65,6 @@ func (r Rebuilt) batch(account string) (*batch, error) {
 	if !r.FirstStart.IsZero() {
 		b.do("SET", keyFirstStart(account), r.FirstStart.UnixMilli())
 	}
-	faults = append(faults, b.announce(r.Events...))
+	b.announce(r.Events...)
 	b.do("SET", keyEpoch(account), r.Epoch)
-	return b, errors.Join(faults...)
-}
-
-// firstStart is when people were notified of an account's first start, as it was rebuilt; zero: not known.
-func (s *Attacks) firstStart(ctx context.Context, account string) (time.Time, error) {
-	began, err := s.rdb.Get(ctx, keyFirstStart(account)).Int64()
-	if errors.Is(err, redis.Nil) {
-		return time.Time{}, nil
-	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("load first start of %s: %w", account, err)
-	}
-	return time.UnixMilli(began).UTC(), nil
 }

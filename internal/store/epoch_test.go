@@ -28,7 +28,7 @@ func restore(t *testing.T, s *store.Store, r store.Rebuilt) {
 	require.True(t, begun)
 }
 
-func TestAMemoryBeginsWithWhatWasReadBack(t *testing.T) {
+func TestAStateBeginsWithWhatWasRebuilt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		epoch, err := s.Epochs.Epoch(ctx, "acme")
@@ -62,7 +62,7 @@ func TestAMemoryBeginsWithWhatWasReadBack(t *testing.T) {
 
 func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx := w.openTending(t), t.Context()
+		s, ctx := w.openOwner(t), t.Context()
 		since := shownAll("x:1")
 		one := since["x:1"]
 		one.Revision = 99
@@ -83,7 +83,7 @@ func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 	})
 }
 
-func TestOneProcessBeginsAMemory(t *testing.T) {
+func TestOneProcessBeginsAState(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		first := store.Rebuilt{Epoch: store.NewEpoch()}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 const (
@@ -20,43 +20,10 @@ const (
 	maxGaps = 300
 )
 
-// evidence stores what an update has of an attack, if it has anything.
-func (b *batch) evidence(account, attackid string, u poller.Update) error {
-	e, ok := u.Evidence[attackid]
-	if !ok {
-		return nil
-	}
-	text, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("write evidence of %s: %w", attackid, err)
-	}
-	b.do("SET", keyEvidence(account, record.AttackID(account, attackid)), text, "PX", evidenceFor.Milliseconds())
-	return nil
-}
-
-// gap stores a monitoring gap. The same again is one.
-func (b *batch) gap(account string, a *record.Outage) error {
-	if a == nil {
-		return nil
-	}
-	text, err := json.Marshal(a)
-	if err != nil {
-		return fmt.Errorf("write monitoring gap: %w", err)
-	}
-	key := keyGaps(account)
-	b.do("ZADD", key, a.Until.UnixMilli(), text)
-	b.do("ZREMRANGEBYSCORE", key, "-inf", a.Until.Add(-evidenceFor).UnixMilli())
-	b.do("ZREMRANGEBYRANK", key, 0, -maxGaps-1)
-	b.do("PEXPIRE", key, evidenceFor.Milliseconds())
-	return nil
-}
-
 // LoadEvidence reads the evidence of attacks, by the service's ids; what isn't stored is left out.
 func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []string) (map[string]record.Evidence, error) {
 	found := map[string]record.Evidence{}
-	for len(attackids) > 0 {
-		some := attackids[:min(atOnce, len(attackids))]
-		attackids = attackids[len(some):]
+	for some := range slices.Chunk(attackids, atOnce) {
 		keys := make([]string, len(some))
 		for i, id := range some {
 			keys[i] = keyEvidence(account, record.AttackID(account, id))
@@ -82,11 +49,8 @@ func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []
 
 // Evidence is what an attack looked like; ok tells whether anything is stored.
 func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error) {
-	e, err = value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "read evidence of "+attack)
-	if err != nil || e.First.At.IsZero() {
-		return record.Evidence{}, false, err
-	}
-	return e, true, nil
+	e, err = value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "evidence of "+attack)
+	return e, !e.First.At.IsZero(), err
 }
 
 // LastObservation is an attack as the poller last decided about it; ok tells whether that is known.
@@ -105,24 +69,16 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 	if !since.IsZero() {
 		from = strconv.FormatInt(since.UnixMilli(), 10)
 	}
-	texts, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyGaps(account), ByScore: true, Start: from, Stop: "+inf"}).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read outages of %s: %w", account, err)
-	}
-	var all []record.Outage
-	for _, text := range texts {
-		var a record.Outage
-		if err := json.Unmarshal([]byte(text), &a); err != nil {
-			return nil, fmt.Errorf("read outage of %s: %w", account, err)
-		}
-		all = append(all, a)
-	}
-	now, err := s.outage(ctx, account)
-	if err != nil {
+	var now record.Outage
+	q := s.questions()
+	gaps := q.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyGaps(account), ByScore: true, Start: from, Stop: "+inf"})
+	ask(q, q.Get(ctx, keyOutage(account)), &now, "outage of "+account)
+	if err := q.send(ctx, "outages of "+account); err != nil {
 		return nil, err
 	}
-	if !now.From.IsZero() {
+	all, err := list[record.Outage](gaps, "outages of "+account)
+	if err == nil && !now.From.IsZero() {
 		all = append(all, now)
 	}
-	return all, nil
+	return all, err
 }

@@ -29,9 +29,9 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 	return all
 }
 
-func TestEvidenceIsRemembered(t *testing.T) {
+func TestEvidenceIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		u := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
 		found, err := other.Attacks.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
@@ -60,7 +60,7 @@ func TestEvidenceIsRemembered(t *testing.T) {
 // Evidence of more attacks than are read at once comes whole, too.
 func TestEvidenceOfVeryMany(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx := w.openTending(t), t.Context()
+		s, ctx := w.openOwner(t), t.Context()
 		var ids []string
 		for i := range 550 {
 			ids = append(ids, "x:"+string(rune('a'+i%26))+time.Duration(i).String())
@@ -76,7 +76,7 @@ func TestEvidenceOfVeryMany(t *testing.T) {
 
 func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx := w.openTending(t), t.Context()
+		s, ctx := w.openOwner(t), t.Context()
 		all := shownAll("x:1", "x:2")
 		recalled := all["x:2"]
 		recalled.Rebuilt = true
@@ -94,9 +94,9 @@ func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 	})
 }
 
-func TestBlindSpellsAreKept(t *testing.T) {
+func TestOutagesAreStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		require.Empty(t, blinds(t, other, time.Time{}))
 		gone := func(from, to time.Duration, why string) poller.Update {
 			return poller.Update{LastGood: noon.Add(to), Outage: &record.Outage{}, Gap: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}

@@ -47,14 +47,11 @@ return redis.call('DEL', KEYS[1])`)
 // and refuses to touch another.
 const stateVersion = 2
 
-// What takeLease answers.
-const (
-	leaseTaken   = "taken"
-	leaseBusy    = "busy"
-	leaseNoEpoch = "empty"
-	leaseNewer   = "newer"
-	leaseOlder   = "older"
-)
+// leaseTaken is what takeLease answers when the lease was taken.
+const leaseTaken = "taken"
+
+// leaseErrors says why a lease can't be taken for now, by takeLease's answer.
+var leaseErrors = map[string]error{"empty": refusal.ErrEmptied, "newer": refusal.ErrNewer, "older": refusal.ErrOlder}
 
 var errLeaseLost = errors.New("lease lost")
 
@@ -132,20 +129,19 @@ func (h heldContext) Err() error {
 	return h.Context.Err()
 }
 
-// take takes the lease once. It gives the time until which it is surely held, which counts from before the request was sent, so that it is
-// never later than Redis' own.
-func (s *client) take(ctx context.Context, l *lease, epoch string, unknown bool) (until time.Time, outcome string, err error) {
-	until = time.Now().Add(l.length)
-	outcome, err = takeLease.Run(ctx, s.rdb, []string{l.key, epoch}, l.token, l.length.Milliseconds(), stateVersion, unknown).Text()
-	return until, outcome, err
+// take is the call of takeLease that takes the lease, also without an epoch if that may be unknown.
+func (l *lease) take(epoch string, unknown bool) call {
+	return call{[]string{l.key, epoch}, []any{l.token, l.length.Milliseconds(), stateVersion, unknown}}
 }
 
-// drop gives a lease back, however its context ended. One that can't be given back ends by itself.
-func (s *client) drop(ctx context.Context, l *lease) {
-	l.end(context.Canceled)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
-	defer cancel()
-	_ = dropLease.Run(ctx, s.rdb, []string{l.key}, l.token).Err()
+// drop gives leases back, however their contexts ended. One that can't be given back ends by itself.
+func (s *client) drop(ctx context.Context, all ...*lease) {
+	drops := make([]call, len(all))
+	for i, l := range all {
+		l.end(context.Canceled)
+		drops[i] = call{[]string{l.key}, []any{l.token}}
+	}
+	s.pipelined(context.WithoutCancel(ctx), dropLease, drops)
 }
 
 // lockFor is how long an account's lock lasts without being renewed.
@@ -163,24 +159,22 @@ type Lock struct {
 // when the lock is lost.
 func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held context.Context, lock commands.Lock, err error) {
 	l := newLease(keyLock(account), lockFor)
+	take := l.take(keyEpoch(account), unread)
 	for {
-		until, outcome, err := s.take(ctx, l, keyEpoch(account), unread)
-		if err != nil {
-			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, err)
+		until := time.Now().Add(lockFor) // from before the request is sent, so that it is never later than Redis' own
+		outcome, err := takeLease.Run(ctx, s.rdb, take.keys, take.args...).Text()
+		if err == nil {
+			err = leaseErrors[outcome]
 		}
-		switch outcome {
-		case leaseTaken:
+		if err == nil && outcome == leaseTaken {
 			held := l.begin(ctx, until)
 			saver := &Lock{store: s.client, account: account, lease: l}
 			return held, commands.Lock{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Unlock: s.renewing(held, l)}, nil
-		case leaseNoEpoch:
-			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, refusal.ErrEmptied)
-		case leaseNewer:
-			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, refusal.ErrNewer)
-		case leaseOlder:
-			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, refusal.ErrOlder)
 		}
-		if err := delay.Sleep(ctx, 20*time.Millisecond); err != nil {
+		if err == nil {
+			err = delay.Sleep(ctx, 20*time.Millisecond)
+		}
+		if err != nil {
 			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, err)
 		}
 	}

@@ -103,7 +103,7 @@ func writes(l commands.Lock) map[string]error {
 	}
 }
 
-func TestWhoLostTheLockWritesNothing(t *testing.T) {
+func TestALostLockWritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, w *world, other *store.Store){
 		"another has it": func(t *testing.T, w *world, other *store.Store) {
@@ -171,7 +171,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 	})
 }
 
-func TestNothingIsChangedWithoutAMemory(t *testing.T) {
+func TestNothingIsChangedWithoutAState(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		_, _, err := s.Ledger.Lock(t.Context(), "acme", false)
@@ -188,7 +188,7 @@ func TestNothingIsChangedWithoutAMemory(t *testing.T) {
 }
 
 // What a change did, its end and its news are written in one step.
-func TestAChangeIsWrittenWithItsNews(t *testing.T) {
+func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/poller"
@@ -16,6 +17,7 @@ import (
 
 // Sixty live cards for ten minutes: there are more outdated cards than edits all the time.
 func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
+	norace.Defer(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		const attacks, every = 60, 15 * time.Second
 		l.poll(attacks)
@@ -158,6 +160,7 @@ func TestAQuietAttackDoesNotWaitForPosts(t *testing.T) {
 
 // Where no message can be edited, a card is reposted for what happened, not for figures, and not at each of them.
 func TestCardsThatCannotBeEdited(t *testing.T) {
+	norace.Defer(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2) // an incident and an attack
 		time.Sleep(5 * time.Second)
@@ -207,7 +210,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 			l.notifier.Notify("acme", u.Events)
 			time.Sleep(time.Second)
 		}
-		require.NoError(t, l.store.Outbox.Announce(t.Context(), poller.NewPagerAway("acme", "C1", "p1", "r", "why"))) // what finds out that Slack is away
+		require.NoError(t, l.store.Outbox.Announce(t.Context(), pagerUnreachable("p1"))) // what finds out that Slack is away
 		l.notifier.Pending("acme", 1)
 		time.Sleep(time.Second)
 		worsened(2, true)
@@ -219,7 +222,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 }
 
 // Who told it before died meanwhile, and its channel can't be read: whether it is there can't be looked up, and it is told all the same.
-func TestWhatCannotBeLookedForIsTold(t *testing.T) {
+func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}

@@ -15,9 +15,9 @@ import (
 )
 
 // Two replicas post the same thing, because one of them was paused: one message stays, the other is taken back.
-func TestWhatIsToldTwiceIsNoticed(t *testing.T) {
+func TestADoubleMessageIsNoticed(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		a, b, ctx := w.openTending(t), w.open(t), t.Context()
+		a, b, ctx := w.openOwner(t), w.open(t), t.Context()
 		for i := range 20 {
 			id := fmt.Sprint("n", i)
 			n := news(id, "x:1")
@@ -72,7 +72,7 @@ func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 	})
 }
 
-func TestWhatWasToldWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
+func TestAnEventWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		for _, n := range []record.Event{news("n1", "x:1"), news("n2", "x:1")} {
@@ -93,7 +93,7 @@ func TestWhatWasToldWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
 }
 
 // What a replica posted before Redis was emptied is read back from the channel; its record comes too late and changes nothing.
-func TestATellingThatRedisForgotIsNotRecorded(t *testing.T) {
+func TestADeliveryThatRedisLostIsNotRecorded(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		require.NoError(t, s.Outbox.Announce(ctx, news("n1", "x:1")))
@@ -109,7 +109,7 @@ func TestATellingThatRedisForgotIsNotRecorded(t *testing.T) {
 // A card that has a successor is marked, to become a link; what an earlier version kept of it is a place, too.
 func TestACardThatMoves(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx, attack := w.openTending(t), t.Context(), record.AttackID("acme", "x:1")
+		s, ctx, attack := w.openOwner(t), t.Context(), record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
 		n := news("n2", "x:1")
 		require.NoError(t, s.Outbox.Announce(ctx, n))
@@ -143,7 +143,7 @@ func TestACardThatMoves(t *testing.T) {
 // A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is taken back.
 func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx, a := w.openTending(t), t.Context(), shown("x:1").Attack
+		s, ctx, a := w.openOwner(t), t.Context(), shown("x:1").Attack
 		attack := record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
 		lost := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon)

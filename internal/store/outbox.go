@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,41 +13,23 @@ import (
 )
 
 // announce puts events into the outbox.
-func (b *batch) announce(events ...record.Event) error {
+func (b *batch) announce(events ...record.Event) {
 	for _, n := range events {
-		if err := b.json("HSET", keyOutbox(n.Account), n.ID, n); err != nil {
-			return err
-		}
+		b.do("HSET", keyOutbox(n.Account), n.ID, b.json(n))
 	}
-	return nil
 }
 
 // Waiting are the events that people have yet to be notified of, in no order.
 func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, error) {
-	texts, err := s.rdb.HVals(ctx, keyOutbox(account)).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read outbox of %s: %w", account, err)
-	}
-	all := make([]record.Event, len(texts))
-	for i, text := range texts {
-		if err := json.Unmarshal([]byte(text), &all[i]); err != nil {
-			return nil, fmt.Errorf("read event of %s: %w", account, err)
-		}
-	}
-	return all, nil
+	return list[record.Event](s.rdb.HVals(ctx, keyOutbox(account)), "outbox of "+account)
 }
 
 // Announce puts an event into the outbox that no poll found.
 func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
 	var b batch
-	err := b.announce(n)
-	if err == nil {
-		_, _, err = s.transact(ctx, condition{}, &b)
-	}
-	if err != nil {
-		return fmt.Errorf("announce event of %s: %w", n.Account, err)
-	}
-	return nil
+	b.announce(n)
+	_, err := s.save(ctx, condition{}, &b, "event of "+n.Account)
+	return err
 }
 
 // How long the time of the first attempt to post is stored, which is longer than attempts go on; and how long a message's place, which is longer

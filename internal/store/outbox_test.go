@@ -49,9 +49,9 @@ func untold(t testing.TB, s *store.Store) []string {
 	return ids
 }
 
-func TestWhatAPollFoundIsRemembered(t *testing.T) {
+func TestWhatAPollFoundIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other := w.openTending(t), w.open(t)
+		s, other := w.openOwner(t), w.open(t)
 		ctx := t.Context()
 		r, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestWhatAPollFoundIsRemembered(t *testing.T) {
 }
 
 // An account that can't be read must not look like one that was never polled: everything would be told again.
-func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
+func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		for _, key := range []string{"{a:acme}:attacks", "{a:acme}:last_good"} {
@@ -104,7 +104,7 @@ func TestWhatCannotBeReadIsNotForgotten(t *testing.T) {
 }
 
 // The connection breaks in the middle of the script, at each of its writes in turn.
-func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
+func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		net, direct := newWire(t, w.addr), w.open(t)
@@ -134,7 +134,7 @@ func TestAPollIsRememberedWholeOrNotAtAll(t *testing.T) {
 }
 
 // Redis can't be kept busy for as long as it takes to write so many down. The connection breaks in the middle of it.
-func TestVeryManyAttacksAreRememberedWithTheirNews(t *testing.T) {
+func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := newWire(t, w.addr), t.Context()
 		s := net.open(t)
@@ -188,9 +188,9 @@ func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.
 	require.Equal(t, want == "told", told)
 }
 
-func TestNewsIsTriedAndTold(t *testing.T) {
+func TestAnEventIsBegunAndNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		attack := record.AttackID("acme", "x:1")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
 		requireTrying(t, s, "n1", noon, noon, "first")
@@ -228,7 +228,7 @@ func TestNewsIsTriedAndTold(t *testing.T) {
 
 func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, ctx := w.openTending(t), t.Context()
+		s, ctx := w.openOwner(t), t.Context()
 		var ids []string
 		for i := range 1200 { // more than one page of the scan, and no small hash
 			ids = append(ids, fmt.Sprintf("x:%d", i))

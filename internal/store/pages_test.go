@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/poller"
 )
 
 // Only the account's owner writes pages down: whoever lost it would else call, or end a call, for what another replica knows better.
@@ -21,7 +20,7 @@ func TestPages(t *testing.T) {
 		none, err := s.Pages.Page(ctx, "acme", "a1")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		require.NoError(t, s.Pages.SavePage(ctx, "acme", page, poller.NewPagerAway("acme", "C1", "p1", "kind incident", "away")))
+		require.NoError(t, s.Pages.SavePage(ctx, "acme", page, pagerUnreachable("p1")))
 		page.TakenAt, page.State = noon.Add(time.Minute), record.PageEnding
 		require.NoError(t, s.Pages.SavePage(ctx, "acme", page))
 		require.Error(t, other.Pages.DropPage(ctx, "acme", "a1"))
@@ -43,4 +42,8 @@ func TestPages(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, all)
 	})
+}
+
+func pagerUnreachable(page string) record.Event {
+	return record.Event{ID: page, Account: "acme", Kind: record.PagerUnreachable, Channel: "C1", At: time.Now().UTC(), Payload: record.PagerFault{Route: "kind incident", Why: "away"}}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-func TestASpellOfBlindnessIsRemembered(t *testing.T) {
+func TestAnOutageIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		spell := record.Outage{From: noon, Why: "the service can't be reached"}
 		blind := func() record.Outage {
 			r, err := other.Attacks.Load(ctx, "acme")
@@ -55,7 +55,7 @@ func refused() record.PermissionLoss {
 	}
 }
 
-func TestRefusedChangesAreRememberedWithTheirNews(t *testing.T) {
+func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		none, err := s.Permissions.PermissionLoss(ctx, "acme")
@@ -78,12 +78,12 @@ func TestANoticeIsFoundAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		at := func(id string) []any {
-			channel, ts, revision, err := other.Permissions.NoticeAt(ctx, "acme", id)
+			channel, ts, revision, err := other.Permissions.MessageAt(ctx, "acme", id)
 			require.NoError(t, err)
 			return []any{channel, ts, revision}
 		}
 		require.Equal(t, []any{"", "", 0}, at("tied-1"))
-		require.NoError(t, s.Permissions.Noticed(ctx, "acme", "tied-1", "C1", "17.000100", 3))
+		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "tied-1", "C1", "17.000100", 3))
 		require.Equal(t, []any{"C1", "17.000100", 3}, at("tied-1"))
 		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another spell")
 	})

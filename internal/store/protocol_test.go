@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -228,7 +229,10 @@ func (p *protocol) settle(t *rapid.T) {
 }
 
 // Whatever replicas do, and whatever is done to them: nothing is lost, nothing is done twice, and who lost a lease writes nothing.
+//
+// The tests of leases, work and takeover run the same code with the race detector, on real servers, too.
 func TestProtocol(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble's test may not be asked for its deadline

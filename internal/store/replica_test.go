@@ -158,8 +158,8 @@ func owning(t testing.TB, s *store.Store) *hold {
 	return within(t, 10*time.Second, w.begun)
 }
 
-// openTending is a replica's store that owns the account.
-func (w *world) openTending(t testing.TB) *store.Store {
+// openOwner is a replica's store that owns the account.
+func (w *world) openOwner(t testing.TB) *store.Store {
 	t.Helper()
 	s := w.open(t)
 	owning(t, s)

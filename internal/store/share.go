@@ -115,10 +115,10 @@ func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, w
 	share, changed, known := sh.store.share(len(sh.accounts))
 	switch {
 	case more.Err() != nil:
-		sh.giveUp(len(sh.held))
+		sh.giveUp(0)
 	case !known:
 	case len(sh.held) > share:
-		sh.giveUp(len(sh.held) - share - sh.giving())
+		sh.giveUp(share)
 	case len(sh.held) < share:
 		sh.take(ctx, more, share)
 		if len(sh.held) < share {
@@ -130,42 +130,30 @@ func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, w
 
 // letGo gives back the leases of accounts whose work has ended. One that can't be given back ends by itself.
 func (sh *sharing) letGo(ctx context.Context) {
-	var drops []call
+	var ended []*lease
 	for account, t := range sh.held {
 		select {
 		case <-t.ended:
-			t.lease.end(context.Canceled)
-			drops = append(drops, call{[]string{t.lease.key}, []any{t.lease.token}})
-			sh.store.setHeld(account, nil)
+			ended = append(ended, t.lease)
+			sh.store.held.Delete(account)
 			delete(sh.held, account)
 		default:
 		}
 	}
-	sh.store.pipelined(context.WithoutCancel(ctx), dropLease, drops)
+	sh.store.drop(ctx, ended...)
 }
 
-func (sh *sharing) giving() (n int) {
-	for _, t := range sh.held {
-		if t.giving {
-			n++
-		}
-	}
-	return n
-}
-
-// giveUp has so many accounts be given up when work under way is done.
-func (sh *sharing) giveUp(n int) {
-	for _, account := range slices.Sorted(maps.Keys(sh.held)) {
+// giveUp has all accounts but so many be given up when work under way is done.
+func (sh *sharing) giveUp(but int) {
+	for _, account := range slices.Backward(slices.Sorted(maps.Keys(sh.held))) {
 		t := sh.held[account]
-		if n <= 0 {
-			return
-		}
 		if t.giving {
 			continue
 		}
-		n--
-		t.giving = true
-		t.stop()
+		if but--; but < 0 {
+			t.giving = true
+			t.stop()
+		}
 	}
 }
 
@@ -194,7 +182,7 @@ func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
 		if leases[i] = sh.tried[account]; leases[i] == nil {
 			leases[i] = newLease(keyLease(account), ownFor)
 		}
-		takes[i] = call{[]string{leases[i].key, keyEpoch(account)}, []any{leases[i].token, ownFor.Milliseconds(), stateVersion, true}}
+		takes[i] = leases[i].take(keyEpoch(account), true)
 	}
 	until := time.Now().Add(ownFor)
 	for i, answer := range sh.store.pipelined(ctx, takeLease, takes) {
@@ -214,7 +202,7 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 	unlink := context.AfterFunc(more, stop)
 	t := &owned{lease: l, stop: stop, pending: make(chan Pending, 1), ended: make(chan struct{})}
 	sh.held[account] = t
-	sh.store.setHeld(account, l)
+	sh.store.held.Store(account, l)
 	cutShort := context.AfterFunc(begin, func() {
 		limit := time.NewTimer(endWithin)
 		defer limit.Stop()
@@ -281,22 +269,11 @@ func (t *owned) pass(d Pending) {
 	t.pending <- d // there is room: only this goroutine sends
 }
 
-// setHeld notes the lease under which this process stores what it finds of an account; nil: it doesn't own it any more.
-func (s *client) setHeld(account string, l *lease) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held[account] = l; l == nil {
-		delete(s.held, account)
-	}
-}
-
-// ownerLease is the lease under which this process owns an account.
+// ownerLease is the lease under which this process owns an account, and stores what it finds of it.
 func (s *client) ownerLease(account string) (*lease, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, ok := s.held[account]
+	l, ok := s.held.Load(account)
 	if !ok {
 		return nil, leaseLost(keyLease(account))
 	}
-	return l, nil
+	return l.(*lease), nil
 }

@@ -77,7 +77,7 @@ func TestAccountsAreSharedOutEvenly(t *testing.T) {
 	}
 }
 
-func TestWhatADeadReplicaTendedIsTakenOverWithinFiveSeconds(t *testing.T) {
+func TestWhatADeadReplicaOwnedIsTakenOverWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*replica){
 		"its network is cut": (*replica).kill,
@@ -195,7 +195,7 @@ func TestALeaseIsOverToTheInstant(t *testing.T) {
 	require.ErrorIs(t, held.Err(), context.Canceled)
 }
 
-func TestDutiesComeAboutOnceASecond(t *testing.T) {
+func TestPendingComesAboutOnceASecond(t *testing.T) {
 	onEach(t, func(t *testing.T, redis *world) {
 		s := redis.open(t)
 		h := owning(t, s)
@@ -212,7 +212,7 @@ func TestDutiesComeAboutOnceASecond(t *testing.T) {
 }
 
 // A replica that owns an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
-func TestOnlyWhoTendsAnAccountRemembers(t *testing.T) {
+func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 	t.Parallel()
 	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){

@@ -29,22 +29,22 @@ type Config struct {
 type Store struct {
 	*client
 
-	Inbox       *Inbox       // deliveries, and the work in them
-	Replicas    *Replicas    // which of them live, and which owns which account
-	Links       *Links       // Socket Mode links of all replicas
-	Epochs      *Epochs      // whether an account's state has begun
-	Attacks     *Attacks     // what polls found
-	Outbox      *Outbox      // events, until they are notified
-	Cards       *Cards       // where cards are, and which are stale
-	Triage      *Triage      // what people said about attacks, and what guards and cards go by
-	Pages       *Pages       // calls of pagers
-	Ledger      *Ledger      // changes to the service, and whether they work
-	Approvals   *Approvals   // approval requests, and where their cards are
-	Permissions *Permissions // refused changes, and where their notice is
-	Audit       *Audit       // the audit log
-	Drills      *Drills      // the last drill of each account
-	People      *People      // marks on what is known of Slack users
-	Pace        *Pace        // Slack's rate limits, shared by all replicas
+	Inbox       *Inbox
+	Replicas    *Replicas
+	Links       *Links
+	Epochs      *Epochs
+	Attacks     *Attacks
+	Outbox      *Outbox
+	Cards       *Cards
+	Triage      *Triage
+	Pages       *Pages
+	Ledger      *Ledger
+	Approvals   *Approvals
+	Permissions *Permissions
+	Audit       *Audit
+	Drills      *Drills
+	People      *People
+	Pace        *Pace
 }
 
 // One type a concern. They share one client.
@@ -75,7 +75,7 @@ type (
 	Permissions struct{ *client }
 	// Audit holds the audit log.
 	Audit struct{ *client }
-	// Drills holds the last drill of each account.
+	// Drills holds the last drill of each account, and counts the replicas that may answer it.
 	Drills struct{ *client }
 	// People holds marks on what is known of Slack users.
 	People struct{ *client }
@@ -91,9 +91,7 @@ type client struct {
 	away      func(err error)
 	replica   string // what this process is called among all replicas
 	peers     peers
-
-	mu   sync.Mutex
-	held map[string]*lease // by account that this process owns
+	held      sync.Map // by account that this process owns, its *lease
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -120,7 +118,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
 		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away,
-		replica: newReplica(), peers: peers{changed: make(chan struct{})}, held: map[string]*lease{},
+		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
 	return &Store{

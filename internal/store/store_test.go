@@ -167,7 +167,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 		},
 		"Page":    func(ctx context.Context, s *store.Store) error { _, err := s.Pages.Page(ctx, "acme", "a"); return err },
 		"Drill":   func(ctx context.Context, s *store.Store) error { _, err := s.Drills.Drill(ctx, "acme"); return err },
-		"Serving": func(ctx context.Context, s *store.Store) error { _, err := s.Replicas.Serving(ctx); return err },
+		"Serving": func(ctx context.Context, s *store.Store) error { _, err := s.Drills.Serving(ctx); return err },
 		"Pages":   func(ctx context.Context, s *store.Store) error { _, err := s.Pages.Pages(ctx, "acme"); return err },
 		"Epoch":   func(ctx context.Context, s *store.Store) error { _, err := s.Epochs.Epoch(ctx, "acme"); return err },
 		"Changes": func(ctx context.Context, s *store.Store) error { _, err := s.Ledger.Changes(ctx, "acme"); return err },

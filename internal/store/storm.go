@@ -51,10 +51,8 @@ func (s *Attacks) WantCards(ctx context.Context, account string, attacks []strin
 		b.do("SADD", keyWantedCards(account), id)
 	}
 	b.do("PEXPIRE", keyWantedCards(account), wantedFor.Milliseconds())
-	if _, _, err := s.transact(ctx, condition{}, &b); err != nil {
-		return fmt.Errorf("want cards of %s: %w", account, err)
-	}
-	return nil
+	_, err := s.save(ctx, condition{}, &b, "wanted cards of "+account)
+	return err
 }
 
 // WantedCards are the grouped attacks that are to get a card each, by their ids as record.AttackID makes them.
@@ -64,13 +62,6 @@ func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]s
 		return nil, fmt.Errorf("read wanted cards of %s: %w", account, err)
 	}
 	return ids, nil
-}
-
-// cardGiven takes an attack that has got a card of its own off the wanted ones.
-func (b *batch) cardGiven(account string, shown record.AttackState) {
-	if shown.OwnCard {
-		b.do("SREM", keyWantedCards(account), record.AttackID(account, shown.Attack.ID))
-	}
 }
 
 // scan goes through an account's stored attacks whose id, as record.AttackID makes it, matches a Redis pattern.

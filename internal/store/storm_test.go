@@ -34,7 +34,7 @@ func stormy() poller.Update {
 
 func TestStormsAndWhatTheyGathered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		u := stormy()
 		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
 		storms, err := other.Attacks.Storms(ctx, "acme")
@@ -68,7 +68,7 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 
 // The connection breaks in the middle of remembering a storm of very many attacks: those that are remembered have their storm, which is told, and
 // incidents come before it. Those that aren't come again.
-func TestAStormIsRememberedBeforeWhatItGathered(t *testing.T) {
+func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net, ctx := newWire(t, w.addr), t.Context()
 		s := net.open(t)

@@ -116,7 +116,7 @@ func TestWorkThatWasLeftCanComeBack(t *testing.T) {
 	})
 }
 
-func TestDeadReplicasAreForgotten(t *testing.T) {
+func TestDeadReplicasAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		for range 5 { // restarts
 			s := w.open(t)

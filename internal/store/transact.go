@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -50,11 +52,12 @@ const nothing = "-"
 // held is the condition that a lease wasn't lost.
 func (l *lease) held() condition { return condition{l.key, l.token} }
 
-// batch is commands to be carried out in one step.
+// batch is commands to be carried out in one step. The first error of making them stays in it: then none is carried out.
 type batch struct {
 	keys     []string
 	words    []any
 	commands int
+	err      error
 }
 
 // do adds a command that touches one key.
@@ -66,36 +69,33 @@ func (b *batch) do(command, key string, args ...any) {
 	b.words = append(append(b.words, 2+len(args), command, key), args...)
 }
 
-// json adds a command that writes a value, as JSON, into a field of a hash.
-func (b *batch) json(command, key, field string, value any) error {
+// json is a value as it is stored.
+func (b *batch) json(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("write %s of %s: %w", field, key, err)
+		b.err = cmp.Or(b.err, fmt.Errorf("write %T: %w", value, err))
 	}
-	b.do(command, key, field, text)
-	return nil
+	return text
 }
 
-// audit adds an audit entry, at most one, and deletes those that are too old.
-func (b *batch) audit(e record.AuditEntry, keep time.Duration) error {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("write audit entry: %w", err)
+// audit adds an audit entry, at most one, and deletes those that are too old; nil: there is none.
+func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
+	if e == nil {
+		return
 	}
 	oldest := int64(0)
 	if keep > 0 {
 		oldest = max(0, e.At.Add(-keep).UnixMilli())
 	}
-	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, text)
+	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, b.json(e))
 	b.keys = append(b.keys, keyAudit(e.Account))
-	return nil
 }
 
 // transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't. n is the number of the batch's audit
 // entry, 0 if there is none.
 func (s *client) transact(ctx context.Context, only condition, b *batch) (n int64, done bool, err error) {
-	if len(b.words) == 0 {
-		return 0, true, nil
+	if b.err != nil || len(b.words) == 0 {
+		return 0, true, b.err
 	}
 	keys := b.keys
 	if only.holds != "" {
@@ -105,11 +105,32 @@ func (s *client) transact(ctx context.Context, only condition, b *batch) (n int6
 	return max(n, 0), n >= 0, err
 }
 
-// fenced carries a batch out unless the lease is lost under which it was made.
-func (s *client) fenced(ctx context.Context, l *lease, b *batch) (n int64, err error) {
-	n, done, err := s.transact(ctx, l.held(), b)
+// save carries a batch out. It fails with errLeaseLost if the condition doesn't hold; what names the batch in errors.
+func (s *client) save(ctx context.Context, only condition, b *batch, what string) (n int64, err error) {
+	n, done, err := s.transact(ctx, only, b)
 	if err == nil && !done {
-		return 0, leaseLost(l.key)
+		err = leaseLost(only.key)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("save %s: %w", what, err)
+	}
+	return n, nil
+}
+
+// saveAsOwner carries a batch out while this process owns the account.
+func (s *client) saveAsOwner(ctx context.Context, account string, b *batch, what string) error {
+	under, err := s.ownerLease(account)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", what, err)
+	}
+	_, err = s.save(ctx, under.held(), b, what)
+	return err
+}
+
+// save carries a batch out while the lock is held.
+func (l *Lock) save(ctx context.Context, b *batch, what string) (n int64, err error) {
+	if n, err = l.store.save(ctx, l.lease.held(), b, what); errors.Is(err, errLeaseLost) {
+		err = fmt.Errorf("%w: %w", refusal.ErrLost, err)
 	}
 	return n, err
 }

@@ -2,78 +2,20 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // TriageOf is an attack's triage; zero when there is none.
 func (s *Triage) TriageOf(ctx context.Context, account, attack string) (record.Triage, error) {
-	return value[record.Triage](s.rdb.HGet(ctx, keyTriage(account), attack), "read triage of "+attack)
-}
-
-// value is what an answer holds as JSON; zero when there is nothing.
-func value[T any](answer *redis.StringCmd, doing string) (v T, err error) {
-	var none T
-	text, err := answer.Bytes()
-	if errors.Is(err, redis.Nil) {
-		return none, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &v)
-	}
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", doing, err)
-	}
-	return v, nil
-}
-
-// values are what a hash of an account holds as JSON, by field; one names one of them in errors.
-func values[T any](answer *redis.MapStringStringCmd, account, one string) (map[string]T, error) {
-	texts, err := answer.Result()
-	if err != nil {
-		return nil, fmt.Errorf("read %s of %s: %w", one, account, err)
-	}
-	all := make(map[string]T, len(texts))
-	for attack, text := range texts {
-		var v T
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			return nil, fmt.Errorf("read %s of %s: %w", one, attack, err)
-		}
-		all[attack] = v
-	}
-	return all, nil
-}
-
-// listed are a hash's values, which it holds as JSON, without those that are too old, whose ids it returns; one names one of them in errors.
-func listed[T any](answer *redis.StringSliceCmd, account, one string, tooOld func(T) (id string, is bool)) (all []T, old []string, err error) {
-	texts, err := answer.Result()
-	if err != nil {
-		return nil, nil, fmt.Errorf("read %ss of %s: %w", one, account, err)
-	}
-	for _, text := range texts {
-		var v T
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			return nil, nil, fmt.Errorf("read %s of %s: %w", one, account, err)
-		}
-		if id, is := tooOld(v); is {
-			old = append(old, id)
-			continue
-		}
-		all = append(all, v)
-	}
-	return all, old, nil
+	return value[record.Triage](s.rdb.HGet(ctx, keyTriage(account), attack), "triage of "+attack)
 }
 
 // AllTriage is the triage of all attacks of an account, by attack.
 func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
-	return values[record.Triage](s.rdb.HGetAll(ctx, keyTriage(account)), account, "triage")
+	return values[record.Triage](s.rdb.HGetAll(ctx, keyTriage(account)), "triage of "+account)
 }
 
 // SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards stale, and announces events,
@@ -81,39 +23,94 @@ func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]reco
 func (l *Lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	var b batch
 	for attack, triage := range all {
-		if err := b.json("HSET", keyTriage(l.account), attack, triage); err != nil {
-			return err
-		}
-		b.stale(l.account, attack, record.UrgentActed)
+		b.do("HSET", keyTriage(l.account), attack, b.json(triage))
+		b.stale(l.account, record.UrgentActed, attack)
 	}
-	if err := b.announce(events...); err != nil {
-		return err
-	}
-	_, err := l.write(ctx, &b, "save triage of "+l.account)
+	b.announce(events...)
+	_, err := l.save(ctx, &b, "triage of "+l.account)
 	return err
 }
 
 // Mutes are an account's; some may be over.
 func (s *Triage) Mutes(ctx context.Context, account string) ([]record.Mute, error) {
-	return value[[]record.Mute](s.rdb.Get(ctx, keyMutes(account)), "read mutes of "+account)
+	return value[[]record.Mute](s.rdb.Get(ctx, keyMutes(account)), "mutes of "+account)
 }
 
 // SaveMutes replaces all mutes of the account, until the last of them is over, and marks the attacks' cards stale.
 func (l *Lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
-	text, err := json.Marshal(all)
-	if err != nil {
-		return fmt.Errorf("write mutes of %s: %w", l.account, err)
-	}
 	var b batch
 	if len(all) == 0 {
 		b.do("DEL", keyMutes(l.account))
 	} else {
 		last := slices.MaxFunc(all, func(a, b record.Mute) int { return a.Until.Compare(b.Until) }).Until
-		b.do("SET", keyMutes(l.account), text, "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
+		b.do("SET", keyMutes(l.account), b.json(all), "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
 	}
-	for _, attack := range attacks {
-		b.stale(l.account, attack, record.UrgentActed)
-	}
-	_, err = l.write(ctx, &b, "save mutes of "+l.account)
+	b.stale(l.account, record.UrgentActed, attacks...)
+	_, err := l.save(ctx, &b, "mutes of "+l.account)
 	return err
+}
+
+// lockedFor is how long the service's rules count as locked, unless a change shows otherwise.
+const lockedFor = 5 * time.Minute
+
+// AccountContext is what guards and cards need to know of an account beside its attacks, in one round trip.
+func (s *Triage) AccountContext(ctx context.Context, account string) (c record.AccountContext, err error) {
+	q := s.questions()
+	q.askContext(ctx, account, &c)
+	return c, q.send(ctx, "context of "+account)
+}
+
+func (q *questions) askContext(ctx context.Context, account string, c *record.AccountContext) {
+	ask(q, q.Get(ctx, keyProtected(account)), &c.Protected, "protected ranges of "+account)
+	ask(q, q.Get(ctx, keyLocked(account)), &c.RulesLockedAt, "lock of "+account)
+	ask(q, q.Get(ctx, keySources(account)), &c.Sources, "sources of "+account)
+	ask(q, q.Get(ctx, keyMutes(account)), &c.Mutes, "mutes of "+account)
+}
+
+// SaveProtected replaces all protected ranges of the account, and marks the attacks' cards stale.
+func (l *Lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+	var b batch
+	b.do("SET", keyProtected(l.account), b.json(all))
+	b.stale(l.account, record.UrgentActed, attacks...)
+	_, err := l.save(ctx, &b, "protected ranges of "+l.account)
+	return err
+}
+
+// SaveLocked stores for a while when the service said that its rules are locked; zero: they are no longer.
+func (l *Lock) SaveLocked(ctx context.Context, at time.Time) error {
+	var b batch
+	if at.IsZero() {
+		b.do("DEL", keyLocked(l.account))
+	} else {
+		b.do("SET", keyLocked(l.account), b.json(at), "PX", lockedFor.Milliseconds())
+	}
+	_, err := l.save(ctx, &b, "lock of "+l.account)
+	return err
+}
+
+// Page is an attack's last page; the zero Page when its pager was never called.
+func (s *Pages) Page(ctx context.Context, account, attack string) (record.Page, error) {
+	return value[record.Page](s.rdb.HGet(ctx, keyPages(account), attack), "page of "+attack)
+}
+
+// Pages are all of an account, by attack: of each the last one.
+func (s *Pages) Pages(ctx context.Context, account string) (map[string]record.Page, error) {
+	return values[record.Page](s.rdb.HGetAll(ctx, keyPages(account)), "pages of "+account)
+}
+
+// SavePage replaces an attack's last page, marks the attack's card stale, and announces events of it, all in one step. It fails when this replica
+// doesn't own the account any more: then nothing may be sent.
+func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, events ...record.Event) error {
+	var b batch
+	b.do("HSET", keyPages(account), p.Attack, b.json(p))
+	b.stale(account, record.UrgentState, p.Attack)
+	b.announce(events...)
+	return s.saveAsOwner(ctx, account, &b, "page of "+p.Attack)
+}
+
+// DropPage deletes the page of an attack that is deleted.
+func (s *Pages) DropPage(ctx context.Context, account, attack string) error {
+	var b batch
+	b.do("HDEL", keyPages(account), attack)
+	return s.saveAsOwner(ctx, account, &b, "end of page of "+attack)
 }

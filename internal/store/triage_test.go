@@ -38,9 +38,9 @@ func mutesOf(t testing.TB, s *store.Store, account string) []record.Mute {
 	return all
 }
 
-func TestWhatWasSaidIsForgottenWithItsAttack(t *testing.T) {
+func TestTriageIsDeletedWithItsAttack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.openTending(t), w.open(t), t.Context()
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
 		empty, err := s.Triage.TriageOf(ctx, "acme", one)
 		require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestMutesEnd(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadOfADeskIsAnError(t *testing.T) {
+func TestTriageThatCannotBeReadIsAnError(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
 		require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:triage", "x", "rubbish").Err())

@@ -109,7 +109,7 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 	})
 }
 
-func TestScriptsAreSentAgainAfterRedisForgotThem(t *testing.T) {
+func TestScriptsAreSentAgainAfterRedisLostThem(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")

@@ -2,6 +2,7 @@ package text
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -19,19 +20,15 @@ const maxPiece = 2_000
 func (t Text) Markdown(zone *time.Location) string {
 	var w markdownWriter
 	for _, s := range t {
-		switch {
-		case !s.Moment().IsZero():
-			w.put(s.Moment().In(zone).Format(stampFormat))
-		case s.Code != "":
-			w.code(s.Code)
-		case s.Bold != "":
-			w.bold(s.Bold)
-		case s.User != "":
-			w.code(s.User)
-		case s.Channel != "":
-			w.code(s.Channel)
+		switch s.Kind {
+		case KindTime, KindClock, KindAgo:
+			w.put(s.Time.In(zone).Format(stampFormat))
+		case KindCode, KindUser, KindChannel:
+			w.code(s.Text)
+		case KindBold:
+			w.bold(s.Text)
 		default:
-			w.words(Sanitize(s.Plain, maxPiece))
+			w.words(Sanitize(s.Text, maxPiece))
 		}
 	}
 	return strings.TrimSpace(w.out.String())
@@ -63,11 +60,9 @@ func (w *markdownWriter) code(s string) {
 
 func (w *markdownWriter) bold(s string) {
 	s = strings.TrimSpace(Sanitize(s, maxPiece))
-	for word := range strings.FieldsSeq(s) {
-		if readsMore(word) {
-			w.words(s)
-			return
-		}
+	if slices.ContainsFunc(strings.Fields(s), readsMore) {
+		w.words(s)
+		return
 	}
 	w.part(s)
 	if s == "" || w.last == '*' {
@@ -128,20 +123,17 @@ var beginsBlock = regexp.MustCompile(`^([-+=]+|\d+[.)])$`)
 
 // readsMore reports whether some dialect could read more than characters in a word.
 func readsMore(word string) bool {
-	runes := []rune(word)
-	at := func(i int) rune {
-		if i < 0 || i >= len(runes) {
-			return ' '
-		}
-		return runes[i]
-	}
+	runes := []rune(" " + word + " ")
 	for i, r := range runes {
-		next := at(i + 1)
+		if i == 0 || i == len(runes)-1 {
+			continue
+		}
+		before, next := runes[i-1], runes[i+1]
 		switch {
-		case r >= 0x80 || unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(`,;'"()/%-+?!=`, r):
+		case r >= 0x80 || isWord(r) || strings.ContainsRune(`,;'"()/%-+?!=`, r):
 		case r == '.' && !unicode.IsLetter(next): // else it may be a name, of which some make a link
 		case r == ':' && (next == ' ' || unicode.IsDigit(next)): // else a scheme or an emoji
-		case r == '_' && isWord(at(i-1)) && isWord(next):
+		case r == '_' && isWord(before) && isWord(next):
 		default:
 			return true
 		}
@@ -171,25 +163,4 @@ func (d *Document) Item(t Text, below ...Text) {
 	for _, b := range below {
 		d.Out.WriteString("  - " + b.Markdown(d.Zone) + "\n")
 	}
-}
-
-// maxDocument is how many characters of a document a message of a chat holds beside some lines.
-const maxDocument = 8_000
-
-// DocumentPages are a document cut at ends of lines. A line too long for one is cut anywhere.
-func DocumentPages(text string) []string {
-	var pages []string
-	var page strings.Builder
-	for line := range strings.Lines(text) {
-		for line != "" {
-			part := First(line, maxDocument)
-			if page.Len() > 0 && Length(page.String())+Length(part) > maxDocument {
-				pages = append(pages, page.String())
-				page.Reset()
-			}
-			page.WriteString(part)
-			line = line[len(part):]
-		}
-	}
-	return append(pages, page.String())
 }

@@ -7,31 +7,39 @@ import (
 	"time"
 )
 
+// Limits of what strangers wrote, in code points, in lines of text.
+const (
+	MaxHost  = 80
+	MaxPath  = 100
+	MaxField = 60
+)
+
 // Text is a line for a person, in pieces, so that each front end can escape what must be escaped and show times as its reader's clock does.
 type Text []Span
 
-// Span is one piece of a Text. Exactly one of its fields is set.
+// Span is one piece of a Text.
 type Span struct {
-	Plain   string    `json:"plain,omitzero"`
-	Code    string    `json:"code,omitzero"` // to be shown as typed: an address, an id, a line
-	Bold    string    `json:"bold,omitzero"`
-	Time    time.Time `json:"time,omitzero"`    // the moment, to be shown by the reader's clock, with its day
-	Clock   time.Time `json:"clock,omitzero"`   // likewise without the day: of less than half a day ago
-	Ago     time.Time `json:"ago,omitzero"`     // the moment, to be shown as how long ago it is where that stays true, else as it is
-	User    string    `json:"user,omitzero"`    // a Slack user id, to be shown by name
-	Channel string    `json:"channel,omitzero"` // a Slack channel id, likewise
-	Link    Link      `json:"link,omitzero"`    // an address, to be shown as its label
+	Kind Kind      `json:"kind,omitempty"`
+	Text string    `json:"text,omitempty"` // of a link its label
+	Time time.Time `json:"time,omitzero"`  // of KindTime, KindClock and KindAgo
+	URL  string    `json:"url,omitempty"`  // of a link
 }
 
-// Moment is the moment that the piece is, however it is to be shown; zero: it is none.
-func (s Span) Moment() time.Time {
-	for _, t := range []time.Time{s.Time, s.Clock} {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return s.Ago
-}
+// Kind is how a piece is shown.
+type Kind string
+
+// The kinds of pieces.
+const (
+	KindPlain   Kind = ""
+	KindCode    Kind = "code" // as typed: an address, an id, a line
+	KindBold    Kind = "bold"
+	KindTime    Kind = "time"    // a moment by the reader's clock, with its day
+	KindClock   Kind = "clock"   // likewise without the day: of less than half a day ago
+	KindAgo     Kind = "ago"     // a moment as how long ago it is where that stays true, else as it is
+	KindUser    Kind = "user"    // a Slack user id, by name
+	KindChannel Kind = "channel" // a Slack channel id, likewise
+	KindLink    Kind = "link"    // an address, as its label
+)
 
 // Link is an address that can be opened.
 type Link struct{ Label, URL string }
@@ -58,78 +66,115 @@ type Channel string
 func New(parts ...any) Text {
 	var t Text
 	for _, p := range parts {
+		var s Span
 		switch p := p.(type) {
-		case string:
-			t = append(t, Span{Plain: p})
-		case Code:
-			t = append(t, Span{Code: string(p)})
-		case Bold:
-			t = append(t, Span{Bold: string(p)})
-		case User:
-			t = append(t, Span{User: string(p)})
-		case Channel:
-			t = append(t, Span{Channel: string(p)})
-		case Link:
-			t = append(t, Span{Link: p})
-		case time.Time:
-			t = append(t, Span{Time: p})
-		case Clock:
-			t = append(t, Span{Clock: time.Time(p)})
-		case Ago:
-			t = append(t, Span{Ago: time.Time(p)})
 		case Text:
 			t = append(t, p...)
+			continue
+		case string:
+			s.Text = p
+		case Code:
+			s = Span{Kind: KindCode, Text: string(p)}
+		case Bold:
+			s = Span{Kind: KindBold, Text: string(p)}
+		case User:
+			s = Span{Kind: KindUser, Text: string(p)}
+		case Channel:
+			s = Span{Kind: KindChannel, Text: string(p)}
+		case Link:
+			s = Span{Kind: KindLink, Text: p.Label, URL: p.URL}
+		case time.Time:
+			s = Span{Kind: KindTime, Time: p}
+		case Clock:
+			s = Span{Kind: KindClock, Time: time.Time(p)}
+		case Ago:
+			s = Span{Kind: KindAgo, Time: time.Time(p)}
 		default:
-			t = append(t, Span{Plain: fmt.Sprint(p)})
+			s.Text = fmt.Sprint(p)
 		}
+		if s.Text == "" && s.URL == "" && s.Time.IsZero() {
+			s = Span{} // nothing is shown of it
+		}
+		t = append(t, s)
 	}
 	return t
 }
 
+// Join is one line of several, with between between them. Empty ones are left out.
+func Join(lines []Text, between string) (all Text) {
+	for _, l := range lines {
+		if len(l) == 0 {
+			continue
+		}
+		if len(all) > 0 {
+			all = New(all, between)
+		}
+		all = New(all, l)
+	}
+	return all
+}
+
+// Enumerate is the first of all, as show shows them, with commas between them, and how many more there are.
+func Enumerate[T any](all []T, most int, show func(T) Text) Text {
+	var shown []Text
+	for _, one := range all[:min(most, len(all))] {
+		shown = append(shown, show(one))
+	}
+	line := Join(shown, ", ")
+	if more := len(all) - most; more > 0 {
+		line = New(line, " and ", more, " more")
+	}
+	return line
+}
+
+// AsCode shows a word as code.
+func AsCode(word string) Text { return New(Code(word)) }
+
+// Lines splits a text where a plain piece begins or ends with a line end. What strangers wrote has come through Sanitize: a line end inside a piece
+// is theirs all the same, and stays.
+func (t Text) Lines() []Text {
+	lines := []Text{nil}
+	for _, s := range t {
+		begins, ends := false, false
+		if s.Kind == KindPlain {
+			s.Text, begins = strings.CutPrefix(s.Text, "\n")
+			s.Text, ends = strings.CutSuffix(s.Text, "\n")
+		}
+		if begins {
+			lines = append(lines, nil)
+		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], s)
+		if ends {
+			lines = append(lines, nil)
+		}
+	}
+	return lines
+}
+
 // In is the line as plain text with times in the given zone. What a terminal would do more with than show it is written out.
 func (t Text) In(zone *time.Location) string {
+	const most = 1 << 20 // characters of a piece: the caller has cut it
 	var b strings.Builder
-	for _, s := range t {
-		switch {
-		case !s.Clock.IsZero():
-			b.WriteString(s.Clock.In(zone).Format("15:04 MST"))
-		case !s.Moment().IsZero():
-			b.WriteString(s.Moment().In(zone).Format("2006-01-02 15:04 MST"))
-		case s.Code != "":
-			b.WriteString(inLine(s.Code))
-		case s.Bold != "":
-			b.WriteString(inLine(s.Bold))
-		case s.User != "":
-			b.WriteString(inLine("@" + s.User))
-		case s.Channel != "":
-			b.WriteString(inLine(s.Channel))
-		case s.Link.URL != "":
-			b.WriteString(inLine(s.Link.Label + " " + s.Link.URL))
-		default:
-			b.WriteString(shown(s.Plain))
+	for i, line := range t.Lines() {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for _, s := range line {
+			switch s.Kind {
+			case KindClock:
+				b.WriteString(s.Time.In(zone).Format("15:04 MST"))
+			case KindTime, KindAgo:
+				b.WriteString(s.Time.In(zone).Format("2006-01-02 15:04 MST"))
+			case KindUser:
+				b.WriteString(Sanitize("@"+s.Text, most))
+			case KindLink:
+				b.WriteString(Sanitize(s.Text+" "+s.URL, most))
+			default:
+				b.WriteString(Sanitize(s.Text, most))
+			}
 		}
 	}
 	return b.String()
-}
-
-// inLine is a piece of a line as plain text, of which all can be a stranger's.
-func inLine(piece string) string {
-	const most = 1 << 20 // characters: the caller has cut it
-	return Sanitize(piece, most)
-}
-
-// shown is a plain piece of a line. It may begin and end lines: what strangers wrote has come through Sanitize; line ends inside it are theirs all the same.
-func shown(piece string) string {
-	rest, begins := strings.CutPrefix(piece, "\n")
-	rest, ends := strings.CutSuffix(rest, "\n")
-	text := inLine(rest)
-	if begins {
-		text = "\n" + text
-	}
-	if ends {
-		text += "\n"
-	}
-	return text
 }
 
 // String is the line as plain text with times in UTC.

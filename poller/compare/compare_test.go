@@ -162,7 +162,7 @@ func TestAfterKeepsWhatWorseningIsMeasuredBy(t *testing.T) {
 	t.Parallel()
 	s := notified(status("blocked"))
 	s = After(s, look(hits(500), status("")), record.Grew)
-	require.Equal(t, record.Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Baseline, "a redraw mentions nobody")
+	require.Equal(t, record.Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Baseline, "a redraw mentions no people")
 	s = After(s, look(hits(2000), vuln("8"), status("Partially Blocked")), record.BecameIncident)
 	require.Equal(t, record.Baseline{Hits: apiclient.Known(2000), Status: "partly", Incident: true}, s.Baseline)
 	require.Equal(t, 3, s.Revision)

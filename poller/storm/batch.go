@@ -14,7 +14,7 @@ type Batch struct {
 	Joined     map[string][]string           // ids of attacks that are grouped now, by storm
 	Over       map[string]bool               // storms to which more attacks came than the limit
 	Incidents  int                           // that came
-	Milestones map[string]record.Event       // of grouped attacks, by id: kept as evidence, nobody is notified
+	Milestones map[string]record.Event       // of grouped attacks, by id: kept as evidence, without an event
 	LookAt     map[string]time.Time          // when to look at a storm again; zero: not before something changes
 }
 
@@ -106,7 +106,7 @@ func (b *Batch) Group(p Poll, channel string, events []record.Event) string {
 	return id
 }
 
-// Join is the state of an attack that would get its first card, when it is grouped instead: nobody is mentioned or paged about it.
+// Join is the state of an attack that would get its first card, when it is grouped instead: no people are mentioned or paged about it.
 func Join(s record.AttackState, id string) record.AttackState {
 	s.StormID, s.OwnCard, s.Revision = id, false, s.Revision-1
 	s.Pager, s.Mention, s.SuppressedMention, s.Suppressed, s.MentionedAt = nil, "", "", false, time.Time{}

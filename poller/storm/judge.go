@@ -73,8 +73,8 @@ func (t Tally) After(last record.AttackState, at time.Time, whole bool, kind rec
 		kind = record.NewAttack
 	}
 	s.Baseline = compare.Raised(last.Baseline, t.cardless, kind)
-	before, _ := compare.PassRank(last.Baseline.Status)
-	if now, known := compare.PassRank(s.Baseline.Status); known && now < before {
+	before, _ := last.Baseline.Status.PassRank()
+	if now, known := s.Baseline.Status.PassRank(); known && now < before {
 		s.Baseline.Status = last.Baseline.Status // worse is what gets through for the first time
 	}
 	return s

@@ -69,7 +69,7 @@ func TestArrivals(t *testing.T) {
 	require.Zero(t, a.Incidents())
 }
 
-// An attack that is grouped gets no card: nobody is mentioned or paged about it, and its revision doesn't count the event that it would have been.
+// An attack that is grouped gets no card: no people are mentioned or paged about it, and its revision doesn't count the event that it would have been.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	s := storm.Join(record.AttackState{Revision: 1, Notified: true, Mention: "S0", MentionedAt: noon, Pager: &record.Pager{}}, "s1")

@@ -133,12 +133,7 @@ func (t *Tally) add(m record.AttackState) {
 		t.places[brief(strings.TrimSpace(a.Method+" "+a.Domain+a.Path))]++
 	}
 	var top apiclient.Source
-	listed := int64(0)
-	for i, source := range a.Sources {
-		if !source.IP.IsValid() || slices.ContainsFunc(a.Sources[:i], func(before apiclient.Source) bool { return before.IP == source.IP }) {
-			continue
-		}
-		listed++
+	for _, source := range a.Sources {
 		if s.Sources[source.IP]++; t.sources[source.IP] == nil {
 			t.sources[source.IP] = &apiclient.Source{IP: source.IP, Country: source.Country}
 		}
@@ -151,7 +146,7 @@ func (t *Tally) add(m record.AttackState) {
 	if top.IP.IsValid() {
 		t.top[top.IP]++
 	}
-	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > listed
+	t.unlisted = t.unlisted || !a.SourceCount.Known || a.SourceCount.N > int64(len(a.Sources))
 }
 
 // addCardless counts an attack that shows only in the storm's card.

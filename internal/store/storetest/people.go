@@ -18,7 +18,7 @@ func mute(id string, at time.Time) record.Mute {
 	return record.Mute{ID: id, Account: Account, Type: "sqli", Until: at.Add(time.Hour), By: ann()}
 }
 
-func testDesk(t *testing.T, s Store) {
+func testTriage(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	said := record.Triage{
 		Owner:   &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann(), From: "U1", Note: "n1"},
@@ -26,30 +26,30 @@ func testDesk(t *testing.T, s Store) {
 		Notes:   []record.Note{{ID: "n1", By: ann(), At: at, Text: "ours:\n\"pen\" <test> \u202e"}},
 	}
 	one, two := record.AttackID(Account, "x:1"), record.AttackID(Account, "x:2")
-	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.TriageOf(ctx, Account, one)))
-	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)))
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, Account, one)))
+	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, Account)))
 	locked(t, s, func(l commands.Lock) {
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{one: said}))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: {Notes: said.Notes}}))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: said}))
 		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m2", at), mute("m1", at)}, one))
 	})
-	require.Equal(t, said, got[record.Triage](t)(s.Desk.TriageOf(ctx, Account, one)))
-	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Desk.AllTriage(ctx, Account)))
-	require.Equal(t, []record.Mute{mute("m2", at), mute("m1", at)}, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)), "as they were given")
-	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Desk.TriageOf(ctx, other, one)))
-	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.AllTriage(ctx, other)))
-	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, other)))
+	require.Equal(t, said, got[record.Triage](t)(s.Triage.TriageOf(ctx, Account, one)))
+	require.Equal(t, map[string]record.Triage{one: said, two: said}, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, Account)))
+	require.Equal(t, []record.Mute{mute("m2", at), mute("m1", at)}, got[[]record.Mute](t)(s.Triage.Mutes(ctx, Account)), "as they were given")
+	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, other, one)))
+	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, other)))
+	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, other)))
 	locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveMutes(ctx, nil)) })
-	require.Empty(t, got[[]record.Mute](t)(s.Desk.Mutes(ctx, Account)))
+	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, Account)))
 }
 
-func testScene(t *testing.T, s Store) {
+func testContext(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	scene := func(account string) record.AccountContext {
-		return got[record.AccountContext](t)(s.Scenes.AccountContext(ctx, account))
+	known := func(account string) record.AccountContext {
+		return got[record.AccountContext](t)(s.Contexts.AccountContext(ctx, account))
 	}
-	require.Equal(t, record.AccountContext{}, scene(Account))
+	require.Equal(t, record.AccountContext{}, known(Account))
 	protected := []record.Protected{
 		{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: ann(), At: at},
 		{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
@@ -61,27 +61,27 @@ func testScene(t *testing.T, s Store) {
 		require.NoError(t, l.SaveLocked(ctx, at))
 		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
 	})
-	require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: at, Sources: counted, Mutes: []record.Mute{mute("m1", at)}}, scene(Account))
-	require.Equal(t, record.AccountContext{}, scene(other))
+	require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: at, Sources: counted, Mutes: []record.Mute{mute("m1", at)}}, known(Account))
+	require.Equal(t, record.AccountContext{}, known(other))
 	locked(t, s, func(l commands.Lock) {
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveMutes(ctx, nil))
 	})
-	require.Equal(t, record.AccountContext{Protected: protected[1:], Sources: counted}, scene(Account))
+	require.Equal(t, record.AccountContext{Protected: protected[1:], Sources: counted}, known(Account))
 }
 
-func testTies(t *testing.T, s Store) {
+func testPermissions(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, Account)))
-	spell := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, Account)))
+	loss := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
 		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
 	for range 2 { // the second is in the place of the first
-		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SavePermissionLoss(ctx, spell)) })
-		require.Equal(t, spell, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, Account)))
-		spell.Until, spell.Revision = at.Add(time.Minute), 2
+		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SavePermissionLoss(ctx, loss)) })
+		require.Equal(t, loss, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, Account)))
+		loss.Until, loss.Revision = at.Add(time.Minute), 2
 	}
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, other)))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, other)))
 }
 
 func testDrills(t *testing.T, s Store) {
@@ -92,24 +92,24 @@ func testDrills(t *testing.T, s Store) {
 	for range 2 { // the second is in the place of the first
 		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveDrill(ctx, d)) })
 		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
-		d.Claim = &record.Answered{By: ann(), Clicked: at.Add(time.Minute)}
+		d.Answer = &record.DrillAnswer{By: ann(), Clicked: at.Add(time.Minute)}
 	}
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, other)))
 }
 
-func testEffects(t *testing.T, s Store) {
+func testEfficacy(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	effects := func(account string) map[string]record.Efficacy {
+	found := func(account string) map[string]record.Efficacy {
 		return got[map[string]record.Efficacy](t)(s.Ledger.Efficacy(ctx, account))
 	}
-	require.Empty(t, effects(Account))
+	require.Empty(t, found(Account))
 	ch := record.Change{ID: "c1", Account: Account, AttackID: "a1", State: record.StateDone, At: at}
 	seen := record.Efficacy{
 		Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 10, First: at, Last: at.Add(time.Minute)}}}, Finding: record.Working, At: at.Add(time.Hour),
 	}
 	without := efficacy.Judgement{Change: record.Change{ID: "c2", Account: Account}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
-	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}))
-	require.NoError(t, s.Effects.SaveEfficacy(ctx, Account, []efficacy.Judgement{{Change: ch, Efficacy: seen}}))
-	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Efficacy}, effects(Account))
-	require.Empty(t, effects(other))
+	require.NoError(t, s.Efficacy.SaveEfficacy(ctx, Account, []efficacy.Judgement{{Change: ch, Efficacy: record.Efficacy{Finding: record.NotYet}}, without}))
+	require.NoError(t, s.Efficacy.SaveEfficacy(ctx, Account, []efficacy.Judgement{{Change: ch, Efficacy: seen}}))
+	require.Equal(t, map[string]record.Efficacy{"c1": seen, "c2": without.Efficacy}, found(Account))
+	require.Empty(t, found(other))
 }

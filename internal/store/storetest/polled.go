@@ -22,7 +22,7 @@ func testPolled(t *testing.T, s Store) {
 	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{one, two}, Evidence: map[string]record.Evidence{"x:1": evidence}})
 
 	find := func(account, prefix string) map[string]apiclient.Attack {
-		return got[map[string]apiclient.Attack](t)(s.Facts.FindAttacks(ctx, account, prefix))
+		return got[map[string]apiclient.Attack](t)(s.Attacks.FindAttacks(ctx, account, prefix))
 	}
 	require.Equal(t, map[string]apiclient.Attack{id: one, record.AttackID(Account, "x:2"): two}, find(Account, ""))
 	require.Equal(t, map[string]apiclient.Attack{id: one}, find(Account, id))
@@ -30,50 +30,50 @@ func testPolled(t *testing.T, s Store) {
 		require.Empty(t, find(Account, none), none)
 	}
 	require.Empty(t, find(other, ""))
-	known, ok, err := s.Facts.KnownAttack(ctx, Account, id)
+	known, ok, err := s.Attacks.KnownAttack(ctx, Account, id)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, one, known)
 	for _, unknown := range [][2]string{{Account, id[:4]}, {Account, "a00000000"}, {other, id}} {
-		_, ok, err = s.Facts.KnownAttack(ctx, unknown[0], unknown[1])
+		_, ok, err = s.Attacks.KnownAttack(ctx, unknown[0], unknown[1])
 		require.NoError(t, err)
 		require.False(t, ok, "%v", unknown)
 	}
 
-	seen, ok, err := s.Records.LastObservation(ctx, Account, id)
+	seen, ok, err := s.History.LastObservation(ctx, Account, id)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, record.Observation{At: at, Attack: one.Brief()}, seen)
-	kept, ok, err := s.Records.Evidence(ctx, Account, id)
+	kept, ok, err := s.History.Evidence(ctx, Account, id)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, evidence, kept)
 	for _, unknown := range [][2]string{{Account, ""}, {Account, "a00000000"}, {other, id}} {
-		_, ok, err = s.Records.LastObservation(ctx, unknown[0], unknown[1])
+		_, ok, err = s.History.LastObservation(ctx, unknown[0], unknown[1])
 		require.NoError(t, err)
 		require.False(t, ok, "%v", unknown)
-		_, ok, err = s.Records.Evidence(ctx, unknown[0], unknown[1])
+		_, ok, err = s.History.Evidence(ctx, unknown[0], unknown[1])
 		require.NoError(t, err)
 		require.False(t, ok, "%v", unknown)
 	}
 }
 
-func testBlinds(t *testing.T, s Store) {
+func testOutages(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	blinds := func(account string, since time.Time) []record.Outage {
-		return got[[]record.Outage](t)(s.Records.Outages(ctx, account, since))
+	outages := func(account string, since time.Time) []record.Outage {
+		return got[[]record.Outage](t)(s.History.Outages(ctx, account, since))
 	}
-	require.Empty(t, blinds(Account, time.Time{}))
+	require.Empty(t, outages(Account, time.Time{}))
 	first := record.Outage{From: at.Add(-5 * time.Hour), Until: at.Add(-4 * time.Hour), Why: "the service answers with errors"}
 	second := record.Outage{From: at.Add(-3 * time.Hour), Until: at.Add(-2 * time.Hour)}
 	open := record.Outage{From: at.Add(-time.Hour), Why: "no token"}
-	for _, spell := range []record.Outage{second, first, open} {
-		s.Polled(t, Polled{At: at, Blind: spell})
+	for _, outage := range []record.Outage{second, first, open} {
+		s.Polled(t, Polled{At: at, Outage: outage})
 	}
-	require.Equal(t, []record.Outage{first, second, open}, blinds(Account, time.Time{}))
-	require.Equal(t, []record.Outage{second, open}, blinds(Account, first.Until.Add(time.Second)), "by their ends")
-	require.Equal(t, []record.Outage{open}, blinds(Account, at), "it goes on")
-	require.Empty(t, blinds(other, time.Time{}))
+	require.Equal(t, []record.Outage{first, second, open}, outages(Account, time.Time{}))
+	require.Equal(t, []record.Outage{second, open}, outages(Account, first.Until.Add(time.Second)), "by their ends")
+	require.Equal(t, []record.Outage{open}, outages(Account, at), "it goes on")
+	require.Empty(t, outages(other, time.Time{}))
 }
 
 func testStorms(t *testing.T, s Store) {

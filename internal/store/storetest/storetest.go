@@ -1,4 +1,4 @@
-// Package storetest tells whether a store keeps what commands rely on. The store on Redis and the one in memory, which the tests of commands use,
+// Package storetest tells whether a store keeps what commands rely on. The store on Redis and the one that the tests of commands use
 // pass the same tests.
 package storetest
 
@@ -20,23 +20,24 @@ const Account = "acme"
 
 // Store is a store that nothing was written to yet.
 type Store struct {
-	Ledger   commands.Ledger
-	Effects  efficacy.Store
-	Due      commands.Due
-	Facts    commands.KnownAttacks
-	Scenes   commands.AccountContexts
-	Records  commands.AttackHistory
-	Desk     commands.TriageStore
-	Storms   commands.Storms
-	Ties     commands.PermissionLosses
-	Requests commands.Approvals
-	Drills   commands.Drills
-	Audit    commands.AuditLog
+	Ledger      commands.Ledger
+	Efficacy    efficacy.Store
+	Due         commands.Due
+	Attacks     commands.KnownAttacks
+	Contexts    commands.AccountContexts
+	History     commands.AttackHistory
+	Triage      commands.TriageStore
+	Storms      commands.Storms
+	Permissions commands.PermissionLosses
+	Approvals   commands.Approvals
+	Drills      commands.Drills
+	Audit       commands.AuditLog
 
-	Polled   func(t *testing.T, p Polled)     // writes down what a poll found
-	Wanted   func(t *testing.T) []string      // the attacks for which cards are wanted, each once
-	LoseLock func(t *testing.T)               // has who holds the lock lose it
-	Spoil    func(t *testing.T, at time.Time) // keeps an audit entry that has the next number and can't be read
+	Polled   func(t *testing.T, p Polled)      // stores what a poll found
+	Wanted   func(t *testing.T) []string       // the attacks for which cards are wanted, each once
+	Events   func(t *testing.T) []record.Event // the account's stored events, in no order
+	LoseLock func(t *testing.T)                // has the holder of the lock lose it
+	Spoil    func(t *testing.T, at time.Time)  // stores an audit entry that has the next number and can't be read
 }
 
 // Polled is what a poll found. Attacks go by the service's ids.
@@ -45,8 +46,8 @@ type Polled struct {
 	Attacks  []apiclient.Attack
 	Storms   map[string]record.Storm    // by the id of the attack that stands for the storm
 	In       map[string]string          // the storms that attacks are in
-	Evidence map[string]record.Evidence // without peak and course
-	Blind    record.Outage              // zero: none; without end: it goes on
+	Evidence map[string]record.Evidence // without peak and milestones
+	Outage   record.Outage              // zero: none; without end: it goes on
 	Sources  map[netip.Addr]record.SourceActivity
 }
 
@@ -58,19 +59,21 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 	}{
 		{"changes come newest first", testChanges},
 		{"one at a time holds the lock", testLock},
-		{"who lost the lock writes nothing", testLost},
+		{"a lost lock writes nothing", testLost},
+		{"events come with their state", testEvents},
+		{"an event is never without its state", testOneStep},
 		{"changes become due, the oldest first", testDue},
-		{"looks keep what people are told", testLooks},
+		{"decisions keep what people are notified of", testDecisions},
 		{"audit entries are numbered in each account", testAudit},
 		{"audit entries that can't be read", testSpoiled},
-		{"effects are kept by change", testEffects},
+		{"efficacy is stored by change", testEfficacy},
 		{"requests come newest first", testRequests},
-		{"cases and mutes", testDesk},
-		{"the scene", testScene},
-		{"refused changes", testTies},
+		{"triage and mutes", testTriage},
+		{"the account's context", testContext},
+		{"permission losses", testPermissions},
 		{"drills", testDrills},
-		{"facts and records", testPolled},
-		{"blind spells come oldest first", testBlinds},
+		{"attacks and their history", testPolled},
+		{"outages come oldest first", testOutages},
 		{"storms come newest first", testStorms},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -83,7 +86,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 // other is an account that nothing is written to.
 const other = "other"
 
-// now is a time as it comes back from where it is kept.
+// now is a time as it comes back from the store.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 func ann() record.Actor {
@@ -99,7 +102,7 @@ func locked(t *testing.T, s Store, do func(l commands.Lock)) {
 	do(l)
 }
 
-// save writes changes down without an audit entry.
+// save stores changes without an audit entry.
 func save(t *testing.T, s Store, all ...record.Change) {
 	t.Helper()
 	locked(t, s, func(l commands.Lock) {

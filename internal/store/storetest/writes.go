@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"net/netip"
+	"strconv"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -49,7 +51,7 @@ func testChanges(t *testing.T, s Store) {
 		require.EqualValues(t, 1, n)
 		n, err = l.SaveChanges(t.Context(), &e, nil)
 		require.NoError(t, err)
-		require.Zero(t, n, "without a change nothing is kept")
+		require.Zero(t, n, "without a change nothing is stored")
 	})
 	require.Len(t, got[[]record.AuditEntry](t)(s.Audit.Entries(t.Context(), Account, at.Add(-time.Minute))), 1)
 }
@@ -61,32 +63,48 @@ func testLock(t *testing.T, s Store) {
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, _, err = s.Ledger.Lock(soon, Account)
-	require.ErrorIs(t, err, context.DeadlineExceeded, "it waits")
+	require.Error(t, err)
+	require.Error(t, soon.Err(), "it waits")
 	l.Unlock()
 	require.Error(t, held.Err(), "it ends with the lock")
 	locked(t, s, func(commands.Lock) {})
 }
 
+// event is one of the account.
+func event(id string, kind record.EventKind, payload record.Payload) record.Event {
+	return record.Event{ID: id, Account: Account, Kind: kind, Channel: "C1", At: now(), Payload: payload}
+}
+
+// saves writes something in every way that a lock has, each with an event if it takes any: these are the events.
+func saves(ctx context.Context, l commands.Lock, at time.Time) (errs map[string]error, events []record.Event) {
+	facts := record.ChangeFacts{Change: "c1", Until: at}
+	settled, overdue, asked := event("settled", record.ChangeSettled, facts), event("overdue", record.EndOverdue, facts), event("asked", record.ApprovalAsked, record.ApprovalChanged{Request: "r1", Revision: 1})
+	handed, lost := event("handed", record.HandedOver, record.Assignment{Attack: attack("x:1", at), To: "U2"}), event("lost", record.PermissionLost, record.PermissionChanged{Since: at, Revision: 1})
+	drilled := event("drilled", record.DrillChanged, record.DrillFacts{Drill: "d1"})
+	ch := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(-time.Minute)}
+	e := entry(at, "deny 203.0.113.7")
+	_, changes := l.SaveChanges(ctx, &e, []record.Event{settled}, ch)
+	_, request := l.SaveRequest(ctx, &e, waiting("r1", at), asked)
+	return map[string]error{
+		"changes": changes, "request": request,
+		"decisions":  l.SaveDue(ctx, []record.Event{overdue}, change.DueDecision{Change: ch, Asks: true, Next: at}),
+		"triage":     l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}, handed),
+		"mutes":      l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
+		"protected":  l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
+		"locked":     l.SaveLocked(ctx, at),
+		"permission": l.SavePermissionLoss(ctx, record.PermissionLoss{Account: Account, Since: at}, lost),
+		"drill":      l.SaveDrill(ctx, record.Drill{ID: "d1", Account: Account, At: at}, drilled),
+	}, []record.Event{settled, overdue, asked, handed, lost, drilled}
+}
+
 // Every write is fenced by the lock under which it was begun.
 func testLost(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	ch := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(-time.Minute)}
-	e := entry(at, "deny 203.0.113.7")
 	_, l, err := s.Ledger.Lock(ctx, Account)
 	require.NoError(t, err)
 	s.LoseLock(t)
-	_, changes := l.SaveChanges(ctx, &e, nil, ch)
-	_, request := l.SaveRequest(ctx, &e, waiting("r1", at))
-	for what, err := range map[string]error{
-		"changes": changes, "request": request,
-		"looks":     l.SaveDue(ctx, nil, change.DueDecision{Change: ch, Asks: true, Next: at}),
-		"case":      l.SaveTriage(ctx, map[string]record.Triage{"a1": {Notes: []record.Note{{ID: "n1", At: at, Text: "ours"}}}}),
-		"mutes":     l.SaveMutes(ctx, []record.Mute{mute("m1", at)}, "a1"),
-		"protected": l.SaveProtected(ctx, []record.Protected{{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24")}}, "a1"),
-		"locked":    l.SaveLocked(ctx, at),
-		"tied":      l.SavePermissionLoss(ctx, record.PermissionLoss{Account: Account, Since: at}),
-		"drill":     l.SaveDrill(ctx, record.Drill{ID: "d1", Account: Account, At: at}),
-	} {
+	errs, _ := saves(ctx, l, at)
+	for what, err := range errs {
 		require.ErrorIs(t, err, refusal.ErrLost, what)
 	}
 	l.Unlock()
@@ -94,12 +112,69 @@ func testLost(t *testing.T, s Store) {
 	require.Empty(t, changeIDs(t, s, Account))
 	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(time.Hour))))
 	require.Zero(t, got[int64](t)(s.Audit.Audited(ctx, Account)))
-	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Requests.Requests(ctx, Account)))
-	require.Empty(t, got[map[string]record.Triage](t)(s.Desk.AllTriage(ctx, Account)))
-	require.Equal(t, record.AccountContext{}, got[record.AccountContext](t)(s.Scenes.AccountContext(ctx, Account)))
-	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Ties.PermissionLoss(ctx, Account)))
+	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Approvals.Requests(ctx, Account)))
+	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, Account)))
+	require.Equal(t, record.AccountContext{}, got[record.AccountContext](t)(s.Contexts.AccountContext(ctx, Account)))
+	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, Account)))
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
-	save(t, s, ch) // the lock can be had again
+	require.Empty(t, s.Events(t), "neither the state nor its events")
+	save(t, s, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at}) // the lock can be had again
+}
+
+// Whatever a write changes, its events are stored with it, as they were given.
+func testEvents(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	require.Empty(t, s.Events(t))
+	var want []record.Event
+	locked(t, s, func(l commands.Lock) {
+		var errs map[string]error
+		errs, want = saves(ctx, l, at)
+		for what, err := range errs {
+			require.NoError(t, err, what)
+		}
+	})
+	broken := event("broken", record.MitigationNotWorking, record.ChangeFacts{Change: "c1"})
+	judged := efficacy.Judgement{Change: record.Change{ID: "c1", Account: Account}, Efficacy: record.Efficacy{Finding: record.NotWorking}}
+	require.NoError(t, s.Efficacy.SaveEfficacy(ctx, Account, []efficacy.Judgement{judged}, broken))
+	require.ElementsMatch(t, append(want, broken), s.Events(t))
+}
+
+// A reader sees a change with its event, or neither of them: what is stored in two steps is seen between them now and then.
+func testOneStep(t *testing.T, s Store) {
+	at, ctx := now(), t.Context()
+	const writes = 200
+	written := make(chan error, 1)
+	_, l, err := s.Ledger.Lock(ctx, Account)
+	require.NoError(t, err)
+	defer l.Unlock()
+	go func() {
+		for i := range writes {
+			id := strconv.Itoa(i)
+			events := []record.Event{event(id, record.ChangeSettled, record.ChangeFacts{Change: id})}
+			if _, err := l.SaveChanges(ctx, nil, events, record.Change{ID: id, Account: Account, State: record.StateDone, At: at}); err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	eventIDs := func() (ids []string) {
+		for _, e := range s.Events(t) {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	for changes := []string(nil); len(changes) < writes; {
+		select {
+		case err := <-written:
+			require.NoError(t, err)
+		default:
+		}
+		before := eventIDs()
+		changes = changeIDs(t, s, Account)
+		require.Subset(t, changes, before, "no event without its change")
+		require.Subset(t, eventIDs(), changes, "no change without its event")
+	}
 }
 
 func testDue(t *testing.T, s Store) {
@@ -129,19 +204,19 @@ func testDue(t *testing.T, s Store) {
 	require.Len(t, due(Account, at.Add(4*time.Hour)), 100, "the rest comes when these were looked at")
 }
 
-func testLooks(t *testing.T, s Store) {
+func testDecisions(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	asked := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 	quiet := record.Change{ID: "c2", Account: Account, State: record.StateDone, At: at.Add(-time.Second), Until: at.Add(time.Hour)}
 	save(t, s, asked, quiet)
-	told := asked
-	told.Does = "asked whether it is to hold longer"
-	unsaid := quiet
-	unsaid.Does = "only looked at"
+	notified := asked
+	notified.Does = "asked whether it is to hold longer"
+	checked := quiet
+	checked.Does = "only checked"
 	locked(t, s, func(l commands.Lock) {
-		require.NoError(t, l.SaveDue(ctx, nil, change.DueDecision{Change: told, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: unsaid}))
+		require.NoError(t, l.SaveDue(ctx, nil, change.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: checked}))
 	})
-	require.Equal(t, []record.Change{told, quiet}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are told changes the change")
+	require.Equal(t, []record.Change{notified, quiet}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are notified of changes the change")
 	require.Equal(t, []string{"c1"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")
 	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(59*time.Second))))
 }
@@ -158,7 +233,7 @@ func waiting(id string, at time.Time) record.ApprovalRequest {
 func testRequests(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	all := func(account string) []record.ApprovalRequest {
-		return got[[]record.ApprovalRequest](t)(s.Requests.Requests(ctx, account))
+		return got[[]record.ApprovalRequest](t)(s.Approvals.Requests(ctx, account))
 	}
 	require.Empty(t, all(Account))
 	locked(t, s, func(l commands.Lock) {

@@ -1,0 +1,178 @@
+package card
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// FirstStart is the message after an account's first poll.
+func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, whoMay text.Text) Message {
+	lines := []text.Text{
+		text.New(text.Bold("wafbot watches "+a.Name), " from now on. ", goingOn(first), ", ", first.Incidents, text.Plural(int64(first.Incidents), " incident"), " in the last ", text.Duration(a.Lookback)),
+		text.New("It is ", p.Describe()),
+		text.New("Who may act: ", whoMay),
+	}
+	var buttons []call.Suggestion
+	if first.Incidents > 0 {
+		buttons = append(buttons, call.Suggestion{Label: "List incidents", Line: record.Line{Name: "incidents"}.With("account", a.Name)})
+	}
+	return Message{Text: answerText(lines[:1]), Blocks: renderLines(lines, buttons), Metadata: bounded(MetaStart, accountMeta(a.Name))}
+}
+
+// goingOn says what was active at the first poll, and whether cards follow.
+func goingOn(first record.FirstStartFacts) string {
+	follow := "cards follow"
+	switch first.Gathered {
+	case 0:
+	case first.Ongoing:
+		follow = "grouped in a storm's card"
+	default:
+		follow = fmt.Sprintf("%d of them grouped in a storm's card, cards of the others follow", first.Gathered)
+	}
+	if first.Ongoing == 0 {
+		return "Nothing goes on"
+	}
+	return fmt.Sprintf("%d going on (%s, no one is mentioned)", first.Ongoing, follow)
+}
+
+// Unreachable says that the WAF API can't be read, why, and how to fix it.
+func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
+	lines := []text.Text{
+		text.New(text.Bold("WAF API unreachable: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
+	}
+	if f.Mend != "" {
+		lines = append(lines, text.New("To fix it: ", f.Mend))
+	}
+	again := text.New("It keeps trying, and says here when the API answers again")
+	if f.LastGood.IsZero() {
+		again = text.New(again, ". It never could so far")
+	} else {
+		again = text.New(again, ". Last good poll: ", f.LastGood)
+	}
+	return notified(fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why), append(lines, again))
+}
+
+// MonitoringGap says from when to when an account was not monitored, why, and what happened meanwhile.
+func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
+	what, why, over, long := "wafbot wasn't watching "+a.Name, "", ". It watches again", f.To.Sub(f.From)
+	if f.Why != "" {
+		what, why, over = "wafbot couldn't see "+a.Name, ": "+f.Why, ". It sees again"
+	}
+	lines := []text.Text{text.New(text.Bold(what), " from ", f.From, " to ", f.To, " (", text.Duration(long), ")", why, over)}
+	if long > a.Lookback {
+		lines = append(lines, text.New("What was over before ", f.To.Add(-a.Lookback), " is not known: wafbot reads the last ", text.Duration(a.Lookback)))
+	}
+	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
+	grouped := ""
+	if f.Gathered > 0 {
+		grouped = fmt.Sprintf("%d in a storm's card, ", f.Gathered)
+		lines = append(lines, text.New(text.Bold("Began meanwhile, and grouped in a storm's card"), ": ", f.Gathered))
+	}
+	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
+	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
+	if f.BeganCount+f.Gathered+f.OverCount == 0 {
+		return notified(notice, append(lines, text.New("Nothing that would have got a card began meanwhile")))
+	}
+	// Attacks are listed by the age of their last hit. An hour is added for a reader who comes later.
+	since := fmt.Sprintf("%dh", int(now.Sub(f.From)/time.Hour)+2)
+	return notified(notice, lines, call.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
+}
+
+// gapLines lists the first attacks of so many, and counts the others.
+func gapLines(a *call.Account, title string, first []apiclient.Attack, count int) []text.Text {
+	if count == 0 {
+		return nil
+	}
+	lines := []text.Text{text.New(text.Bold(title), ": ", count)}
+	for _, attack := range first {
+		kind := ""
+		if attack.Incident() {
+			kind = "INCIDENT "
+		}
+		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", describe.StatusName(attack), ", ",
+			describe.Figure(attack.Hits, "hit"), ", ", timeOr(attack.First, "unknown"), " to ", timeOr(attack.Last, "unknown"), ": ", text.Code(describe.Where(attack))))
+	}
+	if more := count - len(first); more > 0 {
+		lines = append(lines, text.New("… and ", more, " more"))
+	}
+	return lines
+}
+
+// PagerUnreachable says that a pager can't be called, so that its reader pages by other means.
+func PagerUnreachable(account string, fault record.PagerFault) Message {
+	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
+	lines := []text.Text{
+		text.New(text.Bold("The pager of "+account+" can't be called: no page is sent"), ". Why: ", text.Sanitize(why, maxTitle*2)),
+		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
+			"If you read this: acknowledge what waits, or page by other means"),
+	}
+	return notified("The pager of "+account+" can't be called, no page is sent: "+why, lines,
+		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", account)})
+}
+
+// StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
+func StoreRebuilt(account string, facts record.RebuildFacts) Message {
+	if facts.Blind {
+		return Lines([]text.Text{
+			text.New(text.Bold(account+": wafbot can't rebuild its state"), ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
+				" (in a private channel ", text.Code("groups:history"), ")"),
+			text.New("If its store (Redis) was emptied, cards come again, and what it changed before can't be undone from here. ", text.Code("wafbot doctor"), " says how to fix it"),
+		}, nil)
+	}
+	lines := []text.Text{
+		text.New(text.Bold(account+": wafbot's store (Redis) was emptied"), ". Read back from this channel: ", text.Count(facts.Cards, "card"), ", ",
+			text.Count(facts.InForce, "mitigation"), " in force with their ends and undo"),
+	}
+	if facts.Listed > 0 {
+		lines = append(lines, text.New("Found on the service's lists, though no message names them: ", text.Count(facts.Listed, "mitigation"), ". Undo takes them off; what stood there before is not known"))
+	}
+	if facts.NoLists {
+		lines = append(lines, text.New("The service's lists could not be read: entries that no message names are not known here"))
+	}
+	if len(facts.Unknown) > 0 {
+		lines = append(lines, text.New("It isn't known what these did, so they can't be undone from here: ", text.Code(strings.Join(facts.Unknown, " ")), ". Look with ", text.Code("lists"), " and ", text.Code("rules")))
+	}
+	if len(facts.Unread) > 0 {
+		line := text.New("Could not be read, so what was posted there comes again:")
+		for _, channel := range facts.Unread {
+			line = text.New(line, " ", text.Channel(channel))
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, text.New(text.Bold("Lost"), ": clicks that were not yet carried out (click again), requests that waited for approval (ask again), who was on what, notes, verdicts, mutes, calls of a pager (end them there), what an admin protected from being denied (", text.Code("protect"), " it again), and the audit log but for its copy on standard output"))
+	return Lines(lines, nil)
+}
+
+// Drill is the card of a drill. It can't be mistaken for an attack's card.
+func Drill(a *call.Account, d record.Drill) Message {
+	asker := text.Sanitize(d.By.Name, text.MaxField)
+	notice := fmt.Sprintf("DRILL on %s: nothing is attacked. %s tests whether a responder answers", a.Name, asker)
+	state := text.New("If you would take an attack now: click before ", d.Until)
+	ended := func(words string, lead text.Bold, more ...any) {
+		notice, state = fmt.Sprintf("DRILL on %s: %s", a.Name, words), text.New(lead, text.New(more...), ". The steps are in the thread")
+	}
+	var buttons []call.Suggestion
+	switch {
+	case d.Answer != nil:
+		who := text.Sanitize(d.Answer.By.Name, text.MaxField)
+		ended(who+" answered", text.Bold(who), " answered at ", d.Answer.Taken)
+	case d.Over.Before(d.Until) && !d.Over.IsZero():
+		ended("called off", "Called off", " at ", d.Over, ", no answer by then")
+	case !d.Over.IsZero():
+		ended("no answer", "No answer", " until ", d.Over)
+	default:
+		buttons = append(buttons, call.Suggestion{Label: "Acknowledge", Line: record.Line{Name: "drill"}.With("ack", d.ID).With("account", a.Name)})
+	}
+	return notified(notice, []text.Text{
+		text.New("🔔 ", text.Bold("DRILL · nothing is attacked · "+a.Name), " ", text.Code(d.ID)),
+		text.New(asker, " tests whether a responder answers. It changes nothing, and mentions no one"), state,
+	}, buttons...)
+}

@@ -1,0 +1,134 @@
+package card
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Course is the reply when an attack went quiet, with its figures and what was done, or when it resumed.
+func Course(s call.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
+	attack := s.Attack
+	if !quiet {
+		line := text.New(text.Bold("It goes on again"))
+		for _, turn := range slices.Backward(kept.Milestones) {
+			if turn.Kind == record.WentQuiet {
+				line = text.New(line, ", called quiet ", turn.At)
+				break
+			}
+		}
+		return Lines([]text.Text{text.New(line, ": ", describe.Figure(attack.Hits, "hit"), " by now, ", describe.StatusName(attack))}, nil)
+	}
+	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
+	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
+		line = text.New(line, ", after ", text.Duration(long))
+	}
+	line = text.New(line, ": ", describe.Figure(attack.Hits, "hit"), " from ", describe.Figure(attack.SourceCount, "source"), ", ", describe.StatusName(attack))
+	if known, ok := newTimeline(course, attack.Last); ok {
+		peak, at := known.peak() // as on the card
+		line = text.New(line, "; peak about ", about(peak), " a minute at ", at)
+	}
+	return Lines(append([]text.Text{line}, whatWasDone(s)...), nil)
+}
+
+// Worse is the reply under a card when its attack got worse. It mentions whom the route names.
+func Worse(a *call.Account, n record.Event) Message {
+	c := n.Changed()
+	id, hits := record.AttackID(a.Name, c.Attack.ID), c.Attack.Hits.String()+" hits"
+	lead, what, about := "WORSE, ", text.New(text.Bold("It got worse: "), describe.StatusName(c.Attack), ", ", hits), describe.Attack(a, c.Attack, n.At)
+	if n.Kind == record.BecameIncident {
+		lead = "INCIDENT now, "
+		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
+	}
+	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, describe.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
+		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
+	if s := c.Storm; s != nil {
+		blocking := describe.StormBlocking(*s)
+		what, about = text.New(text.Bold("The storm got worse: "), s.Grouped, " attacks, ", blocking, ", ", hits), describe.Storm(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)
+		notice = fmt.Sprintf("STORM worse, %s: %d attacks on %s, %s", blocking, s.Grouped, text.Sanitize(describe.StormOn(*s, a), 20), hits)
+	}
+	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
+	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))
+	return msg
+}
+
+// MovedLine says where an attack's card is now.
+func MovedLine(a *call.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
+	what := text.New(text.Bold("STORM"))
+	if shown.Storm == nil {
+		what = text.New(text.Bold(kindName(shown.Attack)), " · ", describe.TypeName(shown.Attack.Type))
+	}
+	return text.New(what, " · ", a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
+}
+
+// Moved replaces a card that has a successor.
+func Moved(a *call.Account, attack string, line text.Text) Message {
+	msg := Lines([]text.Text{line}, nil)
+	payload := accountMeta(a.Name)
+	payload["attack"] = text.Sanitize(attack, maxMeta)
+	msg.Metadata = bounded(MetaMessage, payload)
+	return msg
+}
+
+// Stale is the reply under a card that has a successor and can't be edited.
+func Stale(line text.Text) Message {
+	note := text.New(text.Bold("This card is out of date"), ", and Slack doesn't let it be edited any more. Its buttons still do what they say")
+	return Lines([]text.Text{note, line}, nil)
+}
+
+// HandoverLines says who owns an attack now, with the note of the hand-over.
+func HandoverLines(said record.Triage) []text.Text {
+	o := said.Owner
+	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, text.MaxField), " hands this attack over to you")
+	if o.By.ID == o.ID {
+		line = text.New(text.Bold(text.Sanitize(o.Name, text.MaxField)), " takes this attack over")
+		if o.From != "" {
+			line = text.New(line, " from ", text.User(o.From))
+		}
+	}
+	lines := []text.Text{line}
+	if i := slices.IndexFunc(said.Notes, func(n record.Note) bool { return n.ID == o.Note }); i >= 0 {
+		lines = append(lines, describe.Note(said.Notes[i]))
+	}
+	return lines
+}
+
+// maxTakenIDs is how many attacks a takeover names for each former owner.
+const maxTakenIDs = 5
+
+// TakeoverLines says who owns the account's attacks now, and mentions the former owners.
+func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text.Text) {
+	from := map[string][]string{} // attacks by former owner
+	var now record.Owner
+	taken := 0
+	for _, id := range slices.Sorted(maps.Keys(cases)) {
+		owner := cases[id].Owner
+		if owner == nil || owner.ID != n.Payload.(record.Assignment).To || owner.Since.Before(n.At) {
+			continue
+		}
+		taken++
+		now = *owner
+		if owner.From != "" && owner.From != owner.ID {
+			from[owner.From] = append(from[owner.From], id)
+		}
+	}
+	if taken == 0 {
+		return nil
+	}
+	what := text.New(taken, text.Plural(int64(taken), " attack"), " of ", text.Bold(n.Account))
+	line := text.New(text.User(now.ID), ": ", text.Sanitize(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), " hands ", what, " over to you")
+	if now.By.ID == now.ID {
+		line = text.New(text.Bold(text.Sanitize(now.Name, maxNoticeName)), " takes over ", what)
+	}
+	lines = append(lines, line)
+	for _, who := range slices.Sorted(maps.Keys(from)) {
+		lines = append(lines, text.New(text.User(who), ": no longer yours: ", text.Enumerate(from[who], maxTakenIDs, text.AsCode)))
+	}
+	return lines
+}

@@ -1,0 +1,180 @@
+package bot
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// ingress makes requests of deliveries.
+type ingress struct {
+	cfg      *Config
+	requests *requests
+	forms    *forms
+}
+
+// command handles a slash command, of which get reads a field.
+func (in *ingress) command(ctx context.Context, d delivery, get func(field string) string) {
+	channel := get("channel_id")
+	req := request{
+		Channel: channel, ResponseURL: get("response_url"), Trigger: get("trigger_id"), names: d.names,
+		Invocation: call.Invocation{
+			ID: d.names[0], At: d.at, Account: in.accountIn(channel),
+			Actor: record.Actor{ID: get("user_id"), Team: get("team_id"), Name: get("user_name"), Via: record.ViaSlash},
+		},
+	}
+	in.take(ctx, req, typed(get("text")))
+}
+
+// take parses a line. A read-only line runs in the background; a change is stored before it is acknowledged.
+func (in *ingress) take(ctx context.Context, req request, text string) {
+	line, err := grammar.Parse(text)
+	if err == nil {
+		req.Invocation.Line = line
+	}
+	switch {
+	case err != nil:
+		in.requests.reply(req, in.requests.answers.resultMessage(req, call.Result{}, err))
+	case req.Trigger != "" && req.View == "" && in.cfg.Verbs.Missing(line, req.Invocation.Attack):
+		in.forms.openForm(req, text)
+	case in.cfg.Verbs.Changes(line):
+		if failed := in.requests.store(ctx, req); failed != nil {
+			in.requests.answerLater(req, *failed)
+		}
+	default:
+		in.requests.read(req)
+	}
+}
+
+// accountIn is the account of a channel; "" if none or several have it.
+func (in *ingress) accountIn(channel string) string {
+	name := ""
+	for _, a := range in.cfg.Accounts {
+		if a.Channel != channel {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = a.Name
+	}
+	return name
+}
+
+// payload is what is needed of an interaction. It is not slack-go's type, which refuses the whole click for one unknown block.
+type payload struct {
+	Type string `json:"type"`
+	User struct {
+		ID       string `json:"id"`
+		Username string `json:"username"`
+		Name     string `json:"name"`
+		TeamID   string `json:"team_id"`
+	} `json:"user"`
+	Team struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	Trigger string `json:"trigger_id"`
+	View    struct {
+		ID         string    `json:"id"`
+		Type       string    `json:"type"` // modal or home
+		CallbackID string    `json:"callback_id"`
+		Meta       string    `json:"private_metadata"`
+		State      viewState `json:"state"`
+	} `json:"view"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Container struct {
+		MessageTS   string `json:"message_ts"`
+		ThreadTS    string `json:"thread_ts"`
+		ChannelID   string `json:"channel_id"`
+		IsEphemeral bool   `json:"is_ephemeral"`
+	} `json:"container"`
+	Actions []struct {
+		ActionID string `json:"action_id"`
+		Value    string `json:"value"`
+		TS       string `json:"action_ts"`
+	} `json:"actions"`
+	ResponseURL string `json:"response_url"`
+}
+
+// interaction handles a click or a submission. Its result is sent with the acknowledgement; nil: none.
+func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
+	var p payload
+	if err := json.Unmarshal(body, &p); err != nil {
+		in.cfg.Log.Warn("read interaction", "err", err)
+		return nil
+	}
+	if p.Type == "view_submission" {
+		return in.forms.submittedInTime(ctx, p, d)
+	}
+	in.click(ctx, p, d)
+	return nil
+}
+
+func (in *ingress) click(ctx context.Context, p payload, d delivery) {
+	req := p.request(d)
+	if req.View == "" {
+		req.Invocation.Account = in.accountIn(req.Channel)
+	}
+	if p.Type != "block_actions" || len(p.Actions) == 0 {
+		in.unknown(req, p.Type)
+		return
+	}
+	action := p.Actions[0]
+	kind, _, _ := strings.Cut(action.ActionID, ":")
+	switch kind {
+	case card.ActionDo, card.ActionAnyway:
+		req.Invocation.Warned = true
+		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), d.at)
+		in.take(ctx, req, action.Value)
+	case card.ActionForm:
+		in.forms.openForm(req, action.Value)
+	case card.ActionMore:
+		in.forms.openMore(req, action.Value)
+	case card.ActionCancel:
+		req.Ephemeral = true // the answer replaces the question
+		in.requests.reply(req, say(text.New("Cancelled. Nothing was done")))
+	case card.ActionRefresh:
+		in.requests.reply(req, card.Message{})
+	case card.ActionLink: // the client has opened the address already
+	default:
+		in.unknown(req, action.ActionID)
+	}
+}
+
+// request is where a click came from. In a shared channel the user's team may differ from the message's workspace.
+func (p payload) request(d delivery) request {
+	actor := record.Actor{ID: p.User.ID, Team: cmp.Or(p.User.TeamID, p.Team.ID), Name: cmp.Or(p.User.Username, p.User.Name), Via: record.ViaButton}
+	req := request{
+		Channel: cmp.Or(p.Channel.ID, p.Container.ChannelID), MessageTS: p.Container.MessageTS, Thread: p.Container.ThreadTS, Ephemeral: p.Container.IsEphemeral, ResponseURL: p.ResponseURL,
+		Home:       p.View.Type == "home",
+		names:      d.names,
+		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: actor},
+		Trigger:    p.Trigger,
+	}
+	if len(p.Actions) > 0 {
+		req.Invocation.Clicked = slackconn.ParseTS(p.Actions[0].TS)
+	}
+	if p.View.Type == "modal" {
+		req.inView(p.View.ID, p.View.Meta)
+	}
+	return req
+}
+
+// unknown answers a button that this version doesn't know: old messages keep their buttons.
+func (in *ingress) unknown(req request, action string) {
+	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
+	in.requests.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
+		text.Code(in.cfg.Command+" help"), " what can be typed")))
+}

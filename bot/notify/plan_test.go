@@ -1,0 +1,342 @@
+package notify
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// The attack of the plans, where its card is, and the delivery ids of its card.
+var (
+	through   = apiclient.Attack{ID: "x:1", Type: "sqli", BlockStatus: "not_blocked", Hits: apiclient.Known(9)}
+	cardAt    = record.Place{Channel: "C1", TS: "1.1"}
+	firstPost = record.CardDelivery("acme", "x:1")
+)
+
+// incident is the attack once an incident is known of it.
+func incident() apiclient.Attack {
+	a := through
+	a.VulnID = "v1"
+	return a
+}
+
+func (p Post) String() string {
+	all := []string{strings.TrimSuffix(p.Channel+"/"+p.Thread, "/")}
+	flag := func(set bool, words ...any) {
+		if set {
+			all = append(all, fmt.Sprint(words...))
+		}
+	}
+	flag(p.replaces.TS != "", "edits ", p.replaces.TS)
+	flag(p.card, "card")
+	flag(p.Broadcast && p.Thread != "", "broadcast")
+	flag(p.Urgent, "urgent")
+	flag(p.follows, "follows")
+	flag(p.optional, "optional")
+	flag(p.Delivery != "e1", "as ", strings.ReplaceAll(p.Delivery, firstPost, "card"))
+	flag(p.repost != "", "reposts in ", p.repost)
+	for _, e := range p.supersedes {
+		all = append(all, "supersedes "+e.ID)
+	}
+	if p.otherwise != nil {
+		all = append(all, "else "+p.otherwise.String())
+	}
+	return strings.Join(all, " ")
+}
+
+// all is what a plan does, a line for each thing.
+func (p plan) all() (all []string) {
+	if p.stale {
+		all = append(all, "stale")
+	}
+	if p.redraw {
+		all = append(all, "redraw")
+	}
+	for _, e := range p.emits {
+		all = append(all, fmt.Sprintf("emits %s: %s", strings.ReplaceAll(e.ID, firstPost, "card"), e.Kind))
+	}
+	for _, post := range p.posts {
+		all = append(all, post.String())
+	}
+	if p.again {
+		all = append(all, "again")
+	}
+	return all
+}
+
+// planned is one row: an event of a kind, the facts, and what is to be done.
+type planned struct {
+	name    string
+	kind    record.EventKind
+	id      string // of the event; "": e1
+	channel string // of the event; "": C1
+	payload record.Payload
+	facts   facts
+	want    []string
+	says    string // in the first post
+}
+
+// test runs rows, which cover all the kinds given.
+func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
+	t.Helper()
+	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
+	covered := map[record.EventKind]bool{}
+	for _, row := range rows {
+		covered[row.kind] = true
+		e := record.Event{ID: "e1", Account: "acme", Kind: row.kind, Channel: "C1", At: now, Payload: row.payload}
+		if row.id != "" {
+			e.ID = row.id
+		}
+		if row.channel != "" {
+			e.Channel = row.channel
+		}
+		f := row.facts
+		f.account, f.now, f.attack = Account{Account: &call.Account{Name: "acme", Channel: "C0"}}, now, record.AttackID("acme", "x:1")
+		p, err := n.handlers[row.kind].plan(e, f)
+		require.NoError(t, err, row.name)
+		require.Equal(t, row.want, p.all(), row.name)
+		if row.says != "" {
+			blocks, err := json.Marshal(p.posts[0].Message.Blocks)
+			require.NoError(t, err)
+			require.Contains(t, p.posts[0].Message.Text+string(blocks), row.says, row.name)
+		}
+	}
+	for _, kind := range kinds {
+		require.True(t, covered[kind], "no row of %q", kind)
+	}
+}
+
+func TestEachKindHasAHandler(t *testing.T) {
+	t.Parallel()
+	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
+	require.Len(t, n.handlers, 26)
+	for kind, h := range n.handlers {
+		if kind == record.SummaryDue {
+			continue
+		}
+		_, err := h.plan(record.Event{ID: "e1", Kind: kind}, facts{})
+		require.EqualError(t, err, fmt.Sprintf("notify event e1: %s has the payload <nil>", kind))
+	}
+}
+
+// changed is what a poll found of the attack, at a revision.
+func changed(a apiclient.Attack, revision int) record.AttackChanged {
+	return record.AttackChanged{Attack: a, Revision: revision, Mention: "S0ONCALL"}
+}
+
+// waits is an event of the attack that waits.
+func waits(id string, kind record.EventKind, revision int) record.Event {
+	return record.Event{ID: id, Account: "acme", Kind: kind, Channel: "C1", At: now, Payload: changed(through, revision)}
+}
+
+func TestPlansOfAttacks(t *testing.T) {
+	t.Parallel()
+	first := facts{shown: record.AttackState{Attack: through, Revision: 1}}
+	worse := facts{card: cardAt, shown: record.AttackState{Attack: through, Revision: 3, ObservedAt: now}, waiting: []record.Event{waits("e1", record.Worsened, 2)}}
+	with := func(f facts, waiting ...record.Event) facts {
+		f.waiting = waiting
+		return f
+	}
+	owned, isIncident, elsewhere := worse, first, worse
+	owned.details.Triage.Owner = &record.Owner{ID: "U0ANN"}
+	isIncident.shown.Attack = incident()
+	elsewhere.card.Channel = "C2"
+	test(t, []planned{
+		{name: "an attack gets a card", kind: record.NewAttack, id: firstPost, payload: changed(through, 1), facts: first, want: []string{"C1 card as card"}},
+		{name: "it has it", kind: record.NewAttack, id: firstPost, payload: changed(through, 1), facts: worse},
+		{name: "an incident's is urgent", kind: record.NewIncident, id: firstPost, payload: changed(incident(), 1), facts: isIncident, want: []string{"C1 card urgent as card"}},
+		{
+			name: "what the card says is superseded", kind: record.NewAttack, id: firstPost, payload: changed(through, 1),
+			facts: with(facts{shown: record.AttackState{Attack: through, Revision: 2}}, waits(firstPost, record.NewAttack, 1), waits("e2", record.Worsened, 2), waits("e3", record.Grew, 3)),
+			want:  []string{"C1 card as card supersedes e2"},
+		},
+		{
+			name: "the first event is as urgent as the attack by now", kind: record.BecameIncident, payload: changed(incident(), 1),
+			facts: with(isIncident, waits(firstPost, record.NewAttack, 1), waits("e1", record.BecameIncident, 1)),
+			want:  []string{"emits card: new incident", "C1 card urgent as card supersedes e1"},
+		},
+		{
+			name: "an event without a card stays itself", kind: record.Worsened, payload: changed(through, 1), facts: with(first, waits("e1", record.Worsened, 1)),
+			want: []string{"C1 card urgent as card"},
+		},
+		{
+			name: "it got worse", kind: record.Worsened, payload: changed(through, 2), facts: worse, says: "S0ONCALL",
+			want: []string{"stale", "C1/1.1 broadcast urgent reposts in C1 else C1 urgent"},
+		},
+		{
+			name: "its owner is mentioned", kind: record.Worsened, payload: changed(through, 2), facts: owned, says: "U0ANN",
+			want: []string{"stale", "C1/1.1 broadcast urgent reposts in C1 else C1 urgent"},
+		},
+		{name: "another message said it", kind: record.Worsened, payload: changed(through, 2), facts: with(worse), want: []string{"stale"}},
+		{
+			name: "the worst of it is said alone", kind: record.Worsened, payload: changed(through, 2),
+			facts: with(worse, waits("e1", record.Worsened, 2), waits("e2", record.BecameIncident, 2)), want: []string{"stale"},
+		},
+		{
+			name: "the newest facts supersede", kind: record.Worsened, payload: changed(through, 2),
+			facts: with(worse, waits("e1", record.Worsened, 2), waits("e2", record.Grew, 3), waits("e3", record.Grew, 4)),
+			want:  []string{"stale", "C1/1.1 broadcast urgent reposts in C1 supersedes e2 else C1 urgent supersedes e2"},
+		},
+		{
+			name: "an incident's route wants the card elsewhere", kind: record.BecameIncident, payload: changed(incident(), 2), facts: elsewhere,
+			want: []string{"C1 card urgent"},
+		},
+		{
+			name: "an attack's card stays", kind: record.Worsened, payload: changed(through, 2), facts: elsewhere,
+			want: []string{"stale", "C2/1.1 broadcast urgent reposts in C1 else C2 urgent"},
+		},
+		{name: "it grew", kind: record.Grew, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale"}},
+		{name: "it grew without a card", kind: record.Grew, payload: changed(through, 2)},
+		{name: "it went quiet", kind: record.WentQuiet, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale", "emits course:e1: attack ended"}},
+		{name: "it goes on", kind: record.Resumed, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale", "emits course:e1: attack ended"}},
+		{
+			name: "a storm went quiet", kind: record.WentQuiet, payload: record.AttackChanged{Attack: through, Revision: 2, Storm: &record.Storm{}}, facts: facts{card: cardAt},
+			want: []string{"stale"},
+		},
+	}, record.NewAttack, record.NewIncident, record.BecameIncident, record.Worsened, record.Grew, record.WentQuiet, record.Resumed)
+}
+
+func TestPlansOfCards(t *testing.T) {
+	t.Parallel()
+	lost := record.CardReplaced{Attack: through, Former: cardAt.Message()}
+	known := facts{card: cardAt, known: true, shown: record.AttackState{Attack: through, Revision: 2, Quiet: true}}
+	moved, forgotten := known, facts{card: cardAt}
+	moved.card.TS = "2.2"
+	test(t, []planned{
+		{name: "it is posted again", kind: record.CardLost, payload: lost, facts: known, want: []string{"C1 card"}},
+		{name: "it has a successor", kind: record.CardLost, payload: lost, facts: moved},
+		{name: "its attack is forgotten", kind: record.CardLost, payload: lost, facts: forgotten},
+		{name: "it stands", kind: record.CardLeft, payload: lost, facts: facts{successor: text.New("elsewhere")}, want: []string{"C1/1.1 optional"}, says: "elsewhere"},
+		{name: "it has no successor", kind: record.CardLeft, payload: lost},
+		{name: "quiet", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through, Quiet: true}, facts: known, want: []string{"C1/1.1 optional"}},
+		{name: "it goes on again by now", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: known},
+		{name: "quiet without a card", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through, Quiet: true}, facts: facts{known: true, shown: known.shown}},
+	}, record.CardLost, record.CardLeft, record.AttackEnded)
+}
+
+func TestPlansOfNotices(t *testing.T) {
+	t.Parallel()
+	owner := facts{details: record.AttackDetails{Triage: record.Triage{Owner: &record.Owner{ID: "U0ANN", By: record.Actor{ID: "U0ROB"}}}}}
+	ownerWithCard := owner
+	ownerWithCard.card = cardAt
+	test(t, []planned{
+		{name: "the first start", kind: record.FirstStart, payload: record.FirstStartFacts{}, want: []string{"C1 urgent"}},
+		{name: "rebuilt", kind: record.StoreRebuilt, payload: record.RebuildFacts{}, want: []string{"C1 urgent"}},
+		{name: "unreachable", kind: record.APIUnreachable, payload: record.UnreachableFacts{}, want: []string{"redraw", "C1 urgent"}},
+		{name: "reachable by now", kind: record.APIUnreachable, payload: record.UnreachableFacts{}, facts: facts{health: poller.Health{LastGood: now.Add(1)}}, want: []string{"redraw"}},
+		{name: "a gap", kind: record.MonitoringGap, payload: record.GapFacts{From: now.Add(-time.Hour), To: now}, want: []string{"redraw", "C1 urgent"}},
+		{name: "a pager", kind: record.PagerUnreachable, payload: record.PagerFault{Why: "away"}, want: []string{"C1 urgent"}, says: "away"},
+		{name: "handed over", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: owner, want: []string{"C1"}, says: "U0ANN"},
+		{name: "handed over under its card", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: ownerWithCard, want: []string{"C1/1.1 else C1"}},
+		{name: "another has it by now", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ROB"}, facts: owner},
+		{name: "taken over", kind: record.TookOver, payload: record.Assignment{To: "U0ANN"}, facts: facts{triage: map[string]record.Triage{
+			"a1": {Owner: &record.Owner{ID: "U0ANN", From: "U0ROB", Since: now, By: record.Actor{ID: "U0ANN"}}},
+		}}, want: []string{"C1"}, says: "U0ROB"},
+		{name: "others have them by now", kind: record.TookOver, payload: record.Assignment{To: "U0ANN"}},
+		{name: "a hand-over", kind: record.SummaryDue, want: []string{"C1"}, says: "Hand-over of acme"},
+	}, record.FirstStart, record.StoreRebuilt, record.APIUnreachable, record.MonitoringGap, record.PagerUnreachable, record.HandedOver, record.TookOver, record.SummaryDue)
+}
+
+func TestPlansOfChanges(t *testing.T) {
+	t.Parallel()
+	denied := record.Change{
+		ID: "c1", Account: "acme", Does: "Deny 203.0.113.7", State: record.StateDone, Actor: record.Actor{ID: "U0ANN"}, At: now.Add(-time.Hour), Until: now.Add(time.Hour),
+		Steps: []record.Step{{Kind: record.AddEntry, Entry: &apiclient.IPRule{ID: 7}, Sent: true, Done: true}},
+	}
+	of := func(ch record.Change, at record.Place) facts {
+		return facts{change: ch, changes: []record.Change{ch}, card: at, details: record.AttackDetails{Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}}
+	}
+	failed, late, undone, terminal, working := denied, denied, denied, denied, of(denied, cardAt)
+	failed.State, failed.Fault = record.StateHalf, "the service is away"
+	late.Late, late.Steps = &record.Late{Due: now}, []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{ID: 7}, Sent: true, Done: true}}
+	undone.State = record.StateUndone
+	terminal.Actor.ID = "cli:ann"
+	working.details.Efficacy = nil
+	named, ends := record.ChangeFacts{Change: "c1"}, record.ChangeFacts{Change: "c1", Until: denied.Until}
+	test(t, []planned{
+		{name: "a change without an attack", kind: record.ChangeSettled, payload: named, facts: of(denied, record.Place{}), want: []string{"C0"}},
+		{name: "under its card", kind: record.ChangeSettled, payload: named, facts: of(denied, cardAt), want: []string{"C1/1.1 reposts in C1 else C0"}},
+		{name: "a failure mentions its author", kind: record.ChangeSettled, payload: named, facts: of(failed, record.Place{}), want: []string{"C0 urgent"}, says: "U0ANN"},
+		{name: "that it was late was said in the channel", kind: record.ChangeSettled, payload: named, facts: of(late, cardAt), want: []string{"C0"}},
+		{name: "a change that was lost", kind: record.ChangeSettled, payload: named},
+		{name: "ending", kind: record.MitigationEnding, payload: ends, facts: of(denied, cardAt), want: []string{"C1/1.1 urgent else C1 urgent"}, says: "U0ANN"},
+		{name: "ending without a card", kind: record.MitigationEnding, payload: ends, facts: of(denied, record.Place{}), want: []string{"C1 urgent"}},
+		{name: "a terminal's is ending", kind: record.MitigationEnding, payload: ends, facts: of(terminal, cardAt), want: []string{"C1/1.1 broadcast urgent else C1 urgent"}},
+		{name: "extended by now", kind: record.MitigationEnding, payload: record.ChangeFacts{Change: "c1", Until: now}, facts: of(denied, cardAt)},
+		{name: "undone before it ends", kind: record.MitigationEnding, payload: ends, facts: of(undone, cardAt)},
+		{name: "overdue", kind: record.EndOverdue, payload: ends, facts: of(late, cardAt), want: []string{"C1 urgent"}},
+		{name: "ended by now", kind: record.EndOverdue, payload: ends, facts: of(denied, cardAt)},
+		{name: "not working", kind: record.MitigationNotWorking, payload: named, facts: of(denied, cardAt), want: []string{"C1/1.1 broadcast urgent else C1 urgent"}},
+		{name: "working by now", kind: record.MitigationNotWorking, payload: named, facts: working},
+		{name: "the source returned", kind: record.DeniedSourceReturned, payload: named, facts: of(denied, record.Place{}), want: []string{"C1 urgent"}},
+		{name: "undone by now", kind: record.DeniedSourceReturned, payload: named, facts: of(undone, cardAt)},
+	}, record.ChangeSettled, record.MitigationEnding, record.EndOverdue, record.MitigationNotWorking, record.DeniedSourceReturned)
+}
+
+// A message that is kept true is posted once, edited when something new is to be shown, and followed by a message that mentions people.
+func TestPlansOfMessagesThatAreKeptTrue(t *testing.T) {
+	t.Parallel()
+	at := record.Place{Channel: "C2", TS: "5.5"}
+	asked := record.ApprovalRequest{ID: "r1", Account: "acme", Does: "Deny 203.0.113.7", Asker: record.Actor{ID: "U0ANN"}, State: record.RequestWaiting, Revision: 1, Until: now.Add(time.Hour)}
+	rejected, overridden := asked, asked
+	rejected.State, rejected.Decided, rejected.Revision = record.RequestRejected, &record.Actor{ID: "U0ROB"}, 2
+	overridden.State, overridden.Decided, overridden.Revision, overridden.Outcome = record.RequestOverridden, &record.Actor{ID: "U0ANN"}, 2, "done"
+	asks := record.ApprovalChanged{Request: "r1", Revision: 2}
+
+	loss := record.PermissionLoss{Account: "acme", Since: now.Add(-time.Hour), Revision: 1}
+	back := loss
+	back.Until, back.Revision = now, 2
+	lost := record.PermissionChanged{Since: loss.Since, Revision: 1}
+
+	drill := record.Drill{ID: "d1", Account: "acme", At: now.Add(-time.Minute), Until: now}
+	shown, over, ended := drill, drill, drill
+	shown.Card = record.DrillCard{Drill: "d1", Channel: "C2", TS: "5.5"}
+	over.Card, over.Over = shown.Card, now
+	ended.Card, ended.Over = shown.Card, now
+	ended.Card.Shown = now
+	test(t, []planned{
+		{name: "asked", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked}, want: []string{"C0 urgent as r1"}},
+		{name: "asked under a card", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked, card: cardAt}, want: []string{"C1/1.1 broadcast urgent as r1 else C0 urgent as r1"}},
+		{name: "shown", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked, kept: kept{at: at, shows: 1}}},
+		{
+			name: "rejected", kind: record.ApprovalAsked, payload: asks, facts: facts{request: rejected, kept: kept{at: at, shows: 1}},
+			want: []string{"C0 edits 5.5 urgent as r1", "C0 urgent follows as r1-decided else C0 urgent as r1-decided"},
+		},
+		{
+			name: "rejected before it was posted", kind: record.ApprovalAsked, payload: asks, facts: facts{request: rejected},
+			want: []string{"C0 urgent as r1", "C0 urgent follows as r1-decided else C0 urgent as r1-decided"},
+		},
+		{
+			name: "overridden", kind: record.ApprovalAsked, payload: asks, facts: facts{request: overridden, kept: kept{at: at, shows: 1}},
+			want: []string{"C0 edits 5.5 urgent as r1", "C0 urgent as r1-decided"},
+		},
+		{name: "a request that was lost", kind: record.ApprovalAsked, payload: asks},
+
+		{name: "permission lost", kind: record.PermissionLost, payload: lost, facts: facts{loss: loss}, want: []string{"C1 urgent as " + loss.ID()}},
+		{name: "more is refused", kind: record.PermissionLost, payload: lost, facts: facts{loss: loss, kept: kept{at: at}}, want: []string{"C1 edits 5.5 urgent as " + loss.ID()}},
+		{name: "that is shown", kind: record.PermissionLost, payload: lost, facts: facts{loss: loss, kept: kept{at: at, shows: 1}}},
+		{
+			name: "permission is back", kind: record.PermissionLost, payload: lost, facts: facts{loss: back, kept: kept{at: at, shows: 1}},
+			want: []string{"C1 edits 5.5 urgent as " + loss.ID(), "C2 urgent as " + loss.ID() + "-over"},
+		},
+		{name: "it was over before it was notified", kind: record.PermissionLost, payload: lost, facts: facts{loss: back}},
+		{name: "a loss before", kind: record.PermissionLost, payload: record.PermissionChanged{}, facts: facts{loss: loss}},
+
+		{name: "a drill", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: drill}, want: []string{"C1"}},
+		{name: "it waits", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: shown}},
+		{name: "it is over", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: over}, want: []string{"C1 edits 5.5", "again"}},
+		{name: "its card shows that", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: ended}, want: []string{"C2/5.5 as drill report d1"}},
+		{name: "a drill before", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d0"}, facts: facts{drill: drill}},
+	}, record.ApprovalAsked, record.PermissionLost, record.DrillChanged)
+}

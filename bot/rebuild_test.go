@@ -1,0 +1,253 @@
+package bot
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// archive is Slack's history: messages by channel, or by channel and thread. It answers without a network, so that a bubble's time passes.
+type archive struct {
+	t       *testing.T
+	pages   map[string][][]map[string]any
+	refused map[string]string // by channel
+	ill     []string          // what is answered first, one each: a status, or the name of an error
+	asked   []url.Values
+}
+
+func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
+	text, err := io.ReadAll(r.Body)
+	require.NoError(a.t, err)
+	form, err := url.ParseQuery(string(text))
+	require.NoError(a.t, err)
+	answer := func(status int, body string) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"30"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
+	if strings.HasSuffix(r.URL.Path, "/auth.test") {
+		return answer(http.StatusOK, `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS"}`)
+	}
+	require.Equal(a.t, "Bearer xoxb-1", r.Header.Get("Authorization"))
+	require.Equal(a.t, "true", form.Get("include_all_metadata"))
+	a.asked = append(a.asked, form)
+	if len(a.ill) > 0 {
+		ill := a.ill[0]
+		a.ill = a.ill[1:]
+		switch ill {
+		case "429":
+			return answer(http.StatusTooManyRequests, `{"ok":false,"error":"ratelimited"}`)
+		case "500":
+			return answer(http.StatusInternalServerError, "<html>")
+		case "gone":
+			return nil, io.ErrUnexpectedEOF
+		}
+		return answer(http.StatusOK, `{"ok":false,"error":"`+ill+`"}`)
+	}
+	if name := a.refused[form.Get("channel")]; name != "" {
+		return answer(http.StatusOK, `{"ok":false,"error":"`+name+`","needed":"channels:history"}`)
+	}
+	pages := a.pages[strings.TrimSpace(form.Get("channel")+" "+form.Get("ts"))]
+	n := len(form.Get("cursor"))
+	page := map[string]any{"ok": true, "messages": []any{}}
+	if n < len(pages) {
+		page["messages"] = pages[n]
+	}
+	if n+1 < len(pages) {
+		page["response_metadata"] = map[string]any{"next_cursor": strings.Repeat("x", n+1)}
+	}
+	body, err := json.Marshal(page)
+	require.NoError(a.t, err)
+	return answer(http.StatusOK, string(body))
+}
+
+func (a *archive) history(peek bool) History {
+	return History{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour), Peek: peek}
+}
+
+// read reads C1 and C2 as acme, after a peek.
+func (a *archive) read(t *testing.T) (Found, string) {
+	var log bytes.Buffer
+	a.t = t
+	b := New(Config{
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+	})
+	peeked, err := b.ReadHistory(t.Context(), a.history(true))
+	require.NoError(t, err)
+	require.True(t, peeked.Nothing(), "it only looks whether there is anything")
+	found, err := b.ReadHistory(t.Context(), a.history(false))
+	require.NoError(t, err)
+	require.NotContains(t, log.String(), "xoxb")
+	require.Equal(t, found.Any, peeked.Any)
+	return found, log.String()
+}
+
+// posted is a message of wafbot with that metadata.
+func posted(ts, kind string, payload map[string]any) map[string]any {
+	return map[string]any{"ts": ts, "bot_id": "B0OURS", "text": "…", "metadata": map[string]any{"event_type": kind, "event_payload": payload}}
+}
+
+func with(m map[string]any, key string, value any) map[string]any {
+	m[key] = value
+	return m
+}
+
+// now is when the messages of the tests are read.
+var now = time.Date(2026, 11, 21, 3, 5, 10, 0, time.UTC)
+
+// incident is the card of an incident.
+func incident() card.Card {
+	a := apiclient.Attack{ID: "attacks_production_5_202611_v_1:aZ_1", Type: "sqli", Hits: apiclient.Known(1530), BlockStatus: "monitored", VulnID: "812", Last: now}
+	return card.Card{
+		Situation: call.Situation{Account: &call.Account{Name: "acme"}, ID: record.AttackID("acme", a.ID), Attack: a, Now: now},
+		Mention:   "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
+	}
+}
+
+func cardMeta(change ...func(c *card.Card)) map[string]any {
+	c := incident()
+	for _, f := range change {
+		f(&c)
+	}
+	return card.Render(c).Metadata.EventPayload
+}
+
+// worseMeta is what a reply under the card of an attack that got worse carries.
+func worseMeta(a apiclient.Attack) map[string]any {
+	return card.Worse(&call.Account{Name: "acme"}, record.Event{At: now, Payload: record.AttackChanged{Attack: a}}).Metadata.EventPayload
+}
+
+// denied is a change, patched another one with a rule of its own.
+func denied() record.Change {
+	return record.Change{
+		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
+		Actor: record.Actor{ID: "U0ANN", Name: "Anna Weber", Via: record.ViaButton}, At: now, Until: now.Add(4 * time.Hour), State: record.StateDone,
+	}
+}
+
+func patched() record.Change {
+	ch := denied()
+	ch.ID, ch.Line, ch.Does = "c4p8t2rz1", record.Line{Name: "patch"}, "Patch exactly POST shop.example.com/login for 7 days"
+	ch.Steps = []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}}
+	return ch
+}
+
+func attackOnly(c *card.Card) { c.Situation.Attack.VulnID = "" }
+
+var (
+	cardID    = record.AttackID("acme", incident().Situation.Attack.ID)
+	cardFacts = record.CardMetadata{
+		AttackID: incident().Situation.Attack.ID, Incident: true, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C1", Mention: "S0ONCALL",
+	}
+)
+
+func TestReadHistory(t *testing.T) {
+	t.Parallel()
+	done, begun := denied(), denied()
+	begun.State = record.StateBegun
+	other := patched()
+	a := &archive{pages: map[string][][]map[string]any{
+		"C1": {
+			{
+				posted("1700000400.000001", card.MetaCard, cardMeta(attackOnly, func(c *card.Card) { c.Quiet = true })), // an older one
+				with(posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)), "thread_ts", "1700000500.000001"),
+				posted("1700000600.000001", card.MetaMessage, map[string]any{"account": "acme"}),
+				posted("1700000600.000002", card.MetaCard, map[string]any{"account": "globex"}),
+				{"ts": "1700000600.000003", "user": "U1", "text": "hello"},
+			},
+			{
+				posted("1700000100.000001", card.MetaStart, map[string]any{"account": "acme"}),
+				// The channel shows this reply to a card from before what is read.
+				with(posted("1700000200.000001", card.MetaWorse, worseMeta(apiclient.Attack{ID: "old"})), "thread_ts", "1600000000.000001"),
+			},
+		},
+		"C1 1700000500.000001": {{
+			posted("1700000500.000002", card.MetaChange, change.Metadata(done)),
+			posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
+			posted("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
+			posted("1700000500.000001", card.MetaChange, change.Metadata(begun)),
+		}},
+		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other))}},
+	}}
+	found, log := a.read(t)
+	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
+	require.Empty(t, found.Unread)
+	require.Equal(t, time.Unix(1700000100, 0).UTC(), found.Began)
+	require.Equal(t, map[string]FoundCard{cardID: {cardFacts, "1700000500.000001"}}, found.Cards)
+	require.Contains(t, log, "several cards")
+	require.Len(t, found.Changes, 2)
+	require.Equal(t, record.StateDone, found.Changes[done.ID].State, "as posted last")
+	require.Equal(t, int64(77), found.Changes[other.ID].Steps[0].ID)
+	require.Equal(t, "C1", found.Changes[other.ID].Channel)
+}
+
+func TestMetadataOfOthersIsIgnored(t *testing.T) {
+	t.Parallel()
+	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
+	ch := denied()
+	forged := change.Metadata(ch)
+	forged["line"] = "allow 0.0.0.0/0"
+	a := &archive{pages: map[string][][]map[string]any{"C1": {{
+		evil(posted("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
+		evil(posted("1700000500.000002", card.MetaChange, change.Metadata(ch)), "B0EVIL"),
+		evil(posted("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
+		posted("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
+		posted("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),
+		posted("1700000500.000006", card.MetaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
+		with(posted("1700000500.000007", card.MetaCard, nil), "metadata", []any{"none"}),
+		with(posted("1700000500.000008", card.MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
+		with(posted("1700000500.000009", card.MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
+	}}}}
+	found, _ := a.read(t)
+	require.True(t, found.Nothing())
+	require.Empty(t, found.Unread)
+	require.False(t, found.Unreadable)
+}
+
+func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &archive{
+			ill:   []string{"429", "gone", "500", "ratelimited", "token_revoked", "internal_error"},
+			pages: map[string][][]map[string]any{"C2": {{posted("1700000500.000001", card.MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
+		}
+		begun := time.Now()
+		found, _ := a.read(t)
+		require.Equal(t, []string{"C1"}, found.Unread)
+		require.False(t, found.Unreadable)
+		require.Len(t, found.Cards, 1)
+		require.GreaterOrEqual(t, time.Since(begun), 30*time.Second, "as long as Slack said")
+		require.Less(t, time.Since(begun), 3*time.Minute)
+	})
+}
+
+func TestChannelsThatCantBeReadAreNamed(t *testing.T) {
+	t.Parallel()
+	a := &archive{refused: map[string]string{"C1": "missing_scope", "C2": "missing_scope"}}
+	found, _ := a.read(t)
+	require.True(t, found.Unreadable)
+	require.True(t, found.Nothing())
+	a = &archive{refused: map[string]string{"C1": "missing_scope", "C2": "not_in_channel"}}
+	found, _ = a.read(t)
+	require.True(t, found.Unreadable)
+	a = &archive{refused: map[string]string{"C1": "missing_scope"}}
+	found, _ = a.read(t)
+	require.False(t, found.Unreadable, "the other one can be read")
+	require.Equal(t, []string{"C1"}, found.Unread)
+}

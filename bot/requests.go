@@ -1,0 +1,159 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// delivery identifies what Slack sent, over HTTP or Socket Mode.
+type delivery struct {
+	names []string // the same for each redelivery; the first is its id
+	at    time.Time
+}
+
+// workVersion is the version of stored requests. A replica reads every version up to its own.
+const workVersion = 1
+
+// request is a line that a user typed or clicked, with where to answer. It is stored as JSON.
+type request struct {
+	Version     int             `json:"version,omitempty"`
+	Invocation  call.Invocation `json:"invocation"`
+	Channel     string          `json:"channel,omitempty"`
+	MessageTS   string          `json:"message_ts,omitempty"` // of the message with the button
+	Thread      string          `json:"thread,omitempty"`     // the thread that the line was written in
+	Ephemeral   bool            `json:"ephemeral,omitempty"`  // the message with the button is ephemeral, so the answer replaces it
+	ResponseURL string          `json:"response_url,omitempty"`
+	Trigger     string          `json:"trigger,omitempty"` // opens one view within three seconds
+	View        string          `json:"view,omitempty"`    // the modal that it was made in: the answer replaces it
+	Home        bool            `json:"home,omitempty"`    // it was clicked in the user's Home tab, and is answered there
+
+	names []string // of its delivery
+}
+
+// acceptTimeout bounds what is done before a delivery is acknowledged. Slack waits three seconds.
+const acceptTimeout = 2 * time.Second
+
+// meta is the private metadata of a view that the request opens.
+func (r request) meta() card.ViewMeta {
+	m := card.ViewMeta{Attack: r.Invocation.Attack, Account: r.Invocation.Account, Channel: r.Channel, Thread: r.Thread, Answer: r.ResponseURL, Home: r.Home}
+	if m.Thread == "" && !r.Ephemeral {
+		m.Thread = r.MessageTS
+	}
+	return m
+}
+
+// inView makes it a request from a view, whose metadata say where the view was opened.
+func (r *request) inView(id, meta string) {
+	var m card.ViewMeta
+	_ = json.Unmarshal([]byte(meta), &m) // metadata of an older version are empty
+	r.View, r.Channel, r.Thread, r.ResponseURL, r.Ephemeral, r.Home = id, m.Channel, m.Thread, m.Answer, false, m.Home
+	r.Invocation.Account, r.Invocation.Attack = m.Account, m.Attack
+}
+
+// How many reads run at the same time, and how many may wait.
+const (
+	maxReads   = 32
+	maxWaiting = 1024
+)
+
+// requests takes what deliveries ask for. A read runs in the background after it was acknowledged. A change is stored before it is acknowledged, so
+// that no acknowledged click is lost; any replica carries it out.
+type requests struct {
+	cfg      *Config
+	answers  *answers
+	overload prometheus.Counter
+	open     chan struct{}
+	waiting  atomic.Int64
+	wg       sync.WaitGroup
+}
+
+// store stores a change, once for each delivery. If that fails it returns what to say.
+func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
+	req.Version = workVersion
+	work, err := json.Marshal(req)
+	if err == nil {
+		_, err = r.cfg.Inbox.Accept(ctx, work, req.names...)
+	}
+	if err == nil {
+		return nil
+	}
+	r.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
+	if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
+		return new(say(refusal.Away(err).Text))
+	}
+	return new(say(perhapsStored()))
+}
+
+// perhapsStored says that whether a request was stored is unknown.
+func perhapsStored() text.Text {
+	return text.New("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
+}
+
+// read carries out a read-only line.
+func (r *requests) read(req request) {
+	r.once(req, func(ctx context.Context) {
+		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
+		r.answers.answer(ctx, req, r.answers.resultMessage(req, res, err))
+	})
+}
+
+// reply answers a request without running a line.
+func (r *requests) reply(req request, msg card.Message) {
+	r.once(req, func(ctx context.Context) { r.answers.answer(ctx, req, msg) })
+}
+
+// answerLater answers a request whose delivery was handled already.
+func (r *requests) answerLater(req request, msg card.Message) {
+	r.start(req, func(ctx context.Context) { r.answers.answer(ctx, req, msg) })
+}
+
+// wait waits until every read has ended, or the context has.
+func (r *requests) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { r.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// readTimeout bounds a read and its answer.
+const readTimeout = 90 * time.Second
+
+// start continues a request after it was acknowledged, when it is its turn. If too many wait, it is dropped.
+func (r *requests) start(req request, do func(ctx context.Context)) {
+	if r.waiting.Add(1) > maxWaiting {
+		r.waiting.Add(-1)
+		r.overload.Inc()
+		r.cfg.Log.Warn("too many requests at once", "user", req.Invocation.Actor.ID)
+		return
+	}
+	r.wg.Go(func() {
+		defer r.waiting.Add(-1)
+		r.open <- struct{}{}
+		defer func() { <-r.open }()
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		defer cancel()
+		do(ctx)
+	})
+}
+
+// once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
+func (r *requests) once(req request, do func(ctx context.Context)) {
+	r.start(req, func(ctx context.Context) {
+		if fresh, err := r.cfg.Inbox.First(ctx, req.names...); fresh || err != nil {
+			do(ctx)
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package slackconn
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/delay"
+)
+
+// Kinds of Slack tokens.
+const (
+	TokenBot     = "bot token"
+	TokenApp     = "app token"
+	TokenUser    = "user token"
+	TokenExpires = "token that expires" // token rotation is on
+)
+
+// TokenKind is a token's kind, by its prefix; "": another one.
+func TokenKind(token apiclient.Secret) string {
+	prefix, _, _ := strings.Cut(token.Reveal(), "-")
+	kinds := map[string]string{"xoxb": TokenBot, "xapp": TokenApp, "xoxp": TokenUser}
+	if strings.HasPrefix(prefix, "xoxe.") {
+		return TokenExpires
+	}
+	return kinds[prefix]
+}
+
+// Scope is a permission of the app's bot token.
+type Scope struct {
+	Name     string
+	For      string // the feature that needs it
+	Without  string // what doesn't work without it
+	Optional bool   // the manifest doesn't ask for it
+}
+
+// scopes are exactly the permissions that wafbot uses. The manifest requests them and doctor checks them.
+func scopes() []Scope {
+	return []Scope{
+		{Name: "chat:write", For: "cards and answers", Without: "nothing is posted in Slack"},
+		{Name: "commands", For: "the slash command", Without: "only buttons, mentions and the terminal are left"},
+		{Name: "app_mentions:read", For: "lines that mention wafbot, also in threads, where slash commands don't work", Without: "mentions are ignored"},
+		{Name: "im:history", For: "lines in a direct message to wafbot", Without: "messages to wafbot are ignored"},
+		{Name: "users:read", For: "who clicks: a full member, a guest or a stranger", Without: "no changes from Slack"},
+		{Name: "channels:history", For: "verifying in a public channel that a card isn't there before it is posted again; rebuilding state from its messages after Redis was emptied", Without: "a card can come twice there, never not at all; after Redis was emptied all do, and what was done before can't be undone"},
+		{Name: "groups:history", For: "the same in a private channel", Without: "the same there"},
+		{Name: "channels:read", For: "`wafbot doctor`: a public channel's name, whether it is archived, whether wafbot is in it", Without: "doctor can't check public channels"},
+		{Name: "groups:read", For: "`wafbot doctor`: the same of a private channel", Without: "doctor can't check private channels"},
+		{Name: "usergroups:read", For: "who is in the user groups that have a role; `wafbot doctor`: the groups that have one or are mentioned", Without: "no user has a role by a user group"},
+		{Name: "chat:write.public", For: "cards in public channels that wafbot isn't in", Without: "wafbot has to be invited into every channel", Optional: true},
+	}
+}
+
+// Has reports whether the token has a scope.
+func (i Identity) Has(scope string) bool { return slices.Contains(i.Scopes, scope) }
+
+// Missing are the scopes that the manifest requests and the token lacks; none if Slack didn't list its scopes.
+func (i Identity) Missing() []Scope {
+	var missing []Scope
+	for _, s := range scopes() {
+		if i.Scopes != nil && !s.Optional && !i.Has(s.Name) {
+			missing = append(missing, s)
+		}
+	}
+	return missing
+}
+
+// Surplus are the token's scopes that wafbot doesn't use.
+func (i Identity) Surplus() []string {
+	var surplus []string
+	for _, name := range i.Scopes {
+		if !slices.ContainsFunc(scopes(), func(s Scope) bool { return s.Name == name }) {
+			surplus = append(surplus, name)
+		}
+	}
+	return surplus
+}
+
+// scopesAgain is the pause before Slack is asked again for the token's scopes.
+const scopesAgain = time.Minute
+
+// LogMissingScopes logs for each missing scope what doesn't work without it. It tries until Slack answers or the context ends.
+func (s *Client) LogMissingScopes(ctx context.Context) {
+	for {
+		self, err := s.Self(ctx)
+		if err == nil {
+			for _, scope := range self.Missing() {
+				s.log.Warn("slack's token lacks a scope", "scope", scope.Name, "for", scope.For, "without_it", scope.Without, "fix", FixScope(scope.Name))
+			}
+			return
+		}
+		if delay.Sleep(ctx, scopesAgain) != nil {
+			return
+		}
+	}
+}
+
+// Manifest is the Slack app's manifest as YAML. With a base URL, as https://wafbot.example.com, Slack sends requests there over HTTP; without one
+// the app uses Socket Mode.
+func Manifest(base string) string {
+	var b strings.Builder
+	// Writing to a Builder and the fields of a fixed template can't fail.
+	_ = manifestTemplate().Execute(&b, struct {
+		Base   string
+		Scopes []Scope
+	}{base, scopes()})
+	return b.String()
+}
+
+// ManifestLink is the address of Slack's page that creates the app from its manifest.
+func ManifestLink(manifest string) string {
+	escaped := strings.ReplaceAll(url.QueryEscape(manifest), "+", "%20") // not every decoder takes a plus for a space
+	return "https://api.slack.com/apps?new_app=1&manifest_yaml=" + escaped
+}
+
+func manifestTemplate() *template.Template {
+	return template.Must(template.New("manifest").Parse(`display_information:
+  name: wafbot
+  description: Brings attacks to Slack as cards with buttons, and carries out what people decide.
+  background_color: "#1f2d3d"
+features:
+  app_home:
+    home_tab_enabled: true # what is going on, for each person
+    messages_tab_enabled: true # people write to wafbot
+    messages_tab_read_only_enabled: false
+  bot_user:
+    display_name: wafbot
+    always_online: true
+  slash_commands:
+    - command: /waf
+{{- if .Base}}
+      url: {{printf "%q" (print .Base "/slack/commands")}}
+{{- end}}
+      description: Shows what burns, and does something about it
+      usage_hint: status | attacks | deny ADDRESS for=4h | undo | help
+      should_escape: true
+oauth_config:
+  scopes:
+    bot:
+{{- range .Scopes}}{{if not .Optional}}
+      - {{.Name}} # {{.For}}
+{{- end}}{{end}}
+settings:
+  event_subscriptions:
+{{- if .Base}}
+    request_url: {{printf "%q" (print .Base "/slack/events")}}
+{{- end}}
+    bot_events:
+      - app_mention # a line that mentions wafbot
+      - message.im # a line in a direct message to it
+      - user_change # a user became a guest, or left
+      - subteam_members_changed # who is in a user group that has a role
+      - subteam_updated # the same, or the group was disabled
+      - subteam_created # a group was enabled again
+      - app_home_opened # draws the Home tab
+  interactivity:
+    is_enabled: true # buttons
+{{- if .Base}}
+    request_url: {{printf "%q" (print .Base "/slack/interactions")}}
+{{- end}}
+  org_deploy_enabled: false
+  socket_mode_enabled: {{not .Base}}
+  token_rotation_enabled: false # wafbot doesn't renew tokens
+`))
+}

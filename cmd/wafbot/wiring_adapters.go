@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/routing"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
+func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
+	all, err := a.store.Triage.Mutes(ctx, account)
+	now := time.Now()
+	return func(attack apiclient.Attack) bool {
+		_, muted := policy.Muted(all, attack, now)
+		return muted || a.policy.Cardless(attack)
+	}, err
+}
+
+// WantedCards implements poller.Preferences.
+func (a *app) WantedCards(ctx context.Context, account string) (func(attackid string) bool, error) {
+	all, err := a.store.Attacks.WantedCards(ctx, account)
+	if len(all) == 0 {
+		return nil, err
+	}
+	return func(attackid string) bool {
+		_, wanted := all[record.AttackID(account, attackid)]
+		return wanted
+	}, err
+}
+
+// Routing implements commands.Router: it reads what is stored of an attack's routing. After an error the answer holds what was read before it.
+func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
+	cfg := a.tenants[account].cfg
+	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
+	rules := routing.Rules{Routes: cfg.PollerRoutes(), Quiet: cfg.Quiet.In(a.cfg.Timezone), Hours: cfg.Quiet.Hours}
+	return routing.Explain(rules, attack, state, time.Now()), err
+}
+
+func (a *app) routed(ctx context.Context, account, id string) (s routing.State, err error) {
+	if s.Attack, _, err = a.store.Attacks.AttackState(ctx, account, id); err != nil {
+		return s, err
+	}
+	if s.Page, err = a.store.Pages.Page(ctx, account, id); err != nil {
+		return s, err
+	}
+	s.Card, _, err = a.store.Cards.Card(ctx, account, id)
+	return s, err
+}
+
+// StillTrying implements commands.Watch: only the poller of an account that this replica owns knows which attacks go on.
+func (a *app) StillTrying(account string, addresses []netip.Addr) bool {
+	p := a.tenants[account].poller
+	return p != nil && p.StillTrying(addresses)
+}
+
+// GoesOn implements commands.Watch.
+func (a *app) GoesOn(account, attack string) bool {
+	p := a.tenants[account].poller
+	return p != nil && p.GoesOn(func(attackid string) bool { return record.AttackID(account, attackid) == attack })
+}
+
+// Changed implements commands.Watch.
+func (a *app) Changed(account string) {
+	if t := a.tenants[account]; t.poller != nil {
+		t.poller.RefreshSettings()
+		t.efficacy.Refresh()
+	}
+}
+
+// Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and shows what that means.
+func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
+	g := efficacy.Snapshot{
+		At: d.At, Since: d.Since, Skew: d.Skew, Deltas: d.Changes,
+		Entries: d.Settings.Entries, Rules: d.Settings.Rules, ListsReadAt: d.Settings.At,
+	}
+	if err := a.tenants[account].efficacy.Observe(ctx, g); err != nil && ctx.Err() == nil {
+		a.log.Error("judge mitigations", "account", account, "err", err)
+	}
+}
+
+// CardLinks implements commands.Cards: they are where the cards of attacks can be opened, by attack, as far as that can be found out.
+func (a *app) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
+	places, err := a.store.Cards.CardsOf(ctx, account, attacks)
+	if err != nil {
+		return nil
+	}
+	links := map[string]string{}
+	for attack, place := range places {
+		link, err := a.slack.Permalink(ctx, place[0], place[1])
+		if err != nil {
+			return nil
+		}
+		links[attack] = link
+	}
+	return links
+}
+
+// efficacyStore is what judging mitigations reads and writes.
+type efficacyStore struct {
+	*store.Ledger
+	*store.Triage
+}
+
+// ledger refuses everything for an account whose state hasn't begun.
+type ledger struct {
+	*store.Ledger
+	epochs *store.Epochs
+	posts  func(account string) bool // whether there is a channel to rebuild the state from
+}
+
+// Lock implements commands.Ledger.
+func (l ledger) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
+	return l.Ledger.Lock(ctx, account, !l.posts(account))
+}
+
+// Changes implements commands.Ledger.
+func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
+	epoch, err := l.epochs.Epoch(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	if epoch == "" && l.posts(account) {
+		return nil, refusal.ErrEmptied
+	}
+	return l.Ledger.Changes(ctx, account)
+}

@@ -1,0 +1,224 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// step plans the opposite of a step, of what is still ours.
+func (u *undoing) step(s record.Step) {
+	switch s.Kind {
+	case record.AddEntry:
+		u.undoAdd(s)
+	case record.DeleteEntry:
+		u.undoRemoval(*s.Entry)
+	case record.CreateRule:
+		u.undoCreate(s)
+	case record.DeleteRule:
+		u.undoDelete(s)
+	}
+}
+
+func (u *undoing) note(parts ...any) { u.plan.Notes = append(u.plan.Notes, text.New(parts...)) }
+
+func (u *undoing) add(s record.Step) { u.plan.Steps = append(u.plan.Steps, s) }
+
+// undoAdd takes the entry off if it is still ours, and puts back what stood there before.
+func (u *undoing) undoAdd(s record.Step) {
+	i, changed := entryLeft(u.Call, u.entries, u.change, s)
+	gone := func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }
+	if changed != nil {
+		u.note(changed)
+	} else {
+		u.add(record.Step{Kind: record.DeleteEntry, Entry: &u.entries[i]})
+		for _, before := range s.Before {
+			if !u.neverDenied(before) && lasts(before, u.Now) && !u.undoneSince(before) {
+				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
+				u.note(describe.EntrySources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.EntryAuthor(before))
+			}
+		}
+		gone = func(e apiclient.IPRule) bool {
+			return e.ID == u.entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
+		}
+	}
+	u.noteCovering(*s.Entry, gone)
+}
+
+// lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
+func lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
+
+// undoRemoval puts an entry back that was taken off.
+func (u *undoing) undoRemoval(e apiclient.IPRule) {
+	if !lasts(e, u.Now) {
+		u.note("the entry for ", describe.EntrySources(e), " would have ended by now")
+	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
+		u.note(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " again already", describe.EntryAuthor(u.entries[i]))
+	} else if !u.neverDenied(e) {
+		u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
+	}
+}
+
+// entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.
+func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (int, text.Text) {
+	sources := describe.EntrySources(*s.Entry)
+	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Ours(e, ch, s) }); i >= 0 {
+		if e := entries[i]; !efficacy.SameEntry(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e) {
+			return -1, text.New("somebody changed the entry for ", sources, " since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+		}
+		return i, nil
+	}
+	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
+		return -1, text.New("the entry for ", sources, " is somebody else's now", describe.EntryAuthor(entries[i]), ", left as it is")
+	}
+	return -1, text.New("the entry for ", sources, " is gone already")
+}
+
+// gaveEnd reports whether wafbot itself gave the entry its end: when the change was made, or prolonged.
+func gaveEnd(c *call.Call, ch record.Change, e apiclient.IPRule) bool {
+	return slices.ContainsFunc(c.Changes, func(k record.Change) bool {
+		return (k.ID == ch.ID || k.Extends == ch.ID) && slices.ContainsFunc(k.Steps, func(s record.Step) bool {
+			return s.Kind == record.AddEntry && s.Sent && s.Entry.Expires.Equal(e.Expires)
+		})
+	})
+}
+
+// undoneSince reports whether an entry was the work of a change that has been undone.
+func (u *undoing) undoneSince(e apiclient.IPRule) bool {
+	return slices.ContainsFunc(u.Changes, func(ch record.Change) bool { return ch.State == record.StateUndone && efficacy.NamedBy(e, ch) })
+}
+
+// asBefore is an entry as it was, to be added again. One without a known end gets the latest there is: never shorter than it was.
+func asBefore(e apiclient.IPRule) *apiclient.IPRule {
+	e.Expires, e.Reason = endOfEntry(e.Expires), cmp.Or(e.Reason, "put back by wafbot")
+	return &e
+}
+
+// neverDenied reports whether an entry must not come back because what it is about is never denied by now, and says so.
+func (u *undoing) neverDenied(e apiclient.IPRule) bool {
+	if e.List == apiclient.ListAllow {
+		return false
+	}
+	for _, t := range grammar.TargetsOf(e) {
+		if own, ok := u.PolicyNow().Never(t); ok {
+			u.note(describe.EntrySources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
+			return true
+		}
+	}
+	return false
+}
+
+// noteCovering names the other entries of a list that go on holding for the sources of one that is taken off: those that cover its addresses,
+// and those for a country from which the attack that it was made for says that they come. Who is in a data center or behind a proxy only the
+// service knows.
+func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule) bool) {
+	country := ""
+	if slices.ContainsFunc(u.entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindCountry && !gone(e) }) {
+		country = u.countryOf(off)
+	}
+	for _, e := range u.entries {
+		from := e.Kind == apiclient.KindCountry && country != "" && slices.Contains(e.Values, country)
+		if gone(e) || !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
+			continue
+		}
+		where := ""
+		if !call.Everywhere(e.Apps) {
+			where = " " + u.Account.AppsText(e.Apps)
+		}
+		u.note("still on the ", describe.ListName(e.List), ": ", describe.EntrySources(e), " covers it", where, describe.Until(e.Expires), describe.EntryAuthor(e))
+	}
+}
+
+// countryOf is where an entry's address comes from, as the attack tells that it was denied for; "" if that is not known.
+func (u *undoing) countryOf(e apiclient.IPRule) string {
+	if u.change.AttackID == "" || !efficacy.OneAddress(e) {
+		return ""
+	}
+	known, _ := u.Given().KnownAttacks(u.change.AttackID)
+	for _, s := range known[u.change.AttackID].Sources {
+		if s.IP.Unmap() == e.Subnet.Addr().Unmap() {
+			return s.Country
+		}
+	}
+	return ""
+}
+
+// undoCreate deletes the rule that was made if it is still there and the same.
+func (u *undoing) undoCreate(s record.Step) {
+	id := efficacy.CurrentRule(u.Changes, s.ID)
+	if s.Again { // what was made by the first try, whose answer never came, is ours too
+		for i, r := range u.rules {
+			if r.ID != id && apiclient.SameRule(r, *s.Rule) && !slices.Contains(s.Equal, r.ID) {
+				u.add(record.Step{Kind: record.DeleteRule, Rule: &u.rules[i]})
+			}
+		}
+	}
+	i := slices.IndexFunc(u.rules, func(r apiclient.Rule) bool { return r.ID == id })
+	switch {
+	case i < 0:
+		u.note("rule ", text.Code(fmt.Sprint(id)), " is gone already")
+	case !apiclient.SameRule(u.rules[i], *s.Rule):
+		u.note("somebody changed rule ", text.Code(fmt.Sprint(id)), " since: left as it is")
+	default:
+		u.add(record.Step{Kind: record.DeleteRule, Rule: &u.rules[i]})
+	}
+}
+
+// undoDelete creates the rule again that was deleted, unless an equal one is there, or another was set in place of ours.
+func (u *undoing) undoDelete(s record.Step) {
+	var made []int64
+	for _, m := range u.change.Steps {
+		if m.Kind != record.CreateRule || !m.Done {
+			continue
+		}
+		made = append(made, efficacy.CurrentRule(u.Changes, m.ID))
+		if !ruleStands(u.Call, u.rules, m) {
+			u.note("somebody took away or changed what wafbot had set, so the old rule is not put back")
+			return
+		}
+	}
+	old := ruleBefore(u.Call, s.Rule)
+	if old == nil {
+		return
+	}
+	equal := slices.DeleteFunc(efficacy.EqualRules(u.rules, *old), func(id int64) bool { return slices.Contains(made, id) })
+	if len(equal) > 0 {
+		u.note("a rule like the old one is there already: ", text.Code(strings.Trim(fmt.Sprint(equal), "[]")))
+		return
+	}
+	u.add(record.Step{Kind: record.CreateRule, Rule: old})
+}
+
+// ruleStands reports whether the rule that a step made is still there and the same.
+func ruleStands(c *call.Call, rules []apiclient.Rule, made record.Step) bool {
+	id := efficacy.CurrentRule(c.Changes, made.ID)
+	return slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == id && apiclient.SameRule(r, *made.Rule) })
+}
+
+// ruleBefore is the rule to put back for one that a change had replaced. Where wafbot itself had set that one, for a time that is over
+// by now, it is the one before it: what was set for a time must not come back for good. Nil: there was none.
+func ruleBefore(c *call.Call, rule *apiclient.Rule) *apiclient.Rule {
+	makers := ChangesByRule(c)
+	for range c.Changes {
+		maker, ours := makers[efficacy.CurrentRule(c.Changes, rule.ID)]
+		if !ours || maker.InForce(c.Now) {
+			break
+		}
+		i := slices.IndexFunc(maker.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule })
+		if i < 0 {
+			return nil
+		}
+		rule = maker.Steps[i].Rule
+	}
+	return rule
+}

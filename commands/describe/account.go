@@ -1,0 +1,70 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// AuditEntry is an audit entry in one line.
+func AuditEntry(e record.AuditEntry) text.Text {
+	line := text.New("#", e.N, " ", e.At, " ", e.Actor.Name, " (", string(e.Actor.Via), ") ", text.Code(text.Sanitize(e.Line, 200)), ": ", text.Bold(e.Outcome))
+	if e.Change != "" {
+		line = text.New(line, " ", text.Code(e.Change))
+	}
+	if !strings.Contains(e.Line, e.Request) {
+		line = text.New(line, " ", text.Code(e.Request))
+	}
+	if e.Approved != nil {
+		line = text.New(line, ", approved by ", text.Sanitize(e.Approved.Name, text.MaxField))
+	}
+	if e.Why != "" {
+		line = text.New(line, ", ", text.Sanitize(strings.ReplaceAll(e.Why, "\n", " "), 200))
+	}
+	return line
+}
+
+// MuteScope is muted, as the grammar writes it.
+func MuteScope(m record.Mute) string {
+	what := "type=" + m.Type
+	switch {
+	case m.Attack != "":
+		what = "attack=" + m.Attack
+	case m.Source.IsValid():
+		what = "source=" + grammar.RangeOf(m.Source).String()
+	}
+	if m.App != 0 {
+		what += fmt.Sprintf(" app=%d", m.App)
+	}
+	return what
+}
+
+// Mute is a mute in one line: what, until when, by whom.
+func Mute(m record.Mute) text.Text {
+	return text.New(text.Code(MuteScope(m)), " until ", m.Until, ", by ", text.Sanitize(m.By.Name, text.MaxField), " ", text.Code(m.ID))
+}
+
+// Outage says when an account was not watched, and why.
+func Outage(s record.Outage) text.Text {
+	words := text.New(text.Bold("Not watched"), " from ", s.From)
+	if s.Until.IsZero() {
+		words = text.New(words, ", and still is")
+	} else {
+		words = text.New(words, " to ", s.Until, fmt.Sprintf(" (%s)", text.Duration(s.Until.Sub(s.From))))
+	}
+	return text.New(words, ": ", cmp.Or(s.Why, "it was not running, as far as is known"))
+}
+
+// Protected is it in one line: what, whose, since when.
+func Protected(p record.Protected) text.Text {
+	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), " ", text.Bold(policy.ProtectedSource(p).Name), ", ", policy.HowDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
+	if p.Reason != "" {
+		line = text.New(line, ": ", text.Sanitize(p.Reason, text.MaxField))
+	}
+	return line
+}

@@ -1,0 +1,71 @@
+package efficacy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// Superseded reports whether a change made since has taken away what this one made.
+func Superseded(c record.Change, all []record.Change) bool {
+	takes := func(made record.Step) bool {
+		return slices.ContainsFunc(all, func(later record.Change) bool {
+			return later.State != record.StateUndone && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Done && deletedBy(c, all, s, made) })
+		})
+	}
+	return slices.ContainsFunc(c.Steps, takes)
+}
+
+// InPlace are the changes that hold, or should have ended and have not. An extension or undo counts to the change that it is for.
+func InPlace(all []record.Change, now time.Time) (held []record.Change) {
+	for _, ch := range all {
+		if (ch.InForce(now) || ch.Overdue(now)) && ch.Parent() == "" && !Superseded(ch, all) {
+			held = append(held, ch)
+		}
+	}
+	return held
+}
+
+func deletedBy(c record.Change, all []record.Change, s, made record.Step) bool {
+	switch {
+	case !made.Done:
+		return false
+	case s.Kind == record.DeleteRule && made.Kind == record.CreateRule:
+		return s.Rule.ID == CurrentRule(all, made.ID)
+	case s.Kind == record.DeleteEntry && made.Kind == record.AddEntry:
+		return Ours(*s.Entry, c, made)
+	}
+	return false
+}
+
+// CurrentRule is the number that a rule has by now: when an undo creates it again, it gets a new one.
+func CurrentRule(known []record.Change, id int64) int64 {
+	for _, ch := range slices.Backward(known) {
+		for _, s := range ch.Steps {
+			if s.Kind == record.CreateRule && s.Done && s.Rule.ID == id {
+				id = s.ID
+			}
+		}
+	}
+	return id
+}
+
+// Overlay lays what wafbot changed since over lists and rules that were read at some time, so that a card drawn right after a click shows
+// what the click did. The changes are the account's, the newest first. What was changed while they were read may be in them or not:
+// laying it over twice does no harm.
+func Overlay(entries []apiclient.IPRule, rules []apiclient.Rule, changes []record.Change, read time.Time) ([]apiclient.IPRule, []apiclient.Rule) {
+	entries, rules = slices.Clone(entries), slices.Clone(rules)
+	for _, ch := range slices.Backward(changes) {
+		if ch.At.Before(read.Add(-ListedWithin)) {
+			continue
+		}
+		for _, s := range ch.Steps {
+			if s.Done {
+				entries, rules = s.Overlay(entries, rules)
+			}
+		}
+	}
+	return entries, rules
+}

@@ -1,0 +1,182 @@
+package grammar
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"golang.org/x/text/language"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Never is the duration "forever".
+const Never = time.Duration(-1)
+
+// ParseDuration reads 30m, 12h, 7d, 2w or forever.
+func ParseDuration(words string) (time.Duration, error) {
+	if strings.EqualFold(words, "forever") {
+		return Never, nil
+	}
+	d, err := model.ParseDuration(strings.ToLower(words))
+	// The service counts whole seconds.
+	if err != nil || time.Duration(d) < time.Second {
+		return 0, refusal.Usage(text.New(refusal.Typed(words), " is no duration: write ", text.Code("30m"), ", ", text.Code("12h"), ", ", text.Code("7d"), ", ", text.Code("2w"), " or ", text.Code("forever")))
+	}
+	return time.Duration(d), nil
+}
+
+// DurationText is the canonical form of a duration.
+func DurationText(d time.Duration) string {
+	if d == Never {
+		return "forever"
+	}
+	return model.Duration(d).String()
+}
+
+// Holds reports whether an entry for t is for a source.
+func (t Target) Holds(source apiclient.Source) bool {
+	if t.Kind == apiclient.KindCountry {
+		return strings.EqualFold(t.Value, source.Country)
+	}
+	return t.Kind == apiclient.KindRange && t.Prefix.Contains(source.IP)
+}
+
+// Target is what a list entry is about.
+type Target struct {
+	Kind   string       // one of apiclient's kinds of entries
+	Prefix netip.Prefix // of a range
+	Value  string       // of the others: FR, TOR, aws
+}
+
+// The kinds of proxies and the data centers that the service knows.
+var (
+	Proxies     = []string{"VPN", "SES", "PUB", "WEB", "TOR"}
+	Datacenters = []string{"rackspace", "tencent", "plusserver", "ovh", "oracle", "linode", "ibm", "huawei", "hetzner", "gce", "azure", "aws", "alibaba"}
+	withdrawn   = []string{"AN", "CS", "NT", "SU", "YU"} // countries that were divided: no code replaced theirs, so they still seem canonical
+)
+
+// IsCountry reports whether ISO 3166-1 lists a country by these two capital letters. Codes that are only reserved (EU, UK, AC) or free to use
+// (XK, ZZ) have no M.49 number below 900, or are replaced by another code.
+func IsCountry(code string) bool {
+	region, err := language.ParseRegion(code)
+	if err != nil || region.String() != code || !region.IsCountry() || region.Canonicalize() != region {
+		return false
+	}
+	m49 := region.M49()
+	return m49 > 0 && m49 < 900 && !slices.Contains(withdrawn, code)
+}
+
+// nameKind is a kind of targets that are written with a word, a colon and a name.
+type nameKind struct {
+	word, kind string
+	fold       func(name string) string // into how the service writes it
+	known      func(name string) bool
+	wrong      text.Text // what is wrong about a name that isn't known
+}
+
+var nameKinds = []nameKind{
+	{"country", apiclient.KindCountry, strings.ToUpper, IsCountry, text.New(" is no country: write its two letters as ISO 3166 has them, as ", text.Code("country:FR"))},
+	{"proxy", apiclient.KindProxy, strings.ToUpper, func(name string) bool { return slices.Contains(Proxies, name) },
+		text.New(" is no kind of proxy: one of ", strings.Join(Proxies, ", "))},
+	{"datacenter", apiclient.KindDatacenter, strings.ToLower, func(name string) bool { return slices.Contains(Datacenters, name) },
+		text.New(" is no data center: one of ", strings.Join(Datacenters, ", "))},
+}
+
+// ParseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
+func ParseTarget(word string) (Target, error) {
+	before, name, ok := strings.Cut(word, ":")
+	for _, k := range nameKinds {
+		if !ok || !strings.EqualFold(before, k.word) {
+			continue
+		}
+		if name = k.fold(name); !k.known(name) {
+			return Target{}, refusal.Usage(text.New(refusal.Typed(word), k.wrong))
+		}
+		return Target{Kind: k.kind, Value: name}, nil
+	}
+	return ParseRange(word)
+}
+
+// ParseRange reads an address or a CIDR.
+func ParseRange(word string) (Target, error) {
+	if addr, err := netip.ParseAddr(word); err == nil && addr.Zone() == "" {
+		return RangeOf(OnlyAddr(addr)), nil
+	}
+	prefix, err := netip.ParsePrefix(word)
+	switch {
+	case err != nil && strings.Contains(word, ","):
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write several with spaces between them, without commas"))
+	case err != nil:
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write an address, a range as ", text.Code("203.0.113.0/24"), ", ",
+			text.Code("country:FR"), ", ", text.Code("proxy:TOR"), " or ", text.Code("datacenter:aws")))
+	}
+	prefix = Unmap(prefix)
+	if prefix.Masked() != prefix {
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " has bits set behind the prefix: did you mean ", text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()), "?"))
+	}
+	if mapped := netip.MustParsePrefix("::ffff:0:0/96"); mapped.Overlaps(prefix) {
+		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such"))
+	}
+	return RangeOf(prefix), nil
+}
+
+// Unmap makes an IPv4 range of one written as v4-mapped IPv6, which would slip through every guard otherwise.
+func Unmap(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
+}
+
+// OnlyAddr is the range of one address.
+func OnlyAddr(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap()
+	return netip.PrefixFrom(addr, addr.BitLen())
+}
+
+// RangeOf is the target of a range.
+func RangeOf(p netip.Prefix) Target { return Target{Kind: apiclient.KindRange, Prefix: p} }
+
+// String is the target as the grammar writes it; a range of one address is that address.
+func (t Target) String() string {
+	if i := slices.IndexFunc(nameKinds, func(k nameKind) bool { return k.kind == t.Kind }); i >= 0 {
+		return nameKinds[i].word + ":" + t.Value
+	}
+	if t.Prefix.IsSingleIP() {
+		return t.Prefix.Addr().String()
+	}
+	return t.Prefix.String()
+}
+
+// TargetsOf is what an entry is about; an entry of several values is about several targets.
+func TargetsOf(e apiclient.IPRule) []Target {
+	if e.Kind == apiclient.KindRange {
+		return []Target{RangeOf(e.Subnet)}
+	}
+	var ts []Target
+	for _, v := range e.Values {
+		ts = append(ts, Target{Kind: e.Kind, Value: v})
+	}
+	return ts
+}
+
+// Covers reports whether an entry for t also holds for other.
+func (t Target) Covers(other Target) bool {
+	if t.Kind != other.Kind {
+		return false
+	}
+	if t.Kind != apiclient.KindRange {
+		return strings.EqualFold(t.Value, other.Value)
+	}
+	return t.Prefix.Bits() <= other.Prefix.Bits() && t.Prefix.Contains(other.Prefix.Addr())
+}
+
+// Overlaps reports whether some address is in both.
+func (t Target) Overlaps(p netip.Prefix) bool {
+	return t.Kind == apiclient.KindRange && t.Prefix.Overlaps(Unmap(p))
+}

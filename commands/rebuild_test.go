@@ -1,0 +1,171 @@
+package commands_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
+func (w *world) emptied(unread bool, told ...record.Change) change.Rebuilt {
+	w.t.Helper()
+	var back []record.Change
+	for _, c := range told {
+		c, err := change.ReadMetadata(throughSlack(w.t, change.Metadata(c)))
+		require.NoError(w.t, err)
+		back = append(back, c)
+	}
+	w.ledger.set(func(l *ledger) { clear(l.changes) })
+	var entries []apiclient.IPRule
+	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
+		require.NoError(w.t, err)
+		if !unread {
+			entries = append(entries, e)
+		}
+	}
+	r := change.Rebuild(w.cfg.Accounts[0], back, entries, w.clock())
+	w.ledger.set(func(l *ledger) {
+		for _, c := range r.Changes {
+			l.put(c)
+		}
+	})
+	return r
+}
+
+func TestWhatIsInForceIsRecalled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	seeded := waf.IPRule{RuleType: "ip_range", Subnet: "203.0.113.7/32", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()}
+	w.seed(seeded)
+	before := w.entries("black")
+	deny := w.does(ann, "deny attack="+id)
+	patch := w.does(ann, "patch attack="+id)
+	mode := w.anyway(ann, "mode 4 block for=1h")
+	gray := w.does(ann, "gray 192.0.2.8 for=1h")
+	prolonged := w.does(ann, "extend "+gray.ID+" for=2h")
+	taken := w.does(bob, "deny 192.0.2.9")
+	undo := w.does(bob, "undo "+taken.ID)
+
+	// Last in whatever order, and of some an earlier state only: what prolongs or takes back tells of both.
+	r := w.emptied(false, undo, prolonged, gray, mode, patch, deny, taken)
+	require.Empty(t, r.Listed)
+	require.Empty(t, r.Unknown)
+	require.Equal(t, record.StateUndone, w.ledger.change(taken.ID).State)
+	require.Equal(t, "Bob", w.ledger.change(taken.ID).EndedBy.Name)
+	require.Equal(t, prolonged.Until, w.ledger.change(gray.ID).Until)
+	status := textOf(w.reads(eve, "status"))
+	require.Contains(t, status, "Modes that have not returned: 1\n")
+	require.Contains(t, status, "In force by wafbot: 3\n")
+	w.nothing(ann, "deny attack="+id, "done already by Ann")
+
+	w.does(ann, "undo "+deny.ID)
+	require.Equal(t, before, w.entries("black"), "what stood there before is back")
+	w.does(ann, "undo "+patch.ID)
+	require.Empty(t, w.rules("vpatch"))
+	w.does(ann, "undo "+gray.ID)
+	require.Empty(t, w.entries("gray"))
+	require.Equal(t, []string{"block"}, w.modes())
+	ids, err := w.ledger.DueChanges(t.Context(), "acme", w.clock().Add(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, []string{mode.ID}, ids, "the mode still ends by itself")
+	w.does(ann, "undo "+mode.ID)
+	require.Equal(t, []string{"monitoring"}, w.modes())
+}
+
+func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withoutApproval(policy.ApproveAllow))
+	id := w.attackOn("/login")
+	deny := w.does(ann, "deny 192.0.2.1 192.0.2.2 attack="+id+" for=3h")
+	gray := w.does(bob, "gray 192.0.2.3 app=Shop reason=why")
+	allow := w.does(root, "allow 192.0.2.4")
+	w.seed(waf.IPRule{RuleType: "ip_range", Subnet: "192.0.2.99/32", Reason: "wafbot is great"})
+	r := w.emptied(false)
+	require.ElementsMatch(t, []string{deny.ID, gray.ID, allow.ID}, r.Listed)
+	require.Len(t, r.Changes, 3)
+
+	got := w.ledger.change(deny.ID)
+	require.Equal(t, "Deny 192.0.2.1, 192.0.2.2 everywhere", got.Does)
+	require.Equal(t, []any{id, deny.Until, "deny 192.0.2.1 192.0.2.2", ann.ID, "Ann"}, []any{got.AttackID, got.Until, got.Line.String(), got.Actor.ID, got.Actor.Name})
+	require.Equal(t, "gray 192.0.2.3 app=4", w.ledger.change(gray.ID).Line.String())
+	require.Equal(t, record.Admin, w.ledger.change(allow.ID).Role)
+	w.refuses(ann, "extend "+allow.ID+" for=1h", refusal.ErrDenied, "admin")
+	for _, c := range []record.Change{deny, gray, allow} {
+		w.does(root, "undo "+c.ID)
+	}
+	require.Equal(t, []string{"192.0.2.99/32 [0] forever"}, w.entries("black"), "somebody else's")
+	require.Empty(t, w.entries("gray"))
+	require.Empty(t, w.entries("white"))
+}
+
+// denyOfMany names 120 sources.
+func denyOfMany() string {
+	var targets []string
+	for i := range 120 {
+		targets = append(targets, fmt.Sprintf("198.51.%d.%d", 17*i%251, 31*i%253))
+	}
+	return "deny " + strings.Join(targets, " ") + " for=1h"
+}
+
+// A denial of more sources than a message can tell of is completed from the lists.
+func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	many := w.does(ann, denyOfMany())
+	longer := w.does(ann, "extend "+many.ID+" for=1h")
+	r := w.emptied(false, many, longer)
+	require.Empty(t, r.Unknown)
+	require.Len(t, w.ledger.change(many.ID).Steps, 120)
+	require.Len(t, w.ledger.change(longer.ID).Steps, 120)
+	require.Equal(t, longer.Until, w.ledger.change(many.ID).Until)
+	w.does(ann, "undo "+many.ID)
+	require.Empty(t, w.entries("black"))
+}
+
+// Without the lists nobody knows what such a denial did: rather none than one whose undo would find nothing to take back.
+func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	many := w.does(ann, denyOfMany())
+	few := w.does(ann, "deny 192.0.2.1")
+	r := w.emptied(true, many, few)
+	require.Equal(t, []string{many.ID}, r.Unknown)
+	require.Len(t, r.Changes, 1)
+	w.refuses(ann, "undo "+many.ID, refusal.ErrUsage, "no change")
+}
+
+func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Ledger = emptyLedger{c.Ledger} })
+	w.refuses(ann, "deny 192.0.2.1", refusal.ErrAway, "is empty", "being rebuilt from the channels")
+	require.Contains(t, textOf(w.reads(eve, "status")), "What is in force is unknown: wafbot's store (Redis) is empty")
+	require.Zero(t, w.changesSent())
+}
+
+// emptyLedger is one whose store was emptied.
+type emptyLedger struct{ commands.Ledger }
+
+func (emptyLedger) Lock(context.Context, string) (context.Context, commands.Lock, error) {
+	return nil, commands.Lock{}, fmt.Errorf("lock: %w", refusal.ErrEmptied)
+}
+
+func (emptyLedger) Efficacy(context.Context, string) (map[string]record.Efficacy, error) {
+	return nil, refusal.ErrEmptied
+}
+
+func (emptyLedger) Changes(context.Context, string) ([]record.Change, error) {
+	return nil, fmt.Errorf("read: %w", refusal.ErrEmptied)
+}

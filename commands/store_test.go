@@ -1,0 +1,656 @@
+package commands_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// ledger keeps changes as JSON, as the real one does, so that nobody can alter what is kept without saving it.
+type ledger struct {
+	locks chan struct{} // one account is all that is needed
+
+	mu       sync.Mutex
+	changes  map[string]string
+	saves    int
+	lockFail bool
+	readFail bool
+	saveFail func(n int) bool // whether the n-th save fails; nil: none
+
+	audit     *auditLog // written in the same step as changes
+	ties      *permissions
+	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
+	kept      map[string]string // cases and mutes
+	effects   map[string]string // by account and change
+	judged    []efficacy.Judgement
+	triaged   []string       // attacks about which people said something
+	outbox    []record.Event // events that were saved
+	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
+	due       map[string]time.Time
+	looks     []change.DueDecision // of which people are notified
+	term      int
+	loseAt    int    // the save at which the lock is found lost; 0: none
+	meanwhile func() // what happens before
+}
+
+func newLedger() *ledger {
+	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}, effects: map[string]string{}, due: map[string]time.Time{}}
+}
+
+func (l *ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
+	if l.fails(&l.lockFail) {
+		return nil, commands.Lock{}, errAway
+	}
+	select {
+	case l.locks <- struct{}{}:
+	case <-ctx.Done():
+		return nil, commands.Lock{}, ctx.Err()
+	}
+	held, cancel := context.WithCancel(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.term++
+	saver := &lock{ledger: l, account: account, term: l.term, cancel: cancel}
+	return held, commands.Lock{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Unlock: func() { cancel(); <-l.locks }}, nil
+}
+
+// lock is held for one term.
+type lock struct {
+	*ledger
+	account string
+	term    int
+	cancel  context.CancelFunc
+}
+
+// loseLock has the holder of the lock find it lost at its n-th save from now on.
+func (l *ledger) loseLock(n int, meanwhile func()) {
+	l.set(func(l *ledger) { l.loseAt, l.meanwhile = n, meanwhile })
+}
+
+func (l *ledger) fails(flag *bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return *flag
+}
+
+// set lets methods fail from now on.
+func (l *ledger) set(f func(l *ledger)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(l)
+	l.saves = 0
+}
+
+func (l *ledger) Changes(_ context.Context, account string) ([]record.Change, error) {
+	if l.fails(&l.readFail) {
+		return nil, errAway
+	}
+	return slices.DeleteFunc(l.all(), func(c record.Change) bool { return c.Account != account }), nil
+}
+
+func (l *ledger) all() []record.Change {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []record.Change
+	for _, text := range l.changes {
+		var c record.Change
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			panic(err)
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b record.Change) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.ID, b.ID)) })
+	return all
+}
+
+// only is the one change there is. The caller holds mu.
+func (l *ledger) only() (ch record.Change) {
+	for _, text := range l.changes {
+		if err := json.Unmarshal([]byte(text), &ch); err != nil {
+			panic(err)
+		}
+	}
+	return ch
+}
+
+// put keeps a change as it is. The caller holds mu.
+func (l *ledger) put(ch record.Change) {
+	text, err := json.Marshal(ch)
+	if err != nil {
+		panic(err)
+	}
+	l.changes[ch.ID] = string(text)
+}
+
+func (l *ledger) change(id string) record.Change {
+	for _, c := range l.all() {
+		if c.ID == id {
+			return c
+		}
+	}
+	return record.Change{}
+}
+
+func (l *ledger) Efficacy(_ context.Context, account string) (map[string]record.Efficacy, error) {
+	if l.fails(&l.readFail) {
+		return nil, errAway
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	effects := map[string]record.Efficacy{}
+	for key, text := range l.effects {
+		id, ok := strings.CutPrefix(key, account+" ")
+		if !ok {
+			continue
+		}
+		var e record.Efficacy
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			return nil, err
+		}
+		effects[id] = e
+	}
+	return effects, nil
+}
+
+// SaveEffects implements commands.Effects.
+func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, j := range all {
+		text, err := json.Marshal(j.Efficacy)
+		if err != nil {
+			return err
+		}
+		l.effects[account+" "+j.Change.ID] = string(text)
+		l.judged = append(l.judged, j)
+	}
+	l.outbox = append(l.outbox, events...)
+	return nil
+}
+
+func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+	if len(all) == 0 {
+		return 0, nil
+	}
+	kept := map[string]any{}
+	for _, c := range all {
+		kept[c.ID] = c
+		if c.State == record.StateBegun && c.Fault != "" {
+			l.perhaps++
+		}
+	}
+	if n, err = l.writeAudited(ctx, entry, l.changes, kept, events...); err != nil {
+		return 0, err
+	}
+	for _, c := range all {
+		l.lookAt(c.ID, change.CheckAt(c))
+	}
+	return n, nil
+}
+
+// writeAudited writes with an audit entry, if there is one, both or neither, and gives its number.
+func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any, events ...record.Event) (n int64, err error) {
+	if entry != nil && l.audit.fails() {
+		return 0, errAway
+	}
+	if err := l.write(ctx, where, values, events...); err != nil || entry == nil {
+		return 0, err
+	}
+	return l.audit.Append(ctx, *entry)
+}
+
+func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
+	kept := map[string]any{}
+	for _, look := range all {
+		if look.Asks || look.Late {
+			kept[look.Change.ID] = look.Change
+		}
+	}
+	if err := l.write(ctx, l.changes, kept, events...); err != nil {
+		return err
+	}
+	for _, look := range all {
+		l.lookAt(look.Change.ID, look.Next)
+		if look.Asks || look.Late || look.Ended {
+			l.mu.Lock()
+			l.looks = append(l.looks, look)
+			l.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+func (l *lock) lookAt(id string, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := l.account + " " + id
+	if l.due[key] = at; at.IsZero() {
+		delete(l.due, key)
+	}
+}
+
+// events are those that were saved.
+func (l *ledger) events() []record.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.outbox)
+}
+
+// looked are the looks of a kind of which people were notified, emptied.
+func (l *ledger) looked(of func(change.DueDecision) bool) (found []change.DueDecision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, look := range l.looks {
+		if of(look) {
+			found = append(found, look)
+		}
+	}
+	l.looks = nil
+	return found
+}
+
+func (l *ledger) DueChanges(_ context.Context, account string, now time.Time) ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ids []string
+	for key, at := range l.due {
+		if id, ok := strings.CutPrefix(key, account+" "); ok && !at.After(now) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(l.due[account+" "+a].Compare(l.due[account+" "+b]), cmp.Compare(a, b))
+	})
+	return ids[:min(100, len(ids))], nil
+}
+
+// triage keeps triage and mutes as JSON. It is the same store as the ledger, and fails with it.
+type triage struct {
+	*ledger
+	serving int // replicas
+}
+
+func newDesk(l *ledger) *triage { return &triage{ledger: l, serving: 1} }
+
+func (d *triage) read(key string, into any) error {
+	if d.fails(&d.readFail) {
+		return errAway
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if text, ok := d.kept[key]; ok {
+		return json.Unmarshal([]byte(text), into)
+	}
+	return nil
+}
+
+func (d *triage) TriageOf(_ context.Context, account, attack string) (c record.Triage, err error) {
+	err = d.read("case "+account+" "+attack, &c)
+	return c, err
+}
+
+func (d *triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
+	d.mu.Lock()
+	var attacks []string
+	for key := range d.kept {
+		if attack, ok := strings.CutPrefix(key, "case "+account+" "); ok {
+			attacks = append(attacks, attack)
+		}
+	}
+	d.mu.Unlock()
+	all := map[string]record.Triage{}
+	for _, attack := range attacks {
+		c, err := d.TriageOf(ctx, account, attack)
+		if err != nil {
+			return nil, err
+		}
+		all[attack] = c
+	}
+	return all, nil
+}
+
+func (d *triage) Mutes(_ context.Context, account string) (all []record.Mute, err error) {
+	err = d.read("mutes "+account, &all)
+	return all, err
+}
+
+func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
+	kept := map[string]any{}
+	for attack, triage := range all {
+		kept["case "+l.account+" "+attack] = triage
+	}
+	err := l.write(ctx, l.kept, kept, events...)
+	if err == nil {
+		l.triaged = slices.AppendSeq(l.triaged, maps.Keys(all))
+	}
+	return err
+}
+
+func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}, events...); err != nil {
+		return err
+	}
+	l.ties.add(t)
+	return nil
+}
+
+func (l *lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
+	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d}, events...)
+}
+
+func (d *triage) Drill(_ context.Context, account string) (drill record.Drill, err error) {
+	err = d.read("drill "+account, &drill)
+	return drill, err
+}
+
+func (d *triage) Serving(context.Context) (int, error) { return d.serving, nil }
+
+func (l *lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
+	l.redrawn = append(l.redrawn, attacks...)
+	return l.write(ctx, l.kept, map[string]any{"mutes " + l.account: all})
+}
+
+func (l *lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+	l.redrawn = append(l.redrawn, attacks...)
+	return l.write(ctx, l.kept, map[string]any{"protected " + l.account: all})
+}
+
+func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
+	return l.write(ctx, l.kept, map[string]any{"locked " + l.account: at})
+}
+
+// Scene is put together from what was saved, and what the poller counted.
+func (d *triage) AccountContext(_ context.Context, account string) (s record.AccountContext, err error) {
+	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.RulesLockedAt), d.read("seen "+account, &s.Sources), d.read("mutes "+account, &s.Mutes))
+	return s, err
+}
+
+// write keeps something as JSON, unless somebody else holds the lock by now.
+func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.saves++
+	if l.loseAt == l.saves {
+		meanwhile := l.meanwhile
+		l.loseAt = 0
+		l.ledger.term++
+		l.cancel()
+		<-l.locks
+		l.mu.Unlock()
+		meanwhile()
+		l.locks <- struct{}{} // for Unlock
+		l.mu.Lock()
+	}
+	defer l.mu.Unlock()
+	switch {
+	case l.term != l.ledger.term:
+		return refusal.ErrLost
+	case l.saveFail != nil && l.saveFail(l.saves):
+		return errAway
+	}
+	for key, value := range values {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		where[key] = string(text)
+	}
+	l.outbox = append(l.outbox, events...)
+	return nil
+}
+
+// auditLog numbers the entries of each account.
+type auditLog struct {
+	mu       sync.Mutex
+	entries  []record.AuditEntry
+	counters map[string]int64
+	fail     bool
+}
+
+func (a *auditLog) Append(_ context.Context, e record.AuditEntry) (int64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.fail {
+		return 0, errAway
+	}
+	if a.counters == nil {
+		a.counters = map[string]int64{}
+	}
+	a.counters[e.Account]++
+	e.N = a.counters[e.Account]
+	a.entries = append(a.entries, e)
+	return e.N, nil
+}
+
+func (a *auditLog) Entries(_ context.Context, account string, since time.Time) ([]record.AuditEntry, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.fail {
+		return nil, errAway
+	}
+	var found []record.AuditEntry
+	for _, e := range slices.Backward(a.entries) {
+		if e.Account != account || e.At.Before(since) {
+			continue
+		}
+		if e.Line == unreadable {
+			return nil, record.ErrBadEntry
+		}
+		found = append(found, e)
+	}
+	return found, nil
+}
+
+func (a *auditLog) Trail(_ context.Context, account string, since time.Time) iter.Seq2[record.AuditEntry, error] {
+	return func(yield func(record.AuditEntry, error) bool) {
+		if a.fails() {
+			yield(record.AuditEntry{}, errAway)
+			return
+		}
+		for _, e := range a.all() {
+			if e.Account != account || e.At.Before(since) {
+				continue
+			}
+			var err error
+			if e.Line == unreadable {
+				e, err = record.AuditEntry{N: e.N}, record.ErrBadEntry
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// unreadable is the line of an entry that can't be read.
+const unreadable = "rubbish"
+
+func (a *auditLog) Audited(_ context.Context, account string) (int64, error) {
+	if a.fails() {
+		return 0, errAway
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counters[account], nil
+}
+
+func (a *auditLog) fails() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fail
+}
+
+func (a *auditLog) all() []record.AuditEntry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.entries)
+}
+
+func (a *auditLog) setFail(fail bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fail = fail
+}
+
+// members is the workspace.
+type members struct {
+	mu     sync.Mutex
+	full   map[string]string // user: name
+	broken bool
+	groups map[string][]string // by the group's id, the users
+	away   bool                // the groups can't be looked up
+	asked  int                 // how often the groups were
+}
+
+func newMembers() *members {
+	m := &members{full: map[string]string{"U5NOBODY": "Nobody"}}
+	for _, a := range []record.Actor{ann, bob, root, eve} {
+		m.full[a.ID] = a.Name
+	}
+	return m
+}
+
+func (m *members) Member(_ context.Context, team, user string) (string, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broken {
+		return "", false, errAway
+	}
+	name, ok := m.full[user]
+	return name, ok && team == "T1", nil
+}
+
+func (m *members) add(who record.Actor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full[who.ID] = who.Name
+}
+
+func (m *members) drop(user string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.full, user)
+}
+
+func (m *members) Groups(_ context.Context, user string, of []string) (in []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	for _, id := range of {
+		if slices.Contains(m.groups[id], user) {
+			in = append(in, id)
+		}
+	}
+	if m.away {
+		err = errAway
+	}
+	return in, err
+}
+
+func (m *members) set(f func(m *members)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m)
+}
+
+func (m *members) setFail() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = true
+}
+
+// facts are stored attacks, by their id.
+type facts map[string]apiclient.Attack
+
+func (f facts) FindAttacks(_ context.Context, account, prefix string) (map[string]apiclient.Attack, error) {
+	found := maps.Clone(f)
+	maps.DeleteFunc(found, func(id string, _ apiclient.Attack) bool { return account != "acme" || !strings.HasPrefix(id, prefix) })
+	return found, nil
+}
+
+func (f facts) KnownAttack(_ context.Context, account, id string) (apiclient.Attack, bool, error) {
+	attack, ok := f[id]
+	return attack, ok && account == "acme", nil
+}
+
+// router routes attacks by calling itself.
+type router func(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
+
+func (r router) Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error) {
+	return r(ctx, account, a)
+}
+
+// links tells where cards are by calling itself.
+type links func(ctx context.Context, account string, attacks []string) map[string]string
+
+func (l links) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
+	return l(ctx, account, attacks)
+}
+
+// polling tells how polling goes by calling itself.
+type polling func(account string) (call.PollHealth, bool)
+
+func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }
+
+// storms is what storms have grouped, by the storm's id; asked are the cards that were asked for.
+type storms struct {
+	*ledger
+	storms   []record.StormSeen
+	gathered map[string][]record.GatheredAttack
+	asked    []string
+}
+
+func (g *storms) Storms(_ context.Context, account string) ([]record.StormSeen, error) {
+	if g.fails(&g.readFail) {
+		return nil, errAway
+	}
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.Clone(g.storms)
+	slices.SortFunc(found, func(a, b record.StormSeen) int {
+		return cmp.Or(b.Storm.Began.Compare(a.Storm.Began), cmp.Compare(a.ID, b.ID))
+	})
+	return found, nil
+}
+
+func (g *storms) Grouped(_ context.Context, account, storm string) ([]record.GatheredAttack, error) {
+	if g.fails(&g.readFail) {
+		return nil, errAway
+	}
+	if account != "acme" {
+		return nil, nil
+	}
+	found := slices.Clone(g.gathered[storm])
+	slices.SortFunc(found, func(a, b record.GatheredAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	return found, nil
+}
+
+func (g *storms) WantCards(_ context.Context, _ string, attacks []string) error {
+	if g.fails(&g.readFail) {
+		return errAway
+	}
+	for _, id := range attacks {
+		if !slices.Contains(g.asked, id) {
+			g.asked = append(g.asked, id)
+		}
+	}
+	return nil
+}

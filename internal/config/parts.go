@@ -1,0 +1,148 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// PollerRoutes are the account's routes as the poller takes them. An account without the key routes has the default ones.
+func (a *Account) PollerRoutes() []poller.Route {
+	if a.Routes == nil {
+		return poller.DefaultRoutes(a.Channel)
+	}
+	routes := make([]poller.Route, 0, len(a.Routes))
+	for _, r := range a.Routes {
+		m := poller.Match{Types: r.Match.Type, Hosts: r.Match.Host, MinHits: int64(r.Match.MinHits)}
+		if len(r.Match.Kind) == 1 { // both kinds are the same as none
+			m.Kind = r.Match.Kind[0]
+		}
+		for _, s := range r.Match.Status {
+			m.Status = append(m.Status, apiclient.Status(s))
+		}
+		for _, name := range r.Match.Application {
+			m.Apps = append(m.Apps, a.ApplicationID(name))
+		}
+		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery}
+		if r.Page != nil {
+			route.PageAfter = r.Page.After
+		}
+		routes = append(routes, route)
+	}
+	return routes
+}
+
+// Routes are the routes of all accounts, by their keys: accounts[0].routes[1].
+func (c *Config) Routes() iter.Seq2[string, *Route] {
+	return func(yield func(string, *Route) bool) {
+		for i := range c.Accounts {
+			for j := range c.Accounts[i].Routes {
+				if !yield(Element(Element("accounts", i)+".routes", j), &c.Accounts[i].Routes[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Pagers are the pagers of the account's routes, by the route's match. Of two routes with the same match the first takes everything.
+func (a *Account) Pagers() (map[string]*pager.Pager, error) {
+	pagers := map[string]*pager.Pager{}
+	for i, route := range a.Routes {
+		match := a.PollerRoutes()[i].Match.String()
+		if route.Page == nil || pagers[match] != nil {
+			continue
+		}
+		p, err := pager.New(pager.Config{Format: route.Page.Format, URL: route.Page.URL})
+		if err != nil {
+			return nil, fmt.Errorf("account %s: pager of route %s: %w", a.Name, match, err)
+		}
+		pagers[match] = p
+	}
+	return pagers, nil
+}
+
+// ApplicationID is the id of an application written by id or by name. Load has checked that it is one of the two.
+func (a *Account) ApplicationID(written string) int {
+	for id, app := range a.Applications {
+		if app.Name == written {
+			return id
+		}
+	}
+	id, _ := strconv.Atoi(written)
+	return id
+}
+
+// CommandApplications are the applications as commands take them, by id.
+func (a *Account) CommandApplications() map[int]call.Application {
+	all := map[int]call.Application{}
+	for id, app := range a.Applications {
+		all[id] = call.Application{Name: app.Name, CannotBlock: app.CanBlock != nil && !*app.CanBlock}
+	}
+	return all
+}
+
+// Channels are all channels that the account posts to, each once. The first is the one for notices.
+func (a *Account) Channels() []string {
+	channels := []string{a.Channel}
+	for _, r := range a.Routes {
+		if r.Channel != "" && !slices.Contains(channels, r.Channel) {
+			channels = append(channels, r.Channel)
+		}
+	}
+	return channels
+}
+
+// In are the quiet hours in a time zone, as the poller takes them. Load has checked them.
+func (q Quiet) In(zone *time.Location) poller.QuietHours {
+	from, to, _ := strings.Cut(q.Hours, "-")
+	return poller.QuietHours{From: minute(from), To: minute(to), Zone: zone, Ping: q.Ping}
+}
+
+// minute is the minute of the day that a clock shows.
+func minute(clock string) int {
+	t, _ := time.Parse("15:04", clock)
+	return t.Hour()*60 + t.Minute()
+}
+
+// Around are the last and the next time at which the summary is due, on the clock of now's time zone. Load has checked At.
+func (s Summary) Around(now time.Time) (last, next time.Time) {
+	at := minute(s.At)
+	on := func(day int) time.Time {
+		return time.Date(now.Year(), now.Month(), now.Day()+day, at/60, at%60, 0, 0, now.Location())
+	}
+	if last, next = on(0), on(1); last.After(now) {
+		last, next = on(-1), last
+	}
+	return last, next
+}
+
+// Guards is the policy as commands take it, but for the sources: those change while the program runs, see SourceFiles.
+func (p Policy) Guards() policy.Policy {
+	return policy.Policy{
+		Changes: p.Changes, WidestIPv4: p.WidestPrefix.IPv4, WidestIPv6: p.WidestPrefix.IPv6, Longest: p.LongestDuration, Renew: p.RenewWhileActive,
+		Durations:   policy.Durations(p.Durations),
+		RequiredFor: p.Approval.RequiredFor, Approvers: p.Approval.Approvers, ApprovalTimeout: p.Approval.Timeout,
+		Override: policy.Override(p.Approval.Override),
+	}
+}
+
+// Roles are who has which role. Load has checked the roles' names.
+func (p Policy) Roles() policy.Roles {
+	r := policy.Roles{Viewers: p.Viewers, Responders: p.Responders, Admins: p.Admins, Terminal: map[string]record.Role{}}
+	for user, name := range p.Terminal {
+		r.Terminal[user], _ = record.ParseRole(name)
+	}
+	return r
+}

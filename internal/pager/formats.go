@@ -1,0 +1,99 @@
+package pager
+
+import (
+	"maps"
+	"strings"
+	"time"
+)
+
+// maxSummary is what PagerDuty takes of a summary, in characters.
+const maxSummary = 1024
+
+// pagerDutyEvent is an event of PagerDuty's Events API v2.
+type pagerDutyEvent struct {
+	RoutingKey string            `json:"routing_key"`
+	Action     string            `json:"event_action"`
+	DedupKey   string            `json:"dedup_key"`
+	Payload    *pagerDutyPayload `json:"payload,omitempty"` // of a trigger only
+	Links      []Link            `json:"links,omitempty"`
+	Client     string            `json:"client,omitempty"`
+	ClientURL  string            `json:"client_url,omitempty"`
+}
+
+type pagerDutyPayload struct {
+	Summary   string            `json:"summary"`
+	Source    string            `json:"source"`
+	Severity  string            `json:"severity"`
+	Timestamp time.Time         `json:"timestamp"`
+	Component string            `json:"component,omitempty"`
+	Group     string            `json:"group,omitempty"`
+	Class     string            `json:"class,omitempty"`
+	Details   map[string]string `json:"custom_details,omitempty"`
+}
+
+func (p *Pager) pagerDuty(e Event) pagerDutyEvent {
+	if e.Resolve {
+		return pagerDutyEvent{RoutingKey: p.key.Reveal(), Action: "resolve", DedupKey: e.ID}
+	}
+	return pagerDutyEvent{
+		RoutingKey: p.key.Reveal(), Action: "trigger", DedupKey: e.ID, Links: e.Links, Client: "wafbot", ClientURL: e.Console,
+		Payload: &pagerDutyPayload{
+			Summary: cut(e.Summary, maxSummary), Source: e.Source, Severity: e.Severity, Timestamp: e.Since.UTC(), Component: e.App, Group: e.Account,
+			Class: e.Type, Details: e.Details,
+		},
+	}
+}
+
+// alert is one of Alertmanager's API v2. Its labels make it this alert: they stay the same for all that is sent about one call.
+type alert struct {
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	StartsAt     time.Time         `json:"startsAt"`
+	EndsAt       time.Time         `json:"endsAt"` // always said: Alertmanager's own resolve_timeout may be shorter
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+}
+
+func alertOf(e Event) alert {
+	a := alert{
+		Labels: map[string]string{
+			"alertname": "WafbotUnacknowledged", "account": e.Account, "attack": e.Attack, "severity": e.Severity, "page": e.ID,
+		},
+		Annotations: map[string]string{"summary": e.Summary}, StartsAt: e.Since.UTC(), EndsAt: e.Until.UTC(), GeneratorURL: e.Console,
+	}
+	maps.Copy(a.Annotations, e.Details)
+	for _, l := range e.Links {
+		a.Annotations[strings.ToLower(l.Text)] = l.Href
+	}
+	return a
+}
+
+// plain is what docs/pager.md promises.
+type plain struct {
+	Event    string            `json:"event"` // trigger or resolve
+	ID       string            `json:"id"`
+	Account  string            `json:"account"`
+	Attack   string            `json:"attack"`
+	Kind     string            `json:"kind"` // incident or attack
+	Severity string            `json:"severity"`
+	Since    time.Time         `json:"since"`
+	Text     string            `json:"text"`
+	Source   string            `json:"source,omitempty"`
+	App      string            `json:"application,omitempty"`
+	Type     string            `json:"type,omitempty"`
+	Details  map[string]string `json:"details,omitempty"`
+	Links    []Link            `json:"links"`
+}
+
+func plainOf(e Event) plain {
+	p := plain{
+		Event: "trigger", ID: e.ID, Account: e.Account, Attack: e.Attack, Kind: "attack", Severity: e.Severity, Since: e.Since.UTC(), Text: e.Summary,
+		Source: e.Source, App: e.App, Type: e.Type, Details: e.Details, Links: append([]Link{}, e.Links...),
+	}
+	if e.Resolve {
+		p.Event = "resolve"
+	}
+	if e.Incident {
+		p.Kind = "incident"
+	}
+	return p
+}

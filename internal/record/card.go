@@ -1,0 +1,60 @@
+package record
+
+import (
+	"strings"
+	"time"
+)
+
+// AttackDetails is what is stored about an attack beside the attack itself, from which its card is drawn.
+type AttackDetails struct {
+	Changes  []Change            // all of the account's, the newest first
+	Efficacy map[string]Efficacy // of changes, by their ids
+	Triage   Triage
+	Context  AccountContext
+	Page     Page      // the last one; zero: its pager was never called
+	LastGood time.Time // the last good poll, on the service's clock; zero: there was none
+	Outage   Outage    // that goes on; zero: the account can be polled
+	Card     Place     // zero: it has none
+}
+
+// Place is where an attack's card is.
+type Place struct {
+	Channel, TS string // as Slack names them
+	Delivery    string // the delivery id of a card that took another one's place; "": it is the attack's first
+}
+
+// ReadPlace reads a place as String writes it.
+func ReadPlace(text string) (p Place) {
+	p.Channel, text, _ = strings.Cut(text, " ")
+	p.TS, p.Delivery, _ = strings.Cut(text, " ")
+	return p
+}
+
+// Message is the place without the delivery id: CHANNEL TS; "" if there is no card.
+func (p Place) Message() string { return strings.TrimSpace(p.Channel + " " + p.TS) }
+
+// String is the place as it is stored: CHANNEL TS, and the delivery id if there is one.
+func (p Place) String() string { return strings.TrimSpace(p.Message() + " " + p.Delivery) }
+
+// Urgency orders stale cards; the less, the sooner they are redrawn.
+type Urgency int
+
+// The urgencies.
+const (
+	UrgentActed    Urgency = iota // a person acted, and looks for it on the card
+	UrgentStorm                   // one card stands for many attacks
+	UrgentIncident                // whatever is new about an incident
+	UrgentState                   // quiet, resumed, mentioned, got worse
+	UrgentGrown                   // only newer figures of an incident
+	UrgentFigures                 // those of others
+)
+
+// Figures reports whether a card only lacks newer figures.
+func (u Urgency) Figures() bool { return u >= UrgentGrown }
+
+// RedrawMark says that an attack's card is stale.
+type RedrawMark struct {
+	Urgency Urgency   // the highest since the card was last drawn
+	Since   time.Time // since when the card is stale, on Redis' clock; zero: unknown
+	ID      string    // unique per mark: a slow redraw can't clear the mark of a newer change
+}
