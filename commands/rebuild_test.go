@@ -28,6 +28,7 @@ func (w *world) emptied(unread bool, told ...record.Change) change.Rebuilt {
 		back = append(back, c)
 	}
 	w.ledger.set(func(l *ledger) { clear(l.changes) })
+	w.service.CatchUp()
 	var entries []apiclient.IPRule
 	for e, err := range w.cfg.Services["acme"].IPRules(w.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(w.t, err)

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // carryOutSteps carries out what is left of a change. Every step is stored before it is sent, and all of them at the end,
@@ -58,7 +57,7 @@ func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change) error
 		if err := x.doStep(ctx, c, ch, &ch.Steps[i]); err != nil {
 			return err
 		}
-		ch.Steps[i].Done = true
+		ch.Steps[i].Done, ch.Steps[i].SentAt = true, x.cfg.Now()
 	}
 	return nil
 }
@@ -141,15 +140,15 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, step *
 		return x.verifyOrResend(ctx, c, ch, step)
 	}
 	if step.Kind == record.CreateRule {
-		equal, err := equalRules(ctx, x.cfg.Services[c.Account.Name], *step.Rule)
+		equal, err := x.equalRules(ctx, ch.Account, *step.Rule)
 		if err != nil {
 			return err
 		}
 		step.Equal = equal
 	}
-	step.Sent = true
+	step.Sent, step.SentAt = true, x.cfg.Now()
 	if _, err := c.lock.SaveChanges(ctx, nil, nil, *ch); err != nil {
-		step.Sent = false
+		step.Sent, step.SentAt = false, time.Time{}
 		return refusal.Away(err)
 	}
 	err := send(ctx, x.cfg.Services[c.Account.Name], step)
@@ -176,29 +175,13 @@ func perform(ctx context.Context, s Service, step *record.Step) error {
 		step.ID = made.ID
 		return err
 	case record.DeleteEntry:
-		return deleteEntry(ctx, s, *step.Entry)
+		return change.IgnoreNotFound(s.DeleteIPRules(ctx, step.Entry.ID)) // the answer does not tell whether it went: that is verified later
 	case record.CreateRule:
 		made, err := s.CreateRule(ctx, *step.Rule)
-		step.ID = made.ID
+		step.ID, step.Rule.ConditionID = made.ID, made.ConditionID
 		return err
 	case record.DeleteRule:
 		return change.IgnoreNotFound(s.DeleteRule(ctx, step.Rule.ID))
 	}
 	return fmt.Errorf("step %q is unknown", step.Kind)
-}
-
-// deleteEntry deletes an entry and verifies that it went: the answer to a delete does not tell.
-func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
-	if err := change.IgnoreNotFound(s.DeleteIPRules(ctx, e.ID)); err != nil {
-		return err
-	}
-	for left, err := range s.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
-		if err != nil {
-			return fmt.Errorf("%w: look whether entry %d went: %w", change.ErrOutcomeUnknown, e.ID, err)
-		}
-		if efficacy.Unchanged(left, e) {
-			return &refusal.Refusal{Kind: refusal.ErrService, Text: text.New("the service accepted it and still lists the entry: look with ", text.Code("lists"))}
-		}
-	}
-	return nil
 }

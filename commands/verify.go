@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,74 +19,125 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// verifyOrResend reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
-	for _, wait := range []time.Duration{0, x.cfg.ReadBack[0], x.cfg.ReadBack[1]} {
-		if err := delay.Sleep(ctx, wait); err != nil {
-			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
-		}
-		found, err := x.verify(ctx, x.cfg.Services[c.Account.Name], *ch, step)
-		if err != nil {
-			return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
-		}
-		if found {
-			return nil
-		}
-	}
-	if c.Now.Sub(ch.At) > approval.MaxAge && !ch.Partly() {
-		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
-	}
-	step.Again = true
-	if _, err := c.save(ctx, nil, nil, *ch); err != nil {
-		return err
-	}
-	if err := send(ctx, x.cfg.Services[c.Account.Name], step); err != nil {
-		return err
-	}
-	return x.deleteDoubles(ctx, c, *ch, step)
+// How long it takes between two looks at what became of a call of unknown outcome, doubled each time, and for how long it is looked: until then a rule
+// that doesn't show may still be made, so that one more would be a second one.
+const (
+	firstPause  = 250 * time.Millisecond
+	longestWait = 5 * time.Second
+	verifyFor   = 35 * time.Second
+)
+
+// doubt is a step of unknown outcome while it is verified.
+type doubt struct {
+	*executor
+	job     *job
+	change  *record.Change
+	step    *record.Step
+	refused error // of a later try: the first may have been carried out all the same
 }
 
-// deleteDoubles deletes a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
-// is deleted when the change is undone.
-func (x *executor) deleteDoubles(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
-	if step.Kind != record.CreateRule {
-		return nil
+// verifyOrResend finds out what became of a step of unknown outcome: it looks until the step shows, and sends it again where that does no more than
+// the first time. It fails with change.ErrOutcomeUnknown where that does not tell either.
+func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
+	began, d := x.cfg.Now(), &doubt{executor: x, job: c, change: ch, step: step}
+	step.SentAt = cmp.Or(step.SentAt, began)
+	for try := 0; ; try++ {
+		known, err := d.settle(ctx)
+		switch {
+		case known:
+			return err
+		case x.cfg.Now().Sub(began) > verifyFor:
+			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
+		}
+		if ended := x.cfg.Sleep(ctx, delay.Backoff(try, firstPause, longestWait)); ended != nil {
+			return fmt.Errorf("%w: %w: %w", change.ErrOutcomeUnknown, ended, err)
+		}
 	}
-	_ = delay.Sleep(ctx, x.cfg.ReadBack[1]) // after a stop the look fails by itself
-	ids, err := equalRules(ctx, x.cfg.Services[c.Account.Name], *step.Rule)
+}
+
+// errNotListed is why a step is still of unknown outcome that does not show.
+var errNotListed = errors.New("it is not listed yet")
+
+// settle verifies the step once, and sends it again if it may. known: nothing more is to be learnt.
+func (d *doubt) settle(ctx context.Context) (known bool, err error) {
+	found, before, err := d.verify(ctx)
+	age, old := d.cfg.Now().Sub(d.step.SentAt), d.job.Now.Sub(d.change.At) > approval.MaxAge && !d.change.Partly()
+	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("read back: %w", err)
+	case found:
+		return true, nil
+	case d.refused != nil:
+		return gone, d.refused
+	case old && gone:
+		return true, refusal.Guarded(text.New("it was asked at ", d.change.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
+	case old, d.step.Kind == record.CreateRule && age < verifyFor:
+		return false, errNotListed
+	case !before:
+		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, &refusal.Refusal{Kind: refusal.ErrService, Text: text.New(
+			"the service did not answer, and what it was to take the place of is another by now: look with ", text.Code("lists"))})
+	case d.step.Kind == record.CreateRule:
+		return true, d.createAgain(ctx)
+	}
+	err = send(ctx, d.cfg.Services[d.change.Account], d.step)
+	switch kind := apiclient.KindOf(err); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, change.ErrOutcomeUnknown):
+		d.step.SentAt = d.cfg.Now()
+	case kind != apiclient.Locked && kind != apiclient.RateLimited:
+		d.refused = err
+	}
+	return false, err
+}
+
+// verify reads whether the step took effect, or else whether what it found before stands there still: nothing that it does not know is overwritten.
+func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
+	own := func() ([]record.Change, error) { return d.cfg.Ledger.Changes(ctx, d.change.Account) }
+	if d.step.Entry != nil {
+		entries, err := d.loader.entries(ctx, d.change.Account, apiclient.IPRuleFilter{List: d.step.Entry.List}, own)
+		changed := slices.ContainsFunc(d.step.Before, func(b apiclient.IPRule) bool {
+			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, b) })
+		})
+		return err == nil && efficacy.EntryStepDone(entries, *d.change, d.step), !changed, err
+	}
+	rules, err := d.loader.rules(ctx, d.change.Account, apiclient.RuleFilter{}, own)
+	return err == nil && efficacy.RuleStepDone(rules, d.step), true, err
+}
+
+// createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may have been on its way all the
+// time. One that shows later still is deleted when the change is undone.
+func (d *doubt) createAgain(ctx context.Context) error {
+	d.step.Again, d.step.SentAt = true, d.cfg.Now()
+	if _, err := d.job.save(ctx, nil, nil, *d.change); err != nil {
+		return err
+	}
+	if err := send(ctx, d.cfg.Services[d.change.Account], d.step); err != nil {
+		return err
+	}
+	_ = d.cfg.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself
+	ids, err := d.equalRules(ctx, d.change.Account, *d.step.Rule)
 	if err != nil { // the undo verifies again
-		x.cfg.Log.Warn("look whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
+		d.cfg.Log.Warn("look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
 		ids = nil
 	}
 	for _, id := range ids {
-		if id == step.ID || slices.Contains(step.Equal, id) {
+		if id == d.step.ID || slices.Contains(d.step.Equal, id) {
 			continue
 		}
-		double := *step
+		double := *d.step
 		double.ID = id
-		if err := x.deleteDouble(ctx, c, ch, double); err != nil {
+		if err := d.deleteDouble(ctx, d.job, *d.change, double); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// verify reads the listings that tell whether a step that was sent took effect.
-func (x *executor) verify(ctx context.Context, s Service, ch record.Change, step *record.Step) (bool, error) {
-	switch step.Kind {
-	case record.AddEntry, record.DeleteEntry:
-		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
-		return err == nil && efficacy.EntryStepDone(entries, ch, step), err
-	case record.CreateRule:
-		rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
-		return err == nil && efficacy.RuleStepDone(rules, step), err
-	}
-	return false, nil // deleting a rule again does no harm
-}
-
 // equalRules are the ids of the rules that do the same.
-func equalRules(ctx context.Context, s Service, want apiclient.Rule) ([]int64, error) {
-	rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
+func (x *executor) equalRules(ctx context.Context, account string, want apiclient.Rule) ([]int64, error) {
+	rules, err := x.loader.rules(ctx, account, apiclient.RuleFilter{}, func() ([]record.Change, error) { return x.cfg.Ledger.Changes(ctx, account) })
 	return efficacy.EqualRules(rules, want), err
 }
 

@@ -3,7 +3,6 @@ package efficacy
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -49,9 +48,6 @@ func OverlapsEntry(e, want apiclient.IPRule) bool {
 	})
 }
 
-// ListedWithin is how long a change may take to show in the service's listings.
-const ListedWithin = time.Minute
-
 // EntryStepDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
 func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
 	if step.Kind == record.DeleteEntry {
@@ -66,8 +62,11 @@ func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.St
 	return i >= 0
 }
 
-// RuleStepDone reports whether the rule of a step was created, and notes its id.
+// RuleStepDone reports whether the rule of a step was deleted, or created, and notes the id that it got.
 func RuleStepDone(rules []apiclient.Rule, step *record.Step) bool {
+	if step.Kind == record.DeleteRule {
+		return !slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == step.Rule.ID })
+	}
 	ids := EqualRules(rules, *step.Rule)
 	i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
 	if i >= 0 {
@@ -92,9 +91,10 @@ func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }
 
-// Unchanged reports whether an entry still is what it was: the service keeps the number of one that is overwritten.
+// Unchanged reports whether an entry still is what it was, but for sources that others took from it: the service keeps the number of one that is
+// overwritten.
 func Unchanged(e, was apiclient.IPRule) bool {
-	return e.ID == was.ID && SameEntry(e, was) && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
+	return e.ID == was.ID && e.List == was.List && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
 }
 
 // SameSource reports whether two entries are for the same sources on the same list.

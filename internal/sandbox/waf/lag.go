@@ -54,3 +54,12 @@ func (s *core) listed(a *account, lag time.Duration) listing {
 	}
 	return a.listedNow()
 }
+
+// CatchUp has all replicas list what was written until now.
+func (s *Service) CatchUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.accounts {
+		a.listings = nil
+	}
+}
