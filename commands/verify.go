@@ -80,7 +80,7 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	case d.step.Kind == record.CreateRule:
 		return true, d.createAgain(ctx)
 	}
-	err = send(ctx, d.cfg.Services[d.change.Account], d.step)
+	err = d.send(ctx)
 	switch kind := apiclient.KindOf(err); {
 	case err == nil:
 		return true, nil
@@ -90,6 +90,14 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 		d.refused = err
 	}
 	return false, err
+}
+
+// send makes the step's call once more.
+func (d *doubt) send(ctx context.Context) error {
+	one := []record.Step{*d.step}
+	err := send(ctx, d.cfg.Services[d.change.Account], one)
+	*d.step = one[0]
+	return err
 }
 
 // verify reads whether the step took effect, or else whether what it found before stands there still: nothing that it does not know is overwritten.
@@ -113,7 +121,7 @@ func (d *doubt) createAgain(ctx context.Context) error {
 	if _, err := d.job.save(ctx, nil, nil, *d.change); err != nil {
 		return err
 	}
-	if err := send(ctx, d.cfg.Services[d.change.Account], d.step); err != nil {
+	if err := d.send(ctx); err != nil {
 		return err
 	}
 	_ = d.cfg.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself

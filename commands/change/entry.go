@@ -109,6 +109,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 			sent = append(sent, t)
 		}
 	}
+	p.Steps = batched(p.Steps, entries)
 	if len(sent) == 0 {
 		sent = targets
 	} else if len(p.Nothing) > 0 {
@@ -216,14 +217,39 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 	s := record.Step{Kind: record.AddEntry, Entry: &want}
 	for _, e := range lists {
 		// Only what is overwritten whole and was shorter. An entry for other applications stays beside the new one.
-		if efficacy.SameEntry(e, want) {
-			s.Force = true
+		if efficacy.SameEntry(e, want) || inOwnBatch(e, want) {
+			e.Values, s.Force = want.Values, true
 			s.Before = append(s.Before, e)
 			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.Until(e.Expires), describe.EntryAuthor(e), "; an undo brings that back"))
 		}
 	}
 	p.Steps = append(p.Steps, s)
 	return true, nil
+}
+
+// inOwnBatch reports whether an entry of wafbot's for several sources holds the one that is wanted.
+func inOwnBatch(e, want apiclient.IPRule) bool {
+	_, ours := NamedIn(e.Reason)
+	return ours && e.List == want.List && e.Kind != apiclient.KindRange && efficacy.SameApps(e, want) && efficacy.CoversEntry(e, want)
+}
+
+// batched puts the countries, proxies and data centers that no entry holds yet into one request for each kind. Addresses go one by one.
+func batched(steps []record.Step, lists []apiclient.IPRule) (all []record.Step) {
+	kinds := map[string]*apiclient.IPRule{}
+	for _, s := range steps {
+		held := slices.ContainsFunc(lists, func(e apiclient.IPRule) bool { return e.List == s.Entry.List && efficacy.OverlapsEntry(e, *s.Entry) })
+		one := kinds[s.Entry.Kind]
+		switch {
+		case s.Entry.Kind == apiclient.KindRange || held:
+		case one != nil:
+			one.Values = append(one.Values, s.Entry.Values...)
+			continue
+		default:
+			kinds[s.Entry.Kind] = s.Entry
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // overruled refuses an entry that a stronger list makes useless: the allowlist wins over the denylist, the denylist over the graylist.

@@ -34,6 +34,20 @@ func ServesFor(e, want apiclient.IPRule) bool {
 	return e.List == want.List && CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps)
 }
 
+// perSource is an entry as one for each of its sources: several entries may stand for them.
+func perSource(e apiclient.IPRule) []apiclient.IPRule {
+	if e.Kind == apiclient.KindRange {
+		return []apiclient.IPRule{e}
+	}
+	var all []apiclient.IPRule
+	for _, value := range e.Values {
+		one := e
+		one.Values = []string{value}
+		all = append(all, one)
+	}
+	return all
+}
+
 // CoversEntry reports whether an entry's sources include all of the other's.
 func CoversEntry(e, want apiclient.IPRule) bool {
 	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
@@ -81,6 +95,16 @@ func Ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	return SameSource(e, *step.Entry) && (NamedBy(e, ch) || e.Reason == step.Entry.Reason)
 }
 
+// PartOf reports whether an entry is the one that the step made, as Ours does, or what is left of it for some of its sources.
+func PartOf(e apiclient.IPRule, ch record.Change, step record.Step) bool {
+	part := *step.Entry
+	if part.Kind != apiclient.KindRange && len(e.Values) > 0 && CoversEntry(part, e) {
+		part.Values = e.Values
+	}
+	step.Entry = &part
+	return Ours(e, ch, step)
+}
+
 // NamedBy reports whether an entry's reason names the change.
 func NamedBy(e apiclient.IPRule, ch record.Change) bool {
 	return strings.HasPrefix(e.Reason, describe.ReasonPrefix(ch.ID))
@@ -108,8 +132,11 @@ func SameSource(a, b apiclient.IPRule) bool {
 }
 
 // SameEntry reports whether two entries are for the same sources and applications, so that one overwrites the other.
-func SameEntry(a, b apiclient.IPRule) bool {
-	return SameSource(a, b) && call.HoldsFor(a.Apps, b.Apps) && call.HoldsFor(b.Apps, a.Apps)
+func SameEntry(a, b apiclient.IPRule) bool { return SameSource(a, b) && SameApps(a, b) }
+
+// SameApps reports whether two entries are for the same applications.
+func SameApps(a, b apiclient.IPRule) bool {
+	return call.HoldsFor(a.Apps, b.Apps) && call.HoldsFor(b.Apps, a.Apps)
 }
 
 // EqualRules are the ids of the rules that equal another.
