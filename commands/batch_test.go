@@ -58,7 +58,7 @@ func TestOneOfABatch(t *testing.T) {
 
 	w.does(bob, "undo "+removed.ID)
 	require.Equal(t, []string{"DE [0] 4h0m0s", "ES,FR [0] 4h0m0s"}, w.entries("black"))
-	w.does(bob, "extend "+ch.ID+" for=1h")
+	w.insists(bob, "extend "+ch.ID+" for=1h")
 	require.Equal(t, []string{"DE [0] 5h0m0s", "ES,FR [0] 5h0m0s"}, w.entries("black"))
 	w.pass(time.Minute)
 	require.Equal(t, 1, w.requests("DELETE /v4/ip_rules", func() { w.does(ann, "undo "+ch.ID) }), "both in one request")

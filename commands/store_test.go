@@ -217,7 +217,7 @@ func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where
 func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	kept := map[string]any{}
 	for _, look := range all {
-		if look.Asks || look.Late {
+		if look.Asks || look.Late || look.Listed {
 			kept[look.Change.ID] = look.Change
 		}
 	}
@@ -226,7 +226,7 @@ func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change
 	}
 	for _, look := range all {
 		l.lookAt(look.Change.ID, look.Next)
-		if look.Asks || look.Late || look.Ended {
+		if look.Asks || look.Late || look.Ended || look.Listed {
 			l.mu.Lock()
 			l.looks = append(l.looks, look)
 			l.mu.Unlock()

@@ -50,7 +50,7 @@ func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change
 	for _, look := range all {
 		c := look.Change
 		b.due(keyDue(l.account), c.ID, look.Next)
-		if look.Asks || look.Late {
+		if look.Asks || look.Late || look.Listed {
 			b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
 		}
 		if look.Ended {
