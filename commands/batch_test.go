@@ -103,7 +103,7 @@ func TestAddressesAreDeletedTogether(t *testing.T) {
 	var ch record.Change
 	require.Equal(t, 3, w.requests("POST /v4/ip_rules", func() { ch = w.does(ann, "deny 203.0.113.7 203.0.113.8 203.0.113.9") }))
 	w.fault("DELETE /v4/ip_rules", "reset_applied", 2)
-	require.Equal(t, 5, w.requests("DELETE /v4/ip_rules", func() { w.does(ann, "undo "+ch.ID) }), "both tries of the one, then each as it is still listed")
+	require.Equal(t, 5, w.requests("DELETE /v4/ip_rules", func() { w.does(ann, "undo "+ch.ID) }), "all in one, then each until it is answered")
 	require.Empty(t, w.entries("black"))
 }
 

@@ -228,7 +228,8 @@ func TestAnExtensionWhoseAnswerIsLost(t *testing.T) {
 			denied := w.does(ann, "deny 203.0.113.7 for=4h")
 			w.fault("POST /v4/ip_rules", kind, times)
 			w.does(ann, "extend "+denied.ID+" for=4h")
-			require.Equal(t, []string{"203.0.113.7/32 [0] 8h0m0s"}, w.entries("black"), kind)
+			require.Equal(t, []string{"203.0.113.7"}, w.denied(), kind)
+			require.Equal(t, denied.Until.Add(4*time.Hour).Unix(), w.listed("black")[0].ExpiredAt, kind)
 			w.does(ann, "undo "+denied.ID)
 			require.Empty(t, w.entries("black"), kind)
 		}
