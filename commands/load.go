@@ -52,12 +52,39 @@ type loader struct {
 	accounts map[string]*call.Account // by name
 }
 
-// load loads facts side by side. A fact that can't be read is unknown, which is logged.
+// load loads facts side by side. A fact that can't be read is unknown, which is logged. The service's listings lag behind its writes, so what wafbot
+// itself did lately is loaded with them and laid over them.
 func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
+	for _, n := range slices.Clone(needs) {
+		if own := changesOf(n.Account); (n.Fact == call.FactEntries || n.Fact == call.FactRules) && !slices.Contains(needs, own) {
+			needs = append(needs, own)
+		}
+	}
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
 	for i, got := range sideBySide(needs, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
 		f.Known[needs[i]] = got
 	}
+	for _, n := range needs {
+		own, _ := f.Known[changesOf(n.Account)].Value.([]record.Change)
+		f.Known[n] = overlaid(n, f.Known[n], own, l.cfg.Now())
+	}
+}
+
+func changesOf(account string) call.Need { return call.Need{Account: account, Fact: call.FactChanges} }
+
+// overlaid is a fact with what wafbot did lately laid over it, where it is a listing that lags.
+func overlaid(n call.Need, listed call.Loaded, own []record.Change, read time.Time) call.Loaded {
+	switch all := listed.Value.(type) {
+	case []apiclient.IPRule:
+		list := n.Arg.(apiclient.IPRuleFilter).List
+		all, _ = efficacy.Overlay(all, nil, own, read)
+		listed.Value = slices.DeleteFunc(all, func(e apiclient.IPRule) bool { return list != "" && e.List != list })
+	case []apiclient.Rule:
+		condition := n.Arg.(apiclient.RuleFilter).ConditionID
+		_, all = efficacy.Overlay(nil, all, own, read)
+		listed.Value = slices.DeleteFunc(all, func(r apiclient.Rule) bool { return condition != 0 && r.ConditionID != condition })
+	}
+	return listed
 }
 
 // How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep the others' from people,
@@ -90,34 +117,6 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 	return got
 }
 
-// entries are those of the service's lists as they stand: the listing, which lags, and what wafbot did lately. The changes are read after it.
-func (l *loader) entries(ctx context.Context, account string, f apiclient.IPRuleFilter, own func() ([]record.Change, error)) ([]apiclient.IPRule, error) {
-	listed, err := collect(l.cfg.Services[account].IPRules(ctx, f))
-	if err != nil {
-		return nil, err
-	}
-	changes, err := own()
-	if err != nil {
-		return nil, err
-	}
-	all, _ := efficacy.Overlay(listed, nil, changes, l.cfg.Now())
-	return slices.DeleteFunc(all, func(e apiclient.IPRule) bool { return f.List != "" && e.List != f.List }), nil
-}
-
-// rules are the service's as they stand, likewise.
-func (l *loader) rules(ctx context.Context, account string, f apiclient.RuleFilter, own func() ([]record.Change, error)) ([]apiclient.Rule, error) {
-	listed, err := collect(l.cfg.Services[account].Rules(ctx, f))
-	if err != nil {
-		return nil, err
-	}
-	changes, err := own()
-	if err != nil {
-		return nil, err
-	}
-	_, all := efficacy.Overlay(nil, listed, changes, l.cfg.Now())
-	return slices.DeleteFunc(all, func(r apiclient.Rule) bool { return f.ConditionID != 0 && r.ConditionID != f.ConditionID }), nil
-}
-
 // reading is what one fact is read by. Its argument has the type that call's table of facts says.
 type reading struct {
 	*loader
@@ -132,27 +131,13 @@ func (r reading) name() string     { return r.account.Name }
 func (r reading) id() string       { return r.arg.(string) }
 func (r reading) since() time.Time { return r.arg.(time.Time) }
 
-// ownChanges are what wafbot did on the account, as far as it is known; under the account's lock it always is.
-func (r reading) ownChanges() ([]record.Change, error) {
-	if got, ok := r.facts.Known[call.Need{Account: r.name(), Fact: call.FactChanges}]; ok && got.Err == nil {
-		return got.Value.([]record.Change), nil
-	}
-	all, err := r.cfg.Ledger.Changes(r.ctx, r.name())
-	if err != nil {
-		r.cfg.Log.Debug("lay own changes over a listing", "account", r.name(), "err", err)
-	}
-	return all, nil
-}
-
 // serviceFacts are how the facts are read that the service holds.
 var serviceFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactAttacks: func(r reading) (any, error) { return r.listAttacks(r.ctx, r.account, r.arg.(apiclient.AttackFilter)) },
 	call.FactEntries: func(r reading) (any, error) {
-		return r.entries(r.ctx, r.name(), r.arg.(apiclient.IPRuleFilter), r.ownChanges)
+		return collect(r.service().IPRules(r.ctx, r.arg.(apiclient.IPRuleFilter)))
 	},
-	call.FactRules: func(r reading) (any, error) {
-		return r.rules(r.ctx, r.name(), r.arg.(apiclient.RuleFilter), r.ownChanges)
-	},
+	call.FactRules:      func(r reading) (any, error) { return collect(r.service().Rules(r.ctx, r.arg.(apiclient.RuleFilter))) },
 	call.FactConditions: func(r reading) (any, error) { return collect(r.service().ConditionSets(r.ctx)) },
 	call.FactVulnerabilities: func(r reading) (any, error) {
 		return collect(r.service().Vulnerabilities(r.ctx, r.arg.(apiclient.VulnFilter)))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -102,16 +103,29 @@ func (d *doubt) send(ctx context.Context) error {
 
 // verify reads whether the step took effect, or else whether what it found before stands there still: nothing that it does not know is overwritten.
 func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
-	own := func() ([]record.Change, error) { return d.cfg.Ledger.Changes(ctx, d.change.Account) }
 	if d.step.Entry != nil {
-		entries, err := d.loader.entries(ctx, d.change.Account, apiclient.IPRuleFilter{List: d.step.Entry.List}, own)
+		entries, err := read(ctx, d.executor, d.change.Account, call.FactEntries, apiclient.IPRuleFilter{List: d.step.Entry.List}, call.AccountFacts.Entries)
 		changed := slices.ContainsFunc(d.step.Before, func(b apiclient.IPRule) bool {
 			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, b) })
 		})
 		return err == nil && efficacy.EntryStepDone(entries, *d.change, d.step), !changed, err
 	}
-	rules, err := d.loader.rules(ctx, d.change.Account, apiclient.RuleFilter{}, own)
+	rules, err := d.rules(ctx, d.change.Account)
 	return err == nil && efficacy.RuleStepDone(rules, d.step), true, err
+}
+
+// read reads a listing anew, with what wafbot did lately.
+func read[T, F any](ctx context.Context, x *executor, account string, name call.Fact, filter F, take func(call.AccountFacts, F) ([]T, error)) ([]T, error) {
+	c := call.Call{Account: x.loader.accounts[account], Loaded: call.NewFacts()}
+	x.loader.load(ctx, c.Loaded, call.Need{Account: account, Fact: name, Arg: filter})
+	if _, err := c.Given().Changes(); err != nil {
+		return nil, err
+	}
+	return take(c.Given(), filter)
+}
+
+func (x *executor) rules(ctx context.Context, account string) ([]apiclient.Rule, error) {
+	return read(ctx, x, account, call.FactRules, apiclient.RuleFilter{}, call.AccountFacts.Rules)
 }
 
 // createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may have been on its way all the
@@ -145,7 +159,7 @@ func (d *doubt) createAgain(ctx context.Context) error {
 
 // equalRules are the ids of the rules that do the same.
 func (x *executor) equalRules(ctx context.Context, account string, want apiclient.Rule) ([]int64, error) {
-	rules, err := x.loader.rules(ctx, account, apiclient.RuleFilter{}, func() ([]record.Change, error) { return x.cfg.Ledger.Changes(ctx, account) })
+	rules, err := x.rules(ctx, account)
 	return efficacy.EqualRules(rules, want), err
 }
 

@@ -227,31 +227,6 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 	return true, nil
 }
 
-// inOwnBatch reports whether an entry of wafbot's for several sources holds the one that is wanted.
-func inOwnBatch(e, want apiclient.IPRule) bool {
-	_, ours := NamedIn(e.Reason)
-	return ours && e.List == want.List && e.Kind != apiclient.KindRange && efficacy.SameApps(e, want) && efficacy.CoversEntry(e, want)
-}
-
-// batched puts the countries, proxies and data centers that no entry holds yet into one request for each kind. Addresses go one by one.
-func batched(steps []record.Step, lists []apiclient.IPRule) (all []record.Step) {
-	kinds := map[string]*apiclient.IPRule{}
-	for _, s := range steps {
-		held := slices.ContainsFunc(lists, func(e apiclient.IPRule) bool { return e.List == s.Entry.List && efficacy.OverlapsEntry(e, *s.Entry) })
-		one := kinds[s.Entry.Kind]
-		switch {
-		case s.Entry.Kind == apiclient.KindRange || held:
-		case one != nil:
-			one.Values = append(one.Values, s.Entry.Values...)
-			continue
-		default:
-			kinds[s.Entry.Kind] = s.Entry
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
 // overruled refuses an entry that a stronger list makes useless: the allowlist wins over the denylist, the denylist over the graylist.
 func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) error {
 	stronger := map[string][]string{apiclient.ListDeny: {apiclient.ListAllow}, apiclient.ListGray: {apiclient.ListAllow, apiclient.ListDeny}}[l.list]
