@@ -56,6 +56,18 @@ func TestModeTwiceInARowWhileListingsLag(t *testing.T) {
 	require.Equal(t, []string{"monitoring"}, w.modes())
 }
 
+// A rule that was made twice and shows late goes with the next switch, and one comes back.
+func TestAModeThatWasMadeTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"monitoring","validated":false,"action":[{"type":"equal","value":"4","point":["instance"]}]}`)
+	require.Equal(t, []string{"monitoring", "monitoring"}, w.modes())
+	ch := w.anyway(ann, "mode 4 block")
+	require.Equal(t, []string{"block"}, w.modes())
+	w.does(ann, "undo "+ch.ID)
+	require.Equal(t, []string{"monitoring"}, w.modes())
+}
+
 func TestRemoveAndDenyAgainWhileListingsLag(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

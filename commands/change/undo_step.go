@@ -206,7 +206,8 @@ func (u *undoing) undoDelete(s record.Step) {
 		}
 	}
 	old := ruleBefore(u.Call, s.Rule)
-	if old == nil {
+	again := func(p record.Step) bool { return p.Kind == record.CreateRule && apiclient.SameRule(*p.Rule, *old) }
+	if old == nil || slices.ContainsFunc(u.plan.Steps, again) { // of doubles one comes back
 		return
 	}
 	equal := slices.DeleteFunc(efficacy.EqualRules(u.rules, *old), func(id int64) bool { return slices.Contains(made, id) })
