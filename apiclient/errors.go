@@ -77,7 +77,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// OutcomeUnknown reports whether a change may have taken effect in spite of the error: look before trying again.
+// OutcomeUnknown reports whether a change may have taken effect in spite of the error: verify before trying again.
 // It stays true when a later try of the same call was refused for certain, and is always false for reads.
 func (e *Error) OutcomeUnknown() bool { return e.unknown }
 

@@ -57,7 +57,7 @@ type IPRuleFilter struct {
 const maxIPRules = 300
 
 // IPRules lists entries of the IP lists one by one: GET /v4/ip_rules. It may be repeated; an error ends the list.
-// An entry removed by others while it reads can push another one out of sight.
+// An entry removed by others while it reads can push another one off the page.
 func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, error] {
 	return each(c.pages(ctx, maxIPRules, func(clientID, offset, limit int) call {
 		query := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}, "filter[clientid]": {strconv.Itoa(clientID)}}

@@ -180,6 +180,6 @@ func TestAnAdditionIsConfirmedByAny2xx(t *testing.T) {
 	s := newService(t)
 	s.fault = body(200, `{"status":200,"body":{}}`)
 	_, err := s.start().CreateRule(t.Context(), patch())
-	require.Equal(t, apiclient.Server, apiclient.KindOf(err)) // a rule without id could not be taken back
+	require.Equal(t, apiclient.Server, apiclient.KindOf(err)) // a rule without id could not be undone
 	require.True(t, outcomeUnknown(t, err))
 }

@@ -81,7 +81,7 @@ func (s *tokenSource) replaced(used Secret) (Secret, bool) {
 }
 
 func (s *tokenSource) read() error {
-	info, err := os.Stat(s.file) // before reading: a change in between is then seen by the next look
+	info, err := os.Stat(s.file) // before reading: a change in between is then seen by the next check
 	if err != nil {
 		return fmt.Errorf("read token file: %w", err)
 	}

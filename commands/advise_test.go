@@ -23,7 +23,7 @@ import (
 func (w *world) situation(id string) call.Situation {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
-	s := call.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock()}
+	s := call.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock()}
 	for page, err := range w.cfg.Services[a.Name].Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
 		require.NoError(w.t, err)
 		for _, attack := range page.Attacks {
@@ -97,7 +97,7 @@ func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
 	w.anyway(ann, "mode 4 block attack="+id)
 	advice := advice.Advise(w.situation(id))
 	require.Empty(t, labels(advice))
-	require.Empty(t, notes(advice), "the measures' own lines on the card say it")
+	require.Empty(t, notes(advice), "the mitigations' own lines on the card say it")
 }
 
 func TestWhyAButtonIsMissing(t *testing.T) {

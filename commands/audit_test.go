@@ -87,7 +87,7 @@ func TestAuditLinesComeOutEvenWithoutTheStore(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7")
 	w.audit.setFail(true)
 	_, err := w.try(ann, "deny 203.0.113.8")
-	require.ErrorIs(t, err, refusal.ErrAway, "it is one memory, and one step")
+	require.ErrorIs(t, err, refusal.ErrAway, "it is one store, and one step")
 	var numbers []int64
 	for line := range strings.Lines(w.out.String()) {
 		var out struct{ Audit record.AuditEntry }
@@ -122,7 +122,7 @@ func TestReadAudit(t *testing.T) {
 	require.Len(t, w.reads(eve, "audit since=forever --all").Lines, 14)
 }
 
-func TestAuditOfSomebodyByName(t *testing.T) {
+func TestAuditOfAUserByName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.does(ann, "deny 203.0.113.7")
@@ -139,7 +139,7 @@ func TestAuditWithAnEntryThatCannotBeRead(t *testing.T) {
 	id := w.attackOn("/login")
 	w.does(ann, "deny attack="+id)
 	w.audit.entries[0].Line = unreadable
-	w.refuses(ann, "audit", refusal.ErrAway, "an entry of the audit log can't be read. audit verify tells which")
+	w.refuses(ann, "audit", refusal.ErrAway, "an entry of the audit log can't be read. audit verify names it")
 	doc := w.document(id)
 	require.Contains(t, doc, "What was asked and said: an entry of the audit log can't be read")
 	require.NotContains(t, doc, "Redis")

@@ -61,7 +61,7 @@ func (w *trail) verified(log ...string) (found []finding, said string) {
 	var checks []struct{ Findings []finding }
 	require.NoError(w.t, json.Unmarshal(data, &checks))
 	require.Len(w.t, checks, 1)
-	require.Equal(w.t, len(checks[0].Findings) > 0, res.Outcome == "failed", "the exit code tells")
+	require.Equal(w.t, len(checks[0].Findings) > 0, res.Outcome == "failed", "the exit code says it")
 	for _, f := range checks[0].Findings {
 		require.Contains(w.t, textOf(res), f.Text)
 	}

@@ -59,7 +59,7 @@ func (r *Runner) loadLocked(held context.Context, c *job) (err error) {
 	return err
 }
 
-// plan makes the plans of a line and guards them. begun tells that this delivery has begun to carry them out before.
+// plan makes the plans of a line and guards them. begun reports that this delivery has begun to carry them out before.
 func (r *Runner) plan(held context.Context, c *job, begun bool) ([]call.Plan, error) {
 	c.Needs = nil // of an attempt before
 	plans, err := withFacts(held, r.loader, c.Call, c.Cmd.Plan)
@@ -95,8 +95,8 @@ func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, 
 	return res, nil
 }
 
-// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole tells that
-// there are no others; of a line that undoes many only a new plan tells, which finds those that were begun by their ids.
+// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole reports that
+// there are no others; of a line that undoes many only a new plan knows, which finds those that were begun by their ids.
 func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
 	parts := max(c.Cmd.Parts, 1)
 	for part := range parts {

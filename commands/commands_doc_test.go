@@ -14,7 +14,7 @@ import (
 
 const commandsDoc = "../docs/commands.md"
 
-// docs/commands.md tells what help tells: it is made of the same descriptions.
+// docs/commands.md says what help says: it is made of the same descriptions.
 func TestCommandsDoc(t *testing.T) {
 	t.Parallel()
 	got := documentCommands(verb.All())

@@ -44,14 +44,14 @@ func (w *world) polled(t *testing.T, known facts, p storetest.Polled) {
 			w.storms.storms = append(w.storms.storms, record.StormSeen{KnownAttack: one, Storm: storm, SeenAt: p.At})
 		}
 		if storm, ok := p.In[a.ID]; ok {
-			w.storms.gathered[id(storm)] = append(w.storms.gathered[id(storm)], record.GatheredAttack{KnownAttack: one, SeenAt: p.At})
+			w.storms.grouped[id(storm)] = append(w.storms.grouped[id(storm)], record.GroupedAttack{KnownAttack: one, SeenAt: p.At})
 		}
 	}
 	for attackid, e := range p.Evidence {
 		w.records.evidence[id(attackid)] = e
 	}
 	if !p.Outage.From.IsZero() {
-		w.records.blinds = append(w.records.blinds, p.Outage)
+		w.records.outages = append(w.records.outages, p.Outage)
 	}
 	if p.Sources != nil {
 		w.count(p.Sources)

@@ -22,7 +22,7 @@ func TestACrashAfterSending(t *testing.T) {
 			_, err := w.do(inv)
 			if err != nil {
 				require.ErrorIs(t, err, refusal.ErrAway)
-				require.ErrorContains(t, err, "wafbot looks before it sends")
+				require.ErrorContains(t, err, "wafbot verifies before it sends")
 			}
 			w.ledger.set(func(l *ledger) { l.saveFail = nil })
 			w.pass(11 * time.Minute) // it was begun in time
@@ -63,8 +63,8 @@ func TestACrashBeforeSending(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7"}, w.denied())
 }
 
-// It is gone on with: that nobody knew what had become of it is no news again.
-func TestWhatIsGoneOnWithIsNoNews(t *testing.T) {
+// It is resumed: that its outcome was unknown makes no second event.
+func TestWhatIsResumedIsNoNewEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fault("POST /v4/ip_rules", "status:500", 0)
@@ -78,8 +78,8 @@ func TestWhatIsGoneOnWithIsNoNews(t *testing.T) {
 	require.Equal(t, 1, w.ledger.perhaps)
 }
 
-// Somebody else's line long after has nothing to do with it.
-func TestALongForgottenChangeIsNotGoneOnWith(t *testing.T) {
+// Another user's line long after has nothing to do with it.
+func TestAChangeBegunLongAgoIsNotResumed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fault("POST /v4/ip_rules", "status:500", 0)
@@ -117,8 +117,8 @@ func TestACrashAmidContain(t *testing.T) {
 	}
 }
 
-// The undo of a change of unknown outcome takes back what there is.
-func TestUndoLooksAtWhatWasSent(t *testing.T) {
+// The undo of a change of unknown outcome undoes what there is.
+func TestUndoVerifiesWhatWasSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })

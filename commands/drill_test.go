@@ -49,7 +49,7 @@ func TestADrillIsAnswered(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
-func TestADrillThatNobodyAnswers(t *testing.T) {
+func TestAnUnansweredDrill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	clock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
@@ -98,7 +98,7 @@ func TestTheReportOfADrill(t *testing.T) {
 			"ok until it was recorded and in progress: 11.0 ms", "ok until the card showed it: 200.0 ms",
 			"ok the audit log has it (number 17; wafbot serve prints its own, numbered alike, on standard output)",
 		}},
-		"nobody": {silent, false, []string{
+		"no answer": {silent, false, []string{
 			"ok a round trip to Redis: 0.4 ms", "ok from asking until Slack had the card: 1.2 s",
 			"FAILED finding the card again in the channel's history (the channel's history can't be read: missing_scope)",
 			"FAILED an answer (none within 4 min 58 s)", "FAILED until the card showed it (it does not yet)",

@@ -19,15 +19,15 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// RunDue checks what was made for a time on one account, whenever look says so: it prolongs denials whose source still tries, asks about what ends while its attack
+// RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still tries, asks about what ends while its attack
 // goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
-func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-chan struct{}) {
+func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-chan struct{}) {
 	again, warned := time.Time{}, false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look:
+		case <-check:
 		}
 		r.checkRequests(ctx, account)
 		now := r.cfg.Now()
@@ -40,7 +40,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, look <-cha
 		case !now.Before(again):
 			if err := (dueChecker{r}).checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
 				again = now.Add(change.RetryEvery)
-				r.cfg.Log.Error("look at what ends", "account", account, "err", err, "again", again)
+				r.cfg.Log.Error("check due changes", "account", account, "err", err, "again", again)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 	return nil
 }
 
-// saveDue writes down, under the account's lock, what came of looking at its changes.
+// saveDue writes down, under the account's lock, what came of checking its changes.
 func (d dueChecker) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
 	held, lock, err := d.runner.cfg.Ledger.Lock(ctx, account)
 	if err != nil {
@@ -98,7 +98,7 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 	}
 	var events []record.Event
 	for _, l := range all {
-		events = append(events, lookEvents(l, d.runner.channel(account))...)
+		events = append(events, dueEvents(l, d.runner.channel(account))...)
 	}
 	if err := lock.SaveDue(held, events, all...); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 		}
 	}
 	if err != nil && held.Err() == nil {
-		r.cfg.Log.Error("look at requests whose time has come", "account", account, "err", err)
+		r.cfg.Log.Error("check due requests", "account", account, "err", err)
 	}
 }
 
@@ -274,7 +274,7 @@ func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.Approval
 			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
 		}
 		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {
-			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "nobody knows what came of it, look with status")
+			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "what came of it isn't known, see status")
 		}
 	case q.Waits(c.Now):
 		q.OverrideOpen = true

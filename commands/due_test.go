@@ -20,12 +20,12 @@ func runDue(t *testing.T, w *world, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	look, tick := make(chan struct{}), time.NewTicker(time.Second)
+	due, tick := make(chan struct{}), time.NewTicker(time.Second)
 	defer tick.Stop()
 	go func() {
 		for ctx.Err() == nil {
 			select {
-			case look <- struct{}{}:
+			case due <- struct{}{}:
 			case <-ctx.Done():
 			}
 			select {
@@ -34,7 +34,7 @@ func runDue(t *testing.T, w *world, d time.Duration) {
 			}
 		}
 	}()
-	w.RunDue(ctx, "acme", w.ledger, look)
+	w.RunDue(ctx, "acme", w.ledger, due)
 }
 
 func TestWhatIsTimedEnds(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// everywhere is all that is read about measures in force, by line.
+// everywhere is all that is read about mitigations in force, by line.
 func (x *watcher) everywhere(attack string) map[string]string {
 	x.t.Helper()
 	all := map[string]string{}
@@ -37,10 +37,10 @@ func TestWhatWasTakenOffWorksNowhere(t *testing.T) {
 	}
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	x.watches(15 * time.Minute)
-	require.Equal(t, record.Working, x.effect(ch).Finding, "nobody came any more who could get through")
+	require.Equal(t, record.Working, x.effect(ch).Finding, "no source came any more that could get through")
 	for where, said := range x.everywhere(ch.AttackID) {
 		require.Contains(t, said, "no longer in force", where)
-		if where != "report" { // which tells what was before, too
+		if where != "report" { // which says what was before, too
 			require.NotContains(t, said, "working, at least", where)
 			require.NotContains(t, said, "working: ", where)
 		}
@@ -86,26 +86,26 @@ func TestEachFallIsNotifiedOnce(t *testing.T) {
 	}
 	x.watches(5 * time.Minute)
 	off(10 * time.Minute)
-	require.Len(t, x.told(), 1)
+	require.Len(t, x.findings(), 1)
 	on(9 * time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding)
 	off(10 * time.Minute)
 	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
-	require.Len(t, x.told(), 1, "it comes and goes")
+	require.Len(t, x.findings(), 1, "it comes and goes")
 	on(25 * time.Minute)
 	x.restart()
-	x.look()
+	x.observe()
 	off(10 * time.Minute)
-	require.Equal(t, []record.Finding{record.NotWorking, record.NotWorking}, x.told())
+	require.Equal(t, []record.Finding{record.NotWorking, record.NotWorking}, x.findings())
 	require.Equal(t, 2, x.effect(ch).Calls(record.NotWorking))
 	require.Contains(t, x.line(ch), "NO LONGER working: the last was stopped 2026-11-20 03:5")
 	require.Contains(t, x.line(ch), "hits get through again, the last 2026-11-20 04:0", "in between it worked")
 	x.restart()
 	x.watches(20 * time.Minute)
-	require.Len(t, x.told(), 2)
+	require.Len(t, x.findings(), 2)
 }
 
-// A report tells what became of a measure as its card did, at the time.
+// A report says what became of a mitigation as its card did, at the time.
 func TestTheReportShowsWhatWasSeenOfMitigations(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
@@ -118,7 +118,7 @@ func TestTheReportShowsWhatWasSeenOfMitigations(t *testing.T) {
 }
 
 // A replica that couldn't look, or lost what was seen, says so, and neither that it works nor that it is due.
-func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
+func TestWhatWasNotWatchedIsUnknown(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	const unknown = "unknown whether it works: it was due 2026-11-20 03:01 UTC, and it was not observed since"
@@ -128,7 +128,7 @@ func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	require.Contains(t, x.line(ch), unknown, "the service is away")
 	require.Contains(t, textOf(w.reads(eve, "attack "+ch.AttackID)), unknown)
 	require.Contains(t, textOf(w.reads(eve, "status")), ch.ID+" unknown whether it works · ")
-	x.look()
+	x.observe()
 	x.watches(2 * time.Minute)
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
 
@@ -136,11 +136,11 @@ func TestWhatNobodyLookedAtIsUnknown(t *testing.T) {
 	x.restart()
 	require.Contains(t, x.line(ch), unknown)
 	w.pass(20 * time.Minute)
-	x.look()
+	x.observe()
 	require.Contains(t, x.line(ch), "2026-11-20 03:31 UTC", "it is watched since then")
 }
 
-// Of a range of which one source goes on the card says why, where the lists tell.
+// Of a range of which one source goes on the card says why, where the lists show it.
 func TestARangeThatWorksInPart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -151,5 +151,5 @@ func TestARangeThatWorksInPart(t *testing.T) {
 	x.watch.Refresh()
 	x.watches(10 * time.Minute)
 	require.Regexp(t, `partly working: at least [0-9,]+ stopped, [0-9,]+ hits got through since .*\. Likely: 203\.0\.113\.9 is on the allowlist`, x.line(ch))
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 }

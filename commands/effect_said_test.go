@@ -37,7 +37,7 @@ func deniedBy(entries ...apiclient.IPRule) record.Change {
 func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) string {
 	s := call.Situation{
 		Account: &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy"}}, OngoingFor: 15 * time.Minute},
-		Now:     atFour, LookedAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e},
+		Now:     atFour, ListsReadAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e},
 		Attack: apiclient.Attack{
 			ID: "x:1", App: apiclient.Known(4), Domain: "shop.example.com", Path: "/login", Method: "POST", Type: "sqli", BlockStatus: "monitored",
 			SourceCount: apiclient.Known(3), Sources: []apiclient.Source{share("203.0.113.7", 50), share("203.0.113.8", 40), share("203.0.113.9", 30)},
@@ -63,7 +63,7 @@ func hitsUntil(n int64, last time.Duration) record.Tally {
 	return record.Tally{N: n, First: atFour.Add(-20 * time.Minute), Last: atFour.Add(-last)}
 }
 
-// What the lists say about a measure stands beside what was seen of it: somebody else may have taken it off, and a quiet source then proves nothing.
+// What the lists say about a mitigation stands beside what was seen of it: another user may have removed it, and a quiet source then proves nothing.
 func TestWhatTheListsSayIsSaid(t *testing.T) {
 	t.Parallel()
 	const source = "203.0.113.7"
@@ -78,7 +78,7 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	require.NotContains(t, gone, "working:")
 	require.NotContains(t, gone, "Still through")
 	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: it was removed or changed at the service", "also before it is judged")
-	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.LookedAt = nil, time.Time{} }), "no longer", "nobody looked")
+	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.ListsReadAt = nil, time.Time{} }), "no longer", "it was not read")
 
 	shortened := said(here, works, func(s *call.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
 	require.Contains(t, shortened, "shortened at the service: it ends 2026-11-20 04:10 UTC; working: nothing through since")
@@ -117,7 +117,7 @@ func TestSeveralSourcesAreNotMixedUp(t *testing.T) {
 	}}, plain)
 	require.Contains(t, back, "203.0.113.7")
 	require.NotContains(t, back, "203.0.113.8 ", "it was last heard of hours before")
-	require.NotContains(t, back, "came back", "its source tried to the end: whether it came back nobody saw")
+	require.NotContains(t, back, "came back", "its source tried to the end: whether it came back was not seen")
 }
 
 // What tried to the end did not come back yet.
@@ -162,10 +162,10 @@ func TestCountsThatFallAndRiseAgainAreNoHits(t *testing.T) {
 	x.watch.Refresh()
 	x.grows(20, is)
 	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding, "%+v", x.effect(ch))
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 }
 
-// After a restart nobody knows what got through before.
+// After a restart what got through before isn't known.
 func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{Lasts: waf.Duration(6 * time.Minute)}, "deny 203.0.113.7")
@@ -173,12 +173,12 @@ func TestNothingThroughIsSaidSinceItWasWatched(t *testing.T) {
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:0")
 	w.pass(10 * time.Minute)
 	x.restart()
-	x.look()
+	x.observe()
 	require.Contains(t, x.line(ch), "working: nothing through since 2026-11-20 03:20 UTC")
 }
 
-// A mode that somebody set since is another one.
-func TestAModeThatSomebodySetSince(t *testing.T) {
+// A mode that another user set since is another one.
+func TestAModeThatAnotherUserSetSince(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})
@@ -193,7 +193,7 @@ func TestAModeThatSomebodySetSince(t *testing.T) {
 	require.NotContains(t, x.line(ch), "working")
 }
 
-// A mode that wafbot set since took the place of another: nobody was at the console.
+// A mode that wafbot set since took the place of another: no user was at the console.
 func TestAModeThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -219,7 +219,7 @@ func TestAttackSaysWhatEnded(t *testing.T) {
 	require.NotContains(t, line, "nothing through since")
 }
 
-// What somebody took off in the console can be done again, by its button.
+// What was removed in the console can be done again, by its button.
 func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -228,7 +228,7 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	w.pass(5 * time.Minute)
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	w.service.CatchUp()
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), LookedAt: w.clock(), Changes: []record.Change{ch}}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
 	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		s.Attack = page.Attacks[0]
@@ -248,13 +248,13 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	require.NotContains(t, offered(), "Deny")
 }
 
-// The line of what was done so far says no more than the measure's own.
+// The line of what was done so far says no more than the mitigation's own.
 func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
 	t.Parallel()
 	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
 	ch.Line = record.Line{Name: "deny"}
 	standing := func(e record.Efficacy, entries ...apiclient.IPRule) string {
-		return advice.Mitigations(call.Situation{Now: atFour, LookedAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
+		return advice.Mitigations(call.Situation{Now: atFour, ListsReadAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
 	}
 	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
 	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny working")

@@ -39,11 +39,11 @@ func watched(t *testing.T, attack waf.AttackSpec, line string) (*world, *watcher
 func (w *world) watcher() *watcher {
 	x := &watcher{world: w}
 	x.restart()
-	x.look()
+	x.observe()
 	return x
 }
 
-// restart forgets all that is in this process alone.
+// restart drops all that is only in this process.
 func (x *watcher) restart() {
 	x.watch = efficacy.NewWatch(x.cfg.Accounts[0], struct {
 		*ledger
@@ -52,11 +52,11 @@ func (x *watcher) restart() {
 	x.latest, x.last = map[string]apiclient.Attack{}, time.Time{}
 }
 
-func (x *watcher) look() {
+func (x *watcher) observe() {
 	x.t.Helper()
 	x.service.Step()
 	s := x.situation()
-	g := efficacy.Snapshot{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, ListsReadAt: s.LookedAt}
+	g := efficacy.Snapshot{At: x.clock(), Since: x.last, Entries: s.Entries, Rules: s.Rules, ListsReadAt: s.ListsReadAt}
 	for page, err := range x.cfg.Services["acme"].Attacks(x.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(x.t, err)
 		for _, a := range page.Attacks {
@@ -86,7 +86,7 @@ func (x *watcher) watches(d time.Duration) {
 	x.t.Helper()
 	for ; d > 0; d -= 15 * time.Second {
 		x.pass(15 * time.Second)
-		x.look()
+		x.observe()
 	}
 }
 
@@ -100,7 +100,7 @@ func (x *watcher) effect(ch record.Change) record.Efficacy {
 // situation is the account as it is, with the lists and rules.
 func (x *watcher) situation() call.Situation {
 	x.t.Helper()
-	s := call.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), LookedAt: x.clock()}
+	s := call.Situation{Account: x.cfg.Accounts[0], Now: x.clock(), ListsReadAt: x.clock()}
 	for e, err := range x.cfg.Services["acme"].IPRules(x.t.Context(), apiclient.IPRuleFilter{}) {
 		require.NoError(x.t, err)
 		s.Entries = append(s.Entries, e)
@@ -128,8 +128,8 @@ func (x *watcher) line(ch record.Change) string {
 	return describe.Change(ch, efficacy.Line(s, ch)).String()
 }
 
-// told are the findings about which people were called.
-func (x *watcher) told() (all []record.Finding) {
+// findings are those of which people were notified.
+func (x *watcher) findings() (all []record.Finding) {
 	for _, j := range x.ledger.judged {
 		if j.Notify {
 			all = append(all, j.Efficacy.Finding)
@@ -155,7 +155,7 @@ func TestADenialWorks(t *testing.T) {
 	require.Greater(t, later.Stopped.N, 2*first.Stopped.N)
 	require.Zero(t, later.Through.N)
 	require.LessOrEqual(t, len(w.ledger.judged)-saves, 10, "mere figures show once a minute at most")
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 }
 
 // Only its own hits count: the other source goes on and is none of its business.
@@ -170,10 +170,10 @@ func TestADenialOfAnAllowedSourceHasNoEffect(t *testing.T) {
 	require.Regexp(t, `NOT WORKING: [0-9,]+ hits got through since .* the last .*Likely: 203\.0\.113\.0/24 is on the allowlist until 2026-11-20 04:00 UTC, which wins`, x.line(ch))
 	x.restart()
 	x.watches(20 * time.Minute)
-	require.Equal(t, []record.Finding{record.NotWorking}, x.told(), "once, also after a restart")
+	require.Equal(t, []record.Finding{record.NotWorking}, x.findings(), "once, also after a restart")
 }
 
-func TestADenialThatSomebodyTookOff(t *testing.T) {
+func TestADenialThatAnotherUserRemoved(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	x.watches(5 * time.Minute)
@@ -183,18 +183,18 @@ func TestADenialThatSomebodyTookOff(t *testing.T) {
 	require.Equal(t, record.NotWorking, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "NO LONGER working: the last was stopped ")
 	require.Contains(t, x.line(ch), "Likely: it is no longer listed at the service: it was removed or changed")
-	require.Equal(t, []record.Finding{record.NotWorking}, x.told())
+	require.Equal(t, []record.Finding{record.NotWorking}, x.findings())
 }
 
-// Nobody is called about what was taken back just now.
-func TestWhatWasTakenBackIsNotJudged(t *testing.T) {
+// No user is mentioned about what was undone just now.
+func TestWhatWasUndoneIsNotJudged(t *testing.T) {
 	t.Parallel()
 	w, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7")
 	w.seed(waf.IPRule{RuleType: "ip_range", List: "white", Subnet: "203.0.113.7/32", Pools: []int{0}, ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	x.watches(5*time.Minute + 45*time.Second)
 	w.does(ann, "undo "+ch.ID)
 	x.watches(20 * time.Minute)
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 	require.NotContains(t, x.line(w.ledger.change(ch.ID)), "NOT WORKING")
 }
 
@@ -207,7 +207,7 @@ func TestAPatchWorks(t *testing.T) {
 	x.watches(time.Minute)
 	require.Equal(t, record.Working, x.effect(ch).Finding, "before the hour is over")
 	require.Regexp(t, "working: nothing through since 2026-11-20 03:02 UTC, at least [0-9]+ stopped, the last 2026-11-20 03:03 UTC", x.line(ch))
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 }
 
 // A patch of another part than the attack's stops nothing of it; what else is attacked there isn't its business either.
@@ -229,7 +229,7 @@ func TestASourceThatIsGone(t *testing.T) {
 	x.watches(5 * time.Minute)
 	require.Equal(t, record.EfficacyUnknown, x.effect(ch).Finding)
 	require.Contains(t, x.line(ch), "whether stopped or gone is unknown")
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 }
 
 func TestAModeWorks(t *testing.T) {
@@ -245,7 +245,7 @@ func TestAModeWorks(t *testing.T) {
 	x.watches(20 * time.Minute)
 	require.Contains(t, []record.Finding{record.Working, record.PartlyWorking}, x.effect(ch).Finding, "its record is partly blocked from then on")
 	require.NotZero(t, x.effect(ch).Parts[""].Stopped.N)
-	require.Empty(t, x.told())
+	require.Empty(t, x.findings())
 	mild := w.anyway(root, "mode 4 monitoring for=1h")
 	require.Contains(t, x.line(mild), "whether it works can't be seen: no record shows by which mode it was let through")
 }
@@ -254,11 +254,11 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")
 	x.watches(10 * time.Minute)
-	require.Equal(t, []record.Finding{record.SourceReturned}, x.told())
+	require.Equal(t, []record.Finding{record.SourceReturned}, x.findings())
 	require.Contains(t, x.line(ch), "its source kept trying to the end, the last time 2026-11-20 03:")
 	x.watches(10 * time.Minute)
 	require.Regexp(t, "its source came back: [0-9,]+ hits got through since 2026-11-20 03:1", x.line(ch))
-	require.Len(t, x.told(), 1)
+	require.Len(t, x.findings(), 1)
 }
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
@@ -266,9 +266,9 @@ func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
-		"deny proxy:TOR":                     "the service doesn't tell which sources are of that kind",
+		"deny proxy:TOR":                     "the service doesn't list which sources are of that kind",
 		"gray 203.0.113.7":                   "gray sources are blocked in safe_blocking mode only",
-		`indicator User-Agent "sqlmap/1\.8"`: "the service doesn't tell which requests match",
+		`indicator User-Agent "sqlmap/1\.8"`: "the service doesn't list which requests match",
 	} {
 		ch := w.insists(root, line)
 		x.watch.Refresh()

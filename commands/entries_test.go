@@ -21,7 +21,7 @@ func TestDeny(t *testing.T) {
 	require.Equal(t, []string{"198.51.100.0/24 [0] 4h0m0s", "203.0.113.7/32 [0] 4h0m0s"}, w.entries("black"))
 	ch := res.Changes[0]
 	require.Equal(t, "Deny 203.0.113.7, 198.51.100.0/24 everywhere for 4 h", ch.Does)
-	require.Equal(t, ch, w.ledger.change(ch.ID), "what is told is what is kept")
+	require.Equal(t, ch, w.ledger.change(ch.ID), "what is notified is what is kept")
 	require.Equal(t, record.StateDone, ch.State)
 	require.Equal(t, "wafbot "+ch.ID+" by Ann (U1ANN): brute force", w.listed("black")[0].Reason)
 	require.Contains(t, textOf(res), "accepted by the service, works in about 1 min. "+ch.ID+", by Ann, until 2026-11-20 07:00 UTC")
@@ -109,7 +109,7 @@ func TestSomeOfThemAreDeniedAlready(t *testing.T) {
 	require.Equal(t, []string{"203.0.113.7/32 [0] forever"}, w.entries("black"))
 }
 
-func TestValuesOfAnotherEntryAreLeftAlone(t *testing.T) {
+func TestValuesOfAnotherEntryStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"FR", "DE"}, Reason: "by hand"})
@@ -230,10 +230,10 @@ func TestOnlyWhatIsAnnouncedIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.does(ann, "deny 203.0.113.7")
-	// Somebody takes the entry over in the console: it keeps its number and is his.
+	// Another user takes the entry over in the console: it keeps its number.
 	entry := w.listed("black")[0]
 	w.overwrite(entry, "kept for the police", 24*time.Hour)
 	w.refuses(bob, "remove 203.0.113.7", refusal.ErrDenied)
-	w.nothing(ann, "undo", "somebody else's now", "kept for the police")
+	w.nothing(ann, "undo", "another author's now", "kept for the police")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 24h0m0s"}, w.entries("black"))
 }

@@ -71,7 +71,7 @@ func TestExplainWithoutTheStore(t *testing.T) {
 }
 
 // What is stored of an attack without a card is up to an hour old: why it has none is explained by what goes on now.
-func TestExplainLooksAtTheServiceFirst(t *testing.T) {
+func TestExplainReadsTheServiceFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")

@@ -83,7 +83,7 @@ func TestExtendAPatch(t *testing.T) {
 		res, err := w.try(bob, "extend "+patched.ID+" for=20m")
 		require.NoError(t, err)
 		require.Contains(t, textOf(res), "done; the service need not know. "+patched.ID+", by Bob, until")
-		require.Contains(t, describe.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel is told")
+		require.Contains(t, describe.Change(res.Changes[0], nil).String(), "done; the service need not know "+patched.ID, "as the channel's message says")
 		w.does(bob, "extend "+switched.ID+" for=40m")
 		require.Equal(t, sent, w.changesSent())
 		require.Equal(t, patched.Until.Add(20*time.Minute), w.ledger.change(patched.ID).DueAt())
@@ -97,7 +97,7 @@ func TestExtendAPatch(t *testing.T) {
 	})
 }
 
-// Its end had come, and somebody prolonged it before it was ended.
+// Its end had come, and a user extended it before it was ended.
 func TestTheClockDoesNotEndWhatWasProlonged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,7 +145,7 @@ func TestWhatCannotBeExtended(t *testing.T) {
 		w.refuses(ann, verb, refusal.ErrUsage, longer.ID+" only extends "+denied.ID+": name that one")
 	}
 	w.overwrite(w.listed("black")[0], "kept for the police", 24*time.Hour)
-	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "there is nothing to extend", "is somebody else's now (kept for the police)")
+	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "there is nothing to extend", "is another author's now (kept for the police)")
 
 	short := w.does(ann, "deny 203.0.113.8 for=1h")
 	w.pass(time.Hour)
@@ -158,7 +158,7 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
 	w.pass(time.Minute) // what wafbot made later is there even where it isn't listed
 	w.byHand("POST", "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(patched.Steps[0].ID)+`}}`)
-	w.refuses(ann, "extend "+patched.ID+" for=1h", refusal.ErrGuarded, "somebody took away or changed rule "+itoa(patched.Steps[0].ID))
+	w.refuses(ann, "extend "+patched.ID+" for=1h", refusal.ErrGuarded, "rule "+itoa(patched.Steps[0].ID)+" was deleted or changed")
 
 	allowed := w.does(root, "allow 198.51.100.7")
 	w.refuses(ann, "extend "+allowed.ID+" for=1h", refusal.ErrDenied, "needs the role admin")
@@ -199,7 +199,7 @@ func TestOnlyWhatIsOursIsExtended(t *testing.T) {
 	w.overwrite(w.listed("black")[0], "kept for the police", time.Hour)
 	res, err := w.try(ann, "extend "+ch.ID+" for=4h")
 	require.NoError(t, err)
-	require.Contains(t, textOf(res), "the entry for 203.0.113.7 is somebody else's now (kept for the police), left as it is")
+	require.Contains(t, textOf(res), "the entry for 203.0.113.7 is another author's now (kept for the police), left as it is")
 	require.Equal(t, []string{"203.0.113.7/32 [0] 1h0m0s", "203.0.113.8/32 [0] 8h0m0s"}, w.entries("black"))
 }
 
@@ -273,7 +273,7 @@ func TestACrashWhileExtending(t *testing.T) {
 	}
 }
 
-// Somebody prolonged it further while nobody knew about the first: gone on with, that one shortens nothing.
+// Another user extended it further while the first outcome was unknown: resumed, that one shortens nothing.
 func TestAnExtensionNeverShortens(t *testing.T) {
 	t.Parallel()
 	for _, further := range []string{"8h", "forever"} {
@@ -329,7 +329,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-// Its end had come, and before the clock had its turn somebody prolonged it for ever.
+// Its end had come, and before the clock had its turn a user extended it for ever.
 func TestTheClockDoesNotEndWhatHasNoEndAnyMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveForever))

@@ -54,7 +54,7 @@ func TestALineMeansTheSameOutsideItsThread(t *testing.T) {
 	}
 }
 
-// formOf is the form that somebody gets for a line.
+// formOf is the form that a user gets for a line.
 func (w *world) formOf(who record.Actor, line string) (call.Form, error) {
 	w.t.Helper()
 	l, err := grammar.Parse(line)
@@ -251,7 +251,7 @@ func TestEveryApplicationCanBeChosen(t *testing.T) {
 	}
 }
 
-// A fact that a form only shows keeps nobody waiting for long.
+// A fact that a form only shows keeps no user waiting for long.
 func TestAFormDoesntWaitForAServiceThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -77,7 +77,7 @@ func TestWhatAShellHasSplit(t *testing.T) {
 	require.Equal(t, "status", l.Name)
 }
 
-func TestWithLeavesTheLineAlone(t *testing.T) {
+func TestWithCopiesTheLine(t *testing.T) {
 	t.Parallel()
 	l, err := grammar.Parse("deny 192.0.2.1 for=4h")
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestAnAliasBecomesItsVerb(t *testing.T) {
 	require.Equal(t, "block-path", f.Base.Name)
 }
 
-func TestChangesTellsReadingFromChanging(t *testing.T) {
+func TestChangesSeparatesReadsFromChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for line, want := range map[string]bool{

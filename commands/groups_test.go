@@ -52,7 +52,7 @@ func TestAGroupGivesARole(t *testing.T) {
 }
 
 // A guest of the workspace has no role, even as a member of a group.
-func TestAGroupMakesNobodyAMember(t *testing.T) {
+func TestAGroupMakesNoUserAMember(t *testing.T) {
 	t.Parallel()
 	w := grouped(t)
 	w.joined(leads, "U9")
@@ -60,15 +60,15 @@ func TestAGroupMakesNobodyAMember(t *testing.T) {
 	w.refuses(record.Actor{ID: ann.ID, Team: "T9"}, "deny 203.0.113.7", refusal.ErrDenied, "You have no role here")
 }
 
-// Without Slack's word nobody acts by a group. Who has the role himself goes on, and reads go on with what was known.
+// Without Slack's word no user acts by a group. Who has the role himself goes on, and reads go on with what was known.
 func TestGroupsThatCantBeLookedUp(t *testing.T) {
 	t.Parallel()
 	w := grouped(t)
 	w.joined(onCall, ann.ID)
 	w.members.set(func(m *members) { m.away = true })
-	w.refuses(ann, "deny 203.0.113.7", refusal.ErrDenied, "whether you have it by a user group Slack doesn't tell wafbot just now", "try again", "Nothing was done")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrDenied, "whether you have it by a user group Slack doesn't say just now", "try again", "Nothing was done")
 	require.Equal(t, "refused", w.lastAudit().Outcome)
-	w.refuses(eve, "deny 203.0.113.7", refusal.ErrDenied, "doesn't tell wafbot just now")
+	w.refuses(eve, "deny 203.0.113.7", refusal.ErrDenied, "doesn't say just now")
 	require.Contains(t, textOf(w.reads(ann, "whoami")), "responder, you may")
 	require.Contains(t, textOf(w.reads(ann, "whoami")), "Slack doesn't say just now whether a user group gives you more")
 	w.does(bob, "deny 203.0.113.7")

@@ -35,7 +35,7 @@ func TestBuiltInRangesAreNeverDenied(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-func TestNamedSourcesAreSpared(t *testing.T) {
+func TestNamedSourcesAreNotDenied(t *testing.T) {
 	t.Parallel()
 	pentest := source("pen test", policy.DenyApproval, "203.0.113.64/27")
 	unsaid := source("office", "", "198.51.100.8/29")
@@ -57,7 +57,7 @@ func TestNamedSourcesAreSpared(t *testing.T) {
 	w.does(ann, "deny 203.0.113.7")
 }
 
-// What a second person may deny never hides what nobody may.
+// What needs approval never hides what is never denied.
 func TestTheStrictestSourceCounts(t *testing.T) {
 	t.Parallel()
 	lab := source("lab", policy.DenyApproval, "10.1.0.0/16", "192.0.2.128/25")
@@ -67,7 +67,7 @@ func TestTheStrictestSourceCounts(t *testing.T) {
 		w.refuses(root, "deny 192.0.2.129", refusal.ErrGuarded, "our CDN")
 	}
 	w := newWorld(t, sources(source("lab", policy.DenyApproval, "198.51.100.0/24")), withoutApproval(policy.ApproveSource))
-	w.refuses(root, "deny 198.51.100.7", refusal.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nobody else would say it
+	w.refuses(root, "deny 198.51.100.7", refusal.ErrAsk, "198.51.100.7 is in lab (198.51.100.0/24)") // nothing else would say it
 	w.anyway(root, "deny 198.51.100.7")
 }
 
@@ -87,7 +87,7 @@ func TestWidth(t *testing.T) {
 	own.anyway(ann, "deny 204.0.0.0/12")
 	own.refuses(root, "deny 208.0.0.0/11", refusal.ErrGuarded, "wider than the service takes")
 	own.refuses(root, "deny 2400::/31", refusal.ErrGuarded, "wider than the service takes")
-	own.refuses(ann, "deny country:FR", refusal.ErrAsk, "wafbot sees attacks, never visitors: nobody can tell whom else country:FR hits")
+	own.refuses(ann, "deny country:FR", refusal.ErrAsk, "wafbot sees attacks, never visitors: it can't know whom else country:FR hits")
 	own.anyway(ann, "deny country:FR country:DE proxy:TOR datacenter:aws")
 	require.Subset(t, own.entries("black"), []string{"DE,FR [0] 4h0m0s", "TOR [0] 4h0m0s", "aws [0] 4h0m0s"})
 }

@@ -62,7 +62,7 @@ func TestIndicator(t *testing.T) {
 	require.Empty(t, w.rules("regex"))
 }
 
-// What an indicator would hit is said before, and asked about when it is somebody who comes every day.
+// What an indicator would hit is said before, and asked about when it is a client that comes every day.
 func TestAnIndicatorIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -47,12 +47,12 @@ func TestShared(t *testing.T) {
 		require.Equal(t, shared, describe.LikelyShared(n), n)
 	}
 	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
-	require.Equal(t, "also in 12 other attacks, on 3 applications in all", describe.SourceElsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
-	require.Equal(t, "also in 1 other attack", describe.SourceElsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
-	require.Empty(t, describe.SourceElsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
-	require.Equal(t, "also in 2 other attacks", describe.SourceElsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't tell where")
+	require.Equal(t, "also in 12 other attacks, on 3 applications in all", describe.Elsewhere(record.SourceActivity{Attacks: 13, Apps: 3}, a, ip))
+	require.Equal(t, "also in 1 other attack", describe.Elsewhere(record.SourceActivity{Attacks: 2, Apps: 1}, a, ip))
+	require.Empty(t, describe.Elsewhere(record.SourceActivity{Attacks: 1, Apps: 1}, a, ip))
+	require.Equal(t, "also in 2 other attacks", describe.Elsewhere(record.SourceActivity{Attacks: 3}, a, ip), "the service didn't say where")
 	a.State = "falsepositive"
-	require.Equal(t, "also in 3 other attacks", describe.SourceElsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
+	require.Equal(t, "also in 3 other attacks", describe.Elsewhere(record.SourceActivity{Attacks: 3, Apps: 1}, a, ip), "which isn't counted itself")
 }
 
 // What is likely many people's is said on the card and in the dialog; the click isn't asked again. Who clicks on an older card, or types, is asked.
@@ -158,12 +158,12 @@ func TestADialogWithoutRoom(t *testing.T) {
 func TestABroadDenialOfManyPeople(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad))
-	const blind = "wafbot sees attacks, never visitors: nobody can tell whom else "
+	const neverVisitors = "wafbot sees attacks, never visitors: it can't know whom else "
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws", "203.0.0.0/20", "2001:db8::/40"} {
-		w.refuses(ann, "deny "+broad, refusal.ErrAsk, blind+broad+" hits")
-		w.refuses(ann, "gray "+broad, refusal.ErrAsk, blind+broad+" hits")
+		w.refuses(ann, "deny "+broad, refusal.ErrAsk, neverVisitors+broad+" hits")
+		w.refuses(ann, "gray "+broad, refusal.ErrAsk, neverVisitors+broad+" hits")
 	}
-	require.Contains(t, textOf(w.reads(ann, "deny 203.0.113.0/24")), blind+"203.0.113.0/24 hits", "afterwards, of what one person may deny at once")
+	require.Contains(t, textOf(w.reads(ann, "deny 203.0.113.0/24")), neverVisitors+"203.0.113.0/24 hits", "afterwards, of what one person may deny at once")
 }
 
 // That the rules are locked is known from the service's own answer, and over with the next rule that it takes.
@@ -175,10 +175,10 @@ func TestLockedRules(t *testing.T) {
 	require.NotContains(t, notes(older), "locked")
 	w.fault("POST /v1/objects/hint/create", "status:423", 0)
 	w.refusesAfterSending(ann, "patch attack="+id, "locked its rules")
-	require.Equal(t, w.clock(), w.scene().RulesLockedAt)
+	require.Equal(t, w.clock(), w.accountContext().RulesLockedAt)
 
 	s := w.situation(id)
-	s.Context = w.scene()
+	s.Context = w.accountContext()
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "The service's rules are locked, as it said at 2026-11-20 03:00 UTC")
 	require.NotContains(t, advice.Suggestions[1].Line.String(), "--locked", "a denial is no rule")
@@ -196,7 +196,7 @@ func TestLockedRules(t *testing.T) {
 	inv.Warned = true
 	_, err = w.do(inv)
 	require.NoError(t, err)
-	require.Zero(t, w.scene().RulesLockedAt)
+	require.Zero(t, w.accountContext().RulesLockedAt)
 }
 
 // refusesAfterSending expects that the service refused.
@@ -233,8 +233,8 @@ func TestAModeReturns(t *testing.T) {
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm.String(), "Incidents are registered only in monitoring")
 	require.Contains(t, mode.Confirm.String(), "Returns by itself in 2 h.")
-	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't tell")
-	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until somebody switches it back, wafbot can't tell")
+	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't know")
+	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until it is switched back, wafbot can't know")
 	ch := w.anyway(ann, "mode Shop block for=90m")
 	require.Equal(t, w.clock().Add(90*time.Minute), ch.Until)
 }

@@ -65,7 +65,7 @@ func TestAPutBackWhoseAnswerIsLost(t *testing.T) {
 }
 
 // An equal rule that was there before is never taken for the one that was lost.
-func TestAnEqualRuleOfSomebodyElse(t *testing.T) {
+func TestAnEqualRuleOfAnotherAuthor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -89,8 +89,8 @@ func TestAnEqualRuleOfSomebodyElse(t *testing.T) {
 	require.Equal(t, rules[:1], w.rules("vpatch"))
 }
 
-// Somebody takes over an entry while its deletion is under way: what he made of it stays.
-func TestADeletionThatSomebodyOvertakes(t *testing.T) {
+// Another user takes over an entry while its deletion is under way: what that user made of it stays.
+func TestADeletionThatAnotherUserOvertakes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ch := w.does(ann, "deny 203.0.113.7")
@@ -124,8 +124,8 @@ func TestPerhapsDone(t *testing.T) {
 	require.Empty(t, res.Changes[0].Fault)
 }
 
-// The service can't be read back: nobody knows, and the next who asks finds out.
-func TestNobodyKnows(t *testing.T) {
+// The service can't be read back: the outcome stays unknown, and the next request finds out.
+func TestTheOutcomeStaysUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fault("POST /v4/ip_rules", "reset_applied", 2)

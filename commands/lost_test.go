@@ -46,7 +46,7 @@ func TestALockLostInTheMiddleOfAChange(t *testing.T) {
 }
 
 // The successor looked before the paused one's rule could be seen, and made one of its own.
-func TestARuleMadeTwiceIsTakenBack(t *testing.T) {
+func TestARuleMadeTwiceIsDeletedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	inv := w.asks(ann, "patch shop.example.com/login type=sqli part=get.q")
@@ -71,7 +71,7 @@ func TestARuleMadeTwiceIsTakenBack(t *testing.T) {
 }
 
 // Redis was emptied while a change was being made: who made it still knows all of it.
-func TestAChangeThatRedisForgotIsWrittenDownAgain(t *testing.T) {
+func TestAChangeThatRedisLostIsSavedAgain(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"deny 203.0.113.7", "patch shop.example.com/login type=sqli part=get.q", "mode 4 block"} {
 		w := newWorld(t)
@@ -89,7 +89,7 @@ func TestAChangeThatRedisForgotIsWrittenDownAgain(t *testing.T) {
 	}
 }
 
-// The lock is lost after the first half of a change; what the second half would do, somebody else does meanwhile.
+// The lock is lost after the first half of a change; what the second half would do, another user does meanwhile.
 func TestALockLostBetweenTwoHalves(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 5; at++ {

@@ -143,7 +143,7 @@ func TestAMemoThatIsNone(t *testing.T) {
 }
 
 // Whatever stands in a channel: it is refused, or it is a change that can be shown, planned with and written again.
-func FuzzReadMemo(f *testing.F) {
+func FuzzReadMetadata(f *testing.F) {
 	c := record.Change{
 		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"192.0.2.1"}}, Does: "Deny", Actor: ann, State: record.StateUndone,
 		At: time.Unix(1795230000, 0).UTC(), EndedBy: &bob, Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode}, Sent: true, Done: true}},

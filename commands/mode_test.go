@@ -64,7 +64,7 @@ func TestAButtonsDialogHasSaidSomeWarnings(t *testing.T) {
 	inv = w.asks(root, "mode 4 monitoring")
 	inv.Warned = true
 	_, err = w.do(inv)
-	require.ErrorIs(t, err, refusal.ErrAsk, "only a look tells that it is milder")
+	require.ErrorIs(t, err, refusal.ErrAsk, "only the rules show that it is milder")
 }
 
 func TestAnApplicationThatCannotBlock(t *testing.T) {
@@ -122,7 +122,7 @@ func TestOverlappingModes(t *testing.T) {
 	}
 }
 
-func TestSomebodySwitchedInBetween(t *testing.T) {
+func TestAnotherUserSwitchedInBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ch := w.anyway(ann, "mode 4 block")
@@ -130,7 +130,7 @@ func TestSomebodySwitchedInBetween(t *testing.T) {
 	w.pass(time.Minute) // what wafbot made later is there even where it isn't listed
 	w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"safe_blocking","validated":false,"action":[{"type":"equal","value":"4","point":["instance"]}]}`)
 	w.byHand(http.MethodPost, "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(mine)+`}}`)
-	w.nothing(ann, "undo "+ch.ID, "somebody took away", "gone already")
+	w.nothing(ann, "undo "+ch.ID, "was deleted or changed", "gone already")
 	require.Equal(t, []string{"safe_blocking"}, w.modes())
 	require.Equal(t, record.StateUndone, w.ledger.change(ch.ID).State, "there is nothing left to end")
 }

@@ -52,7 +52,7 @@ func TestMute(t *testing.T) {
 	require.NotContains(t, textOf(w.reads(eve, "status")), "Muted")
 	w.nothing(bob, "unmute type=sqli")
 	w.writes(bob, "mute type=xss")
-	require.Len(t, w.mutes(), 1, "what is over is forgotten")
+	require.Len(t, w.mutes(), 1, "what is over is deleted")
 	require.Equal(t, []string{id, id}, w.ledger.redrawn, "its card says that it is muted, and no longer")
 }
 

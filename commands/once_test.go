@@ -96,7 +96,7 @@ type canceller func()
 
 func (c canceller) Write(p []byte) (int, error) { c(); return len(p), nil }
 
-// The lock is lost, or the caller gone, while nobody knows what came of it.
+// The lock is lost, or the caller gone, while the outcome is unknown.
 func TestTheContextEndsInBetween(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

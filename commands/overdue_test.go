@@ -21,19 +21,19 @@ func TestAnEndThatIsOverdue(t *testing.T) {
 			ch := w.anyway(ann, "mode 4 block for=10m")
 			w.fault("POST /v1/objects/hint/create", fault, 0)
 			runDue(t, w, 10*time.Minute+3*time.Second)
-			told := w.ledger.looked(isLate)
-			for len(told) == 0 && w.clock().Before(ch.Until.Add(2*time.Minute)) { // some errors are looked into first
+			late := w.ledger.takeDue(isLate)
+			for len(late) == 0 && w.clock().Before(ch.Until.Add(2*time.Minute)) { // some errors are looked into first
 				runDue(t, w, time.Second)
-				told = w.ledger.looked(isLate)
+				late = w.ledger.takeDue(isLate)
 			}
-			require.Len(t, told, 1, fault)
-			lines := change.OverdueLines(w.cfg.Accounts[0], told[0].Change, w.clock())
+			require.Len(t, late, 1, fault)
+			lines := change.OverdueLines(w.cfg.Accounts[0], late[0].Change, w.clock())
 			require.Contains(t, lines[0].String(), "OVERDUE on acme: Shop should return to monitoring at ")
 			require.Contains(t, lines[0].String(), ": NOT done")
 			require.Contains(t, lines[1].String(), why)
 			require.Contains(t, joinedText(lines[2:]), "by hand, in the service's console: set the mode of Shop to monitoring")
 			runDue(t, w, 4*time.Minute)
-			require.Empty(t, w.ledger.looked(isLate), "once, however often it is tried")
+			require.Empty(t, w.ledger.takeDue(isLate), "once, however often it is tried")
 			require.Equal(t, []string{"block"}, w.modes())
 			w.service.ClearFaults()
 			runDue(t, w, 2*time.Minute)
@@ -62,13 +62,13 @@ func TestWhatLostPermissionSaysIsNotNotifiedTwice(t *testing.T) {
 		ch := w.anyway(ann, "mode 4 block for=10m")
 		w.fault("POST /v1/objects/hint/create", "status:403", 0)
 		runDue(t, w, 12*time.Minute)
-		require.Empty(t, w.ledger.looked(isLate))
-		tied, _ := w.permissions.last()
-		require.Equal(t, ch.ID, tied.Refused[0].Ends)
+		require.Empty(t, w.ledger.takeDue(isLate))
+		lost, _ := w.permissions.last()
+		require.Equal(t, ch.ID, lost.Refused[0].Ends)
 		w.service.ClearFaults()
 		w.fault("POST /v1/objects/hint/create", "status:423", 0)
 		runDue(t, w, 2*time.Minute)
-		require.Empty(t, w.ledger.looked(isLate), "nor when something else goes wrong meanwhile")
+		require.Empty(t, w.ledger.takeDue(isLate), "nor when something else goes wrong meanwhile")
 		w.service.ClearFaults()
 		runDue(t, w, 2*time.Minute)
 		require.Equal(t, []string{"monitoring"}, w.modes())
@@ -77,19 +77,19 @@ func TestWhatLostPermissionSaysIsNotNotifiedTwice(t *testing.T) {
 }
 
 // A person was faster than the clock.
-func TestAnOverdueEndIsTakenBackByHand(t *testing.T) {
+func TestAnOverdueEndIsUndoneByHand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
 		ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=10m")
 		w.fault("POST /v1/objects/hint/delete", "status:423", 0)
 		runDue(t, w, 13*time.Minute)
-		require.Len(t, w.ledger.looked(isLate), 1)
+		require.Len(t, w.ledger.takeDue(isLate), 1)
 		w.service.ClearFaults()
 		w.does(bob, "undo "+ch.ID)
 		n := len(w.audit.all())
 		runDue(t, w, 10*time.Minute)
 		require.Len(t, w.audit.all(), n)
-		require.NotNil(t, w.ledger.all()[0].Late, "it is told where it was told that it was late")
+		require.NotNil(t, w.ledger.all()[0].Late, "it is notified where it was notified that it was late")
 	})
 }

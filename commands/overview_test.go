@@ -44,7 +44,7 @@ func (w *world) waiting(id, does string, lasts time.Duration) record.ApprovalReq
 	}
 }
 
-// overview is what status tells programs of the account.
+// overview is what status gives programs of the account.
 func (w *world) overview(who record.Actor) report.Overview {
 	w.t.Helper()
 	all, ok := w.reads(who, "status").Data.([]report.Overview)
@@ -143,7 +143,7 @@ func TestSummary(t *testing.T) {
 	kept := &askedFor{}
 	night := time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC)
 	w := newWorld(t, func(c *commands.Config) { c.Approvals = kept })
-	w.records.blinds = []record.Outage{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
+	w.records.outages = []record.Outage{{From: night, Until: night.Add(10 * time.Minute), Why: "the service can't be reached"}}
 	quiet := textOf(w.reads(eve, "summary"))
 	require.Contains(t, quiet, "Hand-over of acme: the last 10 h, since 2026-11-19 17:00 UTC. wafbot is live")
 	require.Contains(t, quiet, "Nothing is going on (no hit in the last 15 min)")
@@ -247,7 +247,7 @@ func TestSummaryWhereTheServiceDoesNotAnswer(t *testing.T) {
 	require.Contains(t, shown, "Going on: unknown\n")
 	require.Contains(t, shown, "What happened: unknown, see above")
 	require.Contains(t, shown, "Denied by others: unknown: ")
-	require.Contains(t, shown, "Deny 203.0.113.7 everywhere", "what wafbot knows is told")
+	require.Contains(t, shown, "Deny 203.0.113.7 everywhere", "what wafbot knows is shown")
 	w.ledger.set(func(l *ledger) { l.readFail = true })
 	shown = textOf(w.reads(eve, "summary"))
 	require.Contains(t, shown, "What is in force is unknown")
@@ -276,14 +276,14 @@ func TestTakeOver(t *testing.T) {
 	}
 	require.Equal(t, bob.ID, w.said(one).Owner.From)
 	require.Len(t, w.ledger.triaged, before+3, "each card is drawn again")
-	require.Empty(t, w.notified.of(record.HandedOver), "nobody is told once for each attack")
-	told := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Payload: record.Assignment{To: ann.ID}}
-	require.Equal(t, []record.Event{told}, w.notified.events)
+	require.Empty(t, w.notified.of(record.HandedOver), "no user is notified once for each attack")
+	event := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Payload: record.Assignment{To: ann.ID}}
+	require.Equal(t, []record.Event{event}, w.notified.events)
 
 	res, err = w.do(inv)
 	require.NoError(t, err)
 	require.Contains(t, textOf(res), "Bob on 2, unacknowledged: 1", "the same request again has the same answer")
-	require.Equal(t, []record.Event{told, told}, w.notified.events, "and is told by the same event")
+	require.Equal(t, []record.Event{event, event}, w.notified.events, "and is notified by the same event")
 	w.pass(time.Minute)
 	w.nothing(ann, "handover --all to=@me", "Ann is on all 3 attacks of acme already")
 	w.writes(ann, `handover --all "legal knows" to=U2BOB`, "Bob is on 3 attacks", "Ann on 3, unacknowledged: 0")

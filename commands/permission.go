@@ -55,7 +55,7 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	}
 	t, err := x.cfg.Permissions.PermissionLoss(ctx, ch.Account)
 	if err != nil {
-		x.cfg.Log.Error("look whether changes were refused", "account", ch.Account, "err", err)
+		x.cfg.Log.Error("check whether changes were refused", "account", ch.Account, "err", err)
 		return
 	}
 	granted := append(change.NeededPermissions(ch.Steps), record.PermissionAll)
@@ -104,10 +104,10 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 		}
 		return []record.RefusedChange{change.RefusedUndo(c.Call, ch.ID)}
 	}
-	blind := *c.Call
-	blind.Loaded = call.NewFacts()
-	blind.Loaded.Empty = true // what is planned then is what there is to do if nothing stands there yet
-	plans, err := c.Cmd.Plan(&blind)
+	empty := *c.Call
+	empty.Loaded = call.NewFacts()
+	empty.Loaded.Empty = true // what is planned then is what there is to do if nothing stands there yet
+	plans, err := c.Cmd.Plan(&empty)
 	if err != nil || len(plans) == 0 {
 		return []record.RefusedChange{{Line: c.Line, Does: c.Line.String()}}
 	}
@@ -118,7 +118,7 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	return all
 }
 
-// noteRulesLocked stores whether the service has locked its rules, as what became of a change tells.
+// noteRulesLocked stores whether the service has locked its rules, as what became of a change shows.
 func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change, fault error) {
 	rules := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Rule != nil })
 	var at time.Time

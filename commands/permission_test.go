@@ -31,7 +31,7 @@ type permissions struct {
 func (s *permissions) PermissionLoss(_ context.Context, account string) (t record.PermissionLoss, err error) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	if text, ok := s.kept["tied "+account]; ok {
+	if text, ok := s.kept["permission "+account]; ok {
 		err = json.Unmarshal([]byte(text), &t)
 	}
 	return t, err
@@ -43,7 +43,7 @@ func (s *permissions) add(t record.PermissionLoss) {
 	s.saved = append(s.saved, t)
 }
 
-// last is the last spell, and how often one was written down.
+// last is the last permission loss, and how often one was saved.
 func (s *permissions) last() (t record.PermissionLoss, saves int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,40 +97,40 @@ func TestPermissionLost(t *testing.T) {
 				require.ErrorIs(t, err, refusal.ErrService)
 			}
 			refuse(ann, c.line)
-			spell, saves := w.permissions.last()
+			loss, saves := w.permissions.last()
 			require.Equal(t, 1, saves)
-			require.True(t, spell.GoesOn())
-			require.Equal(t, []any{"acme", w.clock(), 403, 1, c.cannot}, []any{spell.Account, spell.Since, spell.Status, spell.Revision, spell.Cannot()})
-			require.NotEmpty(t, change.PermissionFix(spell))
-			require.Len(t, spell.Refused, 1)
-			require.Contains(t, spell.Refused[0].Does, c.does)
-			require.Equal(t, ann.ID, spell.Refused[0].By.ID)
-			hand := w.leftToDo(spell.Refused[0])
+			require.True(t, loss.GoesOn())
+			require.Equal(t, []any{"acme", w.clock(), 403, 1, c.cannot}, []any{loss.Account, loss.Since, loss.Status, loss.Revision, loss.Cannot()})
+			require.NotEmpty(t, change.PermissionFix(loss))
+			require.Len(t, loss.Refused, 1)
+			require.Contains(t, loss.Refused[0].Does, c.does)
+			require.Equal(t, ann.ID, loss.Refused[0].By.ID)
+			hand := w.leftToDo(loss.Refused[0])
 			require.Len(t, hand, len(c.hand))
 			for i, words := range c.hand {
 				require.Contains(t, hand[i], words)
 			}
-			again, err := grammar.Parse(advice.Retry(spell, spell.Refused[0]).Line.String())
+			again, err := grammar.Parse(advice.Retry(loss, loss.Refused[0]).Line.String())
 			require.NoError(t, err)
 			require.Equal(t, "acme", again.Keys["account"])
 
 			w.pass(time.Minute)
 			refuse(bob, c.line)
-			spell, saves = w.permissions.last()
+			loss, saves = w.permissions.last()
 			require.Equal(t, 2, saves)
-			require.Len(t, spell.Refused, 1, "the same again")
-			require.Equal(t, bob.ID, spell.Refused[0].By.ID)
-			require.Equal(t, w.clock().Add(-time.Minute), spell.Since, "in the same spell")
+			require.Len(t, loss.Refused, 1, "the same again")
+			require.Equal(t, bob.ID, loss.Refused[0].By.ID)
+			require.Equal(t, w.clock().Add(-time.Minute), loss.Since, "in the same permission loss")
 
 			w.service.ClearFaults()
 			inv := w.asks(ann, again.String())
 			inv.Anyway = true
 			_, err = w.do(inv)
 			require.NoError(t, err)
-			spell, saves = w.permissions.last()
+			loss, saves = w.permissions.last()
 			require.Equal(t, 3, saves)
-			require.Equal(t, w.clock(), spell.Until)
-			require.Empty(t, spell.Refused, "it is done")
+			require.Equal(t, w.clock(), loss.Until)
+			require.Empty(t, loss.Refused, "it is done")
 
 			w.does(ann, "deny 198.51.100.77")
 			_, saves = w.permissions.last()
@@ -138,9 +138,9 @@ func TestPermissionLost(t *testing.T) {
 			w.pass(time.Minute)
 			w.fault("", "unauthenticated", 0)
 			refuse(ann, "deny 198.51.100.78")
-			spell, _ = w.permissions.last()
-			require.True(t, spell.GoesOn())
-			require.Equal(t, w.clock(), spell.Since, "another spell")
+			loss, _ = w.permissions.last()
+			require.True(t, loss.GoesOn())
+			require.Equal(t, w.clock(), loss.Since, "another permission loss")
 		})
 	}
 }
@@ -153,28 +153,28 @@ func TestPermissionLostInPart(t *testing.T) {
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "contain attack="+id+" 203.0.113.7")
 	require.ErrorContains(t, err, "Half done")
-	spell, _ := w.permissions.last()
-	require.Equal(t, "change patches and other rules", spell.Cannot())
-	require.Len(t, spell.Refused, 1)
-	require.Equal(t, "patch", spell.Refused[0].Line.Name)
+	loss, _ := w.permissions.last()
+	require.Equal(t, "change patches and other rules", loss.Cannot())
+	require.Len(t, loss.Refused, 1)
+	require.Equal(t, "patch", loss.Refused[0].Line.Name)
 	w.does(ann, "deny 203.0.113.8")
 	inv := w.asks(ann, "mode Shop block")
 	inv.Anyway = true
 	_, err = w.do(inv)
 	require.Error(t, err)
-	spell, _ = w.permissions.last()
-	require.True(t, spell.GoesOn())
-	require.Equal(t, "change patches and other rules or switch modes", spell.Cannot())
-	require.Contains(t, change.PermissionFix(spell).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
+	loss, _ = w.permissions.last()
+	require.True(t, loss.GoesOn())
+	require.Equal(t, "change patches and other rules or switch modes", loss.Cannot())
+	require.Contains(t, change.PermissionFix(loss).String(), "may not change patches and other rules (/v1/objects/hint), nor switch modes (/v1/objects/hint): an admin")
 	w.service.ClearFaults()
 	w.does(ann, "patch attack="+id)
-	spell, _ = w.permissions.last()
-	require.True(t, spell.GoesOn())
-	require.Equal(t, "switch modes", spell.Cannot())
+	loss, _ = w.permissions.last()
+	require.True(t, loss.GoesOn())
+	require.Equal(t, "switch modes", loss.Cannot())
 	w.anyway(ann, "mode Shop block")
-	spell, _ = w.permissions.last()
-	require.False(t, spell.GoesOn())
-	require.Empty(t, spell.Refused)
+	loss, _ = w.permissions.last()
+	require.False(t, loss.GoesOn())
+	require.Empty(t, loss.Refused)
 }
 
 func TestPermissionIsNotLost(t *testing.T) {
@@ -205,29 +205,29 @@ func TestAnEndThatIsDueWhilePermissionIsLost(t *testing.T) {
 		w.fault("", "unauthenticated", 0)
 		_, err := w.try(bob, "deny 203.0.113.7")
 		require.Error(t, err)
-		spell, _ := w.permissions.last()
-		due := change.DueMeanwhile(spell, w.ledger.all(), w.clock())
+		loss, _ := w.permissions.last()
+		due := change.DueMeanwhile(loss, w.ledger.all(), w.clock())
 		require.Equal(t, []string{mode.ID, patch.ID}, []string{due[0].ID, due[1].ID})
 		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "Shop should return to monitoring at ")
 		require.Contains(t, change.DueLine(w.cfg.Accounts[0], due[0], w.clock()).String(), "can't as long as this lasts")
 
 		runDue(t, w, 15*time.Minute)
-		spell, saves := w.permissions.last()
+		loss, saves := w.permissions.last()
 		require.Equal(t, 2, saves, "once, though it was tried often")
-		require.Len(t, spell.Refused, 2)
-		require.Equal(t, []any{mode.ID, record.ViaClock}, []any{spell.Refused[1].Ends, spell.Refused[1].By.Via})
-		require.Contains(t, w.leftToDo(spell.Refused[1])[0], "set the mode of Shop to monitoring")
+		require.Len(t, loss.Refused, 2)
+		require.Equal(t, []any{mode.ID, record.ViaClock}, []any{loss.Refused[1].Ends, loss.Refused[1].By.Via})
+		require.Contains(t, w.leftToDo(loss.Refused[1])[0], "set the mode of Shop to monitoring")
 		require.Contains(t, change.DueLine(w.cfg.Accounts[0], mode, w.clock()).String(), "NOT done")
-		due = change.DueMeanwhile(spell, w.ledger.all(), w.clock())
+		due = change.DueMeanwhile(loss, w.ledger.all(), w.clock())
 		require.Len(t, due, 1, "the other was tried")
 
 		w.service.ClearFaults()
 		runDue(t, w, 61*time.Second)
 		require.Equal(t, []string{"monitoring"}, w.modes())
-		spell, _ = w.permissions.last()
-		require.False(t, spell.GoesOn())
-		require.Len(t, spell.Refused, 1)
-		require.Contains(t, spell.Refused[0].Does, "Deny 203.0.113.7", "still not done")
+		loss, _ = w.permissions.last()
+		require.False(t, loss.GoesOn())
+		require.Len(t, loss.Refused, 1)
+		require.Contains(t, loss.Refused[0].Does, "Deny 203.0.113.7", "still not done")
 	})
 }
 
@@ -243,9 +243,9 @@ func TestManyRefusedChanges(t *testing.T) {
 		_, err := w.try(root, line)
 		require.Error(t, err)
 	}
-	spell, _ := w.permissions.last()
-	require.Len(t, spell.Refused, 5)
-	require.Positive(t, spell.More)
+	loss, _ := w.permissions.last()
+	require.Len(t, loss.Refused, 5)
+	require.Positive(t, loss.More)
 }
 
 func TestStatusShowsThatPermissionIsLost(t *testing.T) {

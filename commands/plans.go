@@ -108,11 +108,11 @@ func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
 func addChange(res *call.Result, ch record.Change) {
 	res.Outcome = "done"
 	res.Changes = append(res.Changes, ch)
-	line := text.New(text.Bold(ch.Does), ": ", describe.ChangeAccepted(ch))
+	line := text.New(text.Bold(ch.Does), ": ", describe.Accepted(ch))
 	if ch.Undoes == "" {
-		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", describe.ChangeAuthor(ch))
+		line = text.New(line, ". ", text.Code(cmp.Or(ch.Extends, ch.ID)), ", by ", describe.MadeBy(ch))
 		if !ch.Until.IsZero() {
-			line = text.New(line, ", until ", ch.Until, describe.ChangeRenewal(ch))
+			line = text.New(line, ", until ", ch.Until, describe.Renewal(ch))
 		}
 	}
 	res.Lines = append(res.Lines, line)
@@ -136,9 +136,9 @@ func (x *executor) newChange(c *job, id string, p call.Plan) record.Change {
 	for i := range ch.Steps {
 		switch s := &ch.Steps[i]; {
 		case s.Kind == record.AddEntry && s.Entry.Reason == "":
-			s.Entry.Reason = describe.EntryReason(ch)
+			s.Entry.Reason = describe.Reason(ch)
 		case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleRegex && ch.Undoes == "": // no other kind of rule takes a comment
-			s.Rule.Comment = describe.EntryReason(ch)
+			s.Rule.Comment = describe.Reason(ch)
 		}
 	}
 	return ch

@@ -36,7 +36,7 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	}
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "203.0.113.7 FR 90 % = branch office")
 	s := w.situation(id)
-	s.Policy = s.Policy.With(w.scene().Protected)
+	s.Policy = s.Policy.With(w.accountContext().Protected)
 	require.Contains(t, notes(advice.Advise(s)), "203.0.113.7 is branch office: wafbot never denies it")
 	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(advice.Advise(s)))
 	s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Expires: w.clock().Add(time.Hour)})
@@ -50,11 +50,11 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 	w.refuses(root, "unprotect 192.0.2.1", refusal.ErrNothing, "192.0.2.1 is our CDN by the configuration")
 	w.refuses(root, "unprotect 198.51.100.1", refusal.ErrNothing, "none of what was protected")
 	w.refuses(ann, "unprotect 203.0.113.7", refusal.ErrDenied)
-	require.Contains(t, textOf(w.reads(root, "unprotect "+w.scene().Protected[0].ID)), "No longer protected: 203.0.113.7")
+	require.Contains(t, textOf(w.reads(root, "unprotect "+w.accountContext().Protected[0].ID)), "No longer protected: 203.0.113.7")
 	w.does(ann, "deny 203.0.113.7")
 }
 
-func (w *world) scene() record.AccountContext {
+func (w *world) accountContext() record.AccountContext {
 	w.t.Helper()
 	s, err := w.triage.AccountContext(w.t.Context(), "acme")
 	require.NoError(w.t, err)
@@ -68,16 +68,16 @@ func TestSeveralAreProtectedAtOnce(t *testing.T) {
 	res := w.reads(root, "protect 198.51.100.7 2001:db8::/64 deny=approval")
 	require.Contains(t, textOf(res), "198.51.100.7 protected by Root, denied only with approval")
 	require.Contains(t, textOf(res), "It is denied now forever (by hand), and stays so: remove 198.51.100.0/24 list=black takes it off")
-	require.Len(t, w.scene().Protected, 2)
+	require.Len(t, w.accountContext().Protected, 2)
 	w.waits(root, "deny 2001:db8::1", "protected by Root")
 	w.reads(root, "protect 2001:db8::/64 name=lab")
-	require.Len(t, w.scene().Protected, 2, "the same again takes its place")
+	require.Len(t, w.accountContext().Protected, 2, "the same again takes its place")
 	w.refuses(root, "deny 2001:db8::1", refusal.ErrGuarded, "is in lab (2001:db8::/64), which is never denied")
 	w.reads(root, "unprotect 2001:db8::/64")
-	require.Len(t, w.scene().Protected, 1)
+	require.Len(t, w.accountContext().Protected, 1)
 }
 
-// Nobody may make wafbot useless by protecting the world.
+// No user may make wafbot useless by protecting the world.
 func TestWideRangesAreAskedAbout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,12 +86,12 @@ func TestWideRangesAreAskedAbout(t *testing.T) {
 	}
 	w.refuses(root, "protect country:FR", refusal.ErrUsage)
 	w.refuses(root, "protect 203.0.0.0/16", refusal.ErrAsk, "203.0.0.0/16 is wide: nothing in it can be denied any more")
-	require.Empty(t, w.scene().Protected)
+	require.Empty(t, w.accountContext().Protected)
 	inv := w.asks(root, "protect 203.0.0.0/16")
 	inv.Anyway = true
 	_, err := w.do(inv)
 	require.NoError(t, err)
-	require.Len(t, w.scene().Protected, 1)
+	require.Len(t, w.accountContext().Protected, 1)
 }
 
 func TestSources(t *testing.T) {
@@ -127,14 +127,14 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 	lab := source("pen test", policy.DenyApproval, "203.0.113.0/24")
 	lab.NoCards = true
 	w := newWorld(t, sources(cdn, lab))
-	alone := w.attack(waf.AttackSpec{App: 4, Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 1}, {IP: "203.0.113.8", PerSecond: 1}}})
+	single := w.attack(waf.AttackSpec{App: 4, Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.7", PerSecond: 1}, {IP: "203.0.113.8", PerSecond: 1}}})
 	mixed := w.attackOn("/login")
 	own := w.attack(waf.AttackSpec{App: 4, Path: "/cdn", Sources: []waf.SourceSpec{{IP: "192.0.2.7", PerSecond: 1}}})
-	for id, cardless := range map[string]bool{alone: true, mixed: false, own: false} {
+	for id, cardless := range map[string]bool{single: true, mixed: false, own: false} {
 		a := w.situation(id).Attack
 		require.Equal(t, cardless, w.cfg.Policy.Cardless(a))
 		a.VulnID = "812"
-		require.False(t, w.cfg.Policy.Cardless(a), "an incident is told")
+		require.False(t, w.cfg.Policy.Cardless(a), "an incident is posted")
 		if said := textOf(w.reads(eve, "explain attack="+id)); cardless {
 			require.Contains(t, said, "It comes only from sources that shall give no cards")
 		} else {
@@ -165,7 +165,7 @@ func TestANameOfAnyLength(t *testing.T) {
 	id := w.attackOn("/login")
 	w.reads(root, `protect 203.0.113.7 name="`+strings.Repeat("office ", 500)+`"`)
 	s := w.situation(id)
-	s.Policy = s.Policy.With(w.scene().Protected)
+	s.Policy = s.Policy.With(w.accountContext().Protected)
 	require.Less(t, len(notes(advice.Advise(s))), 500)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.ErrorIs(t, err, refusal.ErrGuarded)

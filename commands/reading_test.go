@@ -154,9 +154,9 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	overview := textOf(w.reads(eve, "help"))
-	alone, err := verb.Help("")
+	help, err := verb.Help("")
 	require.NoError(t, err)
-	require.Equal(t, overview, textOf(call.Result{Lines: alone}))
+	require.Equal(t, overview, textOf(call.Result{Lines: help}))
 	for _, v := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "block-path", "indicator", "mode", "lists", "remove", "rules",
 		"conditions", "delete-rule", "undo", "extend", "audit", "whoami", "help"} {
 		require.Contains(t, overview, v)

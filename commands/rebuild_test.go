@@ -20,10 +20,10 @@ import (
 )
 
 // emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
-func (w *world) emptied(unread bool, told ...record.Change) change.Rebuilt {
+func (w *world) emptied(unread bool, posted ...record.Change) change.Rebuilt {
 	w.t.Helper()
 	var back []record.Change
-	for _, c := range told {
+	for _, c := range posted {
 		c, err := change.ReadMetadata(throughSlack(w.t, change.Metadata(c)))
 		require.NoError(w.t, err)
 		back = append(back, c)
@@ -46,7 +46,7 @@ func (w *world) emptied(unread bool, told ...record.Change) change.Rebuilt {
 	return r
 }
 
-func TestWhatIsInForceIsRecalled(t *testing.T) {
+func TestWhatIsInForceIsRebuilt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
@@ -61,7 +61,7 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 	taken := w.does(bob, "deny 192.0.2.9")
 	undo := w.does(bob, "undo "+taken.ID)
 
-	// Last in whatever order, and of some an earlier state only: what prolongs or takes back tells of both.
+	// Last in whatever order, and of some an earlier state only: an extension or an undo names both.
 	r := w.emptied(false, undo, prolonged, gray, mode, patch, deny, taken)
 	require.Empty(t, r.Listed)
 	require.Empty(t, r.Unknown)
@@ -89,7 +89,7 @@ func TestWhatIsInForceIsRecalled(t *testing.T) {
 	require.Equal(t, []string{"monitoring"}, w.modes())
 }
 
-func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
+func TestWhatStandsOnTheListsIsRebuilt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveAllow))
 	id := w.attackOn("/login")
@@ -110,7 +110,7 @@ func TestWhatStandsOnTheListsIsRecalled(t *testing.T) {
 	for _, c := range []record.Change{deny, gray, allow} {
 		w.does(root, "undo "+c.ID)
 	}
-	require.Equal(t, []string{"192.0.2.99/32 [0] forever"}, w.entries("black"), "somebody else's")
+	require.Equal(t, []string{"192.0.2.99/32 [0] forever"}, w.entries("black"), "another author's")
 	require.Empty(t, w.entries("gray"))
 	require.Empty(t, w.entries("white"))
 }
@@ -124,7 +124,7 @@ func denyOfMany() string {
 	return "deny " + strings.Join(targets, " ") + " for=1h"
 }
 
-// A denial of more sources than a message can tell of is completed from the lists.
+// A denial of more sources than a message can name is completed from the lists.
 func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -139,7 +139,7 @@ func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 	require.Empty(t, w.entries("black"))
 }
 
-// Without the lists nobody knows what such a denial did: rather none than one whose undo would find nothing to take back.
+// Without the lists what such a denial did isn't known: rather none than one whose undo would find nothing to undo.
 func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -123,9 +123,9 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 	}}
 }
 
-// lookEvents are the events of a change that was checked: people are asked about its end, which is near, or it is overdue, each end once; or what it
+// dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is overdue, each end once; or what it
 // deleted is still there.
-func lookEvents(l change.DueDecision, channel string) (events []record.Event) {
+func dueEvents(l change.DueDecision, channel string) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
 	if l.Asks {

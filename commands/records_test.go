@@ -13,7 +13,7 @@ type records struct {
 	*ledger
 	seen     map[string]record.Observation // by attack
 	evidence map[string]record.Evidence    // likewise
-	blinds   []record.Outage
+	outages  []record.Outage
 }
 
 func (r *records) LastObservation(_ context.Context, account, attack string) (record.Observation, bool, error) {
@@ -39,7 +39,7 @@ func (r *records) Outages(_ context.Context, account string, since time.Time) ([
 	if account != "acme" {
 		return nil, nil
 	}
-	found := slices.DeleteFunc(slices.Clone(r.blinds), func(s record.Outage) bool { return !s.Until.IsZero() && s.Until.Before(since) })
+	found := slices.DeleteFunc(slices.Clone(r.outages), func(s record.Outage) bool { return !s.Until.IsZero() && s.Until.Before(since) })
 	slices.SortFunc(found, func(a, b record.Outage) int { return a.From.Compare(b.From) })
 	return found, nil
 }

@@ -81,16 +81,16 @@ func TestADenialIsProlongedWhileItsSourceStillTries(t *testing.T) {
 		require.NotContains(t, describe.Change(last, nil).String(), "longer")
 		e := w.listed("black")[0]
 		require.Equal(t, []any{made.ID, made.Reason, last.Until.Unix()}, []any{e.ID, e.Reason, e.ExpiredAt})
-		require.Empty(t, w.ledger.looked(isAsked))
+		require.Empty(t, w.ledger.takeDue(isAsked))
 		sent := w.changesSent()
 		runDue(t, w, 2*time.Hour)
-		require.Len(t, w.ledger.looked(isAsked), 1, "no longer by itself")
+		require.Len(t, w.ledger.takeDue(isAsked), 1, "no longer by itself")
 		require.Equal(t, sent, w.changesSent())
 		runDue(t, w, 15*time.Minute)
 		require.Empty(t, w.listed("black"))
-		require.Len(t, w.ledger.looked(isEnded), 1, "its card shows it")
+		require.Len(t, w.ledger.takeDue(isEnded), 1, "its card shows it")
 		runDue(t, w, time.Hour)
-		require.Empty(t, w.ledger.looked(isEnded))
+		require.Empty(t, w.ledger.takeDue(isEnded))
 	})
 }
 
@@ -123,14 +123,14 @@ func TestWhatIsNotProlonged(t *testing.T) {
 		before func(w *world, g *going)
 		left   int
 	}{
-		"it is quiet":                     {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(_ *world, g *going) { g.set(nil, nil) }, 0},
-		"a range":                         {"deny 203.0.113.0/28 for=1h", 24 * time.Hour, nil, 0},
-		"a range and an address":          {"deny 203.0.113.7 198.51.100.0/28 for=1h", 24 * time.Hour, nil, 0},
-		"another list":                    {"gray 203.0.113.7 for=1h", 24 * time.Hour, nil, 0},
-		"as long as it may last":          {"deny 203.0.113.7 for=1h", time.Hour, nil, 0},
-		"switched off":                    {"deny 203.0.113.7 for=1h", 0, nil, 0},
-		"the entry is somebody else's":    {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { w.overwrite(w.listed("black")[0], "mine", 3*time.Hour) }, 1},
-		"the entry is somebody's, longer": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { e := w.listed("black")[0]; w.overwrite(e, e.Reason, 3*time.Hour) }, 1},
+		"it is quiet":                    {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(_ *world, g *going) { g.set(nil, nil) }, 0},
+		"a range":                        {"deny 203.0.113.0/28 for=1h", 24 * time.Hour, nil, 0},
+		"a range and an address":         {"deny 203.0.113.7 198.51.100.0/28 for=1h", 24 * time.Hour, nil, 0},
+		"another list":                   {"gray 203.0.113.7 for=1h", 24 * time.Hour, nil, 0},
+		"as long as it may last":         {"deny 203.0.113.7 for=1h", time.Hour, nil, 0},
+		"switched off":                   {"deny 203.0.113.7 for=1h", 0, nil, 0},
+		"the entry is another author's":  {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { w.overwrite(w.listed("black")[0], "mine", 3*time.Hour) }, 1},
+		"another author's entry, longer": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) { e := w.listed("black")[0]; w.overwrite(e, e.Reason, 3*time.Hour) }, 1},
 		"one of ours since": {"deny 203.0.113.7 for=1h", 24 * time.Hour, func(w *world, _ *going) {
 			sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
 			w.Runner = commands.New(w.cfg)
@@ -166,11 +166,11 @@ func TestARenewalIsTriedAgain(t *testing.T) {
 		w.fault("POST /v4/ip_rules", "status:500", 0)
 		runDue(t, w, 3*time.Hour+50*time.Minute)
 		require.Equal(t, ch.Until, w.ledger.change(ch.ID).Until)
-		require.Len(t, w.ledger.looked(isAsked), 1)
+		require.Len(t, w.ledger.takeDue(isAsked), 1)
 		w.service.ClearFaults()
 		runDue(t, w, 2*time.Minute)
 		require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until)
-		require.Empty(t, w.ledger.looked(isAsked))
+		require.Empty(t, w.ledger.takeDue(isAsked))
 	})
 }
 
@@ -189,7 +189,7 @@ func TestARenewalOutlivesTheStore(t *testing.T) {
 				runDue(t, w, 3*time.Minute)
 				require.Equal(t, ch.Until.Add(4*time.Hour), w.ledger.change(ch.ID).Until, "save %d, %s", save, what)
 				require.Equal(t, w.ledger.change(ch.ID).Until.Unix(), w.listed("black")[0].ExpiredAt)
-				require.Empty(t, w.ledger.looked(isAsked))
+				require.Empty(t, w.ledger.takeDue(isAsked))
 			})
 		}
 	}
@@ -206,7 +206,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 			w.Runner = commands.New(w.cfg)
 			runDue(t, w, 3*time.Hour+50*time.Minute)
 			require.Equal(t, ch.Until.Add(longer), w.ledger.change(ch.ID).Until, most)
-			asked := w.ledger.looked(isAsked)
+			asked := w.ledger.takeDue(isAsked)
 			require.Equal(t, longer == 0, len(asked) == 1, most)
 			if len(asked) == 1 {
 				require.Contains(t, change.EndingLines(asked[0].Change, w.clock())[1].String(), "lasts as long as wafbot may extend it by itself")
@@ -229,7 +229,7 @@ func TestTheLongestIsProlonged(t *testing.T) {
 		w.refuses(ann, "extend "+patched.ID+" for=4h", refusal.ErrGuarded, "nothing may hold longer than 4h from now")
 		runDue(t, w, 3*time.Hour+46*time.Minute)
 		require.Equal(t, denied.Until.Add(4*time.Hour), w.ledger.change(denied.ID).Until)
-		asked := w.ledger.looked(isAsked)
+		asked := w.ledger.takeDue(isAsked)
 		require.Len(t, asked, 1)
 		w.does(bob, advice.Extend(asked[0].Change).Line.String())
 		require.Equal(t, patched.Until.Add(4*time.Hour), w.ledger.change(patched.ID).Until)
@@ -260,22 +260,22 @@ func TestWhatEndsIsAskedAbout(t *testing.T) {
 			require.NoError(t, err, c.line)
 			g.set(nil, []string{id})
 			runDue(t, w, c.after-2*time.Second)
-			require.Empty(t, w.ledger.looked(isAsked), c.line)
+			require.Empty(t, w.ledger.takeDue(isAsked), c.line)
 			runDue(t, w, 4*time.Second)
-			asked := w.ledger.looked(isAsked)
+			asked := w.ledger.takeDue(isAsked)
 			require.Len(t, asked, 1, c.line)
 			require.Equal(t, res.Changes[0].ID, asked[0].Change.ID)
 			require.Contains(t, change.EndingLines(asked[0].Change, w.clock())[0].String(), " ends at "+res.Changes[0].Until.Format("2006-01-02 15:04")+" UTC and the attack goes on")
 			button := advice.Extend(asked[0].Change)
 			runDue(t, w, time.Minute)
-			require.Empty(t, w.ledger.looked(isAsked), "once for each end")
+			require.Empty(t, w.ledger.takeDue(isAsked), "once for each end")
 			inv = w.asks(bob, button.Line.String())
 			inv.Anyway = true
 			_, err = w.do(inv)
 			require.NoError(t, err)
 			last := w.ledger.change(res.Changes[0].ID)
 			runDue(t, w, last.Until.Sub(w.clock())-time.Second)
-			require.Len(t, w.ledger.looked(isAsked), 1, "its new end is asked about, too")
+			require.Len(t, w.ledger.takeDue(isAsked), 1, "its new end is asked about, too")
 		})
 	}
 }
@@ -292,12 +292,12 @@ func TestWhatEndedUnaskedIsNotified(t *testing.T) {
 		g.set(nil, []string{id})
 		<-time.After(time.Hour)
 		runDue(t, w, 2*time.Second)
-		asked := w.ledger.looked(isAsked)
+		asked := w.ledger.takeDue(isAsked)
 		require.Len(t, asked, 1, "not of what was made for no attack")
 		require.Equal(t, []any{ch.ID, true}, []any{asked[0].Change.ID, asked[0].Ended})
 		require.Contains(t, change.EndingLines(asked[0].Change, w.clock())[0].String(), " ended at "+ch.Until.Format("2006-01-02 15:04")+" UTC while the attack went on")
 		runDue(t, w, time.Hour)
-		require.Empty(t, w.ledger.looked(isAsked))
+		require.Empty(t, w.ledger.takeDue(isAsked))
 	})
 }
 
@@ -306,7 +306,7 @@ func replaced(line, id string) string {
 	return before + id + after
 }
 
-// Nothing goes on: it ends, and nobody is asked.
+// Nothing goes on: it ends, and no user is asked.
 func TestWhatIsOverEndsUnasked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -317,8 +317,8 @@ func TestWhatIsOverEndsUnasked(t *testing.T) {
 		runDue(t, w, time.Hour+time.Minute)
 		require.Empty(t, w.rules("vpatch"))
 		require.Empty(t, w.listed("black"))
-		looked := w.ledger.looked(func(change.DueDecision) bool { return true })
-		require.Len(t, looked, 1)
-		require.True(t, looked[0].Ended, "the entry went by itself")
+		saved := w.ledger.takeDue(func(change.DueDecision) bool { return true })
+		require.Len(t, saved, 1)
+		require.True(t, saved[0].Ended, "the entry went by itself")
 	})
 }

@@ -35,11 +35,11 @@ func golden(t *testing.T, name, got string) {
 	require.Equal(t, string(want), got, "%s (go test -update writes it again)", file)
 }
 
-// atTerminal is somebody at the terminal, where a report comes in one piece.
+// atTerminal is a user at the terminal, where a report comes in one piece.
 var atTerminal = record.Actor{ID: "cli:ann", Name: "ann", Via: record.ViaCLI}
 
-// sight is what wafbot's store has of an attack as it is now.
-func (w *world) sight(id string) record.Observation {
+// observed is what wafbot's store has of an attack as it is now.
+func (w *world) observed(id string) record.Observation {
 	w.t.Helper()
 	for page, err := range w.cfg.Services["acme"].Attacks(w.t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(w.t, err)
@@ -55,10 +55,10 @@ func (w *world) sight(id string) record.Observation {
 	return record.Observation{}
 }
 
-// told keeps evidence of an attack as if people had been notified now.
-func (w *world) told(id, what string) {
+// keepEvidence keeps evidence of an attack as if people had been notified now.
+func (w *world) keepEvidence(id, what string) {
 	w.t.Helper()
-	s := w.sight(id)
+	s := w.observed(id)
 	w.records.evidence = map[string]record.Evidence{id: {First: s}}
 	w.turns(id, what)
 }
@@ -66,7 +66,7 @@ func (w *world) told(id, what string) {
 // turns adds a turn to what is kept.
 func (w *world) turns(id, what string) {
 	w.t.Helper()
-	s, e := w.sight(id), w.records.evidence[id]
+	s, e := w.observed(id), w.records.evidence[id]
 	e.Milestones = append(e.Milestones, record.Milestone{At: s.At, Kind: record.EventKind(what), Hits: s.Attack.Hits, Status: s.Attack.Status()})
 	w.records.evidence[id] = e
 }
@@ -74,12 +74,12 @@ func (w *world) turns(id, what string) {
 // peaks has the attack come fastest now.
 func (w *world) peaks(id string, perMinute int64) {
 	w.t.Helper()
-	s, e := w.sight(id), w.records.evidence[id]
+	s, e := w.observed(id), w.records.evidence[id]
 	e.Peak = &record.Peak{Observation: s, Since: s.At.Add(-15 * time.Second), PerMinute: perMinute}
 	w.records.evidence[id] = e
 }
 
-// has somebody ask, one minute after what was before.
+// has a user ask, one minute after what was before.
 func (w *world) next(who record.Actor, line string) call.Result {
 	w.t.Helper()
 	w.pass(time.Minute)
@@ -108,7 +108,7 @@ func TestReportOfAnIncident(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, berlin(t), sources(cdn))
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{Title: "SQL injection in login"}})
-	w.told(id, "new attack")
+	w.keepEvidence(id, "new attack")
 	w.pass(time.Minute)
 	w.turns(id, "became incident")
 	w.peaks(id, 540)
@@ -130,7 +130,7 @@ func TestReportOfAFalsePositive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: -1, Path: "/search", Type: "xss", Parameter: "GET_q_value"})
-	w.told(id, "new attack")
+	w.keepEvidence(id, "new attack")
 	w.next(bob, "ack attack="+id)
 	w.next(bob, `note attack=`+id+` "our own search tips hold a <script> tag"`)
 	w.next(bob, "verdict false_positive attack="+id)
@@ -141,14 +141,14 @@ func TestReportOfAFalsePositive(t *testing.T) {
 	golden(t, "report-false-positive.md", w.document(id))
 }
 
-// While Not watched, and while the application blocked, nobody could see what happened.
-func TestReportOfWhatNobodySaw(t *testing.T) {
+// While Not watched, and while the application blocked, what happened could not be seen.
+func TestReportOfAnUnseenAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, berlin(t))
 	id := w.attackOn("/login")
-	w.told(id, "new attack")
+	w.keepEvidence(id, "new attack")
 	begun := w.clock()
-	w.records.blinds = []record.Outage{
+	w.records.outages = []record.Outage{
 		{From: begun.Add(-2 * time.Hour), Until: begun.Add(-time.Hour), Why: "before it began"},
 		{From: begun.Add(10 * time.Minute), Until: begun.Add(25 * time.Minute), Why: "the service refuses the token"},
 		{From: begun.Add(40 * time.Minute), Until: begun.Add(43 * time.Minute)},
@@ -167,7 +167,7 @@ func TestReportOfWhatNobodySaw(t *testing.T) {
 	golden(t, "report-unseen.md", w.document(id))
 }
 
-// The service's rules tell of modes that others set, and of what inherits them.
+// The service's rules show modes that others set, and of what inherits them.
 func TestReportOfModesThatOthersSet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -175,7 +175,7 @@ func TestReportOfModesThatOthersSet(t *testing.T) {
 	require.Contains(t, w.document(id), "The service registered no incident\n")
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[{"type":"equal","value":"-1","point":["instance"]}]}`)
 	inherits := w.document(id)
-	require.Contains(t, inherits, "which tells little. No incidents **can** be registered on the default application and all that inherit its mode since 2026-11-20 03:01:00 UTC: it is in mode off")
+	require.Contains(t, inherits, "which says little. No incidents **can** be registered on the default application and all that inherit its mode since 2026-11-20 03:01:00 UTC: it is in mode off")
 	require.Contains(t, inherits, "2026-11-20 03:01:00 UTC No incidents **can** be registered on the default application")
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"7","point":["instance"]}]}`)
 	own := w.document(id)
@@ -216,7 +216,7 @@ func TestReportOfAHostileAttack(t *testing.T) {
 		First: record.Observation{At: attack.First, Attack: attack.Brief()}, Late: true, Dropped: 3,
 		Milestones: []record.Milestone{{At: attack.First, Kind: record.EventKind(evil), Status: apiclient.Status(evil)}},
 	}}
-	w.records.blinds = []record.Outage{{From: attack.First, Until: attack.Last, Why: evil}}
+	w.records.outages = []record.Outage{{From: attack.First, Until: attack.Last, Why: evil}}
 	for _, line := range []string{"note", "verdict real", "deny 203.0.113.7"} {
 		l, err := grammar.Parse(line)
 		require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestReportWithoutStoreOrService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.told(id, "new incident")
+	w.keepEvidence(id, "new incident")
 	w.next(ann, "deny attack="+id)
 	w.ledger.set(func(l *ledger) { l.readFail = true })
 	w.audit.setFail(true)
@@ -271,7 +271,7 @@ func TestReportInAChat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.told(id, "new attack")
+	w.keepEvidence(id, "new attack")
 	res := w.reads(eve, "report attack="+id+" page=2")
 	require.Len(t, res.Lines, 1)
 	require.Equal(t, "report account=acme attack="+id+" page=2", res.Line.String())
@@ -284,8 +284,8 @@ func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	unseen := w.does(ann, "deny 198.51.100.9 attack="+id)
-	require.Equal(t, w.clock(), unseen.Observed.At, "nobody remembers it: the service was asked")
-	w.told(id, "new attack")
+	require.Equal(t, w.clock(), unseen.Observed.At, "it isn't stored: the service was asked")
+	w.keepEvidence(id, "new attack")
 	w.pass(time.Minute)
 	ch := w.does(ann, "deny attack="+id)
 	require.Equal(t, w.records.seen[id], *ch.Observed)

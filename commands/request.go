@@ -169,7 +169,7 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
 	asked.Rights = r.loader.rights(ctx, q.Asker)
 	if asked.Unsure || asked.Role < q.Role && asked.Could >= q.Role {
-		return nil, refusal.Denied(text.New("Slack doesn't tell wafbot just now who asked for it, and without that nothing is changed. Try again in a moment"))
+		return nil, refusal.Denied(text.New("Slack doesn't say just now who asked for it, and without that nothing is changed. Try again in a moment"))
 	}
 	if asked.Role < q.Role {
 		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))

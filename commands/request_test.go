@@ -91,7 +91,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "Slack doesn't say who you are")
 }
 
-// The terminal asks, and somebody in Slack decides.
+// The terminal asks, and a user in Slack decides.
 func TestTheTerminalAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -120,16 +120,16 @@ func TestARequestIsDecidedOnce(t *testing.T) {
 	wg.Wait()
 	by := w.request().Decided.Name
 	require.Equal(t, 1, w.changesSent())
-	told := 0
+	posted := 0
 	for _, said := range texts {
 		require.Contains(t, said, "approved by "+by)
 		if strings.Contains(said, "Nothing was changed") {
-			told++
+			posted++
 		}
 	}
-	require.Equal(t, 7, told)
+	require.Equal(t, 7, posted)
 	w.refuses(bob, "reject "+q.ID, refusal.ErrNothing, "approved by "+by)
-	w.refuses(ann, "override "+q.ID+" reason=\"nobody is awake\"", refusal.ErrNothing, "approved by "+by)
+	w.refuses(ann, "override "+q.ID+" reason=\"no answer at all\"", refusal.ErrNothing, "approved by "+by)
 }
 
 func TestASecondPersonRejects(t *testing.T) {
@@ -167,11 +167,11 @@ func TestARequestExpires(t *testing.T) {
 func (w *world) runDue() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
-	look := make(chan struct{})
+	due := make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, look) })
-	look <- struct{}{}
-	look <- struct{}{} // taken when the first one is done
+	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, due) })
+	due <- struct{}{}
+	due <- struct{}{} // taken when the first one is done
 	cancel()
 	wg.Wait()
 }
@@ -248,7 +248,7 @@ func TestACrashAmidAnApproval(t *testing.T) {
 var root2 = record.Actor{ID: "U6ROOT2", Team: "T1", Name: "Root2", Via: record.ViaSlash}
 
 // What was approved and cut short for good is said not to be done; what was sent, to be.
-func TestAnApprovalThatNobodyGoesOnWith(t *testing.T) {
+func TestAnAbandonedApproval(t *testing.T) {
 	t.Parallel()
 	for saves, want := range map[int]struct {
 		state   record.RequestState
@@ -299,7 +299,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	q = w.waits(ann, "deny country:FR")
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	w.pass(5 * time.Minute)
-	_, err = w.try(ann, "override "+q.ID+` reason="nobody answers, shop is down"`)
+	_, err = w.try(ann, "override "+q.ID+` reason="no answer, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: NOT done")
 }
@@ -327,7 +327,7 @@ func TestRequestsFromBeforeADryRun(t *testing.T) {
 		w.Runner = commands.New(w.cfg)
 		w.pass(6 * time.Minute)
 		w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "changes are not on", "Nothing was done")
-		w.refuses(ann, "override "+q.ID+` reason="nobody answers, shop is down"`, refusal.ErrGuarded, "changes are not on")
+		w.refuses(ann, "override "+q.ID+` reason="no answer, shop is down"`, refusal.ErrGuarded, "changes are not on")
 		_, err := w.try(bob, "reject "+q.ID)
 		require.NoError(t, err)
 		require.Equal(t, record.RequestRejected, w.request().State)
@@ -355,11 +355,11 @@ func TestThePremiseChanged(t *testing.T) {
 		since func(w *world)
 		says  string
 	}{
-		"somebody's entry stands there": {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: now(w)}) }, "which it would overwrite"},
-		"a part was allowed":            {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.1.0/24", ExpiredAt: now(w)}) }, "there is a new warning: 203.0.1.0/24 is on the allowlist"},
-		"all of it was allowed":         {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.0.0/16", ExpiredAt: now(w)}) }, "which wins"},
-		"it is denied already":          {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/16", ExpiredAt: now(w) + 1e6}) }, "is denied already"},
-		"another mode":                  {"mode 4 off", func(w *world) { w.anyway(ann, "mode 4 block") }, "now it would also delete rule"},
+		"another author's entry stands there": {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/20", ExpiredAt: now(w)}) }, "which it would overwrite"},
+		"a part was allowed":                  {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.1.0/24", ExpiredAt: now(w)}) }, "there is a new warning: 203.0.1.0/24 is on the allowlist"},
+		"all of it was allowed":               {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{List: "white", Subnet: "203.0.0.0/16", ExpiredAt: now(w)}) }, "which wins"},
+		"it is denied already":                {"deny 203.0.0.0/20", func(w *world) { w.seed(waf.IPRule{Subnet: "203.0.0.0/16", ExpiredAt: now(w) + 1e6}) }, "is denied already"},
+		"another mode":                        {"mode 4 off", func(w *world) { w.anyway(ann, "mode 4 block") }, "now it would also delete rule"},
 		"a rule for a part of it": {"mode 4 off", func(w *world) {
 			w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[{"type":"equal","value":"4","point":["instance"]},{"type":"iequal","value":"a.example.com","point":["header","HOST"]}]}`)
 		}, "there is a new warning"},
@@ -427,7 +427,7 @@ func TestThePremiseHolds(t *testing.T) {
 	require.Contains(t, textOf(res), "203.1.0.0/20 is denied already")
 }
 
-// What is denied already needs nobody, beside what isn't.
+// What is denied already needs no approval, beside what isn't.
 func TestWhatIsThereNeedsNoApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -455,7 +455,7 @@ func TestThePremiseOfAnExtension(t *testing.T) {
 }
 
 // When the service can't be asked, nothing is decided: it can be tried again.
-func TestAnApprovalThatCanNotLook(t *testing.T) {
+func TestAnApprovalThatCanNotRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
@@ -471,7 +471,7 @@ func TestOverride(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, wayOut)
 	q := w.waits(ann, "deny country:FR")
-	const why = ` reason="nobody  answers, shop is down"`
+	const why = ` reason="no  answer, shop is down"`
 	w.refuses(bob, "override "+q.ID+why, refusal.ErrDenied, "only Ann, who asked, may override")
 	w.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "not before 2026-11-20 03:05 UTC")
 	w.pass(5*time.Minute - time.Second)
@@ -486,21 +486,21 @@ func TestOverride(t *testing.T) {
 	res, err := w.try(via(ann, record.ViaButton), "override "+q.ID+why)
 	require.NoError(t, err)
 	require.Equal(t, []string{"FR [0] 1h0m0s"}, w.entries("black"), "an hour at most, whatever was asked for")
-	require.Contains(t, textOf(res), "by Ann, alone, until 2026-11-20 04:05 UTC")
+	require.Contains(t, textOf(res), "by Ann, override, until 2026-11-20 04:05 UTC")
 	ch := res.Changes[0]
 	require.True(t, ch.Overridden)
 	require.Nil(t, ch.Approved)
-	require.Contains(t, describe.Change(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, alone 2026")
-	require.Regexp(t, `: alone: nobody answers, shop is down$`, w.listed("black")[0].Reason)
+	require.Contains(t, describe.Change(ch, nil).String(), "Deny country:FR everywhere for 1 h · Ann, override 2026")
+	require.Regexp(t, `: override: no answer, shop is down$`, w.listed("black")[0].Reason)
 	all := w.audit.all()
-	require.Equal(t, []string{"overridden", "nobody answers, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
+	require.Equal(t, []string{"overridden", "no answer, shop is down", "Ann"}, []string{all[len(all)-2].Outcome, all[len(all)-2].Why, all[len(all)-2].Actor.Name})
 	require.Equal(t, []string{string(record.RequestOverridden), "done", "Deny country:FR everywhere for 1 h"}, []string{string(w.request().State), w.request().Outcome, w.request().Does})
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "override, without approval")
 }
 
 func TestWhatCannotBeOverridden(t *testing.T) {
 	t.Parallel()
-	const why = ` reason="nobody answers, shop is down"`
+	const why = ` reason="no answer, shop is down"`
 	for line, says := range map[string]string{
 		"deny 203.0.113.7 for=forever":             "what never ends can't be overridden",
 		"deny country:FR for=forever":              "what never ends can't be overridden",
@@ -535,8 +535,8 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 	changed.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "which it would overwrite")
 }
 
-// What wafbot does by itself asks nobody: it waits for people.
-func TestTheClockAsksNobody(t *testing.T) {
+// What wafbot does by itself asks for no approval: it waits for people.
+func TestTheClockAsksNoApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.refuses(record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}, "deny country:FR", refusal.ErrNeedsApproval, "needs approval")
@@ -575,7 +575,7 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 
 	q = w.waits(ann, "deny 198.51.100.8")
 	w.pass(5 * time.Minute)
-	res, err = w.try(ann, "override "+q.ID+` reason="nobody answers, shop is down"`)
+	res, err = w.try(ann, "override "+q.ID+` reason="no answer, shop is down"`)
 	require.NoError(t, err)
 	require.Zero(t, res.Changes[0].Renew)
 	require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)

@@ -34,7 +34,7 @@ func everyLine(attack string) map[string]record.Role {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	var (
-		nobody   = record.Actor{ID: "U5NOBODY", Team: "T1", Name: "Nobody"} // a member without a role
+		noRole   = record.Actor{ID: "U5NOBODY", Team: "T1", Name: "Nobody"} // a member without a role
 		stranger = record.Actor{ID: ann.ID, Team: "T9", Name: "Ann"}        // the same id in another workspace
 		guest    = record.Actor{ID: "U9", Team: "T1", Name: "Guest"}
 	)
@@ -45,7 +45,7 @@ func TestRoles(t *testing.T) {
 	askers := []asker{{record.Actor{ID: "cli:ann", Via: record.ViaCLI}, record.Responder}, {record.Actor{ID: "cli:root", Via: record.ViaCLI}, record.Admin},
 		{record.Actor{ID: "cli:mallory", Via: record.ViaCLI}, record.Viewer}}
 	for _, via := range []record.Via{record.ViaSlash, record.ViaButton, ""} {
-		for who, role := range map[record.Actor]record.Role{nobody: record.NoRole, stranger: record.NoRole, guest: record.NoRole,
+		for who, role := range map[record.Actor]record.Role{noRole: record.NoRole, stranger: record.NoRole, guest: record.NoRole,
 			eve: record.Viewer, ann: record.Responder, root: record.Admin} {
 			who.Via = via
 			askers = append(askers, asker{who, role})
@@ -71,15 +71,15 @@ func TestRoles(t *testing.T) {
 			require.Equal(t, err.Error(), e.Why)
 			if a.role > record.NoRole {
 				require.ErrorContains(t, err, "yours is "+a.role.String())
-				require.ErrorContains(t, err, whoMayTellHim(a.actor, least))
+				require.ErrorContains(t, err, whoGivesRoles(a.actor, least))
 			}
 		}
 		require.Zero(t, w.changesSent())
 	}
 }
 
-// whoMayTellHim is whom or what a refusal names that gives the role: at the terminal nobody in Slack does.
-func whoMayTellHim(a record.Actor, least record.Role) string {
+// whoGivesRoles is whom or what a refusal names that gives the role: at the terminal no user of Slack does.
+func whoGivesRoles(a record.Actor, least record.Role) string {
 	if a.Via == record.ViaCLI {
 		return "policy.terminal in the configuration file gives roles, as terminal: {" + strings.TrimPrefix(a.ID, "cli:") + ": " + least.String() + "}"
 	}
@@ -107,12 +107,12 @@ func TestWhoIsNotKnownReadsAtMost(t *testing.T) {
 	require.NoError(t, err, "the terminal doesn't ask Slack")
 }
 
-func TestEverybodyIsARole(t *testing.T) {
+func TestEveryoneCanHaveARole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
 	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
 	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "status", refusal.ErrDenied, "no role")
-	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "Nobody is one yet")
+	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "No user has it yet")
 }
 
 func TestNamesComeFromTheWorkspace(t *testing.T) {
@@ -138,7 +138,7 @@ func TestParseRole(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, r, got)
 	}
-	for _, name := range []string{"", "nobody", "owner"} {
+	for _, name := range []string{"", "none", "owner"} {
 		_, ok := record.ParseRole(name)
 		require.False(t, ok, name)
 	}

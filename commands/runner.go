@@ -42,7 +42,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
 }
 
-// lookUp finds the command of a request and, as far as the request or its place tell, the account.
+// lookUp finds the command of a request and, as far as the request or its place says, the account.
 func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	cmd, err := r.command(&inv.Line)
 	if err != nil {

@@ -33,13 +33,13 @@ type Service struct {
 	Writer
 }
 
-// Polling tells how polling an account goes.
+// Polling says how polling an account goes.
 type Polling interface {
-	// Health is how it goes by what this process, or else the store, knows; ok tells whether that is known.
+	// Health is how it goes by what this process, or else the store, knows; ok reports whether that is known.
 	Health(account string) (h call.PollHealth, ok bool)
 }
 
-// Cards tells where cards are in Slack.
+// Cards says where cards are in Slack.
 type Cards interface {
 	// CardLinks are where the cards of attacks can be opened, by attack, as far as they have one and that is known. It may be nil.
 	CardLinks(ctx context.Context, account string, attacks []string) map[string]string
@@ -47,11 +47,11 @@ type Cards interface {
 
 // Router holds an account's routes against attacks.
 type Router interface {
-	// Routing is where an attack goes. After an error only what the configuration tells is known.
+	// Routing is where an attack goes. After an error only what the configuration says is known.
 	Routing(ctx context.Context, account string, a apiclient.Attack) (call.Routing, error)
 }
 
-// Watch tells what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
+// Watch says what goes on, as the replica sees it that owns the account: elsewhere nothing is known.
 type Watch interface {
 	// StillTrying reports whether one of these denied addresses still tries.
 	StillTrying(account string, addresses []netip.Addr) bool

@@ -21,7 +21,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// ledger keeps changes as JSON, as the real one does, so that nobody can alter what is kept without saving it.
+// ledger keeps changes as JSON, as the real one does, so that no caller can alter what is kept without saving it.
 type ledger struct {
 	locks chan struct{} // one account is all that is needed
 
@@ -32,20 +32,20 @@ type ledger struct {
 	readFail bool
 	saveFail func(n int) bool // whether the n-th save fails; nil: none
 
-	audit     *auditLog // written in the same step as changes
-	ties      *permissions
-	perhaps   int               // how often a change was saved of which nobody knows what became, which is news
-	kept      map[string]string // cases and mutes
-	effects   map[string]string // by account and change
-	judged    []efficacy.Judgement
-	triaged   []string       // attacks about which people said something
-	outbox    []record.Event // events that were saved
-	redrawn   []string       // attacks whose cards a mute, or what was protected, has drawn again
-	due       map[string]time.Time
-	looks     []change.DueDecision // of which people are notified
-	term      int
-	loseAt    int    // the save at which the lock is found lost; 0: none
-	meanwhile func() // what happens before
+	audit       *auditLog // written in the same step as changes
+	permissions *permissions
+	perhaps     int               // how often a change of unknown outcome was saved, which is an event
+	kept        map[string]string // triage and mutes
+	effects     map[string]string // by account and change
+	judged      []efficacy.Judgement
+	triaged     []string       // attacks whose triage was saved
+	outbox      []record.Event // events that were saved
+	redrawn     []string       // attacks whose cards a mute, or what was protected, has drawn again
+	due         map[string]time.Time
+	dueSaved    []change.DueDecision // of which people are notified
+	term        int
+	loseAt      int    // the save at which the lock is found lost; 0: none
+	meanwhile   func() // what happens before
 }
 
 func newLedger() *ledger {
@@ -198,7 +198,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 		return 0, err
 	}
 	for _, c := range all {
-		l.lookAt(c.ID, change.CheckAt(c))
+		l.setDue(c.ID, change.CheckAt(c))
 	}
 	return n, nil
 }
@@ -216,26 +216,26 @@ func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where
 
 func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	kept := map[string]any{}
-	for _, look := range all {
-		if look.Asks || look.Late || look.Listed {
-			kept[look.Change.ID] = look.Change
+	for _, decision := range all {
+		if decision.Asks || decision.Late || decision.Listed {
+			kept[decision.Change.ID] = decision.Change
 		}
 	}
 	if err := l.write(ctx, l.changes, kept, events...); err != nil {
 		return err
 	}
-	for _, look := range all {
-		l.lookAt(look.Change.ID, look.Next)
-		if look.Asks || look.Late || look.Ended || look.Listed {
+	for _, decision := range all {
+		l.setDue(decision.Change.ID, decision.Next)
+		if decision.Asks || decision.Late || decision.Ended || decision.Listed {
 			l.mu.Lock()
-			l.looks = append(l.looks, look)
+			l.dueSaved = append(l.dueSaved, decision)
 			l.mu.Unlock()
 		}
 	}
 	return nil
 }
 
-func (l *lock) lookAt(id string, at time.Time) {
+func (l *lock) setDue(id string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := l.account + " " + id
@@ -251,16 +251,16 @@ func (l *ledger) events() []record.Event {
 	return slices.Clone(l.outbox)
 }
 
-// looked are the looks of a kind of which people were notified, emptied.
-func (l *ledger) looked(of func(change.DueDecision) bool) (found []change.DueDecision) {
+// takeDue takes the decisions of a kind of which people were notified.
+func (l *ledger) takeDue(of func(change.DueDecision) bool) (found []change.DueDecision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, look := range l.looks {
-		if of(look) {
-			found = append(found, look)
+	for _, decision := range l.dueSaved {
+		if of(decision) {
+			found = append(found, decision)
 		}
 	}
-	l.looks = nil
+	l.dueSaved = nil
 	return found
 }
 
@@ -285,7 +285,7 @@ type triage struct {
 	serving int // replicas
 }
 
-func newDesk(l *ledger) *triage { return &triage{ledger: l, serving: 1} }
+func newTriage(l *ledger) *triage { return &triage{ledger: l, serving: 1} }
 
 func (d *triage) read(key string, into any) error {
 	if d.fails(&d.readFail) {
@@ -342,10 +342,10 @@ func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, eve
 }
 
 func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
-	if err := l.write(ctx, l.kept, map[string]any{"tied " + l.account: t}, events...); err != nil {
+	if err := l.write(ctx, l.kept, map[string]any{"permission " + l.account: t}, events...); err != nil {
 		return err
 	}
-	l.ties.add(t)
+	l.permissions.add(t)
 	return nil
 }
 
@@ -374,13 +374,13 @@ func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
 	return l.write(ctx, l.kept, map[string]any{"locked " + l.account: at})
 }
 
-// Scene is put together from what was saved, and what the poller counted.
+// AccountContext is put together from what was saved, and what the poller counted.
 func (d *triage) AccountContext(_ context.Context, account string) (s record.AccountContext, err error) {
 	err = errors.Join(d.read("protected "+account, &s.Protected), d.read("locked "+account, &s.RulesLockedAt), d.read("seen "+account, &s.Sources), d.read("mutes "+account, &s.Mutes))
 	return s, err
 }
 
-// write keeps something as JSON, unless somebody else holds the lock by now.
+// write keeps something as JSON, unless another holds the lock by now.
 func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -597,14 +597,14 @@ func (r router) Routing(ctx context.Context, account string, a apiclient.Attack)
 	return r(ctx, account, a)
 }
 
-// links tells where cards are by calling itself.
+// links says where cards are by calling itself.
 type links func(ctx context.Context, account string, attacks []string) map[string]string
 
 func (l links) CardLinks(ctx context.Context, account string, attacks []string) map[string]string {
 	return l(ctx, account, attacks)
 }
 
-// polling tells how polling goes by calling itself.
+// polling says how polling goes by calling itself.
 type polling func(account string) (call.PollHealth, bool)
 
 func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }
@@ -612,9 +612,9 @@ func (p polling) Health(account string) (call.PollHealth, bool) { return p(accou
 // storms is what storms have grouped, by the storm's id; asked are the cards that were asked for.
 type storms struct {
 	*ledger
-	storms   []record.StormSeen
-	gathered map[string][]record.GatheredAttack
-	asked    []string
+	storms  []record.StormSeen
+	grouped map[string][]record.GroupedAttack
+	asked   []string
 }
 
 func (g *storms) Storms(_ context.Context, account string) ([]record.StormSeen, error) {
@@ -631,15 +631,15 @@ func (g *storms) Storms(_ context.Context, account string) ([]record.StormSeen, 
 	return found, nil
 }
 
-func (g *storms) Grouped(_ context.Context, account, storm string) ([]record.GatheredAttack, error) {
+func (g *storms) Grouped(_ context.Context, account, storm string) ([]record.GroupedAttack, error) {
 	if g.fails(&g.readFail) {
 		return nil, errAway
 	}
 	if account != "acme" {
 		return nil, nil
 	}
-	found := slices.Clone(g.gathered[storm])
-	slices.SortFunc(found, func(a, b record.GatheredAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
+	found := slices.Clone(g.grouped[storm])
+	slices.SortFunc(found, func(a, b record.GroupedAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
 	return found, nil
 }
 

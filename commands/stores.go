@@ -54,7 +54,7 @@ type TriageSaver interface {
 	SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error
 }
 
-// AccountSaver stores what changes tell about the account at the service.
+// AccountSaver stores what changes show about the account at the service.
 type AccountSaver interface {
 	// SaveLocked keeps for a while when the service said that its rules are locked; zero: they are no longer.
 	SaveLocked(ctx context.Context, at time.Time) error
@@ -62,7 +62,7 @@ type AccountSaver interface {
 	SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error
 }
 
-// Due tells which changes have to be checked.
+// Due says which changes have to be checked.
 type Due interface {
 	// DueChanges are the ids of the account's changes that are to be checked by now, what has waited longest first.
 	DueChanges(ctx context.Context, account string, now time.Time) ([]string, error)
@@ -72,15 +72,15 @@ type Due interface {
 type KnownAttacks interface {
 	// FindAttacks are the account's stored attacks whose id, as record.AttackID makes it, begins so; by that id. It scans all of them.
 	FindAttacks(ctx context.Context, account, prefix string) (map[string]apiclient.Attack, error)
-	// KnownAttack is the account's stored attack with that whole id; ok tells whether there is one.
+	// KnownAttack is the account's stored attack with that whole id; ok reports whether there is one.
 	KnownAttack(ctx context.Context, account, id string) (attack apiclient.Attack, ok bool, err error)
 }
 
 // AttackHistory is what is kept of attacks, and of the times in which an account could not be polled.
 type AttackHistory interface {
-	// LastObservation is an attack as the poller last decided about it; ok tells whether that is known.
+	// LastObservation is an attack as the poller last decided about it; ok reports whether that is known.
 	LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error)
-	// Evidence is what is kept of an attack that people were notified of, for 30 days after it changed last; ok tells whether anything is.
+	// Evidence is what is kept of an attack that people were notified of, for 30 days after it changed last; ok reports whether anything is.
 	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
 	// Outages are the outages that ended since then, of the last 30 days, the oldest first, and the one that goes on.
 	Outages(ctx context.Context, account string, since time.Time) ([]record.Outage, error)
@@ -116,7 +116,7 @@ type AccountContexts interface {
 
 // PermissionLosses keeps each account's last one.
 type PermissionLosses interface {
-	// Tied is the account's last permission loss; zero when there was none.
+	// PermissionLoss is the account's last one; zero when there was none.
 	PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error)
 }
 
@@ -130,8 +130,8 @@ type Approvals interface {
 type Storms interface {
 	// Storms are all of an account, until they are deleted with the attacks that they group; the newest first.
 	Storms(ctx context.Context, account string) ([]record.StormSeen, error)
-	// Gathered are the attacks that a storm groups, the one with the latest hit first; storm is its id as record.AttackID makes it.
-	Grouped(ctx context.Context, account, storm string) ([]record.GatheredAttack, error)
+	// Grouped are the attacks that a storm groups, the one with the latest hit first; storm is its id as record.AttackID makes it.
+	Grouped(ctx context.Context, account, storm string) ([]record.GroupedAttack, error)
 	// WantCards has grouped attacks get a card each, within a second; their ids are as record.AttackID makes them. Those that have one are left out.
 	WantCards(ctx context.Context, account string, attacks []string) error
 }

@@ -21,8 +21,8 @@ import (
 // scanner is the source behind the storms of the tests.
 var scanner = netip.MustParseAddr("198.51.100.23")
 
-// gather has a storm of so many attacks on the Shop stored, of which the scanner is behind all but the odd ones, which get through.
-func (w *world) gather(n, odd int) (storm string) {
+// storeStorm stores a storm of so many attacks on the Shop. The scanner is behind all but the outliers, which get through.
+func (w *world) storeStorm(n, odd int) (storm string) {
 	w.t.Helper()
 	a := apiclient.Attack{
 		ID: "storm:C0WAF:1763600400", App: apiclient.Known(4), Domain: "shop.example.com", Path: "[multiple]", First: w.clock().Add(-6 * time.Minute), Last: w.clock(),
@@ -50,7 +50,7 @@ func (w *world) gather(n, odd int) (storm string) {
 		}
 		id := record.AttackID("acme", one.ID)
 		known[id] = one
-		w.storms.gathered[storm] = append(w.storms.gathered[storm], record.GatheredAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
+		w.storms.grouped[storm] = append(w.storms.grouped[storm], record.GroupedAttack{KnownAttack: record.KnownAttack{ID: id, Attack: one}, SeenAt: w.clock()})
 	}
 	w.storms.storms = append(w.storms.storms, record.StormSeen{KnownAttack: record.KnownAttack{ID: storm, Attack: a}, Storm: s, SeenAt: w.clock()})
 	w.cfg.Attacks = known
@@ -60,15 +60,15 @@ func (w *world) gather(n, odd int) (storm string) {
 
 // own marks what a storm grouped as having a card of its own.
 func (w *world) own(storm string, which func(a apiclient.Attack) bool) {
-	for i, g := range w.storms.gathered[storm] {
-		w.storms.gathered[storm][i].Own = which(g.Attack)
+	for i, g := range w.storms.grouped[storm] {
+		w.storms.grouped[storm][i].Own = which(g.Attack)
 	}
 }
 
 func TestAStormIsListed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	storm := w.gather(40, 4)
+	storm := w.storeStorm(40, 4)
 	first := textOf(w.reads(eve, "attacks storm="+storm[:5]))
 	require.Contains(t, first, storm+" STORM on Shop: 40 attacks, 4 not blocked, 0 incidents beside it, goes on")
 	require.Contains(t, first, "198.51.100.23 NL is behind 36 of 40 attacks")
@@ -100,7 +100,7 @@ func TestAStormIsListed(t *testing.T) {
 func TestCardsOfAStorm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
-	storm := w.gather(40, 4)
+	storm := w.storeStorm(40, 4)
 	w.refuses(eve, "cards attack="+storm, refusal.ErrDenied)
 	w.writes(ann, "cards attack="+storm, "4 attacks of storm "+storm+" get cards of their own")
 	require.Len(t, w.storms.asked, 4)
@@ -118,11 +118,11 @@ func TestCardsOfAStorm(t *testing.T) {
 	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" grouped has cards of its own")
 }
 
-// Which are the odd ones out is decided once: cards get those that the storm's card counts and names.
+// Which are the outliers is decided once: cards get those that the storm's card counts and names.
 func TestCardsOfTheOddOnesOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	storm := w.gather(40, 25)
+	storm := w.storeStorm(40, 25)
 	w.writes(ann, "cards attack="+storm, "20 attacks", "the worst of 25")
 	s := &w.storms.storms[0].Storm
 	s.Outliers, s.OutlierCount, w.storms.asked = s.Outliers[:1], 1, nil // the others were found to be none
@@ -132,8 +132,8 @@ func TestCardsOfTheOddOnesOut(t *testing.T) {
 func TestCardOfOneGroupedAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	alone := w.attackOn("/login")
-	storm := w.gather(12, 1)
+	single := w.attackOn("/login")
+	storm := w.storeStorm(12, 1)
 	one := record.AttackID("acme", "grouped 3")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Grouped in storm "+storm+": it has no card of its own; cards attack="+one+" gives it one")
 	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Grouped in storm "+storm)
@@ -142,14 +142,14 @@ func TestCardOfOneGroupedAttack(t *testing.T) {
 	w.own(storm, func(apiclient.Attack) bool { return true })
 	w.nothing(ann, "cards attack="+one, one+" has a card of its own already")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "has a card of its own since")
-	w.nothing(ann, "cards attack="+alone, "was grouped in no storm that is still stored", "explain attack="+alone)
-	require.NotContains(t, textOf(w.reads(eve, "explain attack="+alone)), "Gathered")
+	w.nothing(ann, "cards attack="+single, "was grouped in no storm that is still stored", "explain attack="+single)
+	require.NotContains(t, textOf(w.reads(eve, "explain attack="+single)), "Grouped")
 }
 
 func TestAStormIsExplainedAndReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	storm := w.gather(40, 12)
+	storm := w.storeStorm(40, 12)
 	about := textOf(w.reads(eve, "attack "+storm))
 	for _, part := range []string{"STORM on Shop: 40 attacks, 12 not blocked", "more than 10 new attacks came in 1 min, since", "at the earliest", "By status: 28 blocked · 12 not blocked", "By type: 28 scanner · 12 SQL injection",
 		"Outlier: ", "… and 4 more outliers", "attacks storm=" + storm} {
@@ -172,7 +172,7 @@ func TestAStormIsShownFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.attackOn("/login")
-	storm := w.gather(40, 4)
+	storm := w.storeStorm(40, 4)
 	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, storm+" STORM on Shop: 40 attacks")
 	require.Contains(t, status, "Unacknowledged")
@@ -192,7 +192,7 @@ func TestAStormIsShownFirst(t *testing.T) {
 func TestAStormIsNotPatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	storm := w.gather(40, 4)
+	storm := w.storeStorm(40, 4)
 	for _, line := range []string{"contain attack=" + storm, "patch attack=" + storm} {
 		_, err := w.try(ann, line)
 		require.Error(t, err, line)
@@ -203,9 +203,9 @@ func TestAStormIsNotPatched(t *testing.T) {
 func TestAdviceAboutAStorm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	storm := w.gather(40, 4)
+	storm := w.storeStorm(40, 4)
 	seen := w.storms.storms[0]
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), LookedAt: w.clock()}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(offered))
 	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", offered.Suggestions[0].Stops)
@@ -228,7 +228,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		"all asked":    {func(_ *call.Situation, storm *record.Storm) { storm.OwnCards, storm.OutlierCount = 4, 0 }, []string{"Deny 198.51.100.23, 4 h"}, ""},
 		"one odd":      {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 1 }, []string{"Deny 198.51.100.23, 4 h", "Own card for the outlier"}, ""},
 		"many odd":     {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 877 }, []string{"Deny 198.51.100.23, 4 h", "Own cards for 20 of the 877"}, ""},
-		"nobody":       {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
+		"no source":    {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
 			storm.Source, storm.OutlierCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
 		}, []string{}, "block-path POST shop.example.com/login for=30m blocks all requests, clean ones too · patch POST shop.example.com/login part=… type=sqli"},

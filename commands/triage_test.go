@@ -120,7 +120,7 @@ func TestHandover(t *testing.T) {
 		require.Equal(t, []any{bob.ID, id, w.clock()}, []any{event.Payload.(record.Assignment).To, record.AttackID("acme", event.Attack().ID), event.At})
 		require.Equal(t, event, w.ledger.outbox[len(w.ledger.outbox)-1], "saved in the same step")
 		w.nothing(ann, "handover attack="+id+" to="+to, "Bob is on it since", "already")
-		require.Len(t, w.notified.of(record.HandedOver), len(events), "nobody is told of nothing")
+		require.Len(t, w.notified.of(record.HandedOver), len(events), "no user is notified of nothing")
 		w.writes(root, "unack attack="+id)
 	}
 	w.writes(ann, "handover attack="+id+" to=U2BOB")
@@ -222,7 +222,7 @@ func TestActingAcknowledges(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, w.said(id).Owner, "nor does a redelivery bring her back")
 	w.does(bob, "undo")
-	require.Nil(t, w.said(id).Owner, "to take back is not to be on it")
+	require.Nil(t, w.said(id).Owner, "to undo is not to be on it")
 }
 
 func TestActingThatDoesNotAcknowledge(t *testing.T) {
@@ -231,7 +231,7 @@ func TestActingThatDoesNotAcknowledge(t *testing.T) {
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "deny attack="+id)
 	require.NoError(t, err)
-	require.Nil(t, w.said(id).Owner, "a rehearsal")
+	require.Nil(t, w.said(id).Owner, "a dry run")
 
 	w = newWorld(t)
 	id = w.attackOn("/login")

@@ -27,7 +27,7 @@ func (w *world) all(who record.Actor, line string) (call.Result, error) {
 	return w.do(inv)
 }
 
-// undone are the changes that a result took back, in that order.
+// undone are the changes that a result undid, in that order.
 func undone(res call.Result) (ids []string) {
 	for _, ch := range res.Changes {
 		ids = append(ids, ch.Undoes)
@@ -63,7 +63,7 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	res, err := w.all(ann, asked.Line.String())
 	require.NoError(t, err)
 	require.Equal(t, []string{patched.ID, longer.ID, denied.ID}, undone(res))
-	require.Contains(t, textOf(res), "the entry for 198.51.100.4 is somebody else's now (mine now), left as it is")
+	require.Contains(t, textOf(res), "the entry for 198.51.100.4 is another author's now (mine now), left as it is")
 	require.Contains(t, textOf(res), "203.0.113.7 is on the denylist until 2026-11-20 05:00 UTC again, as before", "and then it goes with the one before")
 	require.Empty(t, w.rules("vpatch"))
 	require.ElementsMatch(t, []string{"198.51.100.4", "198.51.100.99", "198.51.100.77"}, w.denied())
@@ -73,7 +73,7 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	}
 }
 
-// Of a patch that holds for a week the attack is long forgotten.
+// Of a patch that holds for a week the attack is no longer stored.
 func TestUndoOfAForgottenAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,7 +104,7 @@ func (w *world) entry(address string) waf.IPRule {
 	return waf.IPRule{}
 }
 
-func TestUndoOfWhatSomebodyDid(t *testing.T) {
+func TestUndoOfWhatAUserDid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	old := w.does(ann, "deny 203.0.113.1")
@@ -140,7 +140,7 @@ func TestUndoOfWhatSomebodyDid(t *testing.T) {
 	require.Equal(t, old.ID, single.Undoes, "one is no more of a question than undo itself")
 }
 
-// What was taken back since the question is left.
+// What was undone since the question is left.
 func TestUndoOfSeveralIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,14 +185,14 @@ func TestUndoOfManyHalfFails(t *testing.T) {
 	w.fault("POST /v1/objects/hint", "status:403", 0)
 	_, err = w.all(ann, "undo by=@me since=1h")
 	require.ErrorContains(t, err, "lacks the permission")
-	tied, _ := w.permissions.last()
-	require.Equal(t, "Undo of: "+second.Does, tied.Refused[0].Does, "hands are tied, which is told")
+	lost, _ := w.permissions.last()
+	require.Equal(t, "Undo of: "+second.Does, lost.Refused[0].Does, "WAF permission is lost, which is notified")
 	require.Equal(t, "failed", w.lastAudit().Outcome)
 	w.service.ClearFaults()
 	require.Equal(t, second.ID, w.does(ann, "undo by=@me since=1h").Undoes)
 }
 
-// A process dies after each of its saves: the same request again finishes, and tells of all of it.
+// A process dies after each of its saves: the same request again finishes, and reports all of it.
 func TestACrashAmidAnUndoOfMany(t *testing.T) {
 	t.Parallel()
 	for save := 1; save <= 10; save++ {
@@ -291,10 +291,10 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	require.Contains(t, describe.Change(closed, nil).String(), "undone by Bob 2026-11-20 03:01 UTC, nothing of it was left")
 	read, err := change.ReadMetadata(change.Metadata(closed))
 	require.NoError(t, err)
-	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied memory finds it")
+	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied store finds it")
 }
 
-// What goes on holding for a source whose denial is taken back is named, with its author.
+// What goes on holding for a source whose denial is undone is named, with its author.
 func TestUndoNamesWhatStillCovers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -49,7 +49,7 @@ func TestUndoOfAPutBackDenialIsOver(t *testing.T) {
 	first := w.does(ann, "deny 203.0.113.7 for=2h")
 	w.pass(time.Minute)
 	second := w.does(bob, "deny 203.0.113.7 for=4h")
-	w.nothing(ann, "undo "+first.ID, "somebody else's now", second.ID)
+	w.nothing(ann, "undo "+first.ID, "another author's now", second.ID)
 	w.does(bob, "undo "+second.ID)
 	require.Empty(t, w.entries("black"), "what was undone meanwhile doesn't come back")
 
@@ -84,7 +84,7 @@ func TestUndoOfWhatNeverWas(t *testing.T) {
 	w.nothing(ann, "undo "+w.ledger.all()[0].ID, "was never made", "lacks the permission")
 }
 
-func TestUndoOfAPatchSomebodyDeleted(t *testing.T) {
+func TestUndoOfADeletedPatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
@@ -94,7 +94,7 @@ func TestUndoOfAPatchSomebodyDeleted(t *testing.T) {
 		`{"type":"equal","value":"shop.example.com","point":["header","HOST"]},{"type":"absent","value":null,"point":["path",0]},`+
 		`{"type":"equal","value":"login","point":["action_name"]},{"type":"absent","value":null,"point":["action_ext"]}]}`)
 	w.nothing(ann, "undo "+ch.ID, "gone already")
-	require.Len(t, w.rules("vpatch"), 1, "an equal one of somebody else's stays")
+	require.Len(t, w.rules("vpatch"), 1, "an equal one of another author stays")
 }
 
 func TestUndoOfSeveralSources(t *testing.T) {

@@ -108,10 +108,10 @@ func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
 		changed := slices.ContainsFunc(d.step.Before, func(b apiclient.IPRule) bool {
 			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, b) })
 		})
-		return err == nil && efficacy.EntryStepDone(entries, *d.change, d.step), !changed, err
+		return err == nil && efficacy.EntryDone(entries, *d.change, d.step), !changed, err
 	}
 	rules, err := d.rules(ctx, d.change.Account)
-	return err == nil && efficacy.RuleStepDone(rules, d.step), true, err
+	return err == nil && efficacy.RuleDone(rules, d.step), true, err
 }
 
 // read reads a listing anew, with what wafbot did lately.

@@ -98,9 +98,9 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) build(serve func(http.Handler) (string, *http.Client), change []func(*commands.Config)) {
 	t := w.t
 	w.ledger, w.audit, w.members, w.log, w.out = newLedger(), &auditLog{}, newMembers(), &syncBuffer{}, &syncBuffer{}
-	w.triage, w.permissions, w.records = newDesk(w.ledger), &permissions{ledger: w.ledger}, &records{ledger: w.ledger}
-	w.asked, w.storms = &requests{w.ledger}, &storms{ledger: w.ledger, gathered: map[string][]record.GatheredAttack{}}
-	w.ledger.audit, w.ledger.ties, w.notified = w.audit, w.permissions, &notified{}
+	w.triage, w.permissions, w.records = newTriage(w.ledger), &permissions{ledger: w.ledger}, &records{ledger: w.ledger}
+	w.asked, w.storms = &requests{w.ledger}, &storms{ledger: w.ledger, grouped: map[string][]record.GroupedAttack{}}
+	w.ledger.audit, w.ledger.permissions, w.notified = w.audit, w.permissions, &notified{}
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -307,7 +307,7 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-var errAway = errors.New("memory is away")
+var errAway = errors.New("store is away")
 
 // attackOn starts one that can be patched.
 func (w *world) attackOn(path string) string {

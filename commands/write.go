@@ -55,7 +55,7 @@ func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Contex
 		if !errors.Is(err, refusal.ErrLost) {
 			return res, err
 		}
-		r.cfg.Log.Warn("lost the lock in the middle of a change, looking again", "account", c.Account.Name, "err", err)
+		r.cfg.Log.Warn("lost the lock in the middle of a change, verifying it", "account", c.Account.Name, "err", err)
 	}
 }
 

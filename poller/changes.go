@@ -25,7 +25,7 @@ type changeLog struct {
 }
 
 // note keeps what a record was before it changed. One that was not read since the start may have changed long ago.
-func (c *changeLog) note(id string, before *sighting) {
+func (c *changeLog) note(id string, before *seenRecord) {
 	switch _, noted := c.before[id]; {
 	case noted:
 	case before == nil || before.stored:

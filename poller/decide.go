@@ -42,7 +42,7 @@ type decision struct {
 	out result
 }
 
-// decide names the events in a snapshot and all that has to be saved of it; good tells whether the snapshot is complete.
+// decide names the events in a snapshot and all that has to be saved of it; good reports whether the snapshot is complete.
 func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
 		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, storms: storm.NewBatch(),
@@ -55,14 +55,14 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) res
 			d.judge(o)
 		}
 	}
-	alone := len(d.out.Events)
+	ungrouped := len(d.out.Events)
 	d.group()
-	grouped := alone - len(d.out.Events)
+	grouped := ungrouped - len(d.out.Events)
 	d.judgeStorms()
 	if st.lastGood.IsZero() {
-		d.firstStart(record.FirstStartFacts{Ongoing: alone, Gathered: grouped})
+		d.firstStart(record.FirstStartFacts{Ongoing: ungrouped, Grouped: grouped})
 	}
-	d.bridgeGap(good)
+	d.closeGap(good)
 	sortEvents(d.out.Events)
 	return d.out
 }
@@ -182,7 +182,7 @@ func (d *decision) firstStart(facts record.FirstStartFacts) {
 	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.FirstStart, 0, d.snap.at, facts))
 }
 
-// accountEvent is an event of the account as a whole, for its channel. The number tells it from others of its kind.
+// accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its kind.
 func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
 	return record.Event{
 		ID: record.DeliveryID(c.Account, "", kind, int(number)), Account: c.Account, Kind: kind, Channel: c.Channel, At: at, Payload: payload,
@@ -200,7 +200,7 @@ func deletable(cfg *Config, st *state, snap snapshot, r result) (ids []string) {
 			continue
 		}
 		if a, read := snap.records[id]; read {
-			seen = &sighting{attack: a, at: snap.at}
+			seen = &seenRecord{attack: a, at: snap.at}
 		}
 		last := seen.attack.Last
 		if last.IsZero() {

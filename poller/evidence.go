@@ -115,7 +115,7 @@ func (c alteration) begin(id string, res *result) record.Evidence {
 }
 
 // measure takes an observation in; before is the one before it. The peak is a zero one unless hits came faster than is known.
-func (c pace) measure(before *sighting, a apiclient.Attack, at time.Time) (next pace, peak record.Peak) {
+func (c pace) measure(before *seenRecord, a apiclient.Attack, at time.Time) (next pace, peak record.Peak) {
 	if !a.Hits.Known {
 		return c, record.Peak{}
 	}

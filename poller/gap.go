@@ -22,9 +22,9 @@ const (
 	maxListed = 20
 )
 
-// bridgeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
+// closeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
 // instead; a snapshot of a part leaves them to the one of all.
-func (d *decision) bridgeGap(good bool) {
+func (d *decision) closeGap(good bool) {
 	if good && !d.st.outage.From.IsZero() {
 		d.out.Outage, d.out.Stale = &record.Outage{}, d.st.ongoing()
 	}
@@ -39,7 +39,7 @@ func (d *decision) bridgeGap(good bool) {
 	d.out.Gap = &record.Outage{From: facts.From, Until: facts.To, Why: facts.Why}
 	facts.Over, facts.OverCount = oldest(over), len(over)
 	began, grouped := d.beganSince(d.st.lastGood.Truncate(time.Second)) // the service counts whole seconds
-	facts.Began, facts.BeganCount, facts.Gathered = oldest(began), len(began), grouped
+	facts.Began, facts.BeganCount, facts.Grouped = oldest(began), len(began), grouped
 	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.MonitoringGap, d.st.lastGood.UnixMilli(), d.snap.at, facts))
 }
 

@@ -70,7 +70,7 @@ func TestEachOutageNotifiesOnce(t *testing.T) {
 				require.Equal(t, c.why, outages[0].Why)
 				require.True(t, since.Equal(outages[0].From))
 				require.WithinDuration(t, good, outages[0].LastGood, time.Second, "by the clock of the replica that polls")
-				require.Equal(t, name == "a token", outages[0].Mend != "")
+				require.Equal(t, name == "a token", outages[0].Fix != "")
 				after(3 * time.Hour)
 				outages, gaps = a.store.outages()
 				require.Empty(t, outages, "not once a poll")
@@ -231,7 +231,7 @@ func TestGapAfterAnAbsence(t *testing.T) {
 
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
-	require.Empty(t, a.store.takeEvents(), "being listed is their telling")
+	require.Empty(t, a.store.takeEvents(), "being listed is their notification")
 	a.at(2*time.Hour + time.Minute)
 	a.change("x:over1", func(r *attackRecord) { r.last, r.hits = a.now(), 120 })
 	require.NoError(t, a.start().Poll(t.Context()))

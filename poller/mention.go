@@ -33,7 +33,7 @@ func (q QuietHours) in(at time.Time) bool {
 	return q.From <= now || now < q.To
 }
 
-// mention adds to an attack's state whom its event mentions. suppressed tells that this event mentions no people: in quiet hours, or because the last
+// mention adds to an attack's state whom its event mentions. suppressed reports that this event mentions no people: in quiet hours, or because the last
 // mention was a short while ago. An attack that becomes an incident always mentions.
 func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (mentioned record.AttackState, suppressed bool) {
 	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened

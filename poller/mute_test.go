@@ -114,7 +114,7 @@ func TestAnUnreadRecordIsNotifiedWhenItsMuteEnds(t *testing.T) {
 	require.Len(t, a.asked("/v1/objects/attack"), 1)
 }
 
-func TestTheSilenceOfAMutedAttackIsNotLookedFor(t *testing.T) {
+func TestTheSilenceOfAMutedAttackIsNotChecked(t *testing.T) {
 	t.Parallel()
 	a, m, p := muted(t)
 	a.add("x:1", 0)

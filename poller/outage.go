@@ -79,7 +79,7 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	if !p.st.outage.From.IsZero() || p.failures < 2 || !refused && !lasts {
 		return
 	}
-	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Mend: fix(kind)}
+	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Fix: fix(kind)}
 	if !p.st.lastGood.IsZero() {
 		facts.LastGood = p.st.lastGood.Add(-p.skew)
 	}
@@ -100,7 +100,7 @@ func fix(kind apiclient.ErrorKind) string {
 	case apiclient.Forbidden:
 		return "an admin of the service gives the token's user a role that may read attacks"
 	case apiclient.NotFound, apiclient.Invalid:
-		return "wafbot doctor tells more"
+		return "wafbot doctor says more"
 	}
 	return ""
 }

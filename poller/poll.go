@@ -14,7 +14,7 @@ import (
 // saveEvery is how often polls without events are saved. After a restart the time since is read once more, which does no harm.
 const saveEvery = 30 * time.Second
 
-// storeError tells errors of the store from those of the service.
+// storeError marks errors of the store: the others are the service's.
 type storeError struct{ err error }
 
 func (e *storeError) Error() string { return e.err.Error() }

@@ -117,7 +117,7 @@ func (p *Poller) WithPager() (all []record.AttackState, ok bool) {
 	return all, p.st.withPager != nil
 }
 
-// StillTrying reports whether one of these denied addresses is still trying, as far as the service tells.
+// StillTrying reports whether one of these denied addresses is still trying, as far as the service says.
 func (p *Poller) StillTrying(addresses []netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// The kinds a Match tells apart.
+// The kinds a Match distinguishes.
 const (
 	KindIncident = "incident"
 	KindAttack   = "attack" // that is no incident

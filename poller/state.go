@@ -26,7 +26,7 @@ type state struct {
 	withPager  map[string]bool               // ids of attacks and storms with a pager; nil: the store was not loaded yet
 
 	// As this process read or found it.
-	records     map[string]*sighting     // every record as it was last read, results of mitigations too
+	records     map[string]*seenRecord   // every record as it was last read, results of mitigations too
 	lastTries   map[netip.Addr]time.Time // the last try of each source that is denied or patched, on the service's clock
 	storms      map[string]*grouping     // by the storm's id
 	arrivals    storm.Arrivals           // of the last while
@@ -39,8 +39,8 @@ type state struct {
 	incidentsAt time.Time                // when all incidents were last read, likewise
 }
 
-// sighting is a record as it was read. It is never changed.
-type sighting struct {
+// seenRecord is a record as it was read. It is never changed.
+type seenRecord struct {
 	attack apiclient.Attack
 	at     time.Time // on the service's clock
 	stored bool      // it is from the store, and was not read since the start
@@ -49,7 +49,7 @@ type sighting struct {
 // newState is a state of which nothing is known.
 func newState(ongoingFor time.Duration) *state {
 	return &state{
-		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*sighting{}, lastTries: map[netip.Addr]time.Time{},
+		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*seenRecord{}, lastTries: map[netip.Addr]time.Time{},
 		storms: map[string]*grouping{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
@@ -64,7 +64,7 @@ func (st *state) loaded(stored State) *state {
 	next.withPager = map[string]bool{}
 	for id, s := range next.attacks {
 		if s.Storm == nil {
-			next.records[id] = &sighting{s.Attack, s.ObservedAt, true}
+			next.records[id] = &seenRecord{s.Attack, s.ObservedAt, true}
 		}
 	}
 	next.loadStorms()
@@ -75,13 +75,13 @@ func (st *state) loaded(stored State) *state {
 	return next
 }
 
-// apply takes a saved result over; good tells whether the snapshot is complete.
+// apply takes a saved result over; good reports whether the snapshot is complete.
 func (st *state) apply(snap snapshot, r result) {
 	for _, id := range snap.changed {
 		st.changes.note(id, st.records[id])
 	}
 	for id, a := range snap.records {
-		st.records[id] = &sighting{attack: a, at: snap.at}
+		st.records[id] = &seenRecord{attack: a, at: snap.at}
 	}
 	for source, at := range snap.tries {
 		if at.After(st.lastTries[source]) {

@@ -27,7 +27,7 @@ func TestAFirstStartInAStorm(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	events := a.store.takeEvents()
 	require.Len(t, events, 4)
-	require.Equal(t, record.FirstStartFacts{Ongoing: 252, Gathered: 250, Incidents: 2}, events[0].Payload)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 252, Grouped: 250, Incidents: 2}, events[0].Payload)
 	require.Equal(t, []any{record.NewAttack, true, 250, ""}, []any{events[3].Kind, events[3].Storm().CaughtUp, events[3].Storm().Grouped, events[3].Changed().Mention})
 	require.Nil(t, storms(a)[0].Pager, "no one is called to what went on before")
 	p = a.start()
@@ -74,7 +74,7 @@ func TestWhatIsCaughtUpAfterAGap(t *testing.T) {
 	if gap.Kind != record.MonitoringGap {
 		gap, storm = storm, gap
 	}
-	require.Equal(t, []any{0, 30, 30}, []any{gap.Payload.(record.GapFacts).BeganCount, gap.Payload.(record.GapFacts).Gathered, gap.Payload.(record.GapFacts).OverCount})
+	require.Equal(t, []any{0, 30, 30}, []any{gap.Payload.(record.GapFacts).BeganCount, gap.Payload.(record.GapFacts).Grouped, gap.Payload.(record.GapFacts).OverCount})
 	require.Equal(t, []any{true, 30}, []any{storm.Storm().CaughtUp, storm.Storm().Grouped})
 	require.Empty(t, stormPoll(t, a, p, time.Hour+time.Second))
 }

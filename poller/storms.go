@@ -46,7 +46,7 @@ func (st *state) applyStorms(r result) {
 			st.storms[id].members[attack] = true
 		}
 	}
-	for id, until := range r.storms.LookAt {
+	for id, until := range r.storms.CheckAt {
 		if g := st.storms[id]; g != nil {
 			g.waits, g.until = !until.IsZero(), until
 		}
@@ -134,13 +134,13 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 	last := d.st.attacks[id]
 	kind, _ := compare.Event(last, true, o) // a storm's card also shows attacks that are muted
 	wanted := d.wanted(id)
-	alone := (kind == record.Worsened || kind == record.Resumed) && !storm.Active(d.st.attacks[last.StormID], d.snap.at)
+	after := (kind == record.Worsened || kind == record.Resumed) && !storm.Active(d.st.attacks[last.StormID], d.snap.at)
 	switch {
 	case kind == record.BecameIncident || wanted:
-	case alone && d.isMuted(o.Attack):
+	case after && d.isMuted(o.Attack):
 		d.out.suppressed[id] = true
 		return
-	case alone:
+	case after:
 	case kind == "" || kind == record.WentQuiet && !d.snap.covers(o.Attack.Last):
 		return
 	default:
@@ -155,7 +155,7 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 	d.giveCard(last, o, wanted && kind != record.BecameIncident)
 }
 
-// giveCard gives a grouped attack a card of its own; asked tells that a person asked for it, who need not be mentioned.
+// giveCard gives a grouped attack a card of its own; asked reports that a person asked for it, who need not be mentioned.
 func (d *decision) giveCard(last record.AttackState, o compare.Observation, asked bool) {
 	f := finding{last: last, kind: record.NewAttack, calm: d.st.lastGood.IsZero() || asked}
 	if o.Attack.Incident() {
@@ -206,10 +206,10 @@ func (d *decision) touchedStorms() map[string]bool {
 // judgeStorm judges a storm as it was last stored, or as it begins.
 func (d *decision) judgeStorm(last record.AttackState) {
 	id, at, batch := last.Attack.ID, d.snap.at, &d.out.storms
-	batch.LookAt[id] = time.Time{}
+	batch.CheckAt[id] = time.Time{}
 	t := storm.Sum(last, d.members(id), at)
 	if t.Storm.Ongoing > 0 {
-		batch.LookAt[id] = at.Add(compare.RedrawAfter) // no record shows that from now on only a denied source is still trying
+		batch.CheckAt[id] = at.Add(compare.RedrawAfter) // no record shows that from now on only a denied source is still trying
 	}
 	if t.Storm.Grouped == 0 {
 		d.closeStorm(last)
@@ -218,7 +218,7 @@ func (d *decision) judgeStorm(last record.AttackState) {
 	t.Advance(last, storm.Progress{Poll: d.stormPoll(), Incidents: batch.Incidents, Over: batch.Over[id], Whole: d.snap.whole})
 	kind, event := t.Event(last, at)
 	if event && last.Notified && d.isMuted(t.Attack) {
-		batch.LookAt[id] = at // until the mute ends
+		batch.CheckAt[id] = at // until the mute ends
 		if last.Storm.Changed(&t.Storm) {
 			last.Storm = &t.Storm // its end doesn't wait
 			d.out.Attacks[id] = last
@@ -226,7 +226,7 @@ func (d *decision) judgeStorm(last record.AttackState) {
 		return
 	}
 	if due := last.ObservedAt.Add(compare.RedrawAfter); !event && at.Before(due) {
-		batch.LookAt[id] = due
+		batch.CheckAt[id] = due
 	}
 	if event {
 		// What was going on before the first start mentions people only when it gets worse.
@@ -239,7 +239,7 @@ func (d *decision) closeStorm(last record.AttackState) {
 	switch id := last.Attack.ID; {
 	case !last.Rebuilt || !last.Storm.Ended.IsZero():
 	case !d.snap.whole:
-		d.out.storms.LookAt[id] = d.snap.at
+		d.out.storms.CheckAt[id] = d.snap.at
 	default:
 		d.out.Attacks[id] = storm.Closed(last, d.snap.at)
 	}

@@ -30,12 +30,12 @@ func FirstStart(a *call.Account, first record.FirstStartFacts, p policy.Policy, 
 // goingOn says what was active at the first poll, and whether cards follow.
 func goingOn(first record.FirstStartFacts) string {
 	follow := "cards follow"
-	switch first.Gathered {
+	switch first.Grouped {
 	case 0:
 	case first.Ongoing:
 		follow = "grouped in a storm's card"
 	default:
-		follow = fmt.Sprintf("%d of them grouped in a storm's card, cards of the others follow", first.Gathered)
+		follow = fmt.Sprintf("%d of them grouped in a storm's card, cards of the others follow", first.Grouped)
 	}
 	if first.Ongoing == 0 {
 		return "Nothing goes on"
@@ -48,8 +48,8 @@ func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 	lines := []text.Text{
 		text.New(text.Bold("WAF API unreachable: wafbot can't see "+a.Name), " since ", f.From, ": ", f.Why, ". ", text.Bold("Attacks may go on unseen")),
 	}
-	if f.Mend != "" {
-		lines = append(lines, text.New("To fix it: ", f.Mend))
+	if f.Fix != "" {
+		lines = append(lines, text.New("To fix it: ", f.Fix))
 	}
 	again := text.New("It keeps trying, and says here when the API answers again")
 	if f.LastGood.IsZero() {
@@ -72,13 +72,13 @@ func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	}
 	lines = append(lines, gapLines(a, "Began meanwhile, and have cards of their own", f.Began, f.BeganCount)...)
 	grouped := ""
-	if f.Gathered > 0 {
-		grouped = fmt.Sprintf("%d in a storm's card, ", f.Gathered)
-		lines = append(lines, text.New(text.Bold("Began meanwhile, and grouped in a storm's card"), ": ", f.Gathered))
+	if f.Grouped > 0 {
+		grouped = fmt.Sprintf("%d in a storm's card, ", f.Grouped)
+		lines = append(lines, text.New(text.Bold("Began meanwhile, and grouped in a storm's card"), ": ", f.Grouped))
 	}
 	lines = append(lines, gapLines(a, "Over again, and listed here only", f.Over, f.OverCount)...)
 	notice := fmt.Sprintf("%s for %s (%s to %s): %d new with a card, %s%d over again", what, text.Duration(long), clockTime(f.From), clockTime(f.To), f.BeganCount, grouped, f.OverCount)
-	if f.BeganCount+f.Gathered+f.OverCount == 0 {
+	if f.BeganCount+f.Grouped+f.OverCount == 0 {
 		return notified(notice, append(lines, text.New("Nothing that would have got a card began meanwhile")))
 	}
 	// Attacks are listed by the age of their last hit. An hour is added for a reader who comes later.
@@ -120,7 +120,7 @@ func PagerUnreachable(account string, fault record.PagerFault) Message {
 
 // StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.
 func StoreRebuilt(account string, facts record.RebuildFacts) Message {
-	if facts.Blind {
+	if facts.Unreadable {
 		return Lines([]text.Text{
 			text.New(text.Bold(account+": wafbot can't rebuild its state"), ": it may not read this channel's history. Either it isn't in the channel, or its token lacks the scope ", text.Code("channels:history"),
 				" (in a private channel ", text.Code("groups:history"), ")"),

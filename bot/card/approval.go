@@ -33,7 +33,7 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	}
 	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
 	lines = append(append(lines, asked(q)...), reachAndWarnings(q)...)
-	lines = append(lines, describe.ApprovalDeciders(q, p.Approvers))
+	lines = append(lines, describe.Deciders(q, p.Approvers))
 	buttons := advice.Decide(q)
 	if override := describe.OverrideOffer(q, p, now); override != nil {
 		lines = append(lines, override)

@@ -46,7 +46,7 @@ func requestMessages() map[string]Message {
 			q.State, q.Decided, q.DecidedAt, q.Outcome, q.Why, q.Fault = state, &bob, now, outcome, why, fault
 		})
 	}
-	overridden := decided(record.RequestOverridden, "done", "nobody answers, shop is down", "")
+	overridden := decided(record.RequestOverridden, "done", "no answer, shop is down", "")
 	overridden.Decided = &overridden.Asker
 	failed := overridden
 	failed.Outcome, failed.Fault = "failed", "NOT done: Deny 203.0.0.0/20, country:FR everywhere for 1 h: the service doesn't allow this to wafbot's token"

@@ -30,7 +30,7 @@ type Card struct {
 	Mention     string        // user or user group that the route mentions; "": none
 	Suppressed  string        // user or user group that was not mentioned; "": none
 	QuietHours  bool          // the reason why it was not
-	MentionedAt time.Time     // when the route last mentioned someone; zero: never
+	MentionedAt time.Time     // when the route last mentioned a user; zero: never
 	Reposted    bool          // it replaces a card that was deleted or can't be edited
 	Uneditable  bool          // with Reposted: the former card still stands
 	Triage      record.Triage // owner, notes, verdict

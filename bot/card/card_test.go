@@ -43,7 +43,7 @@ func injection() apiclient.Attack {
 func situation(a apiclient.Attack) call.Situation {
 	account := &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}}}
 	return call.Situation{
-		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, LookedAt: now.Add(-30 * time.Second), Now: now,
+		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, ListsReadAt: now.Add(-30 * time.Second), Now: now,
 		Policy: policy.Policy{Changes: policy.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
@@ -111,7 +111,7 @@ func situations() map[string]Card {
 		change(&c)
 		cards[name] = c
 	}
-	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.LookedAt, c.Mention = time.Time{}, time.Time{}, "" })
+	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.ListsReadAt, c.Mention = time.Time{}, time.Time{}, "" })
 	edit("quiet", "quiet", func(c *Card) {
 		a := &c.Situation.Attack
 		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)
@@ -240,7 +240,7 @@ func manyChanges(n int) []record.Change {
 	return all
 }
 
-// hostile is a card on which everything that somebody else can write is the text.
+// hostile is a card on which everything that an attacker or another user can write is the text.
 func hostile(text string) Card {
 	a := injection()
 	a.VulnID = text

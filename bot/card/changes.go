@@ -211,7 +211,7 @@ func Recipients(ch record.Change, said record.Triage, shown record.AttackState) 
 }
 
 // Recipient is whom a reply about an attack mentions: its owner if that is a Slack user, else whom its route mentions. It is "" in quiet hours, and
-// if the route mentioned someone a short while ago.
+// if the route mentioned a user a short while ago.
 func Recipient(owner *record.Owner, route string, suppressed bool) string {
 	switch {
 	case suppressed:

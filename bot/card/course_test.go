@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// What the thread of a card tells, and what is left of a card that moved.
+// What the thread of a card says, and what is left of a card that moved.
 func TestCourseGolden(t *testing.T) {
 	t.Parallel()
 	s := situation(injection())

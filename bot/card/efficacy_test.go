@@ -73,7 +73,7 @@ func effectCards() map[string]Card {
 		s.Entries = append(s.Entries, apiclient.IPRule{List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.0/24"), Apps: []int{0}, Expires: now.Add(time.Hour)})
 	})
 	add("no-longer", deny, one(record.NotWorking, record.Traffic{Through: through, Stopped: record.Tally{N: 3, Last: earlier(10 * time.Minute)}}), plain)
-	add("gone", deny, one(record.Working, record.Traffic{Stopped: stopped}), func(s *call.Situation) { s.LookedAt = now })
+	add("gone", deny, one(record.Working, record.Traffic{Stopped: stopped}), func(s *call.Situation) { s.ListsReadAt = now })
 	add("in-part", deny, one(record.PartlyWorking, record.Traffic{Through: through, Stopped: stopped}), plain)
 	add("unseen", deny, one(record.EfficacyUnknown, record.Traffic{}), plain)
 	add("unlisted", deny, one(record.EfficacyUnknown, record.Traffic{}), func(s *call.Situation) { s.Attack.Sources = s.Attack.Sources[1:] })
@@ -125,7 +125,7 @@ func TestWhoIsConcerned(t *testing.T) {
 	require.Equal(t, []string{"S0ONCALL"}, Recipients(ch, record.Triage{}, shown))
 }
 
-// However long the path is that somebody attacked, and whatever is in it, the card says why the patch of it does nothing, and names it.
+// However long the attacked path is, and whatever is in it, the card says why the patch of it does nothing, and names it.
 func TestReasonsOutliveLongPaths(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"a", "<", "&", "*x", "é", "`", "/.."} {

@@ -118,7 +118,7 @@ func (c Card) sources() text.Text {
 			line = text.New(line, " ", describe.Percent(percent))
 		}
 		line = text.New(line, " (", s.Hits, ")")
-		if more := describe.SourceElsewhere(c.Situation.Context.Sources[s.IP], a, s.IP); more != "" {
+		if more := describe.Elsewhere(c.Situation.Context.Sources[s.IP], a, s.IP); more != "" {
 			line = text.New(line, ", ", more)
 		}
 		line = text.New(line, " · ")
@@ -187,7 +187,7 @@ func ago(t time.Time) any {
 
 func (c Card) mode() text.Text {
 	s := c.Situation
-	if s.LookedAt.IsZero() || !s.Attack.App.Known {
+	if s.ListsReadAt.IsZero() || !s.Attack.App.Known {
 		return text.New("Mode by rules: unknown")
 	}
 	mode := cmp.Or(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), "inherited, not visible")

@@ -148,10 +148,10 @@ func TestHomeButtons(t *testing.T) {
 	require.Equal(t, []string{
 		"Refresh: refresh", "Acknowledge: ack account=acme attack=" + record.AttackID("acme", "x:2"), "Approve: approve r7k2m9xw4 account=acme",
 		"Reject: reject r7k2m9xw4 account=acme", "Undo: undo c7k2m9xw4 account=acme", "Undo: undo c4p8t2rz1 account=acme",
-	}, lines(busy), "what somebody is on has no button, and what is overdue is tried by itself")
+	}, lines(busy), "an owned attack has no button, and what is overdue is tried by itself")
 	asker := busy
 	asker.Who.ID = "U0ROB"
-	require.NotContains(t, strings.Join(lines(asker), "\n"), "Approve", "nobody approves what he asked for")
+	require.NotContains(t, strings.Join(lines(asker), "\n"), "Approve", "an asker approves no request of their own")
 	viewer := busy
 	viewer.Role = record.Viewer
 	require.Equal(t, []string{"Refresh: refresh"}, lines(viewer), "no button that would be refused")
@@ -212,7 +212,7 @@ func summaries() map[string]report.Summary {
 			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: policy.Policy{Changes: policy.ChangesOn}, Role: record.Responder, Who: anna(),
 		}
 	}
-	busy, quiet, blind := at(busily()), at(quietly()), at(unreachably())
+	busy, quiet, unreachable := at(busily()), at(quietly()), at(unreachably())
 	quiet.Attacks, quiet.BlockedAnyway = 41, 41
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
 	undone := denied()
@@ -225,11 +225,11 @@ func summaries() map[string]report.Summary {
 	busy.Notes = []report.NoteOn{{Attack: "ak7q2m9xw", Note: record.Note{By: rob, At: now.Add(-2 * time.Hour), Text: "same botnet as on Monday"}}}
 	window := quiet
 	window.Modes = []efficacy.ModeWindow{{App: 4, Mode: "block", From: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}, {App: 7, Mode: "block"}, {App: 9, Mode: "off", From: now.Add(-time.Hour)}}
-	blind.Unread = "the service doesn't accept wafbot's token"
-	blind.Outages = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
+	unreachable.Unread = "the service doesn't accept wafbot's token"
+	unreachable.Outages = []record.Outage{{From: now.Add(-8 * time.Hour), Until: now.Add(-7 * time.Hour)}, {From: now.Add(-20 * time.Minute), Why: "the service refuses the token"}}
 	lost := quiet
 	lost.NoStore = true
-	return map[string]report.Summary{"quiet": quiet, "busy": busy, "block-window": window, "unreachable": blind, "store-unreachable": lost}
+	return map[string]report.Summary{"quiet": quiet, "busy": busy, "block-window": window, "unreachable": unreachable, "store-unreachable": lost}
 }
 
 func summaryMessage(s report.Summary) Message {
@@ -292,10 +292,10 @@ func TestWhomATakeoverMentions(t *testing.T) {
 		cases[fmt.Sprintf("a1%d", i)] = owner("U0ROB", now, anna())
 	}
 	cases["a20"] = owner("cli:root", now, anna())
-	told := func(cases map[string]record.Triage) string {
+	summaryOf := func(cases map[string]record.Triage) string {
 		return strings.Join(markupOf(t, Lines(TakeoverLines(record.Event{Account: "acme", At: since, Payload: record.Assignment{To: "U0ANN"}}, cases), nil).Blocks), "\n")
 	}
-	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", told(cases))
+	require.Equal(t, "*Anna Weber* takes over 9 attacks of *acme*\n<@U0ROB>: no longer yours: `a10`, `a11`, `a12`, `a13`, `a14` and 2 more\n`@cli:root`: no longer yours: `a20`", summaryOf(cases))
 	rob := record.Actor{ID: "U0ROB", Name: "Rob Diaz"}
-	require.Equal(t, "<@U0ANN>: Rob Diaz hands 1 attack of *acme* over to you", told(map[string]record.Triage{"a1": owner("", now, rob)}))
+	require.Equal(t, "<@U0ANN>: Rob Diaz hands 1 attack of *acme* over to you", summaryOf(map[string]record.Triage{"a1": owner("", now, rob)}))
 }

@@ -43,7 +43,7 @@ func seeds(more ...string) []string {
 // shorter is a text cut to what is far more than anything shows of it. Cards and answers are drawn of the long ones, too.
 func shorter(text string) string { return text[:min(len(text), 4_000)] }
 
-// hostileDrawn is all that is drawn for people, by the function that draws it, where everything that somebody else can write is the text.
+// hostileDrawn is all that is drawn for people, by the function that draws it, where everything that an attacker or another user can write is the text.
 func hostileDrawn(words string) map[string]func() []any {
 	c := hostile(words)
 	attack, say := c.Situation.Attack, text.New(words, text.Bold(words), text.Code(words))
@@ -51,7 +51,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	ask := &refusal.Refusal{Kind: refusal.ErrAsk, Text: text.New(text.Bold(words), "? Before you do:", "\n• ", say), Line: suggestion.Line}
 	texts, buttons := []text.Text{say, text.New(text.User(words), text.Channel(words))}, []call.Suggestion{suggestion}
 	ch := hostileChange(words)
-	news := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
+	event := record.Event{ID: words, Account: "acme", At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}}
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"MoreView": func() []any {
@@ -93,7 +93,7 @@ func hostileDrawn(words string) map[string]func() []any {
 			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalDecision(q, wayOut(), now) })
 		},
 		"Unreachable": func() []any {
-			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Mend: words})}
+			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Fix: words})}
 		},
 		"MonitoringGap": func() []any {
 			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
@@ -125,10 +125,10 @@ func hostileDrawn(words string) map[string]func() []any {
 			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(policy.Roles{Admins: []string{words}}, func(id string) text.Text { return text.New(text.User(id)) }))}
 		},
 		"Worse": func() []any {
-			return []any{Worse(acme(), news), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
+			return []any{Worse(acme(), event), Worse(acme(), record.Event{Kind: record.BecameIncident, At: now, Payload: record.AttackChanged{Attack: attack, Mention: words}})}
 		},
 		"StoreRebuilt": func() []any {
-			return []any{StoreRebuilt("acme", record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}), StoreRebuilt("acme", record.RebuildFacts{Blind: true})}
+			return []any{StoreRebuilt("acme", record.RebuildFacts{Unknown: []string{words}, Unread: []string{words}}), StoreRebuilt("acme", record.RebuildFacts{Unreadable: true})}
 		},
 	}
 }
@@ -147,7 +147,7 @@ var partsOfOthers = map[string]string{
 	"WithoutFacts":  "a message with less metadata",
 	"WithDelivery":  "a message with its delivery",
 	"AsText":        "what is left of a message that Slack refuses: each is tried in text alone, too",
-	"Renumber":      "numbers buttons anew",
+	"Renumber":      "numbers buttons again",
 	"modal":         "the frame of views",
 	"resultMessage": "chooses among Answer, FormOffer, Ask and Lines",
 	"plainer":       "a message with less in it",
@@ -208,7 +208,7 @@ func nameOfType(e ast.Expr) string {
 	return ""
 }
 
-// drawn is a view that was drawn, or nothing when there is no room in it, which people are told.
+// drawn is a view that was drawn, or nothing when there is no room in it, which is said.
 func drawn(v slack.ModalViewRequest, err error) []any {
 	if err != nil {
 		return []any{err}
@@ -228,7 +228,7 @@ func TestHostileText(t *testing.T) {
 					draw = whole[name]
 				}
 				for i, one := range draw() {
-					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where somebody writes %.80q", name, i, sample.Text))
+					requireHarmlessKind(t, one, fmt.Sprintf("%s %d, where an attacker writes %.80q", name, i, sample.Text))
 				}
 			}
 		})

@@ -50,7 +50,7 @@ func TestMrkdwn(t *testing.T) {
 		{"channel", text.New("in ", text.Channel("C0WAF0001"), ", where"), "in <#C0WAF0001>, where"},
 		{"not a channel", text.New(text.Channel("C1> <!channel")), "C1&gt; &lt;!channel"},
 		{"link to a card", text.New(text.Code("a1"), " ", text.Link{Label: "card", URL: "https://x.slack.com/archives/C1/p1?a=1&b=|<>"}), "`a1` <https://x.slack.com/archives/C1/p1?a=1&amp;b=%7C%3C%3E|card>"},
-		{"link that nobody opens", text.New(text.Link{Label: "card", URL: "javascript:x"}), "card"},
+		{"link that no client opens", text.New(text.Link{Label: "card", URL: "javascript:x"}), "card"},
 		{"terminal user", text.New(text.User("cli:root")), "`@cli:root`"},
 		{"nothing", nil, ""},
 	} {

@@ -21,7 +21,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// shapes are attacks of many shapes, and what people did about them, as far as a notification tells of it.
+// shapes are attacks of many shapes, and what people did about them, as far as a notification says it.
 func shapes() map[string]Card {
 	cards := map[string]Card{}
 	attack := func(name string, change func(a *apiclient.Attack)) { cards[name] = attackCard(change) }
@@ -76,10 +76,10 @@ func shapes() map[string]Card {
 	})
 	for name, change := range map[string]func(c *Card){
 		"acknowledged": func(c *Card) { c.Triage = annasTriage() }, "quiet": func(c *Card) { c.Quiet = true }, "quiet, claimed": func(c *Card) { c.Triage, c.Quiet = annasTriage(), true },
-		"told late":  func(c *Card) { c.Late = 4 * time.Minute },
-		"dry-run":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
-		"no changes": func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
-		"denied":     func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied()} },
+		"notified late": func(c *Card) { c.Late = 4 * time.Minute },
+		"dry-run":       func(c *Card) { c.Situation.Policy.Changes = policy.ChangesDryRun },
+		"no changes":    func(c *Card) { c.Situation.Policy.Changes = policy.ChangesOff },
+		"denied":        func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied()} },
 		"muted": func(c *Card) {
 			c.Situation.Attack.VulnID = ""
 			c.Situation.Context.Mutes = []record.Mute{{ID: "m1234567a", Account: "acme", Type: "sqli", App: 4, Until: now.Add(time.Hour), By: anna()}}

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 )
 
-// shutOut is an entry by which somebody denies a range.
+// shutOut is an entry by which a user denies a range.
 func shutOut(of string) apiclient.IPRule {
 	return apiclient.IPRule{
 		ID: 4711, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix(of), Apps: []int{apiclient.AllApps},
@@ -22,7 +22,7 @@ func shutOut(of string) apiclient.IPRule {
 	}
 }
 
-// ownDenied has somebody deny the own CDN.
+// ownDenied has a user deny the own CDN.
 func ownDenied(c *Card) {
 	c.Situation.Entries = append(c.Situation.Entries, shutOut("192.0.2.0/24"))
 }

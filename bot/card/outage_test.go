@@ -54,7 +54,7 @@ func outageMessages() map[string]Message {
 		"permission-lost-in-part": PermissionLost(acme(), part, changes, now),
 		"permission-lost-over":    PermissionLost(acme(), ended, changes, now),
 		"permission-back":         PermissionBack(acme(), ended),
-		"unreachable":             Unreachable(acme(), record.UnreachableFacts{Outage: outage, LastGood: since.Add(-15 * time.Second), Mend: "who manages the tokens makes a new one"}),
+		"unreachable":             Unreachable(acme(), record.UnreachableFacts{Outage: outage, LastGood: since.Add(-15 * time.Second), Fix: "who manages the tokens makes a new one"}),
 		"unreachable-from-then":   Unreachable(acme(), never),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),

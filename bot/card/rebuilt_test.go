@@ -12,7 +12,7 @@ import (
 func TestEmptiedNoticesFit(t *testing.T) {
 	t.Parallel()
 	for _, facts := range []record.RebuildFacts{
-		{}, {Blind: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
+		{}, {Unreadable: true}, {Cards: 12, InForce: 3, Listed: 2, NoLists: true, Unknown: []string{"c7k2m9xw4"}, Unread: []string{"C0BOARD04"}},
 	} {
 		msg := StoreRebuilt("acme", facts)
 		requireFits(t, msg)

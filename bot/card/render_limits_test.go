@@ -150,7 +150,7 @@ func FuzzRender(f *testing.F) {
 			s.Attack.Type, s.Attack.BlockStatus, s.Entries = "sqli", "monitored", nil
 		}
 		if flag(4) {
-			s.Now, s.Attack.Last, s.LookedAt = time.Time{}, time.Time{}, time.Time{}
+			s.Now, s.Attack.Last, s.ListsReadAt = time.Time{}, time.Time{}, time.Time{}
 		}
 		if flag(5) {
 			s.Policy.Changes = text

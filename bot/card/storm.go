@@ -25,21 +25,21 @@ func (c Card) stormFacts() [][]text.Text {
 
 func (c Card) stormHeadline() []text.Text {
 	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(describe.StormOn(s, c.Situation.Account), text.MaxField), apiclient.Known(int64(s.Grouped)).String() + " attacks", describe.StormBlocking(s)}
+	title := []string{"STORM", text.Sanitize(describe.Applications(s, c.Situation.Account), text.MaxField), apiclient.Known(int64(s.Grouped)).String() + " attacks", describe.Blocking(s)}
 	switch {
 	case c.Quiet:
 		title = append(title, "quiet")
 	case !s.GoesOn():
 		title = append(title, "over")
 	}
-	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.StormCause(s, c.Situation.Policy)}
+	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.Cause(s, c.Situation.Policy)}
 }
 
 // stormTotals count the grouped attacks.
 func (c Card) stormTotals() []text.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
-	lines := describe.StormTallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.StormOngoing(s, "the attacks"))
+	lines := describe.Tallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
+	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.Ongoing(s, "the attacks"))
 	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
 }
 
@@ -51,7 +51,7 @@ func (c Card) outliers() []text.Text {
 		title = text.New(text.Bold("Outliers"), " (not fully blocked, while most are):")
 	}
 	lines := []text.Text{title}
-	named, left := describe.StormOutliers(s)
+	named, left := describe.Outliers(s)
 	for _, attack := range named {
 		lines = append(lines, c.outlier(attack))
 	}
@@ -99,7 +99,7 @@ func (c Card) whyOneCard() []text.Text {
 		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
 	}
 	return []text.Text{
-		text.New(text.Bold("Why one card: "), describe.StormWhy(s)), beside,
+		text.New(text.Bold("Why one card: "), describe.NoOwnCards(s)), beside,
 		text.New("All grouped attacks: ", text.Code(listLine(c))),
 	}
 }
@@ -136,11 +136,11 @@ func (c Card) stormNotice(advice advice.Advice) string {
 	case !s.GoesOn():
 		lead = "STORM over"
 	}
-	on := describe.StormOn(s, c.Situation.Account)
+	on := describe.Applications(s, c.Situation.Account)
 	if len(s.Apps) > 1 {
 		on = fmt.Sprintf("%d apps", len(s.Apps))
 	}
-	when := "in " + text.Duration(describe.StormLasted(s, c.FiguresAt))
+	when := "in " + text.Duration(describe.Lasted(s, c.FiguresAt))
 	if s.CaughtUp {
 		when = "found"
 	}
@@ -167,11 +167,11 @@ const oneDeny = " One deny helps."
 func stormBlocking(s record.Storm) string {
 	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
 	if through == 0 || unknown == 0 {
-		return strings.Replace(describe.StormBlocking(s), "not ", "NOT ", 1)
+		return strings.Replace(describe.Blocking(s), "not ", "NOT ", 1)
 	}
 	s.Status = maps.Clone(s.Status)
 	delete(s.Status, apiclient.StatusUnknown)
-	number, words, _ := strings.Cut(describe.StormBlocking(s), " not ")
+	number, words, _ := strings.Cut(describe.Blocking(s), " not ")
 	return number + "+ NOT " + words
 }
 

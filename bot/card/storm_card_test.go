@@ -19,7 +19,7 @@ import (
 // theScanner is the source that is behind most of the storms of the tests.
 var theScanner = netip.MustParseAddr("198.51.100.23")
 
-// scanned is a storm that one source is behind, five minutes old, with four odd ones out.
+// scanned is a storm that one source is behind, five minutes old, with four outliers.
 func scanned() Card {
 	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: now.Add(-5 * time.Minute), Exceeded: now.Add(-40 * time.Second), Before: 3,
@@ -140,7 +140,7 @@ func huge(_ *Card, s *record.Storm) {
 	}
 }
 
-// hostileStorm is a storm of which everything that somebody else can write is the text.
+// hostileStorm is a storm of which everything that an attacker or another user can write is the text.
 func hostileStorm(text string) Card {
 	c := hostile(text)
 	s := *scanned().Situation.Storm

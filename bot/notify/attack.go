@@ -12,7 +12,7 @@ import (
 func drawsCard(e record.Event, f facts) bool {
 	switch {
 	case e.Kind == record.CardLost:
-		return f.card.Message() == formerCard(e).Message() && f.shown.Revision > 0 // else it has another one already, or is forgotten
+		return f.card.Message() == formerCard(e).Message() && f.shown.Revision > 0 // else it has another one already, or is no longer stored
 	case f.card.TS == "":
 		return true
 	}

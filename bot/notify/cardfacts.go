@@ -47,7 +47,7 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
-// Situation is what is decided from about an attack, as it is stored; known is false for one that was forgotten, or not seen again since the
+// Situation is what is decided from about an attack, as it is stored; known is false for one that is no longer stored, or not seen again since the
 // store was rebuilt.
 func (n *Notifier) Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
 	a, ok := n.account(account)
@@ -76,7 +76,7 @@ func (f facts) situation() call.Situation {
 	if f.account.Settings != nil {
 		s.Entries, s.Rules = efficacy.Overlay(f.settings.Entries, f.settings.Rules, f.details.Changes, f.settings.At)
 		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
-		s.LookedAt = f.settings.At
+		s.ListsReadAt = f.settings.At
 	}
 	return s
 }

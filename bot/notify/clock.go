@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// summaryLate is how long after its hour a hand-over is still posted; a person who came on duty later has asked for one. It is shorter than the
+// summaryLate is how long after its hour a hand-over is still posted; a person whose shift began later has asked for one. It is shorter than the
 // hour for which the outbox knows what was delivered, so that one whose event is stored again isn't posted again.
 const summaryLate = 45 * time.Minute
 

@@ -73,7 +73,7 @@ func (n *Notifier) sendAll(ctx context.Context, f facts, posts []Post) (first de
 }
 
 // send delivers one post. Where a reply can't be posted, its attack's card is posted again first if that is gone and the reply wants it, else the
-// reply goes elsewhere: what must be heard isn't lost in a thread that nobody sees.
+// reply goes elsewhere: what must be heard isn't lost in an unread thread.
 func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err error) {
 	if p.replaces.TS != "" {
 		return delivered{post: p, at: p.replaces}, n.deliver.bringUpToDate(ctx, p)
@@ -154,7 +154,7 @@ func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, fou
 		err = n.MarkActed(ctx, e.Account, drawn.attack)
 	}
 	if err != nil {
-		n.cfg.Log.Error("look what was done since a card was drawn", "account", e.Account, "err", err)
+		n.cfg.Log.Error("read what was done since a card was drawn", "account", e.Account, "err", err)
 	}
 }
 

@@ -29,7 +29,7 @@ type Account struct {
 	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
 }
 
-// Summary tells at which hours an account is handed over.
+// Summary says at which hours an account is handed over.
 type Summary interface {
 	// Around are the last hour up to now, and the next one.
 	Around(now time.Time) (last, next time.Time)

@@ -211,12 +211,12 @@ func TestPlansOfCards(t *testing.T) {
 	t.Parallel()
 	lost := record.CardReplaced{Attack: through, Former: cardAt.Message()}
 	known := facts{card: cardAt, known: true, shown: record.AttackState{Attack: through, Revision: 2, Quiet: true}}
-	moved, forgotten := known, facts{card: cardAt}
+	moved, unknown := known, facts{card: cardAt}
 	moved.card.TS = "2.2"
 	test(t, []planned{
 		{name: "it is posted again", kind: record.CardLost, payload: lost, facts: known, want: []string{"C1 card"}},
 		{name: "it has a successor", kind: record.CardLost, payload: lost, facts: moved},
-		{name: "its attack is forgotten", kind: record.CardLost, payload: lost, facts: forgotten},
+		{name: "its attack is no longer stored", kind: record.CardLost, payload: lost, facts: unknown},
 		{name: "it stands", kind: record.CardLeft, payload: lost, facts: facts{successor: text.New("elsewhere")}, want: []string{"C1/1.1 optional"}, says: "elsewhere"},
 		{name: "it has no successor", kind: record.CardLeft, payload: lost},
 		{name: "quiet", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through, Quiet: true}, facts: known, want: []string{"C1/1.1 optional"}},

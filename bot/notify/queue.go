@@ -149,7 +149,7 @@ func (q *queue) idle() (lanes []string) {
 // knownFor is how long what was notified is known, so that an outbox that was read before doesn't bring it again.
 const knownFor = 2 * time.Minute
 
-// load adds what the outbox holds if that is not known here, and forgets what was notified long ago.
+// load adds what the outbox holds if that is not known here, and drops what was notified long ago.
 func (q *queue) load(ctx context.Context) {
 	q.mu.Lock()
 	missing := q.missing

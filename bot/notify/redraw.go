@@ -26,7 +26,7 @@ type redrawQueue struct {
 	tried map[string]time.Time // cards whose last edit failed, by when that was
 
 	mu     sync.Mutex
-	cards  int       // that were stale at the last look
+	cards  int       // that were stale at the last check
 	oldest time.Time // since when the one that waits the longest is; zero: none
 }
 
@@ -281,7 +281,7 @@ const (
 )
 
 // replace has a card posted again if that is what the error of its edit asks for; of one that only can't be edited any more figures alone are no
-// reason. wait is how long that is too early. Of one that has a successor already a reply under it tells.
+// reason. wait is how long that is too early. Of one that has a successor already a reply under it says so.
 func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err error) (wait time.Duration, failed error) {
 	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
 		return 0, nil

@@ -24,15 +24,15 @@ type Stores struct {
 // Outbox holds the events that must be notified.
 type Outbox interface {
 	Waiting(ctx context.Context, account string) ([]record.Event, error)
-	// BeginNotify writes down that a delivery is about to be posted; again tells that it may have been posted before, notified that it is recorded where.
+	// BeginNotify writes down that a delivery is about to be posted; again reports that it may have been posted before, notified that it is recorded where.
 	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, notified bool, err error)
-	// Notified takes an event off, and records where its message is, and that it is its attack's card. double tells that another place is recorded.
+	// Notified takes an event off, and records where its message is, and that it is its attack's card. double reports that another place is recorded.
 	Notified(ctx context.Context, e record.Event, channel, ts string, card bool) (double bool, err error)
 	// Announce puts an event there, or in the place of the one with its id.
 	Announce(ctx context.Context, e record.Event) error
 }
 
-// Cards tells where cards are, and what they are drawn from.
+// Cards says where cards are, and what they are drawn from.
 type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
 	// Details is all that is stored about an attack beside its state.
@@ -42,7 +42,7 @@ type Cards interface {
 // Attacks reads what polls found about attacks.
 type Attacks interface {
 	AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
-	// Evidence is what is kept of an attack that has a card; ok tells whether anything is.
+	// Evidence is what is kept of an attack that has a card; ok reports whether anything is.
 	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
 }
 

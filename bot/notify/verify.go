@@ -39,7 +39,7 @@ func (d *deliverer) verify(ctx context.Context, p Post, first time.Time, pauses 
 		ts, err := d.find(ctx, p, first)
 		switch slackconn.ErrorName(err) {
 		case "missing_scope", "channel_not_found", "not_in_channel":
-			d.cfg.Log.Warn("can't look whether a message is there", "channel", p.Channel, "err", err)
+			d.cfg.Log.Warn("can't verify whether a message is there", "channel", p.Channel, "err", err)
 			return record.Place{}, nil
 		}
 		if ts != "" || err != nil {
@@ -59,7 +59,7 @@ func (d *deliverer) find(ctx context.Context, p Post, first time.Time) (ts strin
 	for cursor := ""; ; {
 		msgs, next, err := d.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: p.Channel, Thread: p.Thread, Oldest: oldest, Cursor: cursor})
 		if err != nil {
-			return "", fmt.Errorf("look for message in %s: %w", p.Channel, slackconn.WithoutURL(err))
+			return "", fmt.Errorf("find message in %s: %w", p.Channel, slackconn.WithoutURL(err))
 		}
 		for _, m := range msgs {
 			if m.BotID == self.Bot && m.Metadata().EventPayload["delivery"] == p.Delivery {

@@ -119,7 +119,7 @@ func (s *stage) watchService() http.Handler {
 			s.see("service", text, time.Now())
 			select {
 			case s.polls <- struct{}{}:
-			default: // nobody counts
+			default: // not counted
 			}
 		}
 		maps.Copy(w.Header(), answer.Header())

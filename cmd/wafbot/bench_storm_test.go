@@ -114,7 +114,7 @@ func (s *stage) startStorm(b *testing.B, over time.Duration) map[string]time.Tim
 	return began
 }
 
-// stormTally is what a channel's messages tell of a storm.
+// stormTally is what a channel's messages say of a storm.
 type stormTally struct {
 	incidents map[string]bool // with a card that can be clicked, by path
 	cards     int             // of attacks that are no incidents

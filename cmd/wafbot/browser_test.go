@@ -30,7 +30,7 @@ func TestDemoInABrowser(t *testing.T) {
 
 	p.ask(deny)
 	p.confirm("Deny 203.0.113.7")
-	p.wait("a viewer is told who may", `messages().some((m) => /Only visible to you/.test(m) && /needs the role responder/.test(m))`)
+	p.wait("a viewer learns who may", `messages().some((m) => /Only visible to you/.test(m) && /needs the role responder/.test(m))`)
 	p.wait("nothing was put on a list", `rows("lists") === 0`)
 	p.screenshot("viewer")
 
@@ -44,12 +44,12 @@ func TestDemoInABrowser(t *testing.T) {
 	p.wait("the source is stopped and keeps trying", `rate("203.0.113.7", "through") === 0 && rate("203.0.113.7", "blocked") > 0`)
 	p.wait("the others go on", `rate("198.51.100.4", "through") > 0 && rate("198.51.100.4", "blocked") === 0`)
 	p.screenshot("denied")
-	p.looks(390, 844, "light")
+	p.emulate(390, 844, "light")
 	p.screenshot("phone")
 	p.press(testid("tab-service"))
 	p.screenshot("phone-service")
 	p.press(testid("tab-slack"))
-	p.looks(1440, 900, "dark")
+	p.emulate(1440, 900, "dark")
 	p.screenshot("dark")
 
 	p.ask(undo)
@@ -174,8 +174,8 @@ func (p *page) text() string {
 	return text
 }
 
-// looks changes the window and the scheme of colours.
-func (p *page) looks(width, height int64, scheme string) {
+// emulate changes the window and the scheme of colours.
+func (p *page) emulate(width, height int64, scheme string) {
 	p.t.Helper()
 	p.do("change the window", chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -23,7 +23,7 @@ func TestDemo(t *testing.T) {
 	require.NotEqual(t, "0", page.Port())
 	for _, elsewhere := range []string{"127.0.0.2", "::1"} { // where only those are heard who listen everywhere
 		_, err := net.Dial("tcp", net.JoinHostPort(elsewhere, page.Port()))
-		require.Error(t, err, "nothing listens outside loopback unless told to")
+		require.Error(t, err, "nothing listens outside loopback unless configured to")
 	}
 
 	res, err := http.Get(address)

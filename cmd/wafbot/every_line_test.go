@@ -85,7 +85,7 @@ func everyLine() []lineCase {
 		{line: "extend {change} for=2h", least: responder, before: deny, sends: []string{addEntry}, body: []string{`"force":true`, "{ip}/32"}, says: []string{"{ip}", "accepted"}, record: "done", form: true},
 		{line: "approve r1234567", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 		{line: "reject r1234567 reason=no", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
-		{line: "override r1234567 reason=\"nobody answers\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
+		{line: "override r1234567 reason=\"no answer\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
 
 		write("ack attack={attack}", "is on it since"), write("claim attack={attack}", "is on it since"),
 		{line: "unack attack={attack}", least: responder, first: "ack attack={attack}", says: []string{"Unacknowledged now"}, record: "done"},
@@ -396,7 +396,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 				id := regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
 				if via != "cli" {
 					refused, _ := l.inSlack(ann, func() { w.types("ann", "approve "+id) })
-					require.Contains(t, refused, "you asked for this yourself: somebody else has to decide", "%s by %s", line, via)
+					require.Contains(t, refused, "you asked for this yourself: another user has to decide", "%s by %s", line, via)
 				}
 				answer, _ = l.inSlack(person{"vic", record.Admin}, func() { w.types("vic", "approve "+id) })
 				var did []string

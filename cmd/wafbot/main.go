@@ -51,7 +51,7 @@ func main() {
 	os.Exit(code)
 }
 
-// isTerminal tells a terminal from files, pipes and the null device, which cron and service managers give.
+// isTerminal distinguishes a terminal from files, pipes and the null device, which cron and service managers give.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
@@ -70,7 +70,7 @@ type programs struct {
 	Manifest manifestCmd `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
 }
 
-// run does what the arguments say and returns the exit code. The first word tells a program, which kong parses, from a line of the grammar.
+// run does what the arguments say and returns the exit code. The first word distinguishes a program, which kong parses, from a line of the grammar.
 func run(ctx context.Context, t terminal) int {
 	parser, err := newParser(t)
 	if err != nil {
@@ -135,7 +135,7 @@ func runProgram(ctx context.Context, parser *kong.Kong, t terminal) (code int) {
 	}()
 	cmd, err := parser.Parse(t.args)
 	if err != nil {
-		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help tells more", plainly(err), t.args[0])})
+		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help says more", plainly(err), t.args[0])})
 	}
 	cmd.BindTo(ctx, (*context.Context)(nil))
 	err = cmd.Run(&t, newLog(t.err, slog.LevelInfo))
@@ -184,7 +184,7 @@ func (t terminal) fail(err error) int {
 	return exitFailed
 }
 
-// onLoopback completes a bare :PORT: nothing listens outside loopback unless told to.
+// onLoopback completes a bare :PORT: nothing listens outside loopback unless configured to.
 func onLoopback(listen string) string {
 	if host, port, err := net.SplitHostPort(listen); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)

@@ -114,7 +114,7 @@ func TestUsage(t *testing.T) {
 		{name: "help for no verb", args: []string{"help", "dney"}, code: exitUsage, err: "did you mean deny?"},
 		{name: "no verb", args: []string{"dney", "203.0.113.7"}, code: exitUsage, err: "did you mean deny?"},
 		{name: "no verb at all like it", args: []string{"frobnicate"}, code: exitUsage, err: "frobnicate is no command"},
-		{name: "a program's unknown option", args: []string{"serve", "--confg", "x"}, code: exitUsage, err: "unknown flag --confg, did you mean \"--config\"?; wafbot serve --help tells more"},
+		{name: "a program's unknown option", args: []string{"serve", "--confg", "x"}, code: exitUsage, err: "unknown flag --confg, did you mean \"--config\"?; wafbot serve --help says more"},
 		{name: "a program's option without value", args: []string{"serve", "--config"}, code: exitUsage, err: "wafbot: --config needs a value; wafbot serve --help"},
 		{name: "a program's extra word", args: []string{"demo", "now"}, code: exitUsage, err: "unexpected argument now"},
 		{name: "a speed of 0", args: []string{"demo", "--speed=0"}, code: exitUsage, err: "--speed must be above 0"},

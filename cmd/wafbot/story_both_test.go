@@ -37,7 +37,7 @@ func TestTheSameOverBothWays(t *testing.T) {
 		answer := w.ephemeral("rob", "First hit").Plain()
 		require.Equal(t, 1, strings.Count(answer, "the partner's scanner"), answer)
 		require.Equal(t, 1, strings.Count(answer, "seen"), answer)
-		w.until("told who has it", func() bool { return len(card.replies("takes this attack over")) > 0 })
+		w.until("the thread says who has it", func() bool { return len(card.replies("takes this attack over")) > 0 })
 		require.Len(t, card.replies("takes this attack over"), 1)
 	})
 }

@@ -81,7 +81,7 @@ func TestADoubleClick(t *testing.T) {
 		w.ephemeral("rob", "by Rob Diaz", "Nothing was sent")
 		require.Len(t, w.entries("acme"), 1)
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
-		require.Equal(t, 1, strings.Count(card.now().Plain(), "everywhere for 4 h · Rob Diaz"), "one measure")
+		require.Equal(t, 1, strings.Count(card.now().Plain(), "everywhere for 4 h · Rob Diaz"), "one mitigation")
 	})
 }
 

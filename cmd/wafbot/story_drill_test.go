@@ -91,7 +91,7 @@ func TestADrillFromTheTerminal(t *testing.T) {
 
 	got := typed(t, w.shellOfAll(), "drill", "for=1s", "--json")
 	require.Equal(t, exitFailed, got.code, got.err)
-	told := decode[struct {
+	result := decode[struct {
 		Outcome string
 		Lines   []string
 		Data    []struct {
@@ -106,10 +106,10 @@ func TestADrillFromTheTerminal(t *testing.T) {
 			Drill json.RawMessage
 		}
 	}](t, got.out)
-	require.Equal(t, "failed", told.Outcome)
-	require.Contains(t, strings.Join(told.Lines, "\n"), "no answer")
-	require.Len(t, told.Data, len(w.cfg.Accounts), "one in each account")
-	for i, each := range told.Data {
+	require.Equal(t, "failed", result.Outcome)
+	require.Contains(t, strings.Join(result.Lines, "\n"), "no answer")
+	require.Len(t, result.Data, len(w.cfg.Accounts), "one in each account")
+	for i, each := range result.Data {
 		require.Equal(t, w.cfg.Accounts[i].Name, each.Account)
 		require.False(t, each.OK)
 		require.NotEmpty(t, each.NotTried)
@@ -119,7 +119,7 @@ func TestADrillFromTheTerminal(t *testing.T) {
 	begun := start(t, w.shellOfAll(), "drill", "account=acme")
 	require.Contains(t, begun.line(t), "DRILL d")
 	begun.line(t)
-	given := begun.stop() // nobody waits any more
+	given := begun.stop() // no drill waits any more
 	require.Equal(t, exitFailed, given.code)
 	require.Contains(t, given.out, "FAILED an answer (none within ")
 	require.Contains(t, given.out, "ok until the card showed it", "that it was called off is waited for")
@@ -137,10 +137,10 @@ func TestADrillInTheSandbox(t *testing.T) {
 	require.Empty(t, got.err)
 	got = typed(t, nil, "drill", "--sandbox", "--json")
 	require.Equal(t, exitDone, got.code)
-	told := decode[struct {
+	result := decode[struct {
 		Outcome string
 		Data    struct{ Steps []json.RawMessage }
 	}](t, got.out)
-	require.Equal(t, "done", told.Outcome)
-	require.Len(t, told.Data.Steps, 9)
+	require.Equal(t, "done", result.Outcome)
+	require.Len(t, result.Data.Steps, 9)
 }

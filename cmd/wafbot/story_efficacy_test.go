@@ -89,9 +89,9 @@ func TestAMitigationWithoutACardIsPostedInTheChannel(t *testing.T) {
 		w.ephemeral("rob", "Deny "+neighbour, "accepted")
 		w.allows(neighbour + "/32")
 		goesOn()
-		told := w.message("#waf", "Deny "+neighbour+" everywhere for 4 h: NOT WORKING: ")
-		require.Empty(t, told.ThreadTS)
-		require.Contains(t, told.Text, "<@U0ROB0002>")
+		notice := w.message("#waf", "Deny "+neighbour+" everywhere for 4 h: NOT WORKING: ")
+		require.Empty(t, notice.ThreadTS)
+		require.Contains(t, notice.Text, "<@U0ROB0002>")
 	})
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// begins waits until so many memories have begun since the bot was first started.
+// begins waits until so many states have begun since the bot was first started.
 func (w *world) begins(times int) {
 	w.t.Helper()
 	w.until("state begins", func() bool { return strings.Count(w.journal.String(), "the account's state begins") >= times })
 }
 
-// emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' memories have begun again.
+// emptyRedis empties Redis, under a running bot or while it is down, and waits until all accounts' states have begun again.
 func (w *world) emptyRedis(running bool) {
 	w.t.Helper()
 	begun := strings.Count(w.journal.String(), "the account's state begins")
@@ -38,7 +38,7 @@ func runningOrNot(t *testing.T, prepare func(*world), play func(t *testing.T, w 
 	t.Helper()
 	t.Parallel()
 	lost := func(w *world) {
-		rough(w) // the pace is forgotten too, so Slack may say that it is too much
+		rough(w) // the pace is lost too, so Slack may say that it is too much
 		prepare(w)
 	}
 	for name, running := range map[string]bool{"running": true, "down": false} {
@@ -87,14 +87,14 @@ func TestRedisEmptied(t *testing.T) {
 		w.types("rob", "mode Shop block for=10s")
 		w.confirms("rob", "Before you do")
 		w.message("#waf", "Switch Shop to block for 10 s · Rob Diaz")
-		w.until("all is told", func() bool {
+		w.until("all is posted", func() bool {
 			return len(card.replies("Deny "+attacker)) == 1 && len(card.replies("Patch exactly")) == 1
 		})
-		told, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
+		shown, delivery := len(w.shown("#waf")), factsOf(card.now()).Payload.Delivery
 
 		w.emptyRedis(running)
 		notice := w.message("#waf", "acme: wafbot's store (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for approval", "who was on what")
-		require.False(t, says(notice, "no message told of them"))
+		require.False(t, says(notice, "no message named them"))
 		w.until("claims are lost", func() bool { return !says(card.now(), "<@U0ROB0002> is on it") })
 		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly")
 		w.polls(3)
@@ -119,7 +119,7 @@ func TestRedisEmptied(t *testing.T) {
 		w.message("#waf", "Undo of: Switch Shop to block for 10 s", "wafbot")
 		w.attack(on("/new", "198.51.100.204"))
 		w.card("/new")
-		require.Len(t, w.shown("#waf"), told+4, "the notice, both undoes without a card, and the new card")
+		require.Len(t, w.shown("#waf"), shown+4, "the notice, both undoes without a card, and the new card")
 	})
 }
 
@@ -140,7 +140,7 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 		w.types("vic", "status")
 		w.ephemeral("vic", "What is in force is unknown: wafbot's store (Redis) is empty")
 		require.Empty(t, w.sent())
-		require.Len(t, w.shown("#waf"), 2, "nothing is told")
+		require.Len(t, w.shown("#waf"), 2, "nothing is posted")
 
 		w.Slack.ClearFaults()
 		w.card("/meanwhile")
@@ -212,7 +212,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 		acme.click("rob", "Deny only")
 		incident.click("rob", "Deny 198.51.100.201")
 		globex.click("rob", "Deny "+attacker)
-		w.until("all is told", func() bool {
+		w.until("all is posted", func() bool {
 			return len(acme.replies("Deny "+attacker)) == 1 && len(incident.replies("Patch exactly")) == 1 && len(incident.replies("Deny")) == 1 && len(globex.replies("Deny "+attacker)) == 1
 		})
 
@@ -241,7 +241,7 @@ func TestALineAtTheTerminalRebuildsFirst(t *testing.T) {
 		w.attack(injection())
 		card := w.card("/login")
 		card.click("rob", "Deny only")
-		w.until("told", func() bool { return len(card.replies("Deny "+attacker)) == 1 })
+		w.until("posted", func() bool { return len(card.replies("Deny "+attacker)) == 1 })
 		w.stop()
 		w.redis.empty(t)
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestAFormFromACard(t *testing.T) {
 		require.Equal(t, workspace.OutcomePushed, w.submits("rob", map[string]any{"Addresses and ranges": "198.51.100.77"}).Outcome, "that is about no field")
 		w.sees("rob", "not done: wafbot's store (Redis) can't be reached")
 		w.redis.back()
+		w.until("Redis is reached again", func() bool { status, _ := w.get("/readyz"); return status == http.StatusOK })
 		w.leaves("rob")
 
 		done := w.submits("rob", map[string]any{"sources": []string{attacker, neighbour}, "Addresses and ranges": "198.51.100.77\n198.51.100.78", "How long": "1 h", "Reason": "same botnet"})
@@ -98,7 +100,7 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		alone := map[string][]string{
+		bare := map[string][]string{
 			"attack": {card.id()}, "explain": {card.id()}, "ack": {card.id()}, "unack": {card.id()}, "verdict": {"false_positive"},
 			"note": {"Text"}, "handover": {"To"}, "mute": {"Source"}, "unmute": nil, "contain": {card.id(), "How long the patch lasts", "7 days"},
 			"deny": {"Tor exits (TOR)", "France (FR)", "Amazon Web Services"}, "allow": {"Addresses and ranges", "1 h"}, "gray": {"24 h"}, "remove": {"Entry"},
@@ -106,7 +108,7 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 			"delete-rule": {"Rule"}, "extend": {"How much longer"},
 			"approve": {"Request"}, "reject": {"Request"}, "override": {"Request", "Why it can't wait"}, "cards": {"Storm"},
 		}
-		for verb, parts := range alone {
+		for verb, parts := range bare {
 			w.types("ann", verb)
 			if parts == nil {
 				continue

@@ -68,7 +68,7 @@ func TestFirstStartAmongManyAttacks(t *testing.T) {
 		require.Len(t, w.cards("#waf", "/now/"), ongoing)
 		require.Equal(t, 1+ongoing, messages(), "one message and one card each")
 		for _, m := range w.cards("#waf") {
-			require.False(t, says(m, "<@U0ANN0001>"), "what went on before calls nobody")
+			require.False(t, says(m, "<@U0ANN0001>"), "what went on before mentions no user")
 		}
 		w.attack(waf.AttackSpec{Path: "/later", Hits: 100, Started: waf.Duration(time.Minute)})
 		w.card("/later", "<@U0ANN0001>")
@@ -113,7 +113,7 @@ accounts:
 		w.cardIn("#random", "/worked", "<@U0ANN0001>")
 		w.cardIn("#waf-globex", "/legacy", "<!subteam^S0ONCALL1>")
 		card := w.card("/many")
-		require.False(t, says(card.now(), "<@"), "nobody is called here")
+		require.False(t, says(card.now(), "<@"), "no user is mentioned here")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 1)
 		require.Len(t, w.cards("#random"), 1)

@@ -62,7 +62,7 @@ func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
 		w.polls(4)
 		require.Empty(t, card.replies())
 		require.NoError(t, w.WAF.SetState(attack, ""))
-		w.until("it is told that it got worse", func() bool { return len(card.replies("It got worse")) == 1 })
+		w.until("its worsening is posted", func() bool { return len(card.replies("It got worse")) == 1 })
 		card.says("Deny " + attacker)
 		require.NotContains(t, card.now().Plain(), "false positive")
 		require.Len(t, w.cards("#waf"), 1)
@@ -181,7 +181,7 @@ func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
 
 		require.NoError(t, w.WAF.AddHits(free, 5000))
 		w.until("a reply without a mention", func() bool { return len(other.replies("It got worse")) == 1 })
-		require.NotContains(t, other.replies()[0].Plain(), "<", "somebody was called less than an hour ago")
+		require.NotContains(t, other.replies()[0].Plain(), "<", "a user was mentioned less than an hour ago")
 		require.True(t, other.replies()[0].Broadcast)
 		for _, id := range []string{claimed, free} {
 			require.NoError(t, w.WAF.MakeIncident(id, *sqlHole()))
@@ -206,9 +206,9 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 		routes(config.Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
 		w.start()
 		called := time.Now()
-		w.until("the service's clock, which tells whole seconds, goes on", func() bool { return time.Now().Truncate(time.Second).After(called) })
+		w.until("the service's clock, in whole seconds, goes on", func() bool { return time.Now().Truncate(time.Second).After(called) })
 		require.NoError(t, w.WAF.AddHits(attack, 50_000))
-		w.until("it is told where it was", func() bool { return len(card.replies("It got worse", "<@U0ANN0001>")) == 1 })
+		w.until("it is posted where it was", func() bool { return len(card.replies("It got worse", "<@U0ANN0001>")) == 1 })
 		w.types("vic", "explain attack="+card.id())
 		w.ephemeral("vic", "As it is now it would go to channel <#C0RANDOM3> by route 1 and mention <@U0ROB0002>. What was chosen when it was first posted is kept",
 			"Its card is in channel <#"+w.cfg.Accounts[0].Channel+">", "Who acknowledges it is mentioned in place of <@U0ANN0001>")

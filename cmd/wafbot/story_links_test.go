@@ -20,13 +20,13 @@ import (
 type clicker struct {
 	acked map[string]bool // texts of notes
 	asked int             // clicks of a viewer, each of which is answered
-	lost  []string        // what was not acknowledged: the person was told so by Slack
+	lost  []string        // what was not acknowledged: Slack said so to the person
 }
 
 // TestClicksWhileLinksAreRenewed has Slack renew a link every second while people click and type.
 func TestClicksWhileLinksAreRenewed(t *testing.T) {
 	t.Parallel()
-	lasts := 2 * time.Minute
+	lasts := 45 * time.Second
 	if testing.Short() {
 		lasts = 5 * time.Second
 	}
@@ -108,13 +108,13 @@ func (w *world) someClick(n int, ids []string, card workspace.Message) (d worksp
 // requireNotes waits until every acknowledged note is written down, and holds that each is once.
 func (w *world) requireNotes(acked map[string]bool, ids []string) {
 	w.t.Helper()
-	memory, err := store.Open(store.Config{URL: w.redis.url})
+	opened, err := store.Open(store.Config{URL: w.redis.url})
 	require.NoError(w.t, err)
-	defer memory.Close()
+	defer opened.Close()
 	require.EventuallyWithT(w.t, func(t *assert.CollectT) {
 		var written []string
 		for _, id := range ids {
-			c, err := memory.Triage.TriageOf(w.t.Context(), "acme", id)
+			c, err := opened.Triage.TriageOf(w.t.Context(), "acme", id)
 			require.NoError(t, err)
 			for _, n := range c.Notes {
 				written = append(written, n.Text)
@@ -135,7 +135,7 @@ func TestSocketModeIsSwitchedOff(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, status)
 		require.Contains(t, body, "nothing can be received: open link: socket_mode_not_enabled; switch it on")
 		status, _ = w.get("/healthz")
-		require.Equal(t, http.StatusOK, status, "cards are still told")
+		require.Equal(t, http.StatusOK, status, "cards are still posted")
 		w.attack(injection())
 		w.card(attacker)
 

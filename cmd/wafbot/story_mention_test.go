@@ -22,11 +22,11 @@ func (w *world) writes(user, channel, thread, text string) workspace.Message {
 // known waits until the bot has written down where its card is, which takes it some time after Slack shows the card.
 func (c shownCard) known() {
 	c.w.t.Helper()
-	memory, err := store.Open(store.Config{URL: c.w.redis.url})
+	opened, err := store.Open(store.Config{URL: c.w.redis.url})
 	require.NoError(c.w.t, err)
-	defer memory.Close()
+	defer opened.Close()
 	require.Eventually(c.w.t, func() bool {
-		attack, err := memory.Cards.AttackAt(c.w.t.Context(), "acme", c.now().Channel, c.ts)
+		attack, err := opened.Cards.AttackAt(c.w.t.Context(), "acme", c.now().Channel, c.ts)
 		return err == nil && attack != ""
 	}, patience, 10*time.Millisecond)
 }

@@ -39,8 +39,8 @@ func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 				w.attack(injection())
 				before := w.card("/login")
 				require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: kind}))
-				blind := w.message("#waf", "WAF API unreachable: wafbot can't see acme", why, "Attacks may go on unseen", "Last good poll")
-				require.True(t, strings.HasPrefix(blind.Text, "WAF API unreachable: wafbot can't see acme since "), blind.Text)
+				notice := w.message("#waf", "WAF API unreachable: wafbot can't see acme", why, "Attacks may go on unseen", "Last good poll")
+				require.True(t, strings.HasPrefix(notice.Text, "WAF API unreachable: wafbot can't see acme since "), notice.Text)
 				over := w.attack(waf.AttackSpec{Path: "/over", Hits: 100})
 				worked := w.attack(waf.AttackSpec{Path: "/worked", Hits: 100, Vulnerability: sqlHole()})
 				w.attack(waf.AttackSpec{Path: "/on", Hits: 100})
@@ -55,7 +55,7 @@ func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 				status, body := w.get("/readyz")
 				require.Equal(t, http.StatusOK, status)
 				require.Contains(t, body, why)
-				w.polls(5) // one a second while it is blind
+				w.polls(5) // one a second while it is unreachable
 				require.Equal(t, 1, w.count("#waf", "WAF API unreachable"), "not one a poll")
 				require.Zero(t, w.count("#waf-globex", "WAF API unreachable"))
 

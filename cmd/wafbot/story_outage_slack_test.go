@@ -32,7 +32,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				w.Slack.SetFault(workspace.Fault{Method: "conversations.history", Kind: "500"})
 				w.Slack.SetFault(workspace.Fault{Method: method, Kind: kind})
 				other := w.attack(waf.AttackSpec{Path: "/other", Hits: 100, Started: waf.Duration(time.Minute)})
-				w.until("the first is not told", func() bool { return w.journal.has("notify event", `kind="new attack"`) })
+				w.until("the first is not posted", func() bool { return w.journal.has("notify event", `kind="new attack"`) })
 				login := w.attack(injection())
 				w.polls(2)
 				require.NoError(t, w.WAF.AddHits(login, 10_000))
@@ -40,9 +40,9 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				require.NoError(t, w.WAF.MakeIncident(login, *sqlHole()))
 				require.NoError(t, w.WAF.StopAttack(other))
 				w.polls(12) // three seconds: it is over
-				told := len(w.Slack.Messages("#waf"))
+				posted := len(w.Slack.Messages("#waf"))
 				w.stop()
-				w.start() // somebody else has to make the best of it
+				w.start() // another replica goes on with it
 				w.polls(2)
 				w.Slack.ClearFaults()
 
@@ -50,14 +50,14 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				require.Regexp(t, `1\d,\d\d\d hits`, card.now().Plain(), "the newest figures")
 				over := w.card("/other")
 				over.says("Quiet")
-				if told == 1 { // nothing was posted while Slack said that it wasn't
+				if posted == 1 { // nothing was posted while Slack said that it wasn't
 					require.Less(t, card.ts, over.ts, "incidents first")
 				}
 				w.polls(8)
 				require.Equal(t, 1, len(w.cards("#waf", "/login")))
 				require.Equal(t, 1, len(w.cards("#waf", "/other")))
 				require.Empty(t, over.replies())
-				if told == 1 {
+				if posted == 1 {
 					require.Zero(t, len(card.replies()), "the card says it: %s", w.all())
 				}
 				require.Len(t, w.Slack.Messages("#waf"), 3+len(card.replies()))
@@ -79,7 +79,7 @@ func TestSlackIsAwayWhileACardIsThere(t *testing.T) {
 		w.Slack.ClearFaults()
 		card.says("INCIDENT")
 		w.until("a reply", func() bool { return len(card.replies()) > 0 })
-		w.until("nothing is left to tell", func() bool { return w.journal.has("the card or another reply says it", "kind=worsened") })
+		w.until("nothing is left to post", func() bool { return w.journal.has("the card or another reply says it", "kind=worsened") })
 		w.polls(4)
 		require.Len(t, card.replies(), 1)
 		require.Len(t, card.replies("INCIDENT now", "20,"), 1, card.replies()[0].Plain())
@@ -125,6 +125,6 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 		got = w.atShell("undo", "attack="+card.id(), "-y")
 		require.Equal(t, exitDone, got.code, "%+v", got)
 		require.Empty(t, w.entries("acme"))
-		w.until("the card tells it", func() bool { return strings.Count(card.now().Plain(), "undone by "+name) == 2 })
+		w.until("the card says it", func() bool { return strings.Count(card.now().Plain(), "undone by "+name) == 2 })
 	})
 }

@@ -99,7 +99,7 @@ func TestThePagerIsCalled(t *testing.T) {
 		w.stop()
 		w.start()
 		w.polls(6)
-		require.Empty(t, h.got, "nobody is called twice for the same")
+		require.Empty(t, h.got, "no pager is called twice for the same")
 		w.types("ann", "verdict false_positive attack="+card.id())
 		over = h.next()
 		require.Equal(t, []string{"resolve", second.ID}, []string{over.Event, over.ID})
@@ -251,13 +251,13 @@ func TestAPagerThatRefuses(t *testing.T) {
 	w.attack(injection())
 	w.message("#waf", "The pager of acme can't be called", "it refuses the call (400)")
 	w.stop()
-	h.fail.Store(0) // somebody mended it
+	h.fail.Store(0) // it was fixed
 	w.start()
 	require.Equal(t, "trigger", h.next().Event, "a restart tries again")
 }
 
 // alertmanager starts a real one, which notifies a hook, and returns its address.
-func alertmanager(t *testing.T, tells *hook) string {
+func alertmanager(t *testing.T, receiver *hook) string {
 	t.Helper()
 	program, err := exec.LookPath("prometheus-alertmanager")
 	if err != nil {
@@ -268,7 +268,7 @@ func alertmanager(t *testing.T, tells *hook) string {
 	config := filepath.Join(dir, "alertmanager.yml")
 	require.NoError(t, os.WriteFile(config, []byte(`
 route: {receiver: hook, group_by: [page], group_wait: 10ms, group_interval: 100ms, repeat_interval: 1h}
-receivers: [{name: hook, webhook_configs: [{url: "`+tells.URL+`"}]}]
+receivers: [{name: hook, webhook_configs: [{url: "`+receiver.URL+`"}]}]
 `), 0o600))
 	cmd := exec.Command(program, "--config.file="+config, "--storage.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--cluster.listen-address=")
 	require.NoError(t, cmd.Start())

@@ -54,12 +54,12 @@ func TestARestart(t *testing.T) {
 		w.types("rob", "mode Shop block for=1h")
 		w.confirms("rob", "Before you do")
 		mode := w.message("#waf", "Switch Shop to block for 1 h · Rob Diaz")
-		told := len(w.shown("#waf"))
+		posted := len(w.shown("#waf"))
 
 		w.stop()
 		w.start()
 		w.polls(4)
-		require.Len(t, w.shown("#waf"), told, "nothing is told twice")
+		require.Len(t, w.shown("#waf"), posted, "nothing is posted twice")
 		card.undo("ann", "Deny "+attacker)
 		card.says("undone by Anna Weber")
 		require.Empty(t, w.entries("acme"))
@@ -76,7 +76,7 @@ func TestWhatADeadReplicaHadInHand(t *testing.T) {
 		for ; len(o.took) == 0; asked++ { // Redis gives the two of them work in turn
 			address := fmt.Sprintf("198.51.100.%d", asked+1)
 			w.types("rob", "deny "+address)
-			w.until("somebody takes it", func() bool {
+			w.until("a replica takes it", func() bool {
 				return len(o.took) > 0 || len(w.ephemerals("rob", address, "accepted by the service")) > 0
 			})
 		}
@@ -119,7 +119,7 @@ func TestRedisAway(t *testing.T) {
 		w.polls(3)
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.cards("#waf"), 1)
-		require.Len(t, w.shown("#waf"), 2, "and nothing is told twice")
+		require.Len(t, w.shown("#waf"), 2, "and nothing is posted twice")
 	})
 }
 

@@ -156,8 +156,8 @@ func TestAChangeWhoseCardIsGone(t *testing.T) {
 		}
 		w.until("in the channel", func() bool { return slices.ContainsFunc(w.shown("#waf"), line) })
 		require.Empty(t, card.replies())
-		told := w.shown("#waf")
-		w.click("ann", told[slices.IndexFunc(told, line)], "Undo")
+		posted := w.shown("#waf")
+		w.click("ann", posted[slices.IndexFunc(posted, line)], "Undo")
 		w.ephemeral("ann", "Undo of: Deny "+attacker)
 		require.Empty(t, w.entries("acme"))
 	})

@@ -85,7 +85,7 @@ func TestAStopUnderClicks(t *testing.T) {
 			w.until("notes", func() bool { got, _ := n.written(); return got >= acked })
 			_, before := n.written()
 			w.stop()
-			w.until("notes that nobody takes", func() bool { _, lost := n.written(); return lost > before })
+			w.until("notes that no reader takes", func() bool { _, lost := n.written(); return lost > before })
 			w.start()
 		}
 		n.stop()
@@ -144,11 +144,11 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 
 	w.redis.back()
 	w.until("the spare link", func() bool { return len(w.Slack.Links()) == 2 })
-	memory, err := store.Open(store.Config{URL: w.redis.url})
+	opened, err := store.Open(store.Config{URL: w.redis.url})
 	require.NoError(t, err)
-	defer memory.Close()
+	defer opened.Close()
 	require.Eventually(t, func() bool {
-		third, err := memory.Links.TakeLink(t.Context(), "third", 2)
+		third, err := opened.Links.TakeLink(t.Context(), "third", 2)
 		return err == nil && !third
 	}, patience, 100*time.Millisecond, "both are counted")
 }

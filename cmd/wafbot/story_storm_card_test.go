@@ -32,13 +32,13 @@ func (w *world) oneLoudSource(n int) {
 func TestAStormAndItsCard(t *testing.T) {
 	all := func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{{}} } // those that are blocked, too
 	storyOver(t, eitherWay(), all, func(t *testing.T, w *world) {
-		const gathered = 40
-		w.oneLoudSource(gathered)
+		const grouped = 40
+		w.oneLoudSource(grouped)
 		card := w.card("STORM", loudest, "Outliers")
 		require.Equal(t, "storm", factsOf(card.now()).Payload.Kind)
 		id := card.id()
 		require.Equal(t, "s", id[:1])
-		card.says(fmt.Sprintf("is behind %d of %d attacks", gathered-4, gathered), "Own cards for the 4", "more than 10 new attacks came in 1 min")
+		card.says(fmt.Sprintf("is behind %d of %d attacks", grouped-4, grouped), "Own cards for the 4", "more than 10 new attacks came in 1 min")
 
 		w.typesIn("#waf", "vic", "attacks storm="+id)
 		w.ephemeral("vic", id+" STORM on", "Next page")
@@ -71,7 +71,7 @@ func TestAStormAndItsCard(t *testing.T) {
 			}
 		}
 		require.Equal(t, 4, own)
-		require.Len(t, answer.Data, gathered)
+		require.Len(t, answer.Data, grouped)
 
 		w.types("vic", "explain attack="+id)
 		w.ephemeral("vic", "Why one card: more than 10 new attacks came in 1 min", "It isn't muted")

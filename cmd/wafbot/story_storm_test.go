@@ -27,11 +27,11 @@ func (w *world) scanned(attacks, incidents int) {
 	require.Zero(w.t, incidents)
 }
 
-// stormCard is the card of the storm, when it has gathered so many.
-func (w *world) stormCard(gathered int, parts ...string) shownCard {
+// stormCard is the card of the storm, when it has grouped so many.
+func (w *world) stormCard(grouped int, parts ...string) shownCard {
 	w.t.Helper()
 	c := w.card("STORM")
-	c.says(append(parts, fmt.Sprintf("%d attacks", gathered))...)
+	c.says(append(parts, fmt.Sprintf("%d attacks", grouped))...)
 	return c
 }
 
@@ -60,7 +60,7 @@ func TestAStorm(t *testing.T) {
 	})
 }
 
-// What goes on when wafbot is started first is gathered, too, and its first message says so.
+// What goes on when wafbot is started first is grouped, too, and its first message says so.
 func TestFirstStartInAStorm(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) {
 		w.cfg.Accounts[0].Routes = []config.Route{{Mention: "U0ANN0001"}}
@@ -93,7 +93,7 @@ func TestRedisEmptiedInAStorm(t *testing.T) {
 	})
 }
 
-// One pager is called for all that a storm gathered.
+// One pager is called for all that a storm grouped.
 func TestAStormCallsItsPagerOnce(t *testing.T) {
 	var hooks sync.Map // by world: several play beside each other
 	storyOver(t, eitherWay(), func(w *world) {

@@ -118,12 +118,12 @@ func TestAHandover(t *testing.T) {
 		card := w.card(attacker)
 		card.click("rob", "Acknowledge")
 		card.says("<@U0ROB0002> is on it since")
-		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal is told"`)
+		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal knows"`)
 		w.ephemeral("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
 		w.until("a reply", func() bool {
-			return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal is told")) == 1
+			return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal knows")) == 1
 		})
-		card.says("<@U0ANN0001> is on it since", "Note of Rob Diaz", "legal is told")
+		card.says("<@U0ANN0001> is on it since", "Note of Rob Diaz", "legal knows")
 		require.False(t, card.replies()[0].Broadcast)
 
 		w.types("rob", "handover to=@nobody attack="+card.id())

@@ -33,7 +33,7 @@ func (w *world) regroup(users ...string) {
 	w.t.Helper()
 	heard := w.journal.count("people invalidated")
 	w.Slack.SetUserGroup(onDuty(users...))
-	w.until("news of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
+	w.until("events of the group", func() bool { return w.journal.count("people invalidated") >= heard+2 })
 }
 
 // Two replicas run, and Slack informs one of them who joined and who left: the other one knows at the next click, on a card that was drawn before.

@@ -95,7 +95,7 @@ func deniable(s call.Situation) (*apiclient.Source, text.Text) {
 		case e != nil && own.Deny != policy.DenyApproval:
 			return nil, nil // the card begins with it
 		case e != nil:
-			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": ", text.Code("remove "+describe.EntrySources(*e)+" list=black"), " takes it off")
+			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.Author(*e), ": ", text.Code("remove "+describe.Sources(*e)+" list=black"), " takes it off")
 		case own.Deny == policy.DenyApproval:
 			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": no quick deny")
 		}
@@ -110,10 +110,10 @@ func deniable(s call.Situation) (*apiclient.Source, text.Text) {
 		}
 	}
 	if e, where := listedEntry(s, apiclient.ListAllow, t); e != nil {
-		return nil, text.New(text.Code(t.String()), " is on the allowlist", where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": denying it does nothing")
+		return nil, text.New(text.Code(t.String()), " is on the allowlist", where, describe.Until(e.Expires), describe.Author(*e), ": denying it does nothing")
 	}
 	if e, where := listedEntry(s, apiclient.ListDeny, t); e != nil {
-		return nil, text.New(text.Code(t.String()), " is denied already", where, describe.Until(e.Expires), describe.EntryAuthor(*e))
+		return nil, text.New(text.Code(t.String()), " is denied already", where, describe.Until(e.Expires), describe.Author(*e))
 	}
 	return &top, nil
 }

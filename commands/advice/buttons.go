@@ -56,7 +56,7 @@ func TakeOver(account string, ongoing int) call.Suggestion {
 	return call.Suggestion{
 		Label: "I take over", Title: "Take over?", OK: "I take over",
 		Line: record.Line{Name: "handover", Flags: []string{"all"}}.With("to", "@me").With("account", account),
-		Confirm: call.Dialog{{Text: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Their owners until now are told.",
+		Confirm: call.Dialog{{Text: fmt.Sprintf("You are on everything that goes on on %s from now on: %s when this was written. Their owners until now are notified.",
 			account, text.Count(ongoing, "attack"))}},
 	}
 }

@@ -20,7 +20,7 @@ const (
 	returns
 	locked
 	elsewhere
-	checkedFirst // what was looked at
+	checkedFirst // what was checked
 )
 
 // dialog is of the sentences that say something.
@@ -109,7 +109,7 @@ func patchWords(s call.Situation, spec change.Patch, limit int) call.Sentence {
 
 // checked is what was checked before the button was drawn. The guards run again at the click.
 func checked(s call.Situation) call.Sentence {
-	if s.LookedAt.IsZero() {
+	if s.ListsReadAt.IsZero() {
 		return call.Sentence{Spare: checkedFirst, Text: "Not one of yours; the lists are looked at on the click."}
 	}
 	return call.Sentence{Spare: checkedFirst, Text: "Not allowlisted, not one of yours."}
@@ -121,14 +121,14 @@ func shared(s call.Situation, top apiclient.Source) call.Sentence {
 	if !describe.LikelyShared(seen) {
 		return call.Sentence{}
 	}
-	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.SourceSpread(seen) + "): it may hit all users behind it.", Flag: call.FlagShared}
+	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.Spread(seen) + "): it may hit all users behind it.", Flag: call.FlagShared}
 }
 
 // elsewhereSentence says in how many other attacks a source is.
 func elsewhereSentence(s call.Situation, top apiclient.Source) call.Sentence {
 	seen := s.Context.Sources[top.IP]
-	text := describe.SourceElsewhere(seen, s.Attack, top.IP)
-	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has gathered
+	text := describe.Elsewhere(seen, s.Attack, top.IP)
+	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has grouped
 		return call.Sentence{}
 	}
 	return call.Sentence{Spare: elsewhere, Text: strings.ToUpper(text[:1]) + text[1:] + "."}
@@ -148,5 +148,5 @@ func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
 	if !describe.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.SharedSource(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
+	return []text.Text{describe.Shared(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
 }

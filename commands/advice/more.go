@@ -60,7 +60,7 @@ func moreMitigations(s call.Situation, add func(label, about string, l record.Li
 	moreExtend(s, add)
 }
 
-// blockable is the path that an attack is on; of a storm the one that most of it goes to, with its host. ok tells whether a line can name it.
+// blockable is the path that an attack is on; of a storm the one that most of it goes to, with its host. ok reports whether a line can name it.
 func blockable(s call.Situation) (method, host, path string, ok bool) {
 	if s.Storm != nil {
 		method, path, ok = stormPlace(s)

@@ -74,12 +74,12 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.EntryAuthor(*e), ": customers who come through it may be shut out. ")
+		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.Author(*e), ": customers who come through it may be shut out. ")
 		if s.Policy.Changes == policy.ChangesOff {
-			lines = append(lines, text.New(line, "Take ", text.Code(describe.EntrySources(*e)), " off the denylist in the service's console"))
+			lines = append(lines, text.New(line, "Take ", text.Code(describe.Sources(*e)), " off the denylist in the service's console"))
 			continue
 		}
-		lines = append(lines, text.New(line, "An admin takes it off: ", text.Code("remove "+describe.EntrySources(*e)+" list=black")))
+		lines = append(lines, text.New(line, "An admin takes it off: ", text.Code("remove "+describe.Sources(*e)+" list=black")))
 		open = append(open, call.Suggestion{
 			Label: "Take " + text.Sanitize(own.Name, 15) + " off the list", Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
 			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),

@@ -138,9 +138,9 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	for _, need := range q.Needs {
 		lines = append(lines, text.New("Why: ", need.Why))
 	}
-	lines = append(lines, describe.ApprovalDeciders(q, c.Policy.Approvers))
-	if alone := describe.OverrideOffer(q, c.Policy, c.Now); alone != nil {
-		lines = append(lines, alone)
+	lines = append(lines, describe.Deciders(q, c.Policy.Approvers))
+	if offer := describe.OverrideOffer(q, c.Policy, c.Now); offer != nil {
+		lines = append(lines, offer)
 	}
 	return lines
 }

@@ -67,7 +67,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	case c.Actor.Via == record.ViaCLI:
 		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
 	case c.Actor.ID == q.Asker.ID:
-		return deny(text.New("you asked for this yourself: somebody else has to decide. ", describe.ApprovalDeciders(q, "")))
+		return deny(text.New("you asked for this yourself: another user has to decide. ", describe.Deciders(q, "")))
 	}
 	return RequireRole(c, q.Role)
 }
@@ -97,11 +97,11 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	}
 	switch {
 	case c.Actor.ID != q.Asker.ID:
-		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
+		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.Deciders(q, ""), ". Nothing was done"))
 	case never != "":
-		return refusal.Guarded(text.New(never, ". ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
+		return refusal.Guarded(text.New(never, ". ", describe.Deciders(q, ""), ". Nothing was done"))
 	case c.Now.Before(q.OverrideAt):
-		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": somebody may answer yet. ", describe.ApprovalDeciders(q, ""), ". Nothing was done"))
+		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": an approver may answer yet. ", describe.Deciders(q, ""), ". Nothing was done"))
 	}
 	return nil
 }

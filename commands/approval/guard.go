@@ -23,7 +23,7 @@ func Need(c *call.Call, what string, why text.Text) {
 	}
 }
 
-// GuardSource refuses what hits, or contains, a named source or a range that is never denied. It looks at all of them:
+// GuardSource refuses what hits, or contains, a named source or a range that is never denied. It reads all of them:
 // a range can contain several, and what may be denied with approval can lie in what is never denied.
 func GuardSource(c *call.Call, t grammar.Target) error {
 	for _, s := range c.PolicyNow().Guarded() {
@@ -73,10 +73,10 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	p := call.Plan{Line: c.Line, Does: "Protect " + describe.Targets(targets)}
 	for _, t := range targets {
 		if !c.Policy.Protectable(t) {
-			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whoever attacks from there. Nothing was changed"))
+			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there. Nothing was changed"))
 		}
 		if c.Policy.Wide(t) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whoever attacks from there")})
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whatever attacks come from there")})
 		}
 	}
 	return RequireConfirmation(c, []call.Plan{p})
@@ -88,10 +88,10 @@ func RequireRole(c *call.Call, least record.Role) error {
 		return nil
 	}
 	if c.Could >= least {
-		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't tell wafbot just now. ",
-			"Nothing was done: try again in a moment. Whoever runs wafbot finds the reason in its log"))
+		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't say just now. ",
+			"Nothing was done: try again in a moment. The operator of wafbot finds the reason in its log"))
 	}
-	who := text.New("Nobody is one yet: see ", text.Code("policy"), " in the configuration")
+	who := text.New("No user has it yet: see ", text.Code("policy"), " in the configuration")
 	if c.Actor.Via == record.ViaCLI {
 		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
 	} else if ids := c.Roles.List(least); len(ids) > 0 {

@@ -86,9 +86,9 @@ func premiseOf(plans []call.Plan) (p record.Premise) {
 func premiseStep(s record.Step) string {
 	switch s.Kind {
 	case record.AddEntry:
-		return fmt.Sprintf("add %s to the %s, applications %v", describe.EntrySources(*s.Entry), describe.ListName(s.Entry.List), s.Entry.Apps)
+		return fmt.Sprintf("add %s to the %s, applications %v", describe.Sources(*s.Entry), describe.ListName(s.Entry.List), s.Entry.Apps)
 	case record.DeleteEntry:
-		return fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, describe.EntrySources(*s.Entry), describe.ListName(s.Entry.List))
+		return fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, describe.Sources(*s.Entry), describe.ListName(s.Entry.List))
 	case record.DeleteRule:
 		return fmt.Sprintf("delete rule %d, %s", s.Rule.ID, describe.Rule(*s.Rule))
 	}
@@ -97,7 +97,7 @@ func premiseStep(s record.Step) string {
 
 // standing is an entry as it stands.
 func standing(e apiclient.IPRule) string {
-	return text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.EntryAuthor(e)).String()
+	return text.New(describe.Sources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.Author(e)).String()
 }
 
 // freeFigure is a figure that is no part of an address or an id.

@@ -45,6 +45,21 @@ func ReadTarget(value string, _ *Account) (string, error) {
 	return t.String(), err
 }
 
+// ReadRange takes an address, or a range of addresses.
+func ReadRange(value string, _ *Account) (string, error) {
+	t, err := grammar.ParseRange(value)
+	return t.String(), err
+}
+
+// ReadNumber takes the number that the service gave a rule or a set of conditions.
+func ReadNumber(value string, _ *Account) (string, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n <= 0 {
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no number: ", text.Code("rules"), " and ", text.Code("conditions"), " list them"))
+	}
+	return strconv.FormatInt(n, 10), nil
+}
+
 // ReadApp takes an application's id, its configured name, or app:default.
 func ReadApp(value string, a *Account) (string, error) {
 	id, err := a.App(value)
@@ -213,7 +228,7 @@ func AttackNamed(cmd *Command, l record.Line) string {
 	return ""
 }
 
-// AttackArg is the argument that names the attack which the command is about; ok tells whether it can be about one.
+// AttackArg is the argument that names the attack which the command is about; ok reports whether it can be about one.
 func (c *Command) AttackArg() (arg Arg, ok bool) {
 	i := slices.IndexFunc(c.Args, func(arg Arg) bool { return c.Name == "attack" || arg.Name == "attack" && !arg.Object })
 	if i < 0 {

@@ -37,7 +37,7 @@ type AttackRow struct {
 	Attack  apiclient.Attack `json:"attack"`
 	Triage  record.Triage    `json:"triage,omitzero"`
 	Card    string           `json:"card,omitempty"`     // where its card can be opened; "": not known
-	Storm   string           `json:"storm,omitempty"`    // that gathered it; "" where that is not asked
+	Storm   string           `json:"storm,omitempty"`    // that grouped it; "" where that is not asked
 	OwnCard bool             `json:"own_card,omitempty"` // grouped, and it has a card of its own since
 }
 
@@ -45,7 +45,7 @@ type AttackRow struct {
 type StormRow struct {
 	ID      string           `json:"id"`
 	Account string           `json:"account"`
-	Attack  apiclient.Attack `json:"attack"` // put together from those that it gathered
+	Attack  apiclient.Attack `json:"attack"` // put together from those that it grouped
 	Storm   record.Storm     `json:"storm"`
 	SeenAt  time.Time        `json:"seen_at"` // on the service's clock
 	Triage  record.Triage    `json:"triage,omitzero"`
@@ -67,7 +67,7 @@ type Situation struct {
 	AccountChanges []record.Change // the account's, whatever they are for; nil: not at hand
 	Entries        []apiclient.IPRule
 	Rules          []apiclient.Rule
-	LookedAt       time.Time // when entries and rules were read; zero: not yet
+	ListsReadAt    time.Time // when entries and rules were read; zero: not yet
 	Context        record.AccountContext
 	Efficacy       map[string]record.Efficacy // what was seen of changes, by their ids
 	Storm          *record.Storm              // nil: it is an attack, not a storm
@@ -136,7 +136,7 @@ type Routing struct {
 	Channel  string       `json:"channel,omitempty"` // of the route that takes it; "": none does
 	Mention  string       `json:"mention,omitempty"` // the user or user group that it mentions; "": none
 	Notified bool         `json:"notified"`          // the attack has a card, or is about to
-	Kept     bool         `json:"kept,omitempty"`    // and Channel and Mention aren't those that were chosen at its first telling, which are kept
+	Kept     bool         `json:"kept,omitempty"`    // and Channel and Mention aren't those that were chosen at its first notification, which are kept
 	Card     string       `json:"card,omitempty"`    // the channel that its card is in; "": in none
 
 	Calls        string        `json:"calls,omitempty"`         // whom its events mention: chosen at its first notification and kept, until then Mention; "": none

@@ -31,6 +31,11 @@ func (c *Call) AttackID() string {
 	return c.Attack.ID
 }
 
+// DropAttack makes the line about something else than the attack in whose thread it was typed.
+func (c *Call) DropAttack() {
+	c.Line, c.Attack = c.Line.With("attack", ""), nil
+}
+
 // AuditEntry is the audit entry of what came of the call.
 func (c *Call) AuditEntry(outcome string) record.AuditEntry {
 	return record.AuditEntry{At: c.Now, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID()}
@@ -51,7 +56,7 @@ type Invocation struct {
 	Attack  string       `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
 	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against what is stored; nil: nothing
 	Clicked time.Time    `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
-	Warned  bool         `json:"warned,omitempty"`  // the warnings that the line alone tells were shown, in a button's dialog
+	Warned  bool         `json:"warned,omitempty"`  // the warnings that follow from the line were shown, in a button's dialog
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Ask     bool         `json:"ask,omitempty"`     // do nothing but say what would be done
 }
@@ -102,7 +107,7 @@ type Call struct {
 	Attack  *record.KnownAttack     // of attack=ID
 	Implied bool                    // attack= was not typed: it is the attack in whose thread the line was
 	Changes []record.Change         // of a change: the account's changes, the newest first
-	Context record.AccountContext   // of a call that changes the service; of others as far as they looked
+	Context record.AccountContext   // of a call that changes the service; of others as far as they read it
 	Needs   []record.ApprovalReason // why it needs approval, as far as it was planned
 	Granted *record.ApprovalRequest // by which it is carried out; nil: by none
 }
@@ -122,9 +127,9 @@ func (res Result) And(lines ...text.Text) Result {
 
 // LoadContext takes the account's context from the facts.
 func (c *Call) LoadContext() error {
-	scene, err := c.Given().Context()
+	context, err := c.Given().Context()
 	if err == nil {
-		c.Context = scene
+		c.Context = context
 	}
 	return err
 }

@@ -43,11 +43,11 @@ type Command struct {
 	Write func(c *Call) (Result, error)
 	// ReadTrail reads the whole audit log, for a line with an object; nil: no line does.
 	ReadTrail func(ctx context.Context, c *Call, log AuditTrail) (Result, error)
-	// Missing tells whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.
+	// Missing says whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.
 	Missing func(l record.Line) bool
 	// Form changes the form that the description of the arguments makes; nil: that one is good.
 	Form func(c *Call, f *Form)
-	// Changes tells whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
+	// Changes says whether a line of a command with both Read and Plan changes something; nil: it does if it has Plan or Write.
 	Changes func(l record.Line) bool
 	// Decide decides an approval request; the Runner carries out what was approved.
 	Decide func(c *Call) (Decision, error)
@@ -89,13 +89,13 @@ type Plan struct {
 	Steps    []record.Step // none: Nothing says why, or only the store changes
 	Until    time.Time
 	Nothing  text.Text   // why there is nothing to do
-	Role     record.Role // the least role, where only what stands there tells
+	Role     record.Role // the least role, where that depends on what stands there
 	Warnings []refusal.Warning
 	Notes    []text.Text // what else the person should know afterwards
 	Undoes   string      // the change that this one undoes
 	Extends  string      // the change whose end this one moves
 	Renews   time.Time   // to when wafbot prolongs it while its source still tries; zero: it doesn't
-	Part     string      // what tells it from the others of its line, where their number isn't the command's own; "": its place
+	Part     string      // what distinguishes it from the others of its line, where their number isn't the command's own; "": its place
 	// Later makes the plan itself when its turn comes, because what is done before decides about it; nil: this is it.
 	Later func(c *Call) (Plan, error)
 }

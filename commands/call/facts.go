@@ -200,16 +200,16 @@ func (f AccountFacts) Storms() ([]record.StormSeen, error) {
 }
 
 // Grouped are the attacks that a storm grouped.
-func (f AccountFacts) Grouped(storm string) ([]record.GatheredAttack, error) {
-	return listOf[record.GatheredAttack](f, FactGrouped, storm)
+func (f AccountFacts) Grouped(storm string) ([]record.GroupedAttack, error) {
+	return listOf[record.GroupedAttack](f, FactGrouped, storm)
 }
 
-// Evidence is what is kept of an attack; ok tells whether anything is.
+// Evidence is what is kept of an attack; ok reports whether anything is.
 func (f AccountFacts) Evidence(attack string) (e record.Evidence, ok bool, err error) {
 	return optional[record.Evidence](f, FactEvidence, attack)
 }
 
-// Observation is an attack as the poller last decided about it; ok tells whether that is known.
+// Observation is an attack as the poller last decided about it; ok reports whether that is known.
 func (f AccountFacts) Observation(attack string) (o record.Observation, ok bool, err error) {
 	return optional[record.Observation](f, FactObservation, attack)
 }
@@ -244,7 +244,7 @@ func (f AccountFacts) Rights(who record.Actor) Rights {
 // Replicas is how many replicas serve.
 func (f AccountFacts) Replicas() (int, error) { return fact[int](f, FactReplicas, nil) }
 
-// Health is how polling the account goes; ok tells whether that is known.
+// Health is how polling the account goes; ok reports whether that is known.
 func (f AccountFacts) Health() (h PollHealth, ok bool) {
 	h, ok, _ = optional[PollHealth](f, FactHealth, nil)
 	return h, ok
@@ -259,7 +259,7 @@ func (f AccountFacts) CardLinks(attacks []string) map[string]string {
 	return links
 }
 
-// AttackNow tells apart what was read of an attack at different times.
+// AttackNow distinguishes what was read of an attack at different times.
 type AttackNow struct {
 	id   string
 	hits apiclient.Figure

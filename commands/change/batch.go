@@ -11,14 +11,14 @@ import (
 // inOwnBatch reports whether an entry of wafbot's for several sources holds the one that is wanted.
 func inOwnBatch(e, want apiclient.IPRule) bool {
 	_, ours := NamedIn(e.Reason)
-	return ours && e.List == want.List && e.Kind != apiclient.KindRange && efficacy.SameApps(e, want) && efficacy.CoversEntry(e, want)
+	return ours && e.List == want.List && e.Kind != apiclient.KindRange && efficacy.SameApps(e, want) && efficacy.Covers(e, want)
 }
 
 // batched puts the countries, proxies and data centers that no entry holds yet into one request for each kind. Addresses go one by one.
 func batched(steps []record.Step, lists []apiclient.IPRule) (all []record.Step) {
 	kinds := map[string]*apiclient.IPRule{}
 	for _, s := range steps {
-		held := slices.ContainsFunc(lists, func(e apiclient.IPRule) bool { return e.List == s.Entry.List && efficacy.OverlapsEntry(e, *s.Entry) })
+		held := slices.ContainsFunc(lists, func(e apiclient.IPRule) bool { return e.List == s.Entry.List && efficacy.Overlaps(e, *s.Entry) })
 		one := kinds[s.Entry.Kind]
 		switch {
 		case s.Entry.Kind == apiclient.KindRange || held:

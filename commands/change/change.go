@@ -23,7 +23,7 @@ var ErrOutcomeUnknown = errors.New("outcome unknown")
 // Unsaved is the answer for a change that was sent and could not be stored: the same delivery, or the same line, finds it begun.
 func Unsaved(ch record.Change, err error) error {
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: fmt.Errorf("%w: %w", refusal.ErrRecorded, err), Text: text.New(text.Bold(ch.Does),
-		": sent to the service, but wafbot's store (Redis) can't be reached, so what came of it isn't written down. Ask the same again: wafbot looks before it sends")}
+		": sent to the service, but wafbot's store (Redis) can't be reached, so what came of it isn't written down. Ask the same again: wafbot verifies before it sends")}
 }
 
 // NotDone is the answer for a change that failed, was done in part only, or whose outcome is unknown.
@@ -44,11 +44,11 @@ func Failure(c record.Change) text.Text {
 	case c.Fault == "":
 		return nil
 	case c.State == record.StateHalf && c.Parent() == "":
-		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " takes back what was done")
+		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " undoes what was done")
 	case c.State == record.StateHalf:
 		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, perSource(c), ". Ask the same again: what is done already is left as it is")
 	case c.State == record.StateBegun:
-		return text.New(text.Bold("Perhaps done: "+c.Does), ": ", c.Fault, ". Ask the same again: wafbot looks before it sends")
+		return text.New(text.Bold("Perhaps done: "+c.Does), ": ", c.Fault, ". Ask the same again: wafbot verifies before it sends")
 	}
 	return text.New(text.Bold("NOT done: "+c.Does), ": ", c.Fault)
 }

@@ -23,7 +23,7 @@ const (
 	checks     = 15
 )
 
-// DueDecision is what came of looking at a change whose end is near or past.
+// DueDecision is what came of checking a change whose end is near or past.
 type DueDecision struct {
 	Change record.Change
 	Next   time.Time // when to check again; zero: no more
@@ -182,9 +182,9 @@ func EndedLateLine(ch record.Change) text.Text {
 // before it has ended, they say that it has.
 func EndingLines(ch record.Change, now time.Time) []text.Text {
 	if !now.Before(ch.Until) {
-		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("Nobody could be asked before: nothing of it holds any more")}
+		return []text.Text{text.New(text.Bold(ch.Does), " ended at ", ch.Until, " while the attack went on"), text.New("The question could not be posted before: nothing of it holds any more")}
 	}
-	why := text.New("Then it is over, unless somebody extends it")
+	why := text.New("Then it is over, unless it is extended")
 	switch {
 	case ch.Renew.IsZero():
 	case RenewalLength(ch) == 0:

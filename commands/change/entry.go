@@ -42,7 +42,7 @@ func (l Listing) Lasts(p policy.Policy) time.Duration {
 	return cmp.Or(l.duration(p.Durations), l.fallback)
 }
 
-// Plan looks at the lists and says what has to be added to them.
+// Plan reads the lists and says what has to be added to them.
 func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {
 	targets, err := Targets(c)
 	if err != nil {
@@ -145,7 +145,7 @@ func (l Listing) guard(c *call.Call, targets []grammar.Target, length time.Durat
 		approval.Need(c, policy.ApproveAllow, text.New("allowing lets a source past every protection"))
 	}
 	for _, t := range targets {
-		// Gray sources are blocked in safe_blocking mode, so the same ranges are spared there.
+		// Gray sources are blocked in safe_blocking mode, so the same ranges are left out there.
 		var err error
 		if l.list != apiclient.ListAllow {
 			err = approval.GuardSource(c, t)
@@ -205,13 +205,13 @@ func addNothing(p *call.Plan, why ...any) {
 	p.Nothing = text.Join([]text.Text{p.Nothing, text.New(why...)}, "; ")
 }
 
-// step adds what is needed for one entry to the plan, after a look at what stands on the lists, and reports whether anything is.
+// step adds what is needed for one entry to the plan, after reading what stands on the lists, and reports whether anything is.
 func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists []apiclient.IPRule) (bool, error) {
 	if err := l.overruled(c, p, want, lists); err != nil {
 		return false, err
 	}
 	if e, ok := efficacy.LongEnough(want, lists); ok {
-		addNothing(p, describe.EntrySources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.EntryAuthor(e))
+		addNothing(p, describe.Sources(want), " is ", l.done, " already", describe.Until(e.Expires), describe.Author(e))
 		return false, nil
 	}
 	s := record.Step{Kind: record.AddEntry, Entry: &want}
@@ -220,7 +220,7 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 		if efficacy.SameEntry(e, want) || inOwnBatch(e, want) {
 			e.Values, s.Force = want.Values, true
 			s.Before = append(s.Before, e)
-			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.Until(e.Expires), describe.EntryAuthor(e), "; an undo brings that back"))
+			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.Until(e.Expires), describe.Author(e), "; an undo brings that back"))
 		}
 	}
 	p.Steps = append(p.Steps, s)
@@ -234,12 +234,12 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 		if !slices.Contains(stronger, e.List) {
 			continue
 		}
-		if efficacy.CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps) {
-			return refusal.Nothing(text.New(describe.EntrySources(want), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.EntryAuthor(e), ", which wins: to ", strings.ToLower(l.verb),
-				" it would do nothing. Nothing was sent. ", text.Code("remove "+describe.EntrySources(e)+" list="+e.List), " takes it off"))
+		if efficacy.Covers(e, want) && call.HoldsFor(e.Apps, want.Apps) {
+			return refusal.Nothing(text.New(describe.Sources(want), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.Author(e), ", which wins: to ", strings.ToLower(l.verb),
+				" it would do nothing. Nothing was sent. ", text.Code("remove "+describe.Sources(e)+" list="+e.List), " takes it off"))
 		}
-		if efficacy.OverlapsEntry(e, want) && call.Overlap(e.Apps, want.Apps) {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e),
+		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Sources(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e),
 				", which wins: there it has no effect")})
 		}
 	}
@@ -257,7 +257,7 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 				p.Warnings = append(p.Warnings, refusal.Warning{Text: what})
 			}
 		}
-		unseen := text.New(policy.NeverVisitors, ": nobody can tell whom else ", text.Code(t.String()), " hits")
+		unseen := text.New(policy.NeverVisitors, ": it can't know whom else ", text.Code(t.String()), " hits")
 		switch broad := t.Kind != apiclient.KindRange || c.Policy.Wide(t); {
 		case broad && !slices.Contains(second, policy.ApproveBroad):
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: unseen})
@@ -265,7 +265,7 @@ func warnShared(c *call.Call, p *call.Plan, targets []grammar.Target) {
 			p.Notes = append(p.Notes, unseen)
 		}
 		if at, seen, ok := describe.BusiestShared(c.Context, t); ok {
-			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.SharedSource(at, seen), Known: c.Line.Has(call.FlagShared)})
+			p.Warnings = append(p.Warnings, refusal.Warning{Text: describe.Shared(at, seen), Known: c.Line.Has(call.FlagShared)})
 		}
 	}
 }
@@ -277,7 +277,7 @@ func FormWarnings(c *call.Call) (all []text.Text) {
 	}
 	if top, ok := call.TopTarget(c.Attack); ok && slices.Contains(c.Cmd.Flags, call.FlagShared) {
 		if at, seen, shared := describe.BusiestShared(c.Context, top); shared {
-			all = append(all, describe.SharedSource(at, seen))
+			all = append(all, describe.Shared(at, seen))
 		}
 	}
 	if !c.Context.RulesLockedAt.IsZero() && slices.Contains(c.Cmd.Flags, call.FlagLocked) {

@@ -24,7 +24,7 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	case c.Actor.Via == record.ViaClock && c.Now.Before(CheckAt(ch)):
 		return nil, extendedMeanwhile(ch)
 	case ch.State == record.StateBegun:
-		return nil, refusal.Guarded(text.New(ch.Does, " is still in hand: nobody knows yet whether it was done. Nothing was sent"))
+		return nil, refusal.Guarded(text.New(ch.Does, " is still in hand: whether it was done isn't known yet. Nothing was sent"))
 	case !ch.InForce(c.Now):
 		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it again. Nothing was sent"))
 	case ch.Until.IsZero():
@@ -89,7 +89,7 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.New("somebody took away or changed rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), ": there is nothing to extend. Nothing was done"))
+			return refusal.Guarded(text.New("rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), " was deleted or changed: there is nothing to extend. Nothing was done"))
 		}
 	}
 	return nil
@@ -115,7 +115,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 			longer.Expires = endOfEntry(p.Until)
 			// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
 			if !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
-				addNothing(p, describe.EntrySources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
+				addNothing(p, describe.Sources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
 				continue
 			}
 			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{e}})

@@ -26,7 +26,7 @@ import (
 const (
 	metadataVersion = "3"
 	maxMetadata     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
-	maxUnpacked     = 1 << 16 // bytes: what others packed must not fill the memory
+	maxUnpacked     = 1 << 16 // bytes: what others packed must not fill this process's memory
 )
 
 // packed is what the metadata's words leave out.
@@ -124,7 +124,7 @@ func dictionary(meta map[string]any) []byte {
 		words += " " + field(meta, name)
 	}
 	ch := record.Change{ID: field(meta, "change"), AttackID: field(meta, "attack"), Actor: record.Actor{ID: field(meta, "by"), Name: field(meta, "by_name")}}
-	return []byte(words + ` "` + describe.EntryReason(ch))
+	return []byte(words + ` "` + describe.Reason(ch))
 }
 
 // field is a metadata's text of that name; "" if it has none.
@@ -172,7 +172,7 @@ func readMetadata(meta map[string]any) (record.Change, error) {
 	case c.State != record.StateUndone:
 		c.EndedBy, c.EndedAt = nil, time.Time{}
 	case c.EndedBy == nil:
-		c.EndedBy = &record.Actor{Name: "somebody"}
+		c.EndedBy = &record.Actor{Name: "an unknown user"}
 	}
 	return c, errors.Join(atErr, untilErr, lineErr)
 }
@@ -200,7 +200,7 @@ func validate(c record.Change) error {
 	case c.Account == "" || len(c.Account) > text.MaxField || !record.IsID('c', c.ID) || !slices.Contains(states, c.State):
 		return errors.New("it has no account, id or state")
 	case c.Actor.ID == "" || len(c.Actor.ID) > text.MaxField || !slices.Contains(ways, c.Actor.Via):
-		return errors.New("nobody made it")
+		return errors.New("it has no author")
 	case c.AttackID != "" && !record.IsAttackID(c.AttackID), c.Parent() != "" && !record.IsID('c', c.Parent()):
 		return errors.New("what it is about has no id")
 	}

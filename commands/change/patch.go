@@ -41,7 +41,7 @@ func PatchOf(c *call.Call) (Patch, error) {
 	return PatchOfAttack(c)
 }
 
-// PatchOfAttack is the patch of exactly what the attack hits; part=, type= and app= stand in for what its record tells.
+// PatchOfAttack is the patch of exactly what the attack hits; part=, type= and app= stand in for what its record holds.
 func PatchOfAttack(c *call.Call) (Patch, error) {
 	a := c.Attack.Attack
 	spec, why := PatchFor(a)
@@ -64,18 +64,18 @@ func PatchOfAttack(c *call.Call) (Patch, error) {
 	return spec, nil
 }
 
-// Obstacles tells what keeps an attack from being patched; all empty: nothing.
+// Obstacles says what keeps an attack from being patched; all empty: nothing.
 type Obstacles struct{ Scope, Kind, Point string }
 
 // String is the first reason.
 func (w Obstacles) String() string { return cmp.Or(w.Scope, w.Kind, w.Point) }
 
-// PatchFor is the patch that fits an attack, as far as its record tells.
+// PatchFor is the patch that fits an attack, as far as its record says.
 func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
 	var why Obstacles
 	spec := Patch{Scope: apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method}}
 	if _, err := apiclient.ScopeConditions(spec.Scope); err != nil || a.Path == "" || a.Domain == "" {
-		why.Scope = "the service doesn't tell one exact host and path for it"
+		why.Scope = "the service doesn't give one exact host and path for it"
 	}
 	if len(a.Path) > apiclient.MaxPath {
 		why.Scope = "its path is over 8 kB: only its beginning is known here"
@@ -136,7 +136,7 @@ func (s *Patch) setApp(c *call.Call) error {
 	return err
 }
 
-// Plan looks at the rules and says what has to be created. It refuses what would do nothing, and what no rule can say.
+// Plan reads the rules and says what has to be created. It refuses what would do nothing, and what no rule can say.
 func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	length, err := Length(c, lasts, c.Policy.PatchFor())
 	if err != nil {

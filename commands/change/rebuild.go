@@ -24,7 +24,7 @@ type Rebuilt struct {
 }
 
 // Rebuild puts an account's changes together from the last message about each and from the entries that stand on the service's lists, whose
-// reasons name the change that made them. Only the messages tell what stood there before an entry.
+// reasons name the change that made them. Only the messages say what stood there before an entry.
 func Rebuild(a *call.Account, posted []record.Change, entries []apiclient.IPRule, now time.Time) Rebuilt {
 	var r Rebuilt
 	made := entriesByChange(entries)

@@ -60,7 +60,7 @@ func About(c *call.Call, l record.Line) record.Line {
 	return l.With("attack", c.Line.Keys["attack"]).With("reason", c.Line.Keys["reason"])
 }
 
-// PlanRule looks at the rules and adds the step that creates one to the plan, unless one that does the same is there:
+// PlanRule reads the rules and adds the step that creates one to the plan, unless one that does the same is there:
 // then what is wanted, in words, holds already.
 func PlanRule(c *call.Call, p call.Plan, rule apiclient.Rule, holds string) (call.Plan, error) {
 	rules, err := c.Given().Rules(apiclient.RuleFilter{})
@@ -145,10 +145,10 @@ func ModeWarnings(name, from, to string, length time.Duration, narrower []apicli
 	var ws []refusal.Warning
 	until := "until it returns by itself, in " + text.Duration(length)
 	if length == grammar.Never {
-		until = "until somebody switches it back"
+		until = "until it is switched back"
 	}
 	if to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking {
-		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't tell you whether an attack on ", name, " worked")})
+		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("incidents are registered only in monitoring mode: ", until, ", wafbot can't know whether an attack on ", name, " worked")})
 	}
 	if to == apiclient.ModeBlock {
 		ws = append(ws, refusal.Warning{InDialog: true, Text: text.New("requests that only look like attacks are blocked too")})

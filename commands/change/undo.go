@@ -73,9 +73,9 @@ func (u *undoing) read() (err error) {
 		case !s.Sent || s.Done:
 			continue
 		case s.Entry != nil:
-			s.Done = efficacy.EntryStepDone(u.entries, u.change, s)
+			s.Done = efficacy.EntryDone(u.entries, u.change, s)
 		default:
-			s.Done = efficacy.RuleStepDone(u.rules, s)
+			s.Done = efficacy.RuleDone(u.rules, s)
 		}
 		if shows := s.SentAt.Add(efficacy.ListedWithin); !s.Done && u.change.State == record.StateBegun && u.Now.Before(shows) {
 			return refusal.Guarded(text.New(u.change.Does, " may have been done: the service did not answer, and its lists lag. Nothing was sent. Ask again in ",
@@ -123,7 +123,7 @@ func byID(c *call.Call, typed string) (record.Change, error) {
 func requireStanding(ch record.Change) error {
 	switch {
 	case ch.Undoes != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it took back"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it undid"))
 	case ch.Extends != "":
 		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one. Nothing was done"))
 	case ch.State == record.StateUndone:

@@ -38,7 +38,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		c.Line.Words = append(c.Line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if len(chosen) > 1 {
-			p.Warnings = []refusal.Warning{{Text: text.New(describe.ChangeText(ch, nil), " ", text.Code(ch.ID))}}
+			p.Warnings = []refusal.Warning{{Text: text.New(describe.Sentence(ch, nil), " ", text.Code(ch.ID))}}
 		}
 		plans = append(plans, p)
 	}

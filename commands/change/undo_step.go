@@ -51,7 +51,7 @@ func (u *undoing) undoAdd(s record.Step) {
 		for _, before := range s.Before {
 			if !u.neverDenied(before) && lasts(before, u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
-				u.note(describe.EntrySources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.EntryAuthor(before))
+				u.note(describe.Sources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.Author(before))
 			}
 		}
 		gone = func(e apiclient.IPRule) bool {
@@ -61,7 +61,7 @@ func (u *undoing) undoAdd(s record.Step) {
 	u.noteCovering(*s.Entry, gone)
 }
 
-// keepsRest reports whether a step only keeps the rest of an entry from which a source was taken: then there is nothing to take back.
+// keepsRest reports whether a step only keeps the rest of an entry from which a source was taken: then there is nothing to undo.
 func keepsRest(s record.Step) bool {
 	return len(s.Before) == 1 && s.Before[0].Reason == s.Entry.Reason && s.Before[0].Expires.Equal(s.Entry.Expires)
 }
@@ -72,9 +72,9 @@ func lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() ||
 // undoRemoval puts an entry back that was taken off.
 func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	if !lasts(e, u.Now) {
-		u.note("the entry for ", describe.EntrySources(e), " would have ended by now")
+		u.note("the entry for ", describe.Sources(e), " would have ended by now")
 	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
-		u.note(describe.EntrySources(e), " is on the ", describe.ListName(e.List), " again already", describe.EntryAuthor(u.entries[i]))
+		u.note(describe.Sources(e), " is on the ", describe.ListName(e.List), " again already", describe.Author(u.entries[i]))
 	} else if !u.neverDenied(e) {
 		u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(e)})
 	}
@@ -87,7 +87,7 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 		switch {
 		case !efficacy.PartOf(e, ch, s):
 		case !efficacy.SameApps(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e):
-			changed = text.New("somebody changed the entry for ", describe.EntrySources(e), " since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+			changed = text.New("the entry for ", describe.Sources(e), " was changed since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
 		default:
 			left = append(left, e)
 		}
@@ -95,9 +95,9 @@ func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s r
 	if len(left) > 0 || changed != nil {
 		return left, changed
 	}
-	sources := describe.EntrySources(*s.Entry)
+	sources := describe.Sources(*s.Entry)
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
-		return nil, text.New("the entry for ", sources, " is somebody else's now", describe.EntryAuthor(entries[i]), ", left as it is")
+		return nil, text.New("the entry for ", sources, " is another author's now", describe.Author(entries[i]), ", left as it is")
 	}
 	return nil, text.New("the entry for ", sources, " is gone already")
 }
@@ -129,7 +129,7 @@ func (u *undoing) neverDenied(e apiclient.IPRule) bool {
 	}
 	for _, t := range grammar.TargetsOf(e) {
 		if own, ok := u.PolicyNow().Never(t); ok {
-			u.note(describe.EntrySources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
+			u.note(describe.Sources(e), " is ", text.Bold(own.Name), " by now, which is never denied: its entry doesn't come back")
 			return true
 		}
 	}
@@ -146,18 +146,18 @@ func (u *undoing) noteCovering(off apiclient.IPRule, gone func(apiclient.IPRule)
 	}
 	for _, e := range u.entries {
 		from := e.Kind == apiclient.KindCountry && country != "" && slices.Contains(e.Values, country)
-		if gone(e) || !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.CoversEntry(e, off) {
+		if gone(e) || !call.Overlap(e.Apps, off.Apps) || !from && !efficacy.Covers(e, off) {
 			continue
 		}
 		where := ""
 		if !call.Everywhere(e.Apps) {
 			where = " " + u.Account.AppsText(e.Apps)
 		}
-		u.note("still on the ", describe.ListName(e.List), ": ", describe.EntrySources(e), " covers it", where, describe.Until(e.Expires), describe.EntryAuthor(e))
+		u.note("still on the ", describe.ListName(e.List), ": ", describe.Sources(e), " covers it", where, describe.Until(e.Expires), describe.Author(e))
 	}
 }
 
-// countryOf is where an entry's address comes from, as the attack tells that it was denied for; "" if that is not known.
+// countryOf is where an entry's address comes from, as the attack says that it was denied for; "" if that is not known.
 func (u *undoing) countryOf(e apiclient.IPRule) string {
 	if u.change.AttackID == "" || !efficacy.OneAddress(e) {
 		return ""
@@ -186,7 +186,7 @@ func (u *undoing) undoCreate(s record.Step) {
 	case i < 0:
 		u.note("rule ", text.Code(fmt.Sprint(id)), " is gone already")
 	case !apiclient.SameRule(u.rules[i], *s.Rule):
-		u.note("somebody changed rule ", text.Code(fmt.Sprint(id)), " since: left as it is")
+		u.note("rule ", text.Code(fmt.Sprint(id)), " was changed since: left as it is")
 	default:
 		u.add(record.Step{Kind: record.DeleteRule, Rule: &u.rules[i]})
 	}
@@ -201,7 +201,7 @@ func (u *undoing) undoDelete(s record.Step) {
 		}
 		made = append(made, efficacy.CurrentRule(u.Changes, m.ID))
 		if !ruleStands(u.Call, u.rules, m) {
-			u.note("somebody took away or changed what wafbot had set, so the old rule is not put back")
+			u.note("what wafbot had set was deleted or changed, so the old rule is not put back")
 			return
 		}
 	}

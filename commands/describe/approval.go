@@ -13,8 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// ApprovalDeciders says who may decide, and until when.
-func ApprovalDeciders(r record.ApprovalRequest, approvers string) text.Text {
+// Deciders says who may decide, and until when.
+func Deciders(r record.ApprovalRequest, approvers string) text.Text {
 	words := text.New("Another ", r.Role.String(), ", not ", text.Sanitize(r.Asker.Name, text.MaxField), ", decides before ", r.Until, ": ", text.Code("approve "+r.ID), " or ", text.Code("reject "+r.ID))
 	if approvers != "" {
 		words = text.New(text.User(approvers), ": ", words)
@@ -83,9 +83,9 @@ func approvalOutcome(r record.ApprovalRequest) text.Text {
 func Reach(a *call.Account, s record.Step) string {
 	switch {
 	case s.Kind == record.AddEntry && s.Entry.Kind == apiclient.KindRange:
-		return fmt.Sprintf("%s is %s, %s", EntrySources(*s.Entry), addresses(*s.Entry), a.AppsText(s.Entry.Apps))
+		return fmt.Sprintf("%s is %s, %s", Sources(*s.Entry), addresses(*s.Entry), a.AppsText(s.Entry.Apps))
 	case s.Kind == record.AddEntry:
-		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, EntrySources(*s.Entry), a.AppsText(s.Entry.Apps))
+		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Sources(*s.Entry), a.AppsText(s.Entry.Apps))
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
 		return "" // clean requests pass
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode:

@@ -20,28 +20,28 @@ const (
 // ChangeID is the id that undo and extend take: of an extension, that of the change that it extends.
 func ChangeID(c record.Change) text.Code { return text.Code(cmp.Or(c.Extends, c.ID)) }
 
-// ChangeAuthor is who made the change, and who approved it.
-func ChangeAuthor(c record.Change) text.Text {
+// MadeBy is who made the change, and who approved it.
+func MadeBy(c record.Change) text.Text {
 	switch {
 	case c.Approved != nil:
 		return text.New(c.Actor.Name, ", approved by ", c.Approved.Name)
 	case c.Overridden:
-		return text.New(c.Actor.Name, ", ", text.Bold("alone"))
+		return text.New(c.Actor.Name, ", ", text.Bold("override"))
 	}
 	return text.New(c.Actor.Name)
 }
 
-// ChangeSpan is what the change does, who made it when, and until when it holds.
-func ChangeSpan(c record.Change) text.Text {
-	line := text.New(c.Does, " · ", ChangeAuthor(c), " ", c.At)
+// Span is what the change does, who made it when, and until when it holds.
+func Span(c record.Change) text.Text {
+	line := text.New(c.Does, " · ", MadeBy(c), " ", c.At)
 	if !c.Until.IsZero() {
-		line = text.New(line, " → ", c.Until, ChangeRenewal(c))
+		line = text.New(line, " → ", c.Until, Renewal(c))
 	}
 	return line
 }
 
-// ChangeAccepted says how far a finished change has come: of the end of a rule only wafbot knows.
-func ChangeAccepted(c record.Change) text.Text {
+// Accepted says how far a finished change has come: of the end of a rule only wafbot knows.
+func Accepted(c record.Change) text.Text {
 	switch {
 	case c.Extends != "" && len(c.Steps) == 0:
 		return text.New("done; the service need not know")
@@ -51,8 +51,8 @@ func ChangeAccepted(c record.Change) text.Text {
 	return text.New("accepted by the service, works ", c.When)
 }
 
-// ChangeRenewal says that the change lasts longer while it keeps trying, and how long at most; nothing where it doesn't.
-func ChangeRenewal(c record.Change) text.Text {
+// Renewal says that the change lasts longer while it keeps trying, and how long at most; nothing where it doesn't.
+func Renewal(c record.Change) text.Text {
 	switch {
 	case !c.Until.Before(c.Renew):
 		return nil
@@ -66,24 +66,24 @@ func ChangeRenewal(c record.Change) text.Text {
 // What was seen of its efficacy stands where it was accepted; nil: nothing yet.
 func Change(ch record.Change, seen text.Text) text.Text {
 	if ch.State == record.StateFailed || ch.State == record.StateUndone {
-		return ChangeText(ch, seen)
+		return Sentence(ch, seen)
 	}
-	return text.New(ChangeText(ch, seen), " ", ChangeID(ch))
+	return text.New(Sentence(ch, seen), " ", ChangeID(ch))
 }
 
-// ChangeRow is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
-func ChangeRow(ch record.Change, seen text.Text) text.Text {
-	return text.New(ChangeID(ch), " ", ChangeText(ch, seen))
+// Row is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
+func Row(ch record.Change, seen text.Text) text.Text {
+	return text.New(ChangeID(ch), " ", Sentence(ch, seen))
 }
 
-// ChangeText is a change in one line without its id.
-func ChangeText(ch record.Change, seen text.Text) text.Text {
-	line := ChangeSpan(ch)
+// Sentence is a change in one line without its id.
+func Sentence(ch record.Change, seen text.Text) text.Text {
+	line := Span(ch)
 	switch ch.State {
 	case record.StateBegun:
 		return text.New(line, " · in progress")
 	case record.StateFailed: // it holds until nothing
-		return text.New(ch.Does, " · ", ChangeAuthor(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault)
+		return text.New(ch.Does, " · ", MadeBy(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault)
 	case record.StateHalf:
 		return text.New(line, " · ", text.Bold("only partly done"), ": ", ch.Fault)
 	case record.StateUndone:
@@ -104,13 +104,13 @@ func whenItWorks(c record.Change) text.Text {
 	by := text.Text(nil)
 	switch {
 	case c.Extends != "":
-		return ChangeAccepted(c)
+		return Accepted(c)
 	case c.When == EntryWorks:
 		by = text.New("accepted by the service, due ", c.At.Add(EntryWorksAfter))
 	case c.When == RuleWorks:
 		by = text.New("accepted by the service, compiling, due by ", c.At.Add(RuleWorksAfter))
 	default:
-		return ChangeAccepted(c)
+		return Accepted(c)
 	}
 	if why := c.Unseeable(); why != "" {
 		return text.New(by, "; whether it works can't be seen: ", why)

@@ -15,8 +15,8 @@ func Targets(ts []grammar.Target) string {
 	return text.Enumerate(ts, 3, func(t grammar.Target) text.Text { return text.New(t.String()) }).String()
 }
 
-// EntrySources are an entry's sources as the grammar writes them.
-func EntrySources(e apiclient.IPRule) string {
+// Sources are an entry's sources as the grammar writes them.
+func Sources(e apiclient.IPRule) string {
 	return text.Sanitize(targets(e, ", "), text.MaxPath)
 }
 
@@ -45,8 +45,8 @@ func Until(t time.Time) text.Text {
 	return text.New(" until ", t)
 }
 
-// EntryAuthor says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names the person.
-func EntryAuthor(e apiclient.IPRule) text.Text {
+// Author says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names the person.
+func Author(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":
 		return text.New(" (", text.Sanitize(e.Reason, 120), ")")

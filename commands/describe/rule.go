@@ -3,6 +3,7 @@ package describe
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -92,4 +93,31 @@ func ModeApp(a *call.Account, app int) string {
 		name += " and all that inherit its mode"
 	}
 	return name
+}
+
+// KnownKind reports whether a rule is of a kind that wafbot knows; a listing holds many more.
+func KnownKind(r apiclient.Rule) bool {
+	return slices.Contains([]string{apiclient.RulePatch, apiclient.RuleRegex, apiclient.RuleMode}, r.Type)
+}
+
+// ByService says that a rule is the service's own, between the given; "" of another.
+func ByService(r apiclient.Rule, before, after string) string {
+	if r.System {
+		return before + "the service's own" + after
+	}
+	return ""
+}
+
+// RuleRow is a rule in one line; made is the change of wafbot's that made it, if one did.
+func RuleRow(r apiclient.Rule, made record.Change) text.Text {
+	line := text.New(text.Code(fmt.Sprint(r.ID)), " ", Rule(r), ByService(r, ", ", ""))
+	switch {
+	case !made.DueAt().IsZero():
+		return text.New(line, ", made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), "), until ", made.DueAt())
+	case made.ID != "":
+		return text.New(line, ", made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), ")")
+	case r.Comment != "":
+		return text.New(line, " (", text.Sanitize(r.Comment, 120), ")")
+	}
+	return line
 }

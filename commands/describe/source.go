@@ -12,14 +12,14 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// SourceSpread says in how many attacks on how many applications a source is.
-func SourceSpread(s record.SourceActivity) string {
+// Spread says in how many attacks on how many applications a source is.
+func Spread(s record.SourceActivity) string {
 	return "in " + text.Count(s.Attacks, "attack") + " on " + text.Count(s.Apps, "application")
 }
 
-// SharedSource warns that a source is likely many people's.
-func SharedSource(t grammar.Target, seen record.SourceActivity) text.Text {
-	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", SourceSpread(seen), ", and denying it may hit all users behind it")
+// Shared warns that a source is likely many people's.
+func Shared(t grammar.Target, seen record.SourceActivity) text.Text {
+	return text.New(text.Code(t.String()), " is ", text.Bold("likely a CDN, proxy or office"), ": it is ", Spread(seen), ", and denying it may hit all users behind it")
 }
 
 // RulesLocked warns that the service may refuse changes of rules.
@@ -56,8 +56,8 @@ func LikelyShared(s record.SourceActivity) bool {
 	return s.Attacks >= sharedAttacks && s.Apps >= sharedApps
 }
 
-// SourceElsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
-func SourceElsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
+// Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.
+func Elsewhere(s record.SourceActivity, a apiclient.Attack, source netip.Addr) string {
 	n := s.OtherAttacks(&a, source)
 	if n == 0 {
 		return ""

@@ -36,9 +36,9 @@ func ByHand(a *call.Account, s record.Step) text.Text {
 		if ours, rest, ok := strings.Cut(reason, " by "); ok && strings.HasPrefix(ours, "wafbot") {
 			reason = "by " + rest // an entry that names a change of wafbot's would be taken for wafbot's own
 		}
-		return text.New("add to the ", ListName(s.Entry.List), ": ", text.Code(EntrySources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps), ",", Until(s.Entry.Expires), ", reason ", text.Code(text.Sanitize(reason, maxReason)))
+		return text.New("add to the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps), ",", Until(s.Entry.Expires), ", reason ", text.Code(text.Sanitize(reason, maxReason)))
 	case record.DeleteEntry:
-		return text.New("take off the ", ListName(s.Entry.List), ": ", text.Code(EntrySources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps))
+		return text.New("take off the ", ListName(s.Entry.List), ": ", text.Code(Sources(*s.Entry)), ", ", a.AppsText(s.Entry.Apps))
 	case record.CreateRule:
 		if app, ok := ModeOf(s); ok {
 			return text.New("set the mode of ", a.AppName(app), " to ", text.Code(text.Sanitize(s.Rule.Mode, text.MaxField)))
@@ -54,8 +54,8 @@ const maxReason = 200
 // ReasonPrefix is how the reason of every entry begins that a change makes; undo and reading back know it by that.
 func ReasonPrefix(id string) string { return "wafbot " + id + " " }
 
-// EntryReason names the change and the person, because the service itself sees only the owner of the token.
-func EntryReason(ch record.Change) string {
+// Reason names the change and the person, because the service itself sees only the owner of the token.
+func Reason(ch record.Change) string {
 	text := fmt.Sprintf("%sby %s (%s)", ReasonPrefix(ch.ID), ch.Actor.Name, ch.Actor.ID)
 	if ch.AttackID != "" {
 		text += " for " + ch.AttackID
@@ -64,7 +64,7 @@ func EntryReason(ch record.Change) string {
 	case ch.Approved != nil:
 		text += ": approved by " + ch.Approved.Name
 	case ch.Overridden:
-		text += ": alone"
+		text += ": override"
 	}
 	if ch.Reason != "" {
 		text += ": " + ch.Reason

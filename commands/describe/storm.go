@@ -18,8 +18,8 @@ import (
 // MostCards is how many grouped attacks get a card of their own at once: a channel takes about one message a second.
 const MostCards = 20
 
-// StormBlocking says how much of the storm gets through, as far as the service lists it: "all blocked", "4 not blocked, 2 unknown".
-func StormBlocking(s record.Storm) string {
+// Blocking says how much of the storm gets through, as far as the service lists it: "all blocked", "4 not blocked, 2 unknown".
+func Blocking(s record.Storm) string {
 	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
 	words := "not blocked"
 	if s.Status[apiclient.StatusPartly] > 0 {
@@ -38,8 +38,8 @@ func StormBlocking(s record.Storm) string {
 	return text.Number(through) + " " + words
 }
 
-// StormOn names the application that the storm is on, or says on how many it is.
-func StormOn(s record.Storm, a *call.Account) string {
+// Applications names the application that the storm is on, or says on how many it is.
+func Applications(s record.Storm, a *call.Account) string {
 	if len(s.Apps) > 1 {
 		return text.Count(len(s.Apps), "application")
 	}
@@ -53,14 +53,14 @@ func StormOn(s record.Storm, a *call.Account) string {
 // maxOutliers is how many outliers are named where a storm is shown.
 const maxOutliers = 8
 
-// StormOutliers are the outliers that are named where the storm is shown, and how many are not.
-func StormOutliers(s record.Storm) (named []apiclient.Attack, left int) {
+// Outliers are the outliers that are named where the storm is shown, and how many are not.
+func Outliers(s record.Storm) (named []apiclient.Attack, left int) {
 	named = s.Outliers[:min(maxOutliers, len(s.Outliers))]
 	return named, s.OutlierCount - len(named)
 }
 
-// StormLasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
-func StormLasted(s record.Storm, seen time.Time) time.Duration {
+// Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
+func Lasted(s record.Storm, seen time.Time) time.Duration {
 	if !s.GoesOn() {
 		seen = s.Ended
 	}
@@ -71,8 +71,8 @@ func StormLasted(s record.Storm, seen time.Time) time.Duration {
 	return lasted.Round(time.Second)
 }
 
-// StormOngoing says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
-func StormOngoing(s record.Storm, of string) string {
+// Ongoing says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
+func Ongoing(s record.Storm, of string) string {
 	on := text.Number(s.Ongoing) + " of " + of + " still on"
 	if s.StillTrying > 0 {
 		on += ", " + text.Number(s.StillTrying) + " still trying only"
@@ -80,25 +80,25 @@ func StormOngoing(s record.Storm, of string) string {
 	return on
 }
 
-// StormWhy says why its attacks have no cards of their own, and until when.
-func StormWhy(s record.Storm) text.Text {
-	why := StormTrigger(s)
+// NoOwnCards says why its attacks have no cards of their own, and until when.
+func NoOwnCards(s record.Storm) text.Text {
+	why := Trigger(s)
 	if !s.GoesOn() {
 		return text.New(why, ", from ", s.Began, " on. ", text.Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
 	}
 	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.Duration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
 }
 
-// StormTrigger is why it began.
-func StormTrigger(s record.Storm) string {
+// Trigger is why it began.
+func Trigger(s record.Storm) string {
 	if s.CaughtUp {
 		return "more than " + text.Number(s.Over) + " attacks were found going on when wafbot looked first, or again"
 	}
 	return "more than " + text.Number(s.Over) + " new attacks came in " + text.Duration(s.In)
 }
 
-// StormCause is the one source that is behind most of the storm, else the one place that most of it goes to.
-func StormCause(s record.Storm, policy policy.Policy) text.Text {
+// Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
+func Cause(s record.Storm, policy policy.Policy) text.Text {
 	all := " of " + text.Count(s.Grouped, "attack")
 	switch {
 	case s.Source.IsValid():
@@ -112,21 +112,21 @@ func StormCause(s record.Storm, policy policy.Policy) text.Text {
 // Storm is a storm in one line, with the way to its card where nothing is ever cut.
 func Storm(a *call.Account, row call.StormRow, now time.Time) text.Text {
 	s := row.Storm
-	line := text.New(text.Code(row.ID), " ", CardLink(row.Card), text.Bold("STORM"), " on ", text.Sanitize(StormOn(s, a), text.MaxField), ": ", text.Count(s.Grouped, "attack"), ", ", text.Bold(StormBlocking(s)), ", ",
+	line := text.New(text.Code(row.ID), " ", CardLink(row.Card), text.Bold("STORM"), " on ", text.Sanitize(Applications(s, a), text.MaxField), ": ", text.Count(s.Grouped, "attack"), ", ", text.Bold(Blocking(s)), ", ",
 		text.Count(s.Incidents, "incident"), " beside it, ")
 	if s.GoesOn() {
 		line = text.New(line, "goes on")
 	} else {
-		line = text.New(line, "over since ", s.Ended, ", ", StormOngoing(s, "them"))
+		line = text.New(line, "over since ", s.Ended, ", ", Ongoing(s, "them"))
 	}
-	return text.New(line, ", last hit ", Ago(row.Attack.Last, now), ". ", StormCause(s, policy.Policy{}))
+	return text.New(line, ", last hit ", Ago(row.Attack.Last, now), ". ", Cause(s, policy.Policy{}))
 }
 
 // maxTallied is how many of a kind are named where a storm's attacks are counted.
 const maxTallied = 4
 
-// StormTallies count a storm's attacks by status, type, application, and source.
-func StormTallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
+// Tallies count a storm's attacks by status, type, application, and source.
+func Tallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
 	of := countedByStatus(s)
 	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) })
 	if none := s.Grouped - of; none > 0 {
@@ -153,7 +153,7 @@ func countedByStatus(s record.Storm) (n int) {
 	return n
 }
 
-// sourcesTally counts in how many of the attacks each source is: one that is in a single attack tells nothing here. An attack can have several,
+// sourcesTally counts in how many of the attacks each source is: one that is in a single attack says nothing here. An attack can have several,
 // so what is left of the attacks isn't what the others are behind.
 func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure) text.Text {
 	several := maps.Clone(s.Sources)

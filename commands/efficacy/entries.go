@@ -17,7 +17,7 @@ func LongEnough(want apiclient.IPRule, lists []apiclient.IPRule) (apiclient.IPRu
 	return longest, ok && LastsAsLong(longest, want)
 }
 
-// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not tell lasts longest:
+// longestFor is the entry that lasts longest of those that do at least as much as another. One whose end the service does not say lasts longest:
 // an entry must never be shortened.
 func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apiclient.IPRule, ok bool) {
 	for _, e := range lists {
@@ -31,7 +31,7 @@ func longestFor(lists []apiclient.IPRule, want apiclient.IPRule) (longest apicli
 
 // ServesFor reports whether an entry does at least as much as another, however long.
 func ServesFor(e, want apiclient.IPRule) bool {
-	return e.List == want.List && CoversEntry(e, want) && call.HoldsFor(e.Apps, want.Apps)
+	return e.List == want.List && Covers(e, want) && call.HoldsFor(e.Apps, want.Apps)
 }
 
 // perSource is an entry as one for each of its sources: several entries may stand for them.
@@ -48,22 +48,22 @@ func perSource(e apiclient.IPRule) []apiclient.IPRule {
 	return all
 }
 
-// CoversEntry reports whether an entry's sources include all of the other's.
-func CoversEntry(e, want apiclient.IPRule) bool {
+// Covers reports whether an entry's sources include all of the other's.
+func Covers(e, want apiclient.IPRule) bool {
 	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
 		return !slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) })
 	})
 }
 
-// OverlapsEntry reports whether two entries have a source in common.
-func OverlapsEntry(e, want apiclient.IPRule) bool {
+// Overlaps reports whether two entries have a source in common.
+func Overlaps(e, want apiclient.IPRule) bool {
 	return slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	})
 }
 
-// EntryStepDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
-func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
+// EntryDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
+func EntryDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
 	if step.Kind == record.DeleteEntry {
 		return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return Unchanged(e, *step.Entry) })
 	}
@@ -76,8 +76,8 @@ func EntryStepDone(entries []apiclient.IPRule, ch record.Change, step *record.St
 	return i >= 0
 }
 
-// RuleStepDone reports whether the rule of a step was deleted, or created, and notes the id that it got.
-func RuleStepDone(rules []apiclient.Rule, step *record.Step) bool {
+// RuleDone reports whether the rule of a step was deleted, or created, and notes the id that it got.
+func RuleDone(rules []apiclient.Rule, step *record.Step) bool {
 	if step.Kind == record.DeleteRule {
 		return !slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == step.Rule.ID })
 	}
@@ -98,7 +98,7 @@ func Ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 // PartOf reports whether an entry is the one that the step made, as Ours does, or what is left of it for some of its sources.
 func PartOf(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	part := *step.Entry
-	if part.Kind != apiclient.KindRange && len(e.Values) > 0 && CoversEntry(part, e) {
+	if part.Kind != apiclient.KindRange && len(e.Values) > 0 && Covers(part, e) {
 		part.Values = e.Values
 	}
 	step.Entry = &part
@@ -110,7 +110,7 @@ func NamedBy(e apiclient.IPRule, ch record.Change) bool {
 	return strings.HasPrefix(e.Reason, describe.ReasonPrefix(ch.ID))
 }
 
-// LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not tell counts.
+// LastsAsLong reports whether an entry ends no earlier than the other. One whose end the service does not say counts.
 func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }

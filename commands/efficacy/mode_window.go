@@ -49,7 +49,7 @@ func ModeWindows(changes []record.Change, rules []apiclient.Rule, from, until, n
 	return all
 }
 
-// modeWindow is the one that a change made; ok tells whether it made one.
+// modeWindow is the one that a change made; ok reports whether it made one.
 func modeWindow(ch record.Change, changes []record.Change, now time.Time) (m ModeWindow, ok bool) {
 	if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf && ch.State != record.StateUndone {
 		return m, false

@@ -14,7 +14,7 @@ import (
 // likelyReasons are the reasons for which a change may have no effect that fit what is known, the likeliest first. Where the lists and rules are not at
 // hand, they are those that were written down.
 func likelyReasons(s call.Situation, c record.Change) []text.Text {
-	if why := s.Efficacy[c.ID].Why; s.LookedAt.IsZero() && len(why) > 0 {
+	if why := s.Efficacy[c.ID].Why; s.ListsReadAt.IsZero() && len(why) > 0 {
 		return []text.Text{why}
 	}
 	all := hindrances(s, c)
@@ -51,7 +51,7 @@ func hindrances(s call.Situation, c record.Change) []text.Text {
 
 // Gone reports whether what a change made was removed, as far as is known. Where the lists and rules are not at hand, what was seen of it decides.
 func Gone(s call.Situation, c record.Change) bool {
-	if s.LookedAt.IsZero() {
+	if s.ListsReadAt.IsZero() {
 		return s.Efficacy[c.ID].Off && c.InForce(s.Now)
 	}
 	return listedAfter(s, c) && slices.ContainsFunc(c.Steps, func(step record.Step) bool { return step.Done && !stands(s, step) })
@@ -59,7 +59,7 @@ func Gone(s call.Situation, c record.Change) bool {
 
 // shortenedTo is when what a change put on a list ends by now, if it was shortened at the service; likewise.
 func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
-	if s.LookedAt.IsZero() && c.InForce(s.Now) {
+	if s.ListsReadAt.IsZero() && c.InForce(s.Now) {
 		return s.Efficacy[c.ID].Ends
 	}
 	for _, step := range c.Steps {
@@ -74,7 +74,7 @@ func shortenedTo(s call.Situation, c record.Change) (end time.Time) {
 
 // listedAfter reports whether the lists and rules that are known must show what a change in force did.
 func listedAfter(s call.Situation, c record.Change) bool {
-	return c.InForce(s.Now) && !s.LookedAt.IsZero() && s.LookedAt.Sub(c.At) > ListedWithin
+	return c.InForce(s.Now) && !s.ListsReadAt.IsZero() && s.ListsReadAt.Sub(c.At) > ListedWithin
 }
 
 // aimedElsewhere reports whether all that the change does is for something else than the attack.
@@ -98,7 +98,7 @@ func powerless(s call.Situation) (all []text.Text) {
 	case !s.Attack.App.Known:
 	case s.Account.Applications[app].CannotBlock:
 		all = append(all, text.New(name, " can't block (", text.Code("can_block: false"), " in the configuration)"))
-	case !s.LookedAt.IsZero() && describe.ModeByRules(s.Rules, app) == apiclient.ModeOff:
+	case !s.ListsReadAt.IsZero() && describe.ModeByRules(s.Rules, app) == apiclient.ModeOff:
 		all = append(all, text.New("the mode of ", name, " is off: nothing is blocked there"))
 	}
 	return all
@@ -111,8 +111,8 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 		want.Values = []string{sub.target.Value}
 	}
 	for _, e := range s.Entries {
-		if e.List == apiclient.ListAllow && OverlapsEntry(e, want) && call.Overlap(e.Apps, sub.apps) {
-			all = append(all, text.New(text.Code(describe.EntrySources(e)), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
+		if e.List == apiclient.ListAllow && Overlaps(e, want) && call.Overlap(e.Apps, sub.apps) {
+			all = append(all, text.New(text.Code(describe.Sources(e)), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
 		}
 	}
 	return all

@@ -162,12 +162,12 @@ func (w *Watch) observe(g Snapshot) {
 	}
 	w.most.prune(g.At)
 	for _, ch := range w.changes {
-		e, news := w.seen[ch.ID], seen
+		e, fresh := w.seen[ch.ID], seen
 		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
-			news = slices.DeleteFunc(slices.Clone(seen), func(s delta) bool { return !s.hits.since.After(e.At) })
+			fresh = slices.DeleteFunc(slices.Clone(seen), func(s delta) bool { return !s.hits.since.After(e.At) })
 			e.From = g.At
 		}
-		w.seen[ch.ID] = w.judge.observe(e, ch, w.subjects[ch.ID], news)
+		w.seen[ch.ID] = w.judge.observe(e, ch, w.subjects[ch.ID], fresh)
 	}
 }
 
@@ -206,7 +206,7 @@ func (w *Watch) worthSaving(g Snapshot) (all []Judgement, s call.Situation) {
 
 // situation is what a snapshot holds beside what was observed of changes.
 func (w *Watch) situation(g Snapshot) call.Situation {
-	s := call.Situation{Account: w.account, AccountChanges: w.all, Efficacy: w.seen, LookedAt: g.ListsReadAt, Now: g.At}
+	s := call.Situation{Account: w.account, AccountChanges: w.all, Efficacy: w.seen, ListsReadAt: g.ListsReadAt, Now: g.At}
 	s.Entries, s.Rules = Overlay(g.Entries, g.Rules, w.all, g.ListsReadAt)
 	return s
 }
@@ -225,7 +225,7 @@ func (w *Watch) explain(ctx context.Context, s call.Situation, all []Judgement) 
 			s.Attack = j.Change.Observed.Attack
 		}
 		s.ID, s.Efficacy = j.Change.AttackID, map[string]record.Efficacy{j.Change.ID: *e}
-		if e.Why = nil; e.Finding == record.NotWorking && !s.LookedAt.IsZero() {
+		if e.Why = nil; e.Finding == record.NotWorking && !s.ListsReadAt.IsZero() {
 			e.Why = text.Join(likelyReasons(s, j.Change), "; ")
 		}
 		if line := Line(s, j.Change); j.Turned && len(line) > 0 {

@@ -98,7 +98,7 @@ func ConfiguredApps(c *call.Call) []call.Option {
 	return options
 }
 
-// listed are options of one of the account's lists; none without an account, or where the list can't be read. option also tells whether one can be
+// listed are options of one of the account's lists; none without an account, or where the list can't be read. option also reports whether one can be
 // chosen.
 func listed[T any](c *call.Call, list func(call.AccountFacts) ([]T, error), option func(one T, all []T) (call.Option, bool)) (options []call.Option) {
 	if c.Account == nil {
@@ -145,11 +145,11 @@ func WaitingRequests(c *call.Call) []call.Option {
 	})
 }
 
-// StormsGathered are the storms that are stored, for the field that asks for one.
-func StormsGathered(c *call.Call) []call.Option {
+// StormsGrouped are the storms that are stored, for the field that asks for one.
+func StormsGrouped(c *call.Call) []call.Option {
 	return listed(c, call.AccountFacts.Storms, func(s record.StormSeen, _ []record.StormSeen) (call.Option, bool) {
-		on := text.Sanitize(describe.StormOn(s.Storm, c.Account), text.MaxField)
-		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack") + ", " + describe.StormBlocking(s.Storm)}, true
+		on := text.Sanitize(describe.Applications(s.Storm, c.Account), text.MaxField)
+		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack") + ", " + describe.Blocking(s.Storm)}, true
 	})
 }
 

@@ -32,7 +32,7 @@ func severity(s record.AttackState) string {
 	return pager.Warning
 }
 
-// message is what a pager is sent about a page. Of an attack that is forgotten only its page is known.
+// message is what a pager is sent about a page. Of an attack that is no longer stored only its page is known.
 func (c Config) message(page record.Page, s record.AttackState, triage record.Triage) pager.Event {
 	attack := s.Attack
 	e := pager.Event{
@@ -63,7 +63,7 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 	if s.Storm != nil {
 		storm := *s.Storm
 		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Grouped,
-			text.Sanitize(describe.StormOn(storm, c.Account), maxName), describe.StormBlocking(storm), attack.Hits, storm.Incidents)
+			text.Sanitize(describe.Applications(storm, c.Account), maxName), describe.Blocking(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {
@@ -75,7 +75,7 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 // placeOf is where an attack goes, or what is behind a storm.
 func placeOf(s record.AttackState) string {
 	if s.Storm != nil {
-		return describe.StormCause(*s.Storm, policy.Policy{}).String()
+		return describe.Cause(*s.Storm, policy.Policy{}).String()
 	}
 	return describe.Where(s.Attack)
 }

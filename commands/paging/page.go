@@ -16,7 +16,7 @@ const (
 	pageAgain   = time.Minute      // the longest pause between two tries, unless the pager asks for a longer one
 	pageEndFor  = 24 * time.Hour   // how long a page is tried to be resolved
 	pageSave    = 2 * time.Second  // bounds saving the outcome of a call
-	pageRefresh = 60 * time.Second // how often a pager that forgets events by itself is sent them again
+	pageRefresh = 60 * time.Second // how often a pager that drops events by itself is sent them again
 )
 
 // call calls the pager, if its time has come.

@@ -105,7 +105,7 @@ type tries struct {
 // candidate is an attack that may need a page, with its last page.
 type candidate struct {
 	id    string
-	shown record.AttackState // zero of one that is forgotten
+	shown record.AttackState // zero of one that is no longer stored
 	page  record.Page
 	state Unacknowledged
 }
@@ -116,7 +116,7 @@ func (p *Paging) Run(held, more context.Context) {
 	defer every.Stop()
 	for logged := false; ; {
 		if err := p.round(held); err != nil && held.Err() == nil && !logged {
-			p.cfg.Log.Error("look for due pages", "err", err)
+			p.cfg.Log.Error("find due pages", "err", err)
 			logged = true
 		} else if err == nil {
 			logged = false
@@ -174,7 +174,7 @@ func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, mute
 	return u
 }
 
-// todo are the attacks whose page may be due, whatever their triage, and those whose page is open. Pages of forgotten attacks are dropped when
+// todo are the attacks whose page may be due, whatever their triage, and those whose page is open. Pages of attacks no longer stored are dropped when
 // they have ended.
 func (p *Paging) todo(attacks []record.AttackState, now time.Time) (todo []candidate) {
 	open := maps.Clone(p.pages)
@@ -194,14 +194,14 @@ func (p *Paging) todo(attacks []record.AttackState, now time.Time) (todo []candi
 
 // step takes an attack one step on.
 func (p *Paging) step(ctx context.Context, c candidate) error {
-	forgotten := c.shown.Pager == nil
+	unknown := c.shown.Pager == nil
 	switch {
-	case forgotten && !c.page.Open():
+	case unknown && !c.page.Open():
 		return p.drop(ctx, c.id)
-	case c.page.Open() && !forgotten && c.state.escalates(c.page):
+	case c.page.Open() && !unknown && c.state.escalates(c.page):
 		*p.triesOf(c.page) = tries{}
 		return p.resolve(ctx, c, time.Time{}) // by one try: the incident's own pager waits
-	case c.page.State == record.PageCalling && (forgotten || c.state.over(c.page)):
+	case c.page.State == record.PageCalling && (unknown || c.state.over(c.page)):
 		return p.resolve(ctx, c, time.Now().UTC())
 	case c.page.State == record.PageEnding:
 		return p.end(ctx, c)

@@ -175,7 +175,7 @@ func (p Policy) Never(t grammar.Target) (Source, bool) {
 	return first(p.Guarded(), func(s Source) bool { return s.Deny != DenyApproval && slices.ContainsFunc(s.Ranges, t.Overlaps) })
 }
 
-// first is the first of all that is so; ok tells whether one is.
+// first is the first of all that is so; ok reports whether one is.
 func first[T any](all []T, is func(T) bool) (one T, ok bool) {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i], true

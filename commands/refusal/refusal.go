@@ -86,7 +86,7 @@ type Warning struct {
 	Known    bool // the line says that its writer knows
 }
 
-// fromService is what a person is told of the service's errors.
+// fromService is what a person reads of the service's errors.
 var fromService = map[apiclient.ErrorKind]string{
 	apiclient.Unauthenticated: "the service doesn't accept wafbot's token any more: who manages it must renew it",
 	apiclient.Forbidden:       "the service doesn't allow this to wafbot's token: it lacks the permission, which an admin of the service can give it",

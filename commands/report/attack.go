@@ -2,12 +2,15 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -73,7 +76,7 @@ func knownSource(c *call.Call, a apiclient.Attack, s apiclient.Source) (words st
 	if src, ok := c.PolicyNow().SourceOf(s.IP); ok {
 		words = "= " + src.Name
 	}
-	if more := describe.SourceElsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
+	if more := describe.Elsewhere(c.Context.Sources[s.IP], a, s.IP); more != "" {
 		words = strings.TrimSpace(words + " (" + more + ")")
 	}
 	return words
@@ -89,7 +92,32 @@ func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 	return all, errors.Join(err, stormsErr)
 }
 
-// AttackList is a page of attacks, a line each.
-func AttackList(c *call.Call, pages *call.Pager, a *call.Account, all []apiclient.Attack) []text.Text {
-	return pages.Part(len(all), func(i int) text.Text { return describe.Attack(a, all[i], c.Now) })
+// ListAttacks lists attacks, or incidents only, of all the accounts that the call is about.
+func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.AttackFilter) (call.Result, error) {
+	var err error
+	if f.From, err = Since(c, back); err != nil {
+		return call.Result{}, err
+	}
+	res := call.Result{Account: c.OnlyAccount()}
+	data, pages := []call.AttackRow{}, call.Pages(c, len(c.InScope))
+	failed := 0
+	for _, a := range c.InScope {
+		all, err := c.Facts(a.Name).Attacks(f)
+		if err != nil {
+			err := refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
+			if failed++; failed == len(c.InScope) {
+				return call.Result{}, err
+			}
+			words, _ := call.ForPeople(c.Invocation, err)
+			res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": unknown: ", words))
+			continue
+		}
+		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.Duration(c.Now.Sub(f.From))))
+		res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text { return describe.Attack(a, all[i], c.Now) })...)
+		for _, attack := range all {
+			data = append(data, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.Ongoing(a, attack), Attack: attack})
+		}
+	}
+	res.Data = data
+	return pages.Finish(res)
 }

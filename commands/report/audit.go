@@ -17,7 +17,7 @@ import (
 // AuditUnknown refuses because the audit log can't be read.
 func AuditUnknown(err error) error {
 	if errors.Is(err, record.ErrBadEntry) {
-		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which; at the terminal ", text.Code("wafbot audit export"), " gives the others")}
+		return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("an entry of the audit log can't be read. ", text.Code("audit verify"), " names it; at the terminal ", text.Code("wafbot audit export"), " gives the others")}
 	}
 	return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and the audit log is in it. The same lines are on wafbot's standard output")}
 }

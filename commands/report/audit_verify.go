@@ -101,9 +101,9 @@ func verdictOnAudit(c *call.Call, res call.Result, wrong int) call.Result {
 		res.Outcome = "failed"
 		return res.And(text.New(text.Bold("Not whole: "), text.Count(wrong, "finding"), " above"))
 	case c.Log == nil && c.Actor.Via == record.ViaCLI:
-		return res.And(text.New(text.Bold("Whole"), " as far as Redis itself can tell. ", text.Code("--log FILE"), " holds it against what wafbot printed"))
+		return res.And(text.New(text.Bold("Whole"), " as far as Redis itself can say. ", text.Code("--log FILE"), " holds it against what wafbot printed"))
 	case c.Log == nil:
-		return res.And(text.New(text.Bold("Whole"), " as far as Redis itself can tell. At the terminal ", text.Code("wafbot audit verify --log FILE"), " holds it against what wafbot printed"))
+		return res.And(text.New(text.Bold("Whole"), " as far as Redis itself can say. At the terminal ", text.Code("wafbot audit verify --log FILE"), " holds it against what wafbot printed"))
 	}
 	return res.And(text.New(text.Bold("Whole"), ": Redis and the log agree"))
 }
@@ -129,7 +129,7 @@ func checkAudit(c *call.Call, ctx context.Context, log call.AuditTrail, account 
 	if check.Counter, err = log.Audited(ctx, account); err != nil {
 		return nil, err
 	}
-	check.find("unreadable", unreadable, "in Redis in a form that can't be read", "They were altered there. What wafbot printed tells what they were")
+	check.find("unreadable", unreadable, "in Redis in a form that can't be read", "They were altered there. What wafbot printed says what they were")
 	check.numbers(before)
 	return check, nil
 }
@@ -162,7 +162,7 @@ func (a *auditCheck) numbers(before int64) {
 		a.Oldest, a.Since = a.kept[0].n, a.kept[0].at
 	}
 	a.find("missing", gaps, "missing in Redis", "Entries were deleted, or Redis lost writes when a server of it failed. Look for these numbers in what wafbot printed (", text.Code("--log"), "), and who may delete in Redis")
-	a.find("doubled", doubles, "in Redis more than once", "Redis went back to an earlier state, as after a failover or from a backup, and counted on from there. What wafbot printed tells which was first")
+	a.find("doubled", doubles, "in Redis more than once", "Redis went back to an earlier state, as after a failover or from a backup, and counted on from there. What wafbot printed says which was first")
 	a.find("order", backwards, "in Redis behind higher ones", "The stream was written by hand, or Redis went back to an earlier state")
 	a.find("times", early, "with a time that doesn't fit their neighbours'", "A machine's clock was wrong, or the entry was altered. Compare with what wafbot printed")
 	if before > a.Newest {

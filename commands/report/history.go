@@ -41,7 +41,7 @@ type History struct {
 	away bool // the store could not be read, or a part of it
 }
 
-// HistoryOf gathers what is known of the call's attack, and names what can't be read: a report is wanted most when something is broken.
+// HistoryOf collects what is known of the call's attack, and names what can't be read: a report is wanted most when something is broken.
 func HistoryOf(c *call.Call) History {
 	h := History{ID: c.Attack.ID, Account: c.Account.Name, At: c.Now, Attack: c.Attack.Attack}
 	storm, isOne, err := Storm(c)
@@ -115,7 +115,7 @@ func (h *History) recorded(c *call.Call) {
 	from, until := h.span(c.Now, c.Account.OngoingFor)
 	entries, err := facts.Audit(from)
 	if errors.Is(err, record.ErrBadEntry) {
-		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " tells which"))
+		h.unknown(text.New("What was asked and said: an entry of the audit log can't be read. ", text.Code("audit verify"), " names it"))
 		err = nil
 	}
 	h.failed(err)
@@ -170,7 +170,7 @@ func auditEntryIsAbout(e record.AuditEntry, attack string) bool {
 	return err == nil && record.MatchID(attack, line.Keys["attack"])
 }
 
-// span is the time that a report is about: from the first hit, or the first sight where that is earlier or all that is known, to now, or until
+// span is the time that a report is about: from the first hit, or the first observation where that is earlier or all that is known, to now, or until
 // the attack counted as over. Zero times where nothing is known.
 func (h *History) span(now time.Time, ongoingFor time.Duration) (from, until time.Time) {
 	from = h.Attack.First
@@ -184,7 +184,7 @@ func (h *History) span(now time.Time, ongoingFor time.Duration) (from, until tim
 	return from, until
 }
 
-// listedNow is the call's attack as the service lists it; listed tells whether it does.
+// listedNow is the call's attack as the service lists it; listed reports whether it does.
 func listedNow(c *call.Call) (a apiclient.Attack, listed bool, err error) {
 	all, err := c.Given().Attacks(apiclient.AttackFilter{From: c.Now.Add(-c.Account.Lookback)})
 	i := slices.IndexFunc(all, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == c.Attack.ID })

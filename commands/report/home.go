@@ -235,10 +235,10 @@ func (h Home) changes(wanted func(record.Change) bool) (rows []call.Row) {
 
 // changeLine is a change in force, its efficacy first: rows are cut.
 func (o Overview) changeLine(ch record.Change, now time.Time) text.Text {
-	row := describe.ChangeRow(ch, describe.ChangeAccepted(ch))
+	row := describe.Row(ch, describe.Accepted(ch))
 	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone {
-		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.ChangeSpan(ch))
+		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.Span(ch))
 	}
 	switch {
 	case ch.Overdue(now):

@@ -65,10 +65,10 @@ func head(c *call.Call, d *text.Document, h History) {
 // stormHead is what a storm was: what it grouped, and what is behind it.
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.StormOn(s, c.Account), ", ", describe.StormBlocking(s)))
-	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", describe.StormWhy(s)))
-	d.Item(describe.StormCause(s, c.PolicyNow()))
-	for _, line := range describe.StormTallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
+	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.Applications(s, c.Account), ", ", describe.Blocking(s)))
+	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", describe.NoOwnCards(s)))
+	d.Item(describe.Cause(s, c.PolicyNow()))
+	for _, line := range describe.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
 		d.Item(line)
 	}
 	if s.OutlierCount > 0 {
@@ -104,7 +104,7 @@ func outcome(c *call.Call, h History) text.Text {
 	for _, m := range h.Modes {
 		modes = append(modes, m.Text(c.Account, h.At))
 	}
-	return text.New("The service registered no incident, which tells little. ", text.Join(modes, ". "))
+	return text.New("The service registered no incident, which says little. ", text.Join(modes, ". "))
 }
 
 // inPlace is what still holds, until when, and how it is undone.

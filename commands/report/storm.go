@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Storm is the storm that the call's attack is; ok tells whether it is one.
+// Storm is the storm that the call's attack is; ok reports whether it is one.
 func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 	if c.Attack == nil || !record.IsStorm(c.Attack.Attack.ID) {
 		return record.StormSeen{}, false, nil
@@ -28,7 +28,7 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 }
 
 // Grouped is what a storm has grouped, the one with the latest hit first.
-func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GatheredAttack, error) {
+func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GroupedAttack, error) {
 	all, err := c.Facts(a.Name).Grouped(storm)
 	if err != nil {
 		return nil, refusal.Away(err)
@@ -36,8 +36,8 @@ func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GatheredAtta
 	return all, nil
 }
 
-// StormOf is the storm that grouped the call's attack; ok tells whether one did.
-func StormOf(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack, ok bool, err error) {
+// StormOf is the storm that grouped the call's attack; ok reports whether one did.
+func StormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack, ok bool, err error) {
 	storms, err := c.Facts(c.Account.Name).Storms()
 	if err != nil {
 		return storm, attack, false, refusal.Away(err)
@@ -47,7 +47,7 @@ func StormOf(c *call.Call) (storm record.StormSeen, attack record.GatheredAttack
 		if err != nil {
 			return storm, attack, false, err
 		}
-		if i := slices.IndexFunc(all, func(g record.GatheredAttack) bool { return g.ID == c.Attack.ID }); i >= 0 {
+		if i := slices.IndexFunc(all, func(g record.GroupedAttack) bool { return g.ID == c.Attack.ID }); i >= 0 {
 			return s, all[i], true, nil
 		}
 	}
@@ -120,9 +120,9 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		if err != nil {
 			return call.Result{}, err
 		}
-		all = slices.DeleteFunc(all, func(g record.GatheredAttack) bool { return g.Last.Before(from) })
+		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
-	slices.SortStableFunc(all, func(x, y record.GatheredAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
+	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
 	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{describe.Storm(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
@@ -141,9 +141,9 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
-	lines := []text.Text{describe.Storm(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(seen.Storm))}
-	lines = append(lines, describe.StormTallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
-	named, left := describe.StormOutliers(seen.Storm)
+	lines := []text.Text{describe.Storm(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(seen.Storm))}
+	lines = append(lines, describe.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
+	named, left := describe.Outliers(seen.Storm)
 	for _, odd := range named {
 		lines = append(lines, text.New(text.Bold("Outlier: "), describe.Attack(c.Account, odd, c.Now)))
 	}

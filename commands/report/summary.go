@@ -50,7 +50,7 @@ type NoteOn struct {
 	record.Note
 }
 
-// Summarize gathers what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
+// Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
 func Summarize(c *call.Call, since time.Time) Summary {
 	a := c.Account
 	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c, a))})
@@ -195,7 +195,7 @@ func (s Summary) denied() call.Part {
 	}
 	var rows []call.Row
 	for _, e := range s.Others {
-		rows = append(rows, call.Row{Text: text.New(text.Code(describe.EntrySources(e)), " ", s.Of.AppsText(e.Apps), describe.Until(e.Expires), describe.EntryAuthor(e), ", since ", e.Created)})
+		rows = append(rows, call.Row{Text: text.New(text.Code(describe.Sources(e)), " ", s.Of.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e), ", since ", e.Created)})
 	}
 	return counted(text.New(text.Bold("Denied by others than wafbot: ")), rows)
 }
@@ -208,7 +208,7 @@ func (s Summary) undone() call.Part {
 			why = text.Sanitize(u.Why, text.MaxField)
 		}
 		ch := u.Change // its end is left out: it no longer matters, and why needs the room
-		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.ChangeAuthor(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
+		rows = append(rows, call.Row{Text: text.New(text.Code(ch.ID), " ", ch.Does, " · ", describe.MadeBy(ch), " · undone by ", ch.EndedBy.Name, " ", ch.EndedAt, ": ", why)})
 	}
 	return counted(text.New(text.Bold("Undone: ")), rows)
 }

@@ -28,7 +28,7 @@ func timeline(c *call.Call, h History) []moment {
 	return all
 }
 
-// beginning are the first hit, the first sight and the peak.
+// beginning are the first hit, the first observation and the peak.
 func (h History) beginning() []moment {
 	var all []moment
 	if first := h.Attack.First; !first.IsZero() {
@@ -36,7 +36,7 @@ func (h History) beginning() []moment {
 	}
 	if h.Storm != nil {
 		s := h.Storm.Storm
-		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.StormTrigger(s), "; from here on they are grouped in one card")})
+		all = append(all, moment{at: s.Began, text: text.New(text.Bold("Storm"), ": ", describe.Trigger(s), "; from here on they are grouped in one card")})
 		if !s.GoesOn() {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
@@ -97,7 +97,7 @@ func changesMade(c *call.Call, h History) []moment {
 		case record.StateHalf:
 			words = text.New(words, text.Bold("only partly done"), ", ", ch.Fault)
 		case record.StateDone, record.StateUndone:
-			words = text.New(words, describe.ChangeAccepted(ch))
+			words = text.New(words, describe.Accepted(ch))
 		}
 		if !ch.Until.IsZero() && ch.Parent() == "" {
 			words = text.New(words, ", until ", ch.Until)

@@ -36,9 +36,9 @@ func readAttack(c *call.Call) (call.Result, error) {
 		res.Lines = report.StormLines(c, storm)
 	} else {
 		res.Lines = append(report.AttackLines(c, k), old...)
-		var gathered text.Text
-		if gathered, noStorms = report.StormOfLine(c); gathered != nil {
-			res.Lines = append(res.Lines, gathered)
+		var grouped text.Text
+		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
+			res.Lines = append(res.Lines, grouped)
 		}
 	}
 	row := call.AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.Ongoing(a, k.Attack), Attack: k.Attack}
@@ -54,7 +54,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Parent() == "" {
-			res.Lines = append(res.Lines, text.New("• ", describe.ChangeRow(ch, efficacy.Line(now, ch))))
+			res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
 			res.Changes = append(res.Changes, ch)
 		}
 	}

@@ -19,7 +19,7 @@ func cards() *call.Command {
 		Summary: "give what a storm groups cards of its own: the outliers of a storm, or all, 20 at a time; or one attack",
 		Args: []call.Arg{
 			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: call.OneOf("all"), Options: form.OptionsOf("all")},
-			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it groups; in its thread it need not be written", Options: form.StormsGathered},
+			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it groups; in its thread it need not be written", Options: form.StormsGrouped},
 		},
 		Example: "cards all attack=s9fk2tqm1",
 		Write:   writeCards,
@@ -34,12 +34,12 @@ func writeCards(c *call.Call) (call.Result, error) {
 	if !isOne {
 		return writeCard(c)
 	}
-	gathered, err := report.Grouped(c, c.Account, storm.ID)
+	grouped, err := report.Grouped(c, c.Account, storm.ID)
 	if err != nil {
 		return call.Result{}, err
 	}
 	all := len(c.Line.Words) > 0
-	wanted := slices.DeleteFunc(gathered, func(g record.GatheredAttack) bool {
+	wanted := slices.DeleteFunc(grouped, func(g record.GroupedAttack) bool {
 		outlier := slices.ContainsFunc(storm.Storm.Outliers, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == g.ID })
 		return g.Own || !all && !outlier
 	})
@@ -68,12 +68,12 @@ func writeCard(c *call.Call) (call.Result, error) {
 	case attack.Own:
 		return unchanged([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
 	}
-	return wantCards(c, []record.GatheredAttack{attack}, 1, storm.ID)
+	return wantCards(c, []record.GroupedAttack{attack}, 1, storm.ID)
 }
 
 // wantCards asks for the cards of the worst of some attacks that a storm groups; of is how many such there are.
-func wantCards(c *call.Call, wanted []record.GatheredAttack, of int, storm string) (call.Result, error) {
-	slices.SortStableFunc(wanted, func(x, y record.GatheredAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
+func wantCards(c *call.Call, wanted []record.GroupedAttack, of int, storm string) (call.Result, error) {
+	slices.SortStableFunc(wanted, func(x, y record.GroupedAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
 	now := wanted[:min(describe.MostCards, len(wanted))]
 	var ids []string
 	for _, g := range now {

@@ -52,11 +52,11 @@ func readExplain(c *call.Call) (call.Result, error) {
 	if !whole {
 		return res.And(text.New("Whether it has a card, or is muted, is unknown: wafbot's store (Redis) can't be reached")), nil
 	}
-	gathered, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
-	if gathered != nil {
-		res.Lines = append(res.Lines, gathered)
+	grouped, _ := report.StormOfLine(c) // after an error the lines above say that Redis is away
+	if grouped != nil {
+		res.Lines = append(res.Lines, grouped)
 	}
-	if gathered == nil || r.Card != "" {
+	if grouped == nil || r.Card != "" {
 		res.Lines = append(res.Lines, cardLine(k.Attack, r))
 	}
 	res.Lines = append(append(res.Lines, mentionLines(r)...), pagerLines(r)...)
@@ -69,7 +69,7 @@ func readExplain(c *call.Call) (call.Result, error) {
 	return res.And(muteLine), nil
 }
 
-// routingOf is where an attack goes; whole tells that it doesn't hold only what the configuration tells.
+// routingOf is where an attack goes; whole reports that it holds more than what the configuration says.
 func routingOf(c *call.Call, a apiclient.Attack) (r call.Routing, whole bool) {
 	r, err := c.Given().Routing(a)
 	return r, err == nil
@@ -89,7 +89,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
-		describe.Storm(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.StormWhy(storm.Storm)), cardLine(storm.Attack, r),
+		describe.Storm(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
 		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
 	return res.And(pagerLines(r)...).And(muteLine), nil

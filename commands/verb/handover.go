@@ -39,7 +39,7 @@ func writeHandover(c *call.Call) (call.Result, error) {
 		if c.Attack != nil && !c.Implied {
 			return call.Result{}, c.Cmd.Misuse(text.New("name an attack or write ", text.Code("--all"), ", not both"))
 		}
-		dropAttack(c)
+		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
 		return call.Result{}, c.Cmd.Misuse(text.New(text.Code("attack="), " is missing: the attack's id, as on its card; or write ", text.Code("--all")))
@@ -73,7 +73,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 	return res, nil
 }
 
-// assign makes a user the owner of an attack, with what the line tells that user.
+// assign makes a user the owner of an attack, with the line's note for that user.
 func assign(c *call.Call, t *record.Triage, to record.Actor) (err error) {
 	before := t.Owner
 	t.Owner = owner(c, to)
@@ -177,12 +177,12 @@ func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	}
 	ongoing := report.Ongoing(c, c.Account, listed)
 	for _, storm := range storms {
-		gathered, err := report.Grouped(c, c.Account, storm.ID)
+		grouped, err := report.Grouped(c, c.Account, storm.ID)
 		if err != nil {
 			return nil, err
 		}
 		standsFor := map[string]bool{}
-		for _, g := range gathered {
+		for _, g := range grouped {
 			standsFor[g.ID] = !g.Own
 		}
 		ongoing = slices.DeleteFunc(ongoing, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -35,16 +34,16 @@ func Help(verb string) ([]text.Text, error) {
 }
 
 func helpOverview() []text.Text {
-	looks, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
+	reads, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
 	for _, cmd := range All() {
 		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
 		if cmd.Plan == nil && cmd.Write == nil && cmd.Decide == nil {
-			looks = append(looks, line)
+			reads = append(reads, line)
 		} else {
 			acts = append(acts, line)
 		}
 	}
-	lines := slices.Concat(looks, acts)
+	lines := slices.Concat(reads, acts)
 	return append(lines, text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". Ids may be cut to any ", record.MinPrefix, " characters that are unique. ", text.Code("help deny"), " says all about deny"))
 }
 
@@ -72,27 +71,5 @@ func flagHelp() map[string]string {
 	return map[string]string{
 		call.FlagShared: "you know that the source is likely a CDN, a proxy or an office, and aren't asked about that",
 		call.FlagLocked: "you know that the service said lately that its rules are locked, and aren't asked about that",
-	}
-}
-
-func whoami() *call.Command {
-	return &call.Command{
-		Name: "whoami", Role: record.Viewer, AnyAccount: true,
-		Summary: "who wafbot takes you for, and what you may do",
-		Read: func(c *call.Call) (call.Result, error) {
-			may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "you may do everything"}[c.Role]
-			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.Policy.Changes}
-			if c.Group != "" {
-				data["group"] = c.Group
-			}
-			res := call.Result{
-				Lines: []text.Text{text.New(text.Bold(c.Actor.Name), " (", text.Code(c.Actor.ID), "): ", c.Role.String(), approval.ByGroup(c.Group), ", ", may), text.New("wafbot is ", c.Policy.Describe())},
-				Data:  data,
-			}
-			if c.Could > c.Role {
-				res.Lines = append(res.Lines, text.New("Slack doesn't say just now whether a user group gives you more"))
-			}
-			return res, nil
-		},
 	}
 }

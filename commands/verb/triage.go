@@ -17,34 +17,6 @@ import (
 // argAttack is the attack of a command that needs one.
 var argAttack = call.Arg{Name: "attack", Required: true, Help: "the attack's id, as on its card; in a card's thread it need not be written", Options: form.OngoingAttacks}
 
-func ack() *call.Command {
-	return &call.Command{
-		Name: "ack", Aliases: []string{"claim"}, Role: record.Responder,
-		Summary: "acknowledge an attack: you are on it",
-		Args:    []call.Arg{argAttack},
-		Write:   onTriage(writeAck),
-	}
-}
-
-func unack() *call.Command {
-	return &call.Command{
-		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
-		Summary: "acknowledge it no longer; an admin may do so for others",
-		Args:    []call.Arg{argAttack},
-		Write:   onTriage(writeUnack),
-	}
-}
-
-func note() *call.Command {
-	return &call.Command{
-		Name: "note", Role: record.Responder,
-		Summary: "write down what others should know about an attack",
-		Args:    []call.Arg{{Name: "text", Object: true, Rest: true, Required: true, Help: "at most 500 characters", Kind: call.FieldLines}, argAttack},
-		Example: `note "type=xss was our own test"`,
-		Write:   onTriage(writeNote),
-	}
-}
-
 // onTriage makes what alters the triage of the call's attack the Write of a command. What has an outcome of done is saved.
 func onTriage(alter func(c *call.Call, t *record.Triage) (call.Result, error)) func(*call.Call) (call.Result, error) {
 	return func(c *call.Call) (call.Result, error) {
@@ -60,29 +32,6 @@ func onTriage(alter func(c *call.Call, t *record.Triage) (call.Result, error)) f
 	}
 }
 
-func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
-	switch {
-	case t.Owner == nil:
-		t.Owner = owner(c, c.Actor)
-		return saved(*t, describe.Owner(t.Owner)), nil
-	case t.Owner.ID == c.Actor.ID:
-		return unchanged(*t, text.New(describe.Owner(t.Owner), " already. Nothing was changed")), nil
-	}
-	return call.Result{}, refusal.Nothing(text.New(describe.Owner(t.Owner), ". Nothing was changed. ", takeOver(c)))
-}
-
-func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
-	was := t.Owner
-	switch {
-	case was == nil:
-		return unchanged(*t, text.New("Unacknowledged. Nothing was changed")), nil
-	case was.ID != c.Actor.ID && c.Role < record.Admin:
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Sanitize(was.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
-	}
-	t.Owner, t.UnackedAt = nil, c.Now
-	return saved(*t, text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since)), nil
-}
-
 // owner is that user as the owner from now on, set by the one who asks.
 func owner(c *call.Call, who record.Actor) *record.Owner {
 	return &record.Owner{ID: who.ID, Name: who.Name, Since: c.Now, By: c.Actor}
@@ -92,15 +41,6 @@ func owner(c *call.Call, who record.Actor) *record.Owner {
 func takeOver(c *call.Call) text.Text {
 	line := record.Line{Name: "handover"}.With("attack", c.Attack.ID).With("to", "@me")
 	return text.New("To take it over: ", text.Code(line.String()))
-}
-
-func writeNote(c *call.Call, t *record.Triage) (call.Result, error) {
-	id, err := addNote(c, t, c.Line.Words[0])
-	if err != nil {
-		return call.Result{}, err
-	}
-	i := slices.IndexFunc(t.Notes, func(n record.Note) bool { return n.ID == id })
-	return saved(*t, describe.Note(t.Notes[i])), nil
 }
 
 // noteAgain is for how long the same words of the same user are the same note: typed twice because the answer was slow, or delivered over two ways.

@@ -4,8 +4,33 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
+
+// offerProtect offers to protect what a change denied, to who may and to who can ask for it.
+func offerProtect(c *call.Call, ch record.Change) []text.Text {
+	if ch.Line.Name != change.Denying.Name {
+		return nil
+	}
+	line := record.Line{Name: "protect"}
+	if len(c.Accounts) > 1 {
+		line = line.With("account", ch.Account)
+	}
+	for _, word := range ch.Line.Words {
+		if t, err := grammar.ParseRange(word); err == nil && c.Policy.Protectable(t) {
+			line.Words = append(line.Words, t.String())
+		}
+	}
+	switch {
+	case len(line.Words) == 0:
+		return nil
+	case c.Role >= record.Admin:
+		return []text.Text{text.New("Never deny it again? ", text.Code(line.String()))}
+	}
+	return []text.Text{text.New("If it must never be denied again, an admin can say so: ", text.Code(line.String()))}
+}
 
 func undo() *call.Command {
 	return &call.Command{
@@ -35,18 +60,4 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 		p.Notes = append(p.Notes, offerProtect(c, ch)...)
 	}
 	return []call.Plan{p}, err
-}
-
-func extend() *call.Command {
-	return &call.Command{
-		Name: "extend", Role: record.Responder,
-		Summary: "let a change hold longer than it would",
-		Args: []call.Arg{
-			{Name: "change", Object: true, Required: true, Help: "the change's id, as c7k2m9xw4", Options: form.ChangesInForce},
-			{Name: "for", Required: true, Help: "how much longer, from its present end: 30m, 4h, 7d", Label: "How much longer", Read: call.ReadDuration, Options: form.LengthsOrEver},
-			form.ArgReason,
-		},
-		Example: "extend c7k2m9xw4 for=4h",
-		Plan:    change.PlanExtend,
-	}
 }

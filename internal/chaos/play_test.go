@@ -252,7 +252,7 @@ func (p *play) end(s story) outcome {
 	p.t.Helper()
 	right, over, end := time.Now(), time.Now(), time.Now().Add(playPatience)
 	for {
-		e, err := p.look()
+		e, err := p.observe()
 		require.NoError(p.t, err)
 		o := outcome{verdict: judge(e), wrong: slices.Concat(s.wrong(p, e), p.unanswered(e))}
 		if left := p.left(); len(left) > 0 {
@@ -268,8 +268,8 @@ func (p *play) end(s story) outcome {
 	}
 }
 
-// look collects the evidence. A killed process prints nothing more, so what it wrote to Redis counts, too.
-func (p *play) look() (*evidence, error) {
+// observe collects the evidence. A killed process prints nothing more, so what it wrote to Redis counts, too.
+func (p *play) observe() (*evidence, error) {
 	e, err := p.collect()
 	if err != nil {
 		return nil, err

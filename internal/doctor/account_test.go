@@ -20,7 +20,7 @@ func TestDoctorNamesApplicationsThatHaveNoName(t *testing.T) {
 	requireOne(t, e.of(doctor.Note), "account acme: applications without a name, with their attacks of the last 24 h: 4 (1)")
 }
 
-func TestDoctorLooksAtTheTokensOwnerAndTheClock(t *testing.T) {
+func TestDoctorChecksTheTokensOwnerAndTheClock(t *testing.T) {
 	t.Parallel()
 	world := openWorld(t)
 	later := changing(t, world.Accounts()[0].APIURL, func(r *http.Response) error {

@@ -1,5 +1,5 @@
 // Package doctor checks whether everything is there that the bot needs: the configuration, Slack, the accounts and Redis. It says how to fix what
-// isn't. It changes nothing: it posts only when told to, and in Redis it writes only a key that expires within a minute.
+// isn't. It changes nothing: it posts only with --post, and in Redis it writes only a key that expires within a minute.
 package doctor
 
 import (

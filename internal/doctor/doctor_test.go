@@ -69,7 +69,7 @@ func TestDoctorPostsATestCardForEachRoute(t *testing.T) {
 	require.Len(t, d.Slack.Messages("C0WAF0001"), 1, "without routes the account's channel gets it")
 }
 
-func TestDoctorLooksAtTheWorkspace(t *testing.T) {
+func TestDoctorChecksTheWorkspace(t *testing.T) {
 	t.Parallel()
 	d := newPatient(t, `accounts:
   - name: acme

@@ -8,7 +8,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-func TestDoctorJudgesWhatRedisTells(t *testing.T) {
+func TestDoctorJudgesWhatRedisReports(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		judge func(store.Facts) Finding

@@ -1,4 +1,4 @@
-// Package nearest finds the word that somebody meant who mistyped one.
+// Package nearest finds the word that a mistyped one was meant to be.
 package nearest
 
 // Word is the first of the known words that differ least from what was typed, "" if they all differ by more than most letters.

@@ -30,7 +30,7 @@ func event() pager.Event {
 	}
 }
 
-// receiver takes what is sent to it, and answers with what it was told to, else as the format has it.
+// receiver takes what is sent to it, and answers with what the test set, else as the format has it.
 type receiver struct {
 	*httptest.Server
 	got    []map[string]any

@@ -31,7 +31,7 @@ func State(in Input) store.Rebuilt {
 	r := store.Rebuilt{Epoch: in.Epoch}
 	if in.Found.Nothing() {
 		if in.Found.Unreadable {
-			r.Events = []record.Event{in.event(in.Channels[0], record.RebuildFacts{Blind: true})}
+			r.Events = []record.Event{in.event(in.Channels[0], record.RebuildFacts{Unreadable: true})}
 		}
 		return r
 	}

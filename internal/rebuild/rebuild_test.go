@@ -40,7 +40,7 @@ func denial(id, channel string, holds time.Duration) bot.FoundChange {
 	return bot.FoundChange{Channel: channel, Change: record.Change{ID: id, Account: "acme", State: record.StateDone, At: noon.Add(-time.Hour), Until: noon.Add(holds), Steps: steps}}
 }
 
-func TestWhatEachChannelIsToldOfARebuild(t *testing.T) {
+func TestEachChannelIsNotifiedOfARebuild(t *testing.T) {
 	t.Parallel()
 	card := bot.FoundCard{CardMetadata: record.CardMetadata{AttackID: "x:1", Channel: "C2", Quiet: true}, TS: "1.1"}
 	listed := apiclient.IPRule{ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.9/32"), Apps: []int{apiclient.AllApps}, Reason: "wafbot c00000009 by Ann (U0ANN)", Created: noon.Add(-time.Minute), Expires: noon.Add(time.Hour)}
@@ -53,7 +53,7 @@ func TestWhatEachChannelIsToldOfARebuild(t *testing.T) {
 		"a first start": {want: map[string]record.Payload{}},
 		"no channel can be read": {
 			found: bot.Found{Unreadable: true, Unread: []string{"C1", "C2"}},
-			want:  map[string]record.Payload{"C1": record.RebuildFacts{Blind: true}},
+			want:  map[string]record.Payload{"C1": record.RebuildFacts{Unreadable: true}},
 		},
 		"the first start's message alone": {
 			found: bot.Found{Began: noon.Add(-time.Hour)},

@@ -79,7 +79,7 @@ type RefusedChange struct {
 }
 
 // ID names the permission loss.
-func (t PermissionLoss) ID() string { return fmt.Sprintf("tied-%d", t.Since.UnixMilli()) }
+func (t PermissionLoss) ID() string { return fmt.Sprintf("permission-%d", t.Since.UnixMilli()) }
 
 // GoesOn reports whether the service still refuses, as far as is known.
 func (t PermissionLoss) GoesOn() bool { return !t.Since.IsZero() && t.Until.IsZero() }

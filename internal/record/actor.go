@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Via tells how a request came.
+// Via says how a request came.
 type Via string
 
 // The ways a request comes. ViaClock is wafbot itself, ending what was made for a time.
@@ -40,7 +40,7 @@ const (
 	Admin
 )
 
-var roleNames = []string{"nobody", "viewer", "responder", "admin"}
+var roleNames = []string{"none", "viewer", "responder", "admin"}
 
 // String is the role's name.
 func (r Role) String() string { return roleNames[r] }
@@ -64,7 +64,7 @@ func (r *Role) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// IsBy reports whether an entry is by somebody whose name or id holds that; "" is in everybody's.
+// IsBy reports whether an entry is by a user whose name or id holds that; "" is in every name.
 func (e AuditEntry) IsBy(who string) bool {
 	return strings.Contains(strings.ToLower(e.Actor.Name+" "+e.Actor.ID), who)
 }

@@ -41,13 +41,13 @@ type ApprovalReason struct {
 // RequestState is what became of a request.
 type RequestState string
 
-// The states of a request. One whose time is over can still say that it waits: Waits tells.
+// The states of a request. One whose time is over can still say that it waits: ask Waits.
 const (
 	RequestWaiting    RequestState = "waiting"
 	RequestApproved   RequestState = "approved"
 	RequestRejected   RequestState = "rejected"
 	RequestClosed     RequestState = "closed"     // what it was based on no longer held, or it could not be carried out in time
-	RequestExpired    RequestState = "expired"    // nobody answered
+	RequestExpired    RequestState = "expired"    // no answer came
 	RequestOverridden RequestState = "overridden" // no answer came, and the asker overrode the approval
 )
 
@@ -67,6 +67,6 @@ type Premise struct {
 	Steps    []string  `json:"steps,omitempty"`    // without their ends, which move with the clock
 	Before   []string  `json:"before,omitempty"`   // what they take the place of, or take away
 	Warnings []string  `json:"warnings,omitempty"` // compared without free-standing figures, which grow with an attack
-	Role     Role      `json:"role,omitempty"`     // the least role, where only a look tells
+	Role     Role      `json:"role,omitempty"`     // the least role, where that depends on what stands there
 	Ends     time.Time `json:"ends,omitzero"`      // of a change that is prolonged, whose end doesn't move with the clock
 }

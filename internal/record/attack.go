@@ -69,14 +69,14 @@ type KnownAttack struct {
 
 // StormSeen is a storm as it was last decided about.
 type StormSeen struct {
-	KnownAttack // put together from those that it gathered
+	KnownAttack // put together from those that it grouped
 	Storm       Storm
 	SeenAt      time.Time // when that was, on the service's clock
 	Quiet       bool      // its attacks are over
 }
 
-// GatheredAttack is an attack that a storm has gathered.
-type GatheredAttack struct {
+// GroupedAttack is an attack that a storm has grouped.
+type GroupedAttack struct {
 	KnownAttack           // as it was a minute ago, or later
 	SeenAt      time.Time // when that was, on the service's clock
 	Own         bool      // it has a card of its own by now, or is about to

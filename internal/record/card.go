@@ -41,7 +41,7 @@ type Urgency int
 
 // The urgencies.
 const (
-	UrgentActed    Urgency = iota // a person acted, and looks for it on the card
+	UrgentActed    Urgency = iota // a person acted, and expects it on the card
 	UrgentStorm                   // one card stands for many attacks
 	UrgentIncident                // whatever is new about an incident
 	UrgentState                   // quiet, resumed, mentioned, got worse

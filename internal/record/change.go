@@ -31,7 +31,7 @@ type Change struct {
 	Does       string       `json:"does"`              // in words: "Deny 203.0.113.7 everywhere"
 	When       string       `json:"when,omitempty"`    // when it works: "in about 1 min"
 	Role       Role         `json:"role,omitempty"`    // the least role that may ask for it
-	Undoes     string       `json:"undoes,omitempty"`  // the change that this one takes back
+	Undoes     string       `json:"undoes,omitempty"`  // the change that this one undoes
 	Extends    string       `json:"extends,omitempty"` // the change whose end this one moves
 	Actor      Actor        `json:"actor"`
 	Approved   *Actor       `json:"approved,omitempty"`   // who approved it; nil: no approval was needed, or it was overridden
@@ -47,7 +47,7 @@ type Change struct {
 	Fault      string       `json:"fault,omitempty"` // for people: why it failed
 	EndedBy    *Actor       `json:"ended_by,omitempty"`
 	EndedAt    time.Time    `json:"ended_at,omitzero"`
-	Gone       bool         `json:"gone,omitempty"` // nothing of it was left when it was taken back
+	Gone       bool         `json:"gone,omitempty"` // nothing of it was left when it was undone
 	Asked      time.Time    `json:"asked,omitzero"` // the end of which people were asked whether it is to come
 	Late       *Late        `json:"late,omitempty"` // its end is overdue; of an undo, the end that it brought about was
 }
@@ -89,7 +89,7 @@ func (c Change) InForce(at time.Time) bool {
 	return (c.State == StateDone || c.State == StateHalf) && (c.Until.IsZero() || at.Before(c.Until))
 }
 
-// Parent is the change that this one takes back or prolongs, whose line tells of both; "" for one of its own.
+// Parent is the change that this one undoes or extends, whose line names both; "" for one of its own.
 func (c Change) Parent() string { return cmp.Or(c.Undoes, c.Extends) }
 
 // MustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
@@ -115,18 +115,18 @@ func (c Change) DueAt() time.Time {
 	return time.Time{}
 }
 
-// Unseeable says why nobody can see whether the change works; "" where one can.
+// Unseeable says why it can't be seen whether the change works; "" where one can.
 func (c Change) Unseeable() string {
 	for _, s := range c.Steps {
 		switch {
 		case s.Kind == AddEntry && s.Entry.List == apiclient.ListAllow:
 			return "an allowed source looks as any that gets through"
 		case s.Kind == AddEntry && s.Entry.List == apiclient.ListGray:
-			return "gray sources are blocked in safe_blocking mode only, and which hits those are isn't told"
+			return "gray sources are blocked in safe_blocking mode only, and which hits those are isn't listed"
 		case s.Kind == AddEntry && s.Entry.Kind != apiclient.KindRange && s.Entry.Kind != apiclient.KindCountry:
-			return "the service doesn't tell which sources are of that kind"
+			return "the service doesn't list which sources are of that kind"
 		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleRegex:
-			return "the service doesn't tell which requests match"
+			return "the service doesn't list which requests match"
 		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode && s.Rule.Mode != apiclient.ModeBlock:
 			return "no record shows by which mode it was let through"
 		}

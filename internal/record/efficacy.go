@@ -90,7 +90,7 @@ func (e Efficacy) Afterwards(c Change, ongoing time.Duration) Finding {
 	return e.Finding
 }
 
-// TriedUntil reports whether its source went on when the denial expired, as far as what was stopped tells.
+// TriedUntil reports whether its source went on when the denial expired, as far as what was stopped shows.
 func (t Traffic) TriedUntil(end time.Time, ongoing time.Duration) bool {
 	return t.Stopped.N > 0 && end.Sub(t.Stopped.Last) < ongoing
 }

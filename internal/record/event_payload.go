@@ -15,7 +15,7 @@ type Payload interface{ payload() }
 type AttackChanged struct {
 	Attack     apiclient.Attack `json:"attack"`
 	Revision   int              `json:"revision"`
-	Mention    string           `json:"mention,omitempty"`    // the user or user group of its route; "": nobody
+	Mention    string           `json:"mention,omitempty"`    // the user or user group of its route; "": none
 	Suppressed bool             `json:"suppressed,omitempty"` // it mentions no one now, also not its owner
 	Quiet      bool             `json:"quiet,omitempty"`      // the attack is over, also when it is new: caught up after an absence
 	Storm      *Storm           `json:"storm,omitempty"`      // nil: it is no storm
@@ -72,7 +72,7 @@ type PagerFault struct {
 type UnreachableFacts struct {
 	Outage
 
-	Mend     string    `json:"mend,omitempty"`     // what can be done, in words for people; "": nothing but to wait
+	Fix      string    `json:"fix,omitempty"`      // what can be done, in words for people; "": nothing but to wait
 	LastGood time.Time `json:"last_good,omitzero"` // zero: there never was a good poll
 }
 
@@ -83,7 +83,7 @@ type GapFacts struct {
 	Why        string             `json:"why,omitempty"` // in words for people; "": wafbot was not running, as far as is known
 	Began      []apiclient.Attack `json:"began"`         // that have a card, the oldest first, at most 20
 	BeganCount int                `json:"began_count"`   // all of these
-	Gathered   int                `json:"gathered"`      // that began and that only a storm's card shows
+	Grouped    int                `json:"grouped"`       // that began and that only a storm's card shows
 	Over       []apiclient.Attack `json:"over"`          // that are over and get no card, likewise
 	OverCount  int                `json:"over_count"`
 }
@@ -91,19 +91,19 @@ type GapFacts struct {
 // FirstStartFacts is what the first poll of an account found.
 type FirstStartFacts struct {
 	Ongoing   int `json:"ongoing"`   // attacks and incidents that are notified now, silently
-	Gathered  int `json:"gathered"`  // of them, those that a storm's card shows: the others get one each
+	Grouped   int `json:"grouped"`   // of them, those that a storm's card shows: the others get one each
 	Incidents int `json:"incidents"` // in the lookback, ongoing or over
 }
 
 // RebuildFacts is what could be read back after the store was emptied.
 type RebuildFacts struct {
-	Cards   int      `json:"cards"`              // in the event's channel
-	InForce int      `json:"in_force"`           // mitigations with a message in the event's channel
-	Listed  int      `json:"listed,omitempty"`   // mitigations in force without a message, found on the service's lists
-	Unknown []string `json:"unknown,omitempty"`  // ids of changes with a message of which it isn't known what they did
-	NoLists bool     `json:"no_lists,omitempty"` // the service's lists could not be read
-	Unread  []string `json:"unread,omitempty"`   // ids of channels that could not be read
-	Blind   bool     `json:"blind,omitempty"`    // no channel could be read: perhaps nothing was ever posted
+	Cards      int      `json:"cards"`                // in the event's channel
+	InForce    int      `json:"in_force"`             // mitigations with a message in the event's channel
+	Listed     int      `json:"listed,omitempty"`     // mitigations in force without a message, found on the service's lists
+	Unknown    []string `json:"unknown,omitempty"`    // ids of changes with a message of which it isn't known what they did
+	NoLists    bool     `json:"no_lists,omitempty"`   // the service's lists could not be read
+	Unread     []string `json:"unread,omitempty"`     // ids of channels that could not be read
+	Unreadable bool     `json:"unreadable,omitempty"` // no channel could be read: perhaps nothing was ever posted
 }
 
 func (AttackChanged) payload()     {}

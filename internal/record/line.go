@@ -100,7 +100,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// ClosingQuotes are the quotes that end one which begins so; ok tells whether it is a quote. Phones curl them.
+// ClosingQuotes are the quotes that end one which begins so; ok reports whether it is a quote. Phones curl them.
 func ClosingQuotes(r rune) (string, bool) {
 	switch r {
 	case '"', '“', '”', '„', '«', '»':

@@ -22,11 +22,11 @@ func stormScenarios() []scenario {
 }
 
 const (
-	outliers   = 4    // of a storm: other sources that get through
-	stormRate  = 40.0 // hits a second of a storm's one source
-	gathers    = 49   // seconds, in which its attacks began before it is started
-	breaksIn   = 20 * time.Second
-	stormLasts = 20 * time.Minute
+	outliers    = 4    // of a storm: other sources that get through
+	stormRate   = 40.0 // hits a second of a storm's one source
+	beganWithin = 49   // seconds, in which its attacks began before it is started
+	breaksIn    = 20 * time.Second
+	stormLasts  = 20 * time.Minute
 )
 
 // playStorm starts many attacks of one source and a few outliers that must stay visible among them.
@@ -43,7 +43,7 @@ func (s *stage) playStorm(account string, size int) ([]waf.Attack, error) {
 			Account: account, App: blocking, Type: kinds[i%len(kinds)], Method: "GET",
 			Path: "/catalog/item" + strconv.Itoa(i), Parameter: "GET_id_value",
 			Sources: []waf.SourceSpec{{IP: "198.51.100.23", Country: "NL", PerSecond: stormRate / float64(size)}},
-			Started: waf.Duration(time.Duration(1+i%gathers) * time.Second), Lasts: waf.Duration(stormLasts),
+			Started: waf.Duration(time.Duration(1+i%beganWithin) * time.Second), Lasts: waf.Duration(stormLasts),
 		}
 		if i%3 == 0 {
 			spec.App = watched

@@ -81,12 +81,12 @@ func (s *stage) open() error {
 	incident.Vulnerability = &waf.VulnSpec{ID: 812, Title: "SQL injection in login", Threat: 90}
 	second := s.injection(s.accounts[0].Name)
 	second.App = 7
-	for _, scene := range []struct {
+	for _, attack := range []struct {
 		after time.Duration
 		spec  waf.AttackSpec
 	}{{2 * time.Second, incident}, {3 * time.Minute, second}} {
-		if err := s.later(scene.after, func() error {
-			_, err := s.start(scene.spec)
+		if err := s.later(attack.after, func() error {
+			_, err := s.start(attack.spec)
 			return err
 		}); err != nil {
 			return fmt.Errorf("open the scenario: %w", err)

@@ -43,7 +43,7 @@ func (p *protocol) finishOne(t *rapid.T, one *process) {
 	one.mu.Unlock()
 	before, mine := p.stream(t), j.mine(t.Context())
 	if mine && slices.Contains(before, j.work) {
-		p.requireNobodyElse(t, one, j.work)
+		p.requireOneHolder(t, one, j.work)
 	}
 	require.NoError(t, j.done(t.Context()))
 	if mine && slices.Contains(before, j.work) {
@@ -53,8 +53,8 @@ func (p *protocol) finishOne(t *rapid.T, one *process) {
 	require.ElementsMatch(t, before, p.stream(t))
 }
 
-// requireNobodyElse looks that work is one replica's at a time.
-func (p *protocol) requireNobodyElse(t *rapid.T, one *process, work string) {
+// requireOneHolder requires that work is one replica's at a time.
+func (p *protocol) requireOneHolder(t *rapid.T, one *process, work string) {
 	for _, other := range p.living {
 		if other == one || other.resume != nil {
 			continue
@@ -77,50 +77,50 @@ func (p *protocol) stream(t *rapid.T) (all []string) {
 
 func (p *protocol) announce(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
-	if _, known := p.news[id]; !known {
-		require.NoError(t, one.store.Outbox.Announce(t.Context(), news(id, "x:1")))
-		p.news[id] = ""
+	if _, known := p.events[id]; !known {
+		require.NoError(t, one.store.Outbox.Announce(t.Context(), event(id, "x:1")))
+		p.events[id] = ""
 	}
 }
 
-// tell has a replica tell something, whether or not another did already: it was paused, or the news was lost.
-func (p *protocol) tell(t *rapid.T) {
+// notify has a replica notify of an event, whether or not another did already: it was paused, or the event was lost.
+func (p *protocol) notify(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if rapid.Bool().Draw(t, "begin") {
-		first, again, told, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
+		first, again, notified, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
 		if err != nil { // it takes itself for the owner of the account
 			holds := p.watch.holds()["acme"]
 			require.True(t, p.flushed || holds == nil || holds.replica != one.replica, err)
 			return
 		}
 		before, tried := p.tried[id]
-		require.Equal(t, p.news[id] != "", told)
-		require.Equal(t, tried || told, again)
-		if tried && !told {
+		require.Equal(t, p.events[id] != "", notified)
+		require.Equal(t, tried || notified, again)
+		if tried && !notified {
 			require.Equal(t, before.UnixMilli(), first.UnixMilli())
-		} else if !told {
+		} else if !notified {
 			p.tried[id] = time.Now()
 		}
 		return
 	}
-	double, err := one.store.Outbox.Notified(t.Context(), news(id, "x:1"), "C1", one.name, true)
+	double, err := one.store.Outbox.Notified(t.Context(), event(id, "x:1"), "C1", one.name, true)
 	require.NoError(t, err)
-	place, announced := p.news[id]
+	place, announced := p.events[id]
 	require.Equal(t, place != "" && place != one.name, double)
 	if _, tried := p.tried[id]; place == "" && (announced || tried) {
-		p.news[id] = one.name
+		p.events[id] = one.name
 	}
 }
 
-// remember has any replica that ever was write down what it found, as if it had its lease.
-func (p *protocol) remember(t *rapid.T) {
+// savePoll has any replica that ever was save what it found, as if it had its lease.
+func (p *protocol) savePoll(t *rapid.T) {
 	if len(p.all) == 0 {
 		t.Skip("there is none")
 	}
-	p.rememberAs(t, rapid.SampledFrom(p.all).Draw(t, "replica"))
+	p.savePollAs(t, rapid.SampledFrom(p.all).Draw(t, "replica"))
 }
 
-func (p *protocol) rememberAs(t *rapid.T, one *process) {
+func (p *protocol) savePollAs(t *rapid.T, one *process) {
 	p.writes++
 	p.poll.writers[p.writes] = one
 	holds := p.watch.holds()["acme"]
@@ -133,10 +133,10 @@ func (p *protocol) rememberAs(t *rapid.T, one *process) {
 	}
 }
 
-// lock takes the lock, unless somebody holds it who may go on for some time.
+// lock takes the lock, unless a replica holds it that may go on for some time.
 func (p *protocol) lock(t *rapid.T) {
 	one := p.awake(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // whoever is paused loses it meanwhile
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a paused replica loses it meanwhile
 	defer cancel()
 	_, l, err := one.store.Ledger.Lock(ctx, "acme", false)
 	if !p.begun {
@@ -180,7 +180,7 @@ func (p *protocol) late(t *rapid.T) {
 		t.Skip("it may write nothing")
 	}
 	one.resume = one.net.Stall()
-	p.rememberAs(t, one)
+	p.savePollAs(t, one)
 	if one.lock.Unlock != nil {
 		p.saveAs(t, one)
 	}

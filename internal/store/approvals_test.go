@@ -33,7 +33,7 @@ func TestRequestsAreStoredWithTheirEventsAndEntry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx, q := w.open(t), w.open(t), t.Context(), waiting("r1", time.Now())
 		locked(t, s, func(l commands.Lock) error {
-			n, err := l.SaveRequest(ctx, &record.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q, news("r1-1", ""))
+			n, err := l.SaveRequest(ctx, &record.AuditEntry{At: q.At, Account: "acme", Outcome: "waiting", Request: "r1"}, q, event("r1-1", ""))
 			require.EqualValues(t, 1, n)
 			return err
 		})
@@ -44,14 +44,14 @@ func TestRequestsAreStoredWithTheirEventsAndEntry(t *testing.T) {
 		none, err := other.Approvals.Requests(ctx, "globex")
 		require.NoError(t, err)
 		require.Empty(t, none)
-		require.Equal(t, "r1-1", untold(t, other)[0])
+		require.Equal(t, "r1-1", waitingEvents(t, other)[0])
 		entries, err := other.Audit.Entries(ctx, "acme", q.At)
 		require.NoError(t, err)
 		require.Equal(t, "r1", entries[0].Request)
 	})
 }
 
-// The account's owner is told when a request has to be looked at, whichever is due first.
+// The account's owner hears when a request has to be checked, whichever is due first.
 func TestPendingHoldsDueRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
@@ -68,9 +68,9 @@ func TestPendingHoldsDueRequests(t *testing.T) {
 		found := make(chan store.Pending, 1)
 		go func() { _ = s.Replicas.Beat(share) }()
 		go func() {
-			_ = s.Replicas.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, duties <-chan store.Pending) {
+			_ = s.Replicas.Share(share, share, []string{"acme"}, func(_, more context.Context, _ string, pending <-chan store.Pending) {
 				select {
-				case d := <-duties:
+				case d := <-pending:
 					found <- d
 				case <-more.Done():
 				}

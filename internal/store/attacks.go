@@ -133,13 +133,13 @@ func literal(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(text)
 }
 
-// AttackState is the state of an attack; ok tells whether it is stored.
+// AttackState is the state of an attack; ok reports whether it is stored.
 func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
 	shown, err = value[record.AttackState](s.rdb.HGet(ctx, keyAttacks(account), attack), "attack "+attack)
 	return shown, shown.Attack.ID != "", err
 }
 
-// KnownAttack is the account's stored attack with that whole id; ok tells whether there is one.
+// KnownAttack is the account's stored attack with that whole id; ok reports whether there is one.
 func (s *Attacks) KnownAttack(ctx context.Context, account, id string) (attack apiclient.Attack, ok bool, err error) {
 	state, ok, err := s.AttackState(ctx, account, id)
 	return state.Attack, ok, err

@@ -34,7 +34,7 @@ func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 	return l.save(ctx, &b, "changes")
 }
 
-// due sets when something is to be looked at; zero: never.
+// due sets when something is to be checked; zero: never.
 func (b *batch) due(key, id string, at time.Time) {
 	if at.IsZero() {
 		b.do("ZREM", key, id)
@@ -43,22 +43,22 @@ func (b *batch) due(key, id string, at time.Time) {
 	}
 }
 
-// SaveDue stores what came of looking at changes: when to look again, that people are asked or an end is overdue, which is an event, and that a
+// SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which is an event, and that a
 // card is stale, all in one step.
 func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	var b batch
-	for _, look := range all {
-		c := look.Change
-		b.due(keyDue(l.account), c.ID, look.Next)
-		if look.Asks || look.Late || look.Listed {
+	for _, decision := range all {
+		c := decision.Change
+		b.due(keyDue(l.account), c.ID, decision.Next)
+		if decision.Asks || decision.Late || decision.Listed {
 			b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
 		}
-		if look.Ended {
+		if decision.Ended {
 			b.stale(l.account, record.UrgentActed, c.AttackID)
 		}
 	}
 	b.announce(events...)
-	_, err := l.save(ctx, &b, "looks")
+	_, err := l.save(ctx, &b, "due decisions")
 	return err
 }
 

@@ -119,7 +119,7 @@ func TestChangesBecomeDue(t *testing.T) {
 		require.NotContains(t, w.keys(t), "{a:acme}:due")
 		save(t, s, record.Change{ID: "in hand", State: record.StateBegun, At: noon, Until: noon.Add(time.Hour), Steps: rule})
 		save(t, s, record.Change{ID: "deny", State: record.StateDone, At: noon, Until: noon.Add(2 * time.Hour)})
-		require.Equal(t, []string{"in hand"}, due(t, s, noon.Add(time.Hour)), "of which nobody knows yet whether it was made")
+		require.Equal(t, []string{"in hand"}, due(t, s, noon.Add(time.Hour)), "whose outcome isn't known yet")
 		require.Equal(t, []string{"in hand", "deny"}, due(t, s, noon.Add(2*time.Hour)), "what the service ends, too: its card is to show it")
 
 		for i := range 101 {
@@ -127,7 +127,7 @@ func TestChangesBecomeDue(t *testing.T) {
 			save(t, s, c)
 		}
 		ids := due(t, s, noon.Add(time.Hour))
-		require.Len(t, ids, 100, "the rest comes when these were looked at")
+		require.Len(t, ids, 100, "the rest comes when these were checked")
 		require.Equal(t, "100", ids[0], "what has been due longest comes first")
 	})
 }
@@ -135,7 +135,7 @@ func TestChangesBecomeDue(t *testing.T) {
 func TestDecisionsAreStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is forgotten
+		at := time.Now().UTC().Truncate(time.Second) // what ended long ago is deleted
 		c := record.Change{ID: "c1", Account: "acme", AttackID: "a1", State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 		save(t, s, c)
 		redrawn := func() bool {
@@ -146,10 +146,10 @@ func TestDecisionsAreStored(t *testing.T) {
 			}
 			return len(marks) > 0
 		}
-		looked := func(l change.DueDecision) {
+		saveDue := func(l change.DueDecision) {
 			var events []record.Event
 			if l.Asks || l.Late {
-				events = append(events, news(l.Change.ID+":ends", ""))
+				events = append(events, event(l.Change.ID+":ends", ""))
 			}
 			locked(t, s, func(lock commands.Lock) error { return lock.SaveDue(t.Context(), events, l) })
 		}
@@ -158,23 +158,23 @@ func TestDecisionsAreStored(t *testing.T) {
 			require.NoError(t, err)
 			return all[0]
 		}
-		told := func() int {
+		waiting := func() int {
 			all, err := s.Outbox.Waiting(t.Context(), "acme")
 			require.NoError(t, err)
 			return len(all)
 		}
 		redrawn()
 		c.Asked = c.Until
-		looked(change.DueDecision{Change: c, Next: at.Add(46 * time.Minute)})
+		saveDue(change.DueDecision{Change: c, Next: at.Add(46 * time.Minute)})
 		require.Empty(t, due(t, s, at.Add(45*time.Minute)))
 		require.Equal(t, []string{"c1"}, due(t, s, at.Add(46*time.Minute)))
-		require.Equal(t, []any{true, 0}, []any{kept().Asked.IsZero(), told()}, "a mere look is no news")
-		looked(change.DueDecision{Change: c, Next: c.Until, Asks: true})
-		require.Equal(t, []any{c.Until, 1, false}, []any{kept().Asked, told(), redrawn()})
-		looked(change.DueDecision{Change: c, Ended: true})
+		require.Equal(t, []any{true, 0}, []any{kept().Asked.IsZero(), waiting()}, "a mere check is no event")
+		saveDue(change.DueDecision{Change: c, Next: c.Until, Asks: true})
+		require.Equal(t, []any{c.Until, 1, false}, []any{kept().Asked, waiting(), redrawn()})
+		saveDue(change.DueDecision{Change: c, Ended: true})
 		require.Empty(t, due(t, s, c.Until.Add(time.Hour)))
 		require.True(t, redrawn())
-		looked(change.DueDecision{Change: record.Change{ID: "forgotten"}})
+		saveDue(change.DueDecision{Change: record.Change{ID: "lost"}})
 		require.Len(t, changeIDs(t, s), 1)
 
 		lost := lock(t, w.open(t))

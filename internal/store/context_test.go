@@ -13,18 +13,18 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-func sceneOf(t testing.TB, s *store.Store, account string) record.AccountContext {
+func contextOf(t testing.TB, s *store.Store, account string) record.AccountContext {
 	t.Helper()
-	scene, err := s.Triage.AccountContext(t.Context(), account)
+	context, err := s.Triage.AccountContext(t.Context(), account)
 	require.NoError(t, err)
-	return scene
+	return context
 }
 
 // What one replica writes down of an account, every other reads at once.
 func TestAnAccountsContextIsShared(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
-		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "acme"))
+		require.Equal(t, record.AccountContext{}, contextOf(t, other, "acme"))
 		protected := []record.Protected{
 			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
 			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
@@ -35,8 +35,8 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}))
-		require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: noon, Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, sceneOf(t, other, "acme"))
-		require.Equal(t, record.AccountContext{}, sceneOf(t, other, "other"), "accounts share nothing")
+		require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: noon, Sources: map[netip.Addr]record.SourceActivity{source: {Attacks: 13, Apps: 4}}}, contextOf(t, other, "acme"))
+		require.Equal(t, record.AccountContext{}, contextOf(t, other, "other"), "accounts share nothing")
 		marks, err := other.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1", "its card shows it")
@@ -45,10 +45,10 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon}))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
-		scene := sceneOf(t, other, "acme")
-		require.Equal(t, protected[1:], scene.Protected)
-		require.Zero(t, scene.RulesLockedAt)
-		require.Len(t, scene.Sources, 1, "as it was")
+		context := contextOf(t, other, "acme")
+		require.Equal(t, protected[1:], context.Protected)
+		require.Zero(t, context.RulesLockedAt)
+		require.Len(t, context.Sources, 1, "as it was")
 	})
 }
 

@@ -55,12 +55,12 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 		_, _, _, err := s.Outbox.BeginNotify(ctx, "acme", "n1", noon)
 		return err
 	},
-	"Told": func(ctx context.Context, s *store.Store) error {
-		_, err := s.Outbox.Notified(ctx, news("n2", "x:1"), "C1", "1.1", true)
+	"Notified": func(ctx context.Context, s *store.Store) error {
+		_, err := s.Outbox.Notified(ctx, event("n2", "x:1"), "C1", "1.1", true)
 		return err
 	},
-	"Announce": func(ctx context.Context, s *store.Store) error { return s.Outbox.Announce(ctx, news("n3", "x:1")) },
-	"Outdated": func(ctx context.Context, s *store.Store) error {
+	"Announce": func(ctx context.Context, s *store.Store) error { return s.Outbox.Announce(ctx, event("n3", "x:1")) },
+	"MarkStale": func(ctx context.Context, s *store.Store) error {
 		return s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState)
 	},
 	"Restore": func(ctx context.Context, s *store.Store) error {
@@ -92,7 +92,7 @@ func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
 	}
 	n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
 	require.NoError(t, err)
-	require.EqualValues(t, 1, n, "its outcome is unknown to whoever asked")
+	require.EqualValues(t, 1, n, "its outcome is unknown to the caller")
 
 	jobs, _, _ := worker(t, s)
 	got := within(t, 5*time.Second, jobs) // what can't be copied can be worked off
@@ -114,7 +114,7 @@ func requireCopied(t testing.TB, s *store.Store, then func(name string)) {
 	}
 }
 
-// What was written is on the other server when the call returns. What could not be copied is told apart, also when that server was there a moment ago.
+// What was written is on the other server when the call returns. What could not be copied is a different error, also when that server was there a moment ago.
 func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -135,13 +135,13 @@ func TestWithACopyWhatCountsOutlivesItsServer(t *testing.T) {
 	}
 	require.NoError(t, pings.Wait())
 	between.SetFilters(nil, proxytest.Drop)
-	require.Error(t, s.Outbox.Announce(t.Context(), news("n4", "x:1"))) // some of the others write nothing when they come again
+	require.Error(t, s.Outbox.Announce(t.Context(), event("n4", "x:1"))) // some of the others write nothing when they come again
 	for name, write := range counts {
 		require.ErrorContains(t, write(t.Context(), s), "too few replicas of redis have it", name)
 	}
 }
 
-// A server that forgot the script is told it, and the copy is waited for all the same.
+// A server that lost the script gets it again, and the copy is waited for all the same.
 func TestScriptsAreSentAgainToAServerWithACopy(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// What was seen of a change is kept with the mark on its card and the news of it, by the account's owner alone, and for as long as
+// What was seen of a change is kept with the mark on its card and the event about it, by the account's owner alone, and for as long as
 // the change is.
 func TestEfficacy(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -23,7 +23,7 @@ func TestEfficacy(t *testing.T) {
 		all := []efficacy.Judgement{{Change: ch, Efficacy: seen}, {Change: record.Change{ID: "c2", Account: "acme"}, Efficacy: record.Efficacy{Finding: record.NotWorking}, Notify: true}}
 		require.Error(t, other.Ledger.SaveEfficacy(ctx, "acme", all), "it doesn't own the account")
 		owning(t, s)
-		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all, news("of c2", "x:1")))
+		require.NoError(t, s.Ledger.SaveEfficacy(ctx, "acme", all, event("of c2", "x:1")))
 
 		got, err := other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestEfficacy(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, marks, "a1")
 		require.Len(t, marks, 1)
-		require.Equal(t, []string{"of c2"}, untold(t, s))
+		require.Equal(t, []string{"of c2"}, waitingEvents(t, s))
 
 		ch.State, ch.EndedAt = record.StateUndone, time.Now().Add(-31*24*time.Hour)
 		save(t, s, ch)
@@ -43,6 +43,6 @@ func TestEfficacy(t *testing.T) {
 		require.NoError(t, err)
 		got, err = other.Ledger.Efficacy(ctx, "acme")
 		require.NoError(t, err)
-		require.NotContains(t, got, "c1", "forgotten with its change")
+		require.NotContains(t, got, "c1", "deleted with its change")
 	})
 }

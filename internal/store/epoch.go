@@ -13,7 +13,7 @@ import (
 // NewEpoch is a name for a state that begins: its version, and a unique id.
 func NewEpoch() string { return fmt.Sprint(stateVersion, " ", rand.Text()) }
 
-// Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore nobody is notified and nothing is
+// Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore no user is notified and nothing is
 // changed.
 func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
 	return word(s.rdb.Get(ctx, keyEpoch(account)), "epoch of "+account)

@@ -11,13 +11,13 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// recalled is what was read back: an attack with its card, a rule that ends, and news of it.
-func recalled() store.Rebuilt {
+// rebuilt is what was read back: an attack with its card, a rule that ends, and an event about it.
+func rebuilt() store.Rebuilt {
 	return store.Rebuilt{
 		Epoch: store.NewEpoch(), At: noon, FirstStart: noon.Add(-time.Hour), Attacks: shownAll("x:1", "x:2"),
 		Cards:   []store.Card{{Attack: record.AttackID("acme", "x:1"), Channel: "C1", TS: "1.1"}},
 		Changes: []record.Change{{ID: "c1", Account: "acme", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}},
-		Events:  []record.Event{news("n1", "x:1")},
+		Events:  []record.Event{event("n1", "x:1")},
 	}
 }
 
@@ -35,7 +35,7 @@ func TestAStateBeginsWithWhatWasRebuilt(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, epoch)
 
-		r := recalled()
+		r := rebuilt()
 		restore(t, s, r)
 		epoch, err = s.Epochs.Epoch(ctx, "acme")
 		require.NoError(t, err)
@@ -51,9 +51,9 @@ func TestAStateBeginsWithWhatWasRebuilt(t *testing.T) {
 		require.Equal(t, r.Cards[0].Attack, attack)
 		require.Equal(t, []string{"c1"}, changeIDs(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(2*time.Hour)))
-		untold, err := s.Outbox.Waiting(ctx, "acme")
+		waiting, err := s.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
-		require.Len(t, untold, 1)
+		require.Len(t, waiting, 1)
 		for _, key := range w.keys(t) {
 			require.Contains(t, key, "{a:acme}:", "another account is read back by itself")
 		}
@@ -71,7 +71,7 @@ func TestWhatWasWrittenSinceIsNewer(t *testing.T) {
 		save(t, s, record.Change{ID: "c1", State: record.StateUndone, At: noon, EndedAt: time.Now(), Steps: rule})
 		require.NoError(t, w.rdb.Del(ctx, "{a:acme}:epoch").Err())
 
-		restore(t, s, recalled())
+		restore(t, s, rebuilt())
 		m, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, 99, m.Attacks["x:1"].Revision)
@@ -88,15 +88,15 @@ func TestOneProcessBeginsAState(t *testing.T) {
 		s, ctx := w.open(t), t.Context()
 		first := store.Rebuilt{Epoch: store.NewEpoch()}
 		restore(t, s, first)
-		begun, err := s.Epochs.Restore(ctx, "acme", recalled())
+		begun, err := s.Epochs.Restore(ctx, "acme", rebuilt())
 		require.NoError(t, err)
-		require.False(t, begun, "somebody was faster")
+		require.False(t, begun, "another was faster")
 		epoch, err := s.Epochs.Epoch(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, first.Epoch, epoch)
-		untold, err := s.Outbox.Waiting(ctx, "acme")
+		waiting, err := s.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
-		require.Empty(t, untold, "nothing is said twice")
+		require.Empty(t, waiting, "nothing is said twice")
 		m, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.True(t, m.LastGood.IsZero(), "a first start")

@@ -47,13 +47,13 @@ func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []
 	return found, nil
 }
 
-// Evidence is what an attack looked like; ok tells whether anything is stored.
+// Evidence is what an attack looked like; ok reports whether anything is stored.
 func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error) {
 	e, err = value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "evidence of "+attack)
 	return e, !e.First.At.IsZero(), err
 }
 
-// LastObservation is an attack as the poller last decided about it; ok tells whether that is known.
+// LastObservation is an attack as the poller last decided about it; ok reports whether that is known.
 func (s *Attacks) LastObservation(ctx context.Context, account, attack string) (seen record.Observation, ok bool, err error) {
 	shown, ok, err := s.AttackState(ctx, account, attack)
 	if err != nil || !ok || shown.Rebuilt {

@@ -18,11 +18,11 @@ import (
 func evidenceOf(ids ...string) map[string]record.Evidence {
 	all := map[string]record.Evidence{}
 	for _, id := range ids {
-		sight := record.Observation{At: noon, Attack: apiclient.Attack{
+		observation := record.Observation{At: noon, Attack: apiclient.Attack{
 			ID: id, Type: "sqli", Hits: apiclient.Known(100), Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(90)}},
 		}}
 		all[id] = record.Evidence{
-			First: sight, Peak: &record.Peak{Observation: sight, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
+			First: observation, Peak: &record.Peak{Observation: observation, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
 			Milestones: []record.Milestone{{At: noon, Kind: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
 		}
 	}
@@ -32,7 +32,7 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 func TestEvidenceIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
-		u := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}
+		u := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{event("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
 		found, err := other.Attacks.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
 		require.NoError(t, err)
@@ -78,9 +78,9 @@ func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
 		all := shownAll("x:1", "x:2")
-		recalled := all["x:2"]
-		recalled.Rebuilt = true
-		all["x:2"] = recalled
+		kept := all["x:2"]
+		kept.Rebuilt = true
+		all["x:2"] = kept
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: all}))
 		seen, ok, err := s.Attacks.LastObservation(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestWhatAnAttackLookedLikeLast(t *testing.T) {
 func TestOutagesAreStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
-		require.Empty(t, blinds(t, other, time.Time{}))
+		require.Empty(t, outages(t, other, time.Time{}))
 		gone := func(from, to time.Duration, why string) poller.Update {
 			return poller.Update{LastGood: noon.Add(to), Outage: &record.Outage{}, Gap: &record.Outage{From: noon.Add(from), Until: noon.Add(to), Why: why}}
 		}
@@ -108,18 +108,18 @@ func TestOutagesAreStored(t *testing.T) {
 		}
 		first := record.Outage{From: noon, Until: noon.Add(time.Hour), Why: "the service answers with errors"}
 		second := record.Outage{From: noon.Add(2 * time.Hour), Until: noon.Add(3 * time.Hour)}
-		require.Equal(t, []record.Outage{first, second}, blinds(t, other, time.Time{}), "for 30 days, and the same once")
-		require.Equal(t, []record.Outage{second}, blinds(t, other, noon.Add(time.Hour+time.Second)), "by their ends")
+		require.Equal(t, []record.Outage{first, second}, outages(t, other, time.Time{}), "for 30 days, and the same once")
+		require.Equal(t, []record.Outage{second}, outages(t, other, noon.Add(time.Hour+time.Second)), "by their ends")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon.Add(4 * time.Hour), Why: "no token"}}))
-		require.Equal(t, []record.Outage{second, {From: noon.Add(4 * time.Hour), Why: "no token"}}, blinds(t, other, noon.Add(2*time.Hour)))
+		require.Equal(t, []record.Outage{second, {From: noon.Add(4 * time.Hour), Why: "no token"}}, outages(t, other, noon.Add(2*time.Hour)))
 		for i := range 310 {
 			require.NoError(t, s.Attacks.Save(ctx, "acme", gone(time.Duration(i)*time.Minute, time.Duration(i+1)*time.Minute, "often")))
 		}
-		require.Len(t, blinds(t, other, time.Time{}), 300)
+		require.Len(t, outages(t, other, time.Time{}), 300)
 	})
 }
 
-func blinds(t *testing.T, s *store.Store, since time.Time) []record.Outage {
+func outages(t *testing.T, s *store.Store, since time.Time) []record.Outage {
 	t.Helper()
 	all, err := s.Attacks.Outages(t.Context(), "acme", since)
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestTheTrailOfAuditEntries(t *testing.T) {
 		}
 		require.Len(t, numbers, 1008)
 		require.EqualValues(t, 1, numbers[0], "the oldest first")
-		require.Equal(t, []int64{1006, 0, 1006}, numbers[1005:], "what can't be read keeps nobody from the rest")
+		require.Equal(t, []int64{1006, 0, 1006}, numbers[1005:], "what can't be read doesn't hide the rest")
 		require.Equal(t, 2, bad)
 		n, err = s.Audit.Audited(ctx, "acme")
 		require.NoError(t, err)

@@ -22,7 +22,7 @@ func Held(ctx context.Context, until time.Time) (held context.Context, end func(
 	return l.begin(ctx, until), func() { l.end(context.Canceled) }
 }
 
-// Renewal renews leases of accounts by their tokens, as whoever holds them does, and tells how many are held.
+// Renewal renews leases of accounts by their tokens, as their holders do, and says how many are held.
 func Renewal(s *Store, tokens map[string]string) (renew func(ctx context.Context) int) {
 	sh := &sharing{store: s.client, held: map[string]*owned{}}
 	for account, token := range tokens {

@@ -58,9 +58,9 @@ func (s *client) persistence(ctx context.Context, appended string) string {
 		return KeptAppended
 	}
 	config, err := s.rdb.ConfigGet(ctx, "save").Result()
-	rules, told := config["save"]
+	rules, known := config["save"]
 	switch {
-	case err != nil || !told:
+	case err != nil || !known:
 		return ""
 	case rules != "":
 		return KeptSaved

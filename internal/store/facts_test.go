@@ -16,7 +16,7 @@ func TestFactsOfAMiniredisAreUnknown(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, got.RoundTrip)
 	got.RoundTrip = 0
-	require.Equal(t, store.Facts{}, got, "it tells neither INFO nor CONFIG")
+	require.Equal(t, store.Facts{}, got, "it gives neither INFO nor CONFIG")
 	for _, key := range w.mini.Keys() {
 		require.Positive(t, w.mini.TTL(key), "%s stays", key)
 	}
@@ -62,10 +62,10 @@ func TestRefusalsOfRedisAreExplained(t *testing.T) {
 		w.mini.SetError(said)
 		_, err := s.Facts(t.Context())
 		require.Error(t, err)
-		text, mend, ok := store.Refused(err)
+		text, fix, ok := store.Refused(err)
 		require.True(t, ok, said)
 		require.Equal(t, says, text)
-		require.NotEmpty(t, mend)
+		require.NotEmpty(t, fix)
 	}
 	w.mini.SetError("ERR something else")
 	_, err := s.Facts(t.Context())

@@ -102,19 +102,19 @@ func TestFailovers(t *testing.T) {
 				defer l.Unlock()
 				return saveChange(ctx, l, record.Change{ID: fmt.Sprint("c", n), Account: "acme", State: record.StateDone, At: noon})
 			})
-			eventually(t, "tell", func() error {
+			eventually(t, "notify", func() error {
 				id := fmt.Sprint("n", n)
-				if err := direct.Outbox.Announce(ctx, news(id, "x:1")); err != nil {
+				if err := direct.Outbox.Announce(ctx, event(id, "x:1")); err != nil {
 					return err
 				}
 				if _, _, _, err := direct.Outbox.BeginNotify(ctx, "acme", id, noon); err != nil {
 					return err
 				}
-				_, err := direct.Outbox.Notified(ctx, news(id, "x:1"), "C1", "1.1", true)
+				_, err := direct.Outbox.Notified(ctx, event(id, "x:1"), "C1", "1.1", true)
 				return err
 			})
 			for account, h := range w.holds() {
-				eventually(t, "remember "+account, func() error {
+				eventually(t, "save "+account, func() error {
 					return h.replica.store.Attacks.Save(ctx, account, poller.Update{LastGood: noon, Attacks: shownAll("x:1")})
 				})
 			}
@@ -157,7 +157,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		require.NoError(t, err)
 		promoted := time.Now()
 		for _, account := range names {
-			eventually(t, "announce", func() error { n := news("n1", "x:1"); n.Account = account; return s.Outbox.Announce(ctx, n) })
+			eventually(t, "announce", func() error { n := event("n1", "x:1"); n.Account = account; return s.Outbox.Announce(ctx, n) })
 			eventually(t, "append", func() error { _, err := s.Audit.Append(ctx, record.AuditEntry{Account: account, At: noon}); return err })
 			eventually(t, "load", func() error { _, err := s.Attacks.Load(ctx, account); return err })
 		}
@@ -165,7 +165,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
 		for account, h := range w.holds() {
-			eventually(t, "remember "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
+			eventually(t, "save "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
 			require.NoError(t, h.held.Err())
 		}
 		t.Logf("all is owned %s after it", time.Since(promoted).Round(10*time.Millisecond))

@@ -8,7 +8,7 @@ package store
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
 //	{work}:version          string  the version of the state                              never
-//	{work}:people:ID        string  a mark: what was known of a user before is outdated   10 min
+//	{work}:people:ID        string  a mark: what was known of a user before is stale      10 min
 //	{work}:ping             string  written to see whether Redis takes writes             1 min
 //	{a:NAME}:epoch          string  VERSION ID of this state; none: Redis was emptied     never
 //	{a:NAME}:first_start    string  time of the first start, as rebuilt, Unix ms          never
@@ -38,10 +38,10 @@ package store
 //	{a:NAME}:permission:at  string  ID REVISION CHANNEL TS of the last one's notice       never
 //	{a:NAME}:changes        hash    change's id → record.Change                           30 days after its end
 //	{a:NAME}:efficacy       hash    change's id → record.Efficacy                         with the change
-//	{a:NAME}:due            zset    change's id by the Unix time at which to look         when ended
+//	{a:NAME}:due            zset    change's id by the Unix time at which to check        when ended
 //	{a:NAME}:approvals      hash    request's id → record.ApprovalRequest                 7 days after its end
 //	{a:NAME}:approvals:at   hash    request's id → REVISION CHANNEL TS of its card        with the request
-//	{a:NAME}:approvals:due  zset    request's id by the Unix time at which to look        when looked at
+//	{a:NAME}:approvals:due  zset    request's id by the Unix time at which to check       when checked
 //	{a:NAME}:lock           string  the token of the process that changes the account     4 s, renewed
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured
 //	{a:NAME}:audited        string  the number of the last audit entry                    never

@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// begin begins the account's memory, without which nothing may be changed.
+// begin begins the account's state, without which nothing may be changed.
 func begin(t testing.TB, s *store.Store, accounts ...string) {
 	t.Helper()
 	for _, account := range accounts {
@@ -112,7 +112,7 @@ func TestALostLockWritesNothing(t *testing.T) {
 			t.Cleanup(l.Unlock)
 			require.NoError(t, l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, sourceMute)}))
 		},
-		"nobody has it": func(t *testing.T, w *world, _ *store.Store) {
+		"it is free": func(t *testing.T, w *world, _ *store.Store) {
 			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
 		},
 		"redis was emptied": func(t *testing.T, w *world, _ *store.Store) { require.NoError(t, w.rdb.FlushAll(t.Context()).Err()) },
@@ -128,7 +128,7 @@ func TestALostLockWritesNothing(t *testing.T) {
 				}
 				require.Empty(t, changeIDs(t, other))
 				require.Empty(t, due(t, other, time.Now()))
-				require.Empty(t, untold(t, other))
+				require.Empty(t, waitingEvents(t, other))
 				require.Equal(t, mutes, mutesOf(t, other, "acme"))
 				for _, key := range []string{"{a:acme}:triage", "{a:acme}:redraw", "{a:acme}:due"} {
 					require.NotContains(t, w.keys(t), key)
@@ -187,16 +187,16 @@ func TestNothingIsChangedWithoutAState(t *testing.T) {
 	})
 }
 
-// What a change did, its end and its news are written in one step.
+// What a change did, its end and its event are written in one step.
 func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
 		locked(t, s, func(l commands.Lock) error {
-			_, err := l.SaveChanges(t.Context(), nil, []record.Event{news("of c1", "x:1")}, ch)
+			_, err := l.SaveChanges(t.Context(), nil, []record.Event{event("of c1", "x:1")}, ch)
 			return err
 		})
-		require.Equal(t, []string{"of c1"}, untold(t, s))
+		require.Equal(t, []string{"of c1"}, waitingEvents(t, s))
 		require.Equal(t, []string{"c1"}, due(t, s, noon.Add(time.Hour)))
 		marks, err := s.Cards.Stale(t.Context(), "acme")
 		require.NoError(t, err)

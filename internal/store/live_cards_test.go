@@ -15,7 +15,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// Sixty live cards for ten minutes: there are more outdated cards than edits all the time.
+// Sixty live cards for ten minutes: there are more stale cards than edits all the time.
 func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 	norace.Defer(t)
 	onLiveCards(t, func(t *testing.T, l *live) {
@@ -32,7 +32,7 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 			l.claim(attack)
 			time.Sleep(every / 2)
 			at, ok := l.way.next(l.card(attack), clicked)
-			require.True(t, ok, "nobody who clicked waits for the others' figures")
+			require.True(t, ok, "no click waits for the others' figures")
 			shown = max(shown, at.Sub(clicked))
 		}
 		require.Zero(t, l.way.refused)
@@ -69,20 +69,20 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 	})
 }
 
-// Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would tell of it too late.
+// Of incidents each takes a second; the card of the storm among which they are waits two at most, or it would show it too late.
 func TestAStormsCardWaitsForFewIncidents(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		u := poller.Update{Attacks: map[string]record.AttackState{}}
-		tell := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
+		notify := func(a apiclient.Attack, reason record.EventKind, storm *record.Storm) {
 			u.Attacks[a.ID] = record.AttackState{Attack: a, Revision: 1, Notified: true, Channel: "C1", Storm: storm}
 			u.Events = append(u.Events, record.Event{
 				ID: record.CardDelivery("acme", a.ID), Account: "acme", Kind: reason, Channel: "C1", At: time.Now(),
 				Payload: record.AttackChanged{Attack: a, Revision: 1, Storm: storm},
 			})
 		}
-		tell(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
+		notify(apiclient.Attack{ID: "storm:C1:1", First: noon, Last: time.Now()}, record.NewAttack, &record.Storm{Over: 10, In: time.Minute, Grouped: 900, Began: time.Now()})
 		for i := range 15 {
-			tell(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
+			notify(apiclient.Attack{ID: fmt.Sprint("x:", i), Type: "sqli", First: noon, Last: time.Now(), VulnID: "812"}, record.NewIncident, nil)
 		}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		begun := len(l.way.said())
@@ -119,7 +119,7 @@ func TestEditsRestAsLongAsSlackWants(t *testing.T) {
 	})
 }
 
-// A card that Slack doesn't let be drawn keeps no other waiting, though somebody acted on it.
+// A card that Slack doesn't let be drawn keeps no other waiting, though a user acted on it.
 func TestACardThatFailsKeepsNoOtherWaiting(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)
@@ -191,7 +191,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 	})
 }
 
-// What got worse within mention_every of the last call waits while Slack is away, and then what got worse after it: one reply tells both, and calls.
+// What got worse within mention_every of the last call waits while Slack is away, and then what got worse after it: one reply says both, and mentions.
 func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)
@@ -221,7 +221,7 @@ func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 	})
 }
 
-// Who told it before died meanwhile, and its channel can't be read: whether it is there can't be looked up, and it is told all the same.
+// The replica that posted it died meanwhile, and its channel can't be read: whether it is there can't be verified, and it is posted all the same.
 func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}

@@ -37,7 +37,7 @@ type slackWay struct {
 	all     []time.Time            // of edits
 	edits   map[string][]time.Time // by ts
 	posts   []string               // what they say
-	refuses string                 // the ts of a card of which no edit is taken, for a reason that nobody has heard of
+	refuses string                 // the ts of a card of which no edit is taken, for an unknown reason
 	refused int
 }
 
@@ -170,7 +170,7 @@ func (l *live) poll(attacks int) {
 	l.notifier.Notify("acme", u.Events)
 }
 
-// claim is what is written down when somebody clicks.
+// claim is what is saved when a user clicks.
 func (l *live) claim(attack string) {
 	_, lock, err := l.store.Ledger.Lock(l.t.Context(), "acme", false)
 	require.NoError(l.t, err)

@@ -14,13 +14,13 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// Two replicas post the same thing, because one of them was paused: one message stays, the other is taken back.
+// Two replicas post the same thing, because one of them was paused: one message stays, the other is deleted.
 func TestADoubleMessageIsNoticed(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		a, b, ctx := w.openOwner(t), w.open(t), t.Context()
 		for i := range 20 {
 			id := fmt.Sprint("n", i)
-			n := news(id, "x:1")
+			n := event(id, "x:1")
 			require.NoError(t, a.Outbox.Announce(ctx, n))
 			requireTrying(t, a, id, noon, noon, "first")
 			requireTrying(t, b, id, noon.Add(time.Minute), noon, "again")
@@ -36,13 +36,13 @@ func TestADoubleMessageIsNoticed(t *testing.T) {
 			}
 			both.Wait()
 			require.EqualValues(t, 1, doubles.Load())
-			require.Empty(t, untold(t, a))
+			require.Empty(t, waitingEvents(t, a))
 			_, ts, err := a.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 			require.NoError(t, err)
 			attack, err := a.Cards.AttackAt(ctx, "acme", "C1", ts)
 			require.NoError(t, err)
 			require.Equal(t, record.AttackID("acme", "x:1"), attack)
-			requireTrying(t, b, id, noon.Add(time.Hour), noon.Add(time.Hour), "told")
+			requireTrying(t, b, id, noon.Add(time.Hour), noon.Add(time.Hour), "notified")
 			double, err := b.Outbox.Notified(ctx, n, "C1", ts, true)
 			require.NoError(t, err)
 			require.False(t, double, "what is recorded there may be recorded again")
@@ -50,12 +50,12 @@ func TestADoubleMessageIsNoticed(t *testing.T) {
 	})
 }
 
-// The place is recorded, but the answer doesn't arrive. Whoever tries again learns that his message is the one.
+// The place is recorded, but the answer doesn't arrive. The next attempt learns that its message is the one.
 func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net, other, ctx := newWire(t, w.addr), w.open(t), t.Context()
-		s, n := net.open(t), news("n1", "x:1")
-		tell(t, other, news("n0", "x:1"), "C1", "0.0") // the script is known from here on
+		s, n := net.open(t), event("n1", "x:1")
+		recordPlace(t, other, event("n0", "x:1"), "C1", "0.0") // the script is known from here on
 		require.NoError(t, s.Outbox.Announce(ctx, n))
 		requireTrying(t, s, "n1", noon, noon, "first")
 		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return nil, !bytes.Contains(chunk, []byte("C1 1.1")) })
@@ -65,7 +65,7 @@ func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 		double, err := other.Outbox.Notified(ctx, n, "C1", "2.2", true)
 		require.NoError(t, err)
 		require.True(t, double)
-		tell(t, s, n, "C1", "1.1")
+		recordPlace(t, s, n, "C1", "1.1")
 		_, ts, err := s.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
 		require.Equal(t, "1.1", ts)
@@ -75,15 +75,15 @@ func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 func TestAnEventWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		for _, n := range []record.Event{news("n1", "x:1"), news("n2", "x:1")} {
+		for _, n := range []record.Event{event("n1", "x:1"), event("n2", "x:1")} {
 			require.NoError(t, s.Outbox.Announce(ctx, n))
 		}
-		tell(t, s, news("n1", "x:1"), "", "")
-		tell(t, s, news("n1", "x:1"), "C1", "1.1") // it was shown in another's meanwhile: both may stay
-		double, err := s.Outbox.Notified(ctx, news("n2", "x:1"), "C1", "2.2", false)
+		recordPlace(t, s, event("n1", "x:1"), "", "")
+		recordPlace(t, s, event("n1", "x:1"), "C1", "1.1") // it was shown in another's meanwhile: both may stay
+		double, err := s.Outbox.Notified(ctx, event("n2", "x:1"), "C1", "2.2", false)
 		require.NoError(t, err)
 		require.False(t, double)
-		double, err = s.Outbox.Notified(ctx, news("n2", "x:1"), "", "", false)
+		double, err = s.Outbox.Notified(ctx, event("n2", "x:1"), "", "", false)
 		require.NoError(t, err)
 		require.False(t, double)
 		_, ts, err := s.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
@@ -96,13 +96,13 @@ func TestAnEventWithoutAMessageOfItsOwnIsNoDouble(t *testing.T) {
 func TestADeliveryThatRedisLostIsNotRecorded(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		require.NoError(t, s.Outbox.Announce(ctx, news("n1", "x:1")))
+		require.NoError(t, s.Outbox.Announce(ctx, event("n1", "x:1")))
 		requireTrying(t, s, "n1", noon, noon, "first")
 		require.NoError(t, w.rdb.FlushAll(ctx).Err())
-		tell(t, s, news("n1", "x:1"), "C1", "1.1")
+		recordPlace(t, s, event("n1", "x:1"), "C1", "1.1")
 		require.Empty(t, w.keys(t))
 		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "first")
-		tell(t, s, news("n1", "x:1"), "C1", "2.2")
+		recordPlace(t, s, event("n1", "x:1"), "C1", "2.2")
 	})
 }
 
@@ -111,7 +111,7 @@ func TestACardThatMoves(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, attack := w.openOwner(t), t.Context(), record.AttackID("acme", "x:1")
 		require.NoError(t, w.rdb.HSet(ctx, "{a:acme}:cards", attack, "C1 1.1").Err())
-		n := news("n2", "x:1")
+		n := event("n2", "x:1")
 		require.NoError(t, s.Outbox.Announce(ctx, n))
 		requireTrying(t, s, "n2", noon, noon, "first")
 		for range 2 { // the answer of the first is lost
@@ -140,7 +140,7 @@ func TestACardThatMoves(t *testing.T) {
 	})
 }
 
-// A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is taken back.
+// A card that is gone is reposted in its own place only: where the attack has another one by then, what was posted is deleted.
 func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx, a := w.openOwner(t), t.Context(), shown("x:1").Attack
@@ -150,9 +150,9 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 		again, stands := record.Reposted(lost.ID)
 		require.True(t, again)
 		require.False(t, stands)
-		require.Equal(t, lost.ID, record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon.Add(time.Hour)).ID, "whoever finds out, and when")
+		require.Equal(t, lost.ID, record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "1.1"}, false, noon.Add(time.Hour)).ID, "whichever replica finds out, and when")
 		requireTrying(t, s, lost.ID, noon, noon, "first")
-		tell(t, s, lost, "C1", "2.2")
+		recordPlace(t, s, lost, "C1", "2.2")
 		double, err := s.Outbox.Notified(ctx, lost, "C1", "2.2", true)
 		require.NoError(t, err)
 		require.False(t, double)
@@ -171,7 +171,7 @@ func TestACardThatIsGoneHasOneSuccessor(t *testing.T) {
 
 		stuck := record.NewCardLost("acme", a, record.Place{Channel: "C1", TS: "2.2"}, true, noon)
 		requireTrying(t, s, stuck.ID, noon, noon, "first")
-		tell(t, s, stuck, "C1", "4.4")
+		recordPlace(t, s, stuck, "C1", "4.4")
 		double, err = s.Outbox.Notified(ctx, stuck, "C1", "4.4", true)
 		require.NoError(t, err)
 		require.False(t, double)

@@ -25,7 +25,7 @@ func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		bound, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		err := next(bound, unrepeated{cmd})
-		o.look(ctx, err)
+		o.note(ctx, err)
 		return err
 	}
 }
@@ -39,8 +39,8 @@ func (once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// look notes an error that is no answer of a server. The server may be dead, and another one takes its place.
-func (o once) look(ctx context.Context, err error) {
+// note handles an error that is no answer of a server. The server may be dead, and another one takes its place.
+func (o once) note(ctx context.Context, err error) {
 	var answer redis.Error
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) && !errors.As(err, &answer) {
 		o.lost(ctx)

@@ -50,10 +50,10 @@ if before then return before end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ''`)
 
-// BeginNotify stores that a delivery is about to be posted, and returns the time of the first attempt. again tells that there was one before: the
-// caller verifies in the channel's history before it resends. told tells that the message was posted, or found, already.
+// BeginNotify stores that a delivery is about to be posted, and returns the time of the first attempt. again reports that there was one before: the
+// caller verifies in the channel's history before it resends. done reports that the message was posted, or found, already.
 // It returns errLeaseLost if this replica's lease predates a Redis flush; otherwise it would repost messages whose delivery records were lost.
-func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, told bool, err error) {
+func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, done bool, err error) {
 	keys, args := []string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}
 	under, err := s.ownerLease(account)
 	if err == nil { // a replica that only answers a request doesn't own the account
@@ -99,8 +99,8 @@ end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return ARGV[2]`)
 
-// Notified takes an event off the outbox, and records the place of its message, if it has one of its own; card tells that the message is its
-// attack's card from now on. double tells that another place is recorded, or that the card that it replaces isn't the attack's any more: the caller
+// Notified takes an event off the outbox, and records the place of its message, if it has one of its own; card reports that the message is its
+// attack's card from now on. double reports that another place is recorded, or that the card that it replaces isn't the attack's any more: the caller
 // must delete this message.
 func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts string, card bool) (double bool, err error) {
 	attackid, attack, place := n.Attack().ID, "", channel+" "+ts

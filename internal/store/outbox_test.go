@@ -32,17 +32,17 @@ func shownAll(ids ...string) map[string]record.AttackState {
 	return all
 }
 
-func news(id, attackid string) record.Event {
+func event(id, attackid string) record.Event {
 	return record.Event{ID: id, Account: "acme", Kind: record.NewAttack, Channel: "C1", At: noon, Payload: record.AttackChanged{Attack: shown(attackid).Attack, Revision: 1}}
 }
 
-func untold(t testing.TB, s *store.Store) []string {
+func waitingEvents(t testing.TB, s *store.Store) []string {
 	t.Helper()
 	all, err := s.Outbox.Waiting(t.Context(), "acme")
 	require.NoError(t, err)
 	ids := []string{}
 	for _, n := range all {
-		require.Equal(t, news(n.ID, n.Attack().ID), n)
+		require.Equal(t, event(n.ID, n.Attack().ID), n)
 		ids = append(ids, n.ID)
 	}
 	slices.Sort(ids)
@@ -57,14 +57,14 @@ func TestWhatAPollFoundIsStored(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, poller.State{Attacks: map[string]record.AttackState{}}, r)
 
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2"), Events: []record.Event{news("n1", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2"), Events: []record.Event{event("n1", "x:1")}}))
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{}))
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:3"), Delete: []string{"x:2"}}))
-		require.NoError(t, s.Outbox.Announce(ctx, news("n2", "")))
+		require.NoError(t, s.Outbox.Announce(ctx, event("n2", "")))
 		r, err = other.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, poller.State{LastGood: noon.Add(time.Minute), Attacks: shownAll("x:1", "x:3")}, r)
-		require.Equal(t, []string{"n1", "n2"}, untold(t, other))
+		require.Equal(t, []string{"n1", "n2"}, waitingEvents(t, other))
 
 		got, ok, err := other.Attacks.AttackState(ctx, "acme", record.AttackID("acme", "x:3"))
 		require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestWhatAPollFoundIsStored(t *testing.T) {
 	})
 }
 
-// An account that can't be read must not look like one that was never polled: everything would be told again.
+// An account that can't be read must not look like one that was never polled: everything would be posted again.
 func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
@@ -94,10 +94,10 @@ func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 		}
 		_, _, shownErr := s.Attacks.AttackState(ctx, "bad", "x")
 		_, findErr := s.Attacks.FindAttacks(ctx, "bad", "")
-		_, untoldErr := s.Outbox.Waiting(ctx, "bad")
+		_, waitingErr := s.Outbox.Waiting(ctx, "bad")
 		_, changesErr := s.Ledger.Changes(ctx, "bad")
 		_, loadErr := s.Attacks.Load(ctx, "bad")
-		for i, err := range []error{shownErr, findErr, untoldErr, changesErr, loadErr} {
+		for i, err := range []error{shownErr, findErr, waitingErr, changesErr, loadErr} {
 			require.Error(t, err, i)
 		}
 	})
@@ -110,14 +110,14 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 		net, direct := newWire(t, w.addr), w.open(t)
 		s := net.open(t)
 		owning(t, s)
-		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n0", "x:1"), news("n1", "x:1")}}
+		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n0", "x:1"), event("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", before))
-		tell(t, s, news("n0", "x:1"), "C1", "1.1")
+		recordPlace(t, s, event("n0", "x:1"), "C1", "1.1")
 		for _, word := range []string{"{a:acme}:last_good", "{a:acme}:attacks", "{a:acme}:cards", "{a:acme}:triage", `"id":"n2"`} {
 			atWord, done := cutAt(word)
 			net.SetFilters(atWord, nil)
 			err := s.Attacks.Save(ctx, "acme", poller.Update{
-				LastGood: noon.Add(time.Hour), Attacks: shownAll("x:2"), Events: []record.Event{news("n2", "x:2")}, Delete: []string{"x:1"},
+				LastGood: noon.Add(time.Hour), Attacks: shownAll("x:2"), Events: []record.Event{event("n2", "x:2")}, Delete: []string{"x:1"},
 			})
 			require.Error(t, err, word)
 			within(t, 10*time.Second, done)
@@ -125,7 +125,7 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 			r, err := direct.Attacks.Load(ctx, "acme")
 			require.NoError(t, err)
 			require.Equal(t, poller.State{LastGood: noon, Attacks: shownAll("x:1")}, r, word)
-			require.Equal(t, []string{"n1"}, untold(t, direct), word)
+			require.Equal(t, []string{"n1"}, waitingEvents(t, direct), word)
 			_, ts, err := direct.Cards.Card(ctx, "acme", record.AttackID("acme", "x:1"))
 			require.NoError(t, err)
 			require.Equal(t, "1.1", ts, word)
@@ -140,14 +140,14 @@ func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 		s := net.open(t)
 		owning(t, s)
 		const many = 1500
-		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{news("first", "")}}
+		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{event("first", "")}}
 		for i := range many {
 			id := fmt.Sprintf("x:%d", i)
 			u.Attacks[id] = shown(id)
-			u.Events = append(u.Events, news("n"+id, id))
+			u.Events = append(u.Events, event("n"+id, id))
 		}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
-		net.cutRemembering(3)
+		net.cutSaving(3)
 		require.Error(t, s.Attacks.Save(ctx, "acme", u))
 		net.SetFilters(nil, nil)
 		direct := w.open(t)
@@ -160,39 +160,39 @@ func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 		for id := range m.Attacks {
 			want = append(want, "n"+id)
 		}
-		require.ElementsMatch(t, want, untold(t, direct))
+		require.ElementsMatch(t, want, waitingEvents(t, direct))
 
 		require.Eventually(t, func() bool { return s.Attacks.Save(ctx, "acme", u) == nil }, time.Minute, 100*time.Millisecond)
 		m, err = direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, poller.State{LastGood: noon, Attacks: u.Attacks}, m)
-		require.Len(t, untold(t, direct), many+1)
+		require.Len(t, waitingEvents(t, direct), many+1)
 	})
 }
 
-// tell records where something is told, for the first time.
-func tell(t testing.TB, s *store.Store, n record.Event, channel, ts string) {
+// recordPlace records where the message of an event is, for the first time.
+func recordPlace(t testing.TB, s *store.Store, n record.Event, channel, ts string) {
 	t.Helper()
 	double, err := s.Outbox.Notified(t.Context(), n, channel, ts, channel != "")
 	require.NoError(t, err)
 	require.False(t, double)
 }
 
-// requireTrying begins to tell something: it is the first attempt, or one was made before, or it was told already.
+// requireTrying begins to notify of an event: it is the first attempt, or one was made before, or it was notified already.
 func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) {
 	t.Helper()
-	first, again, told, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)
+	first, again, notified, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)
 	require.NoError(t, err)
 	require.Equal(t, wantFirst, first)
 	require.Equal(t, want != "first", again)
-	require.Equal(t, want == "told", told)
+	require.Equal(t, want == "notified", notified)
 }
 
 func TestAnEventIsBegunAndNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		attack := record.AttackID("acme", "x:1")
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1"), news("n2", "x:1")}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
 		requireTrying(t, s, "n1", noon, noon, "first")
 		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
 		requireTrying(t, s, "n2", noon, noon, "first")
@@ -200,13 +200,13 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 		channel, ts, err := s.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
 		require.Empty(t, channel+ts)
-		tell(t, s, news("n1", "x:1"), "C1", "1700000000.000100")
-		require.Equal(t, []string{"n2"}, untold(t, other))
-		tell(t, s, news("n2", "x:1"), "", "")
-		require.Empty(t, untold(t, other))
+		recordPlace(t, s, event("n1", "x:1"), "C1", "1700000000.000100")
+		require.Equal(t, []string{"n2"}, waitingEvents(t, other))
+		recordPlace(t, s, event("n2", "x:1"), "", "")
+		require.Empty(t, waitingEvents(t, other))
 		channel, ts, err = other.Cards.Card(ctx, "acme", attack)
 		require.NoError(t, err)
-		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "telling without a place leaves the card where it is")
+		require.Equal(t, []string{"C1", "1700000000.000100"}, []string{channel, ts}, "notifying without a place leaves the card where it is")
 		places, err := other.Cards.CardsOf(ctx, "acme", []string{"a0000000", attack})
 		require.NoError(t, err)
 		require.Equal(t, map[string][2]string{attack: {"C1", "1700000000.000100"}}, places)
@@ -216,8 +216,8 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, found, place)
 		}
-		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "told")
-		requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "told") // by no message of its own
+		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "notified")
+		requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "notified") // by no message of its own
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
 		_, ts, err = other.Cards.Card(ctx, "acme", attack)
@@ -260,7 +260,7 @@ func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
 	})
 }
 
-func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
+func TestACardThatBecomesStaleWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.open(t), w.open(t), t.Context()
 		marks := func() map[string]record.RedrawMark {
@@ -274,7 +274,7 @@ func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 		old := marks()["a1"]
 		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 		require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", old))
-		require.Contains(t, marks(), "a1", "it became outdated after the mark that was drawn")
+		require.Contains(t, marks(), "a1", "it became stale after the mark that was drawn")
 		current := marks()["a1"]
 		require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", current))
 		require.NotContains(t, marks(), "a1")
@@ -283,7 +283,7 @@ func TestACardThatBecomesOutdatedWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", record.UrgentState))
 		for _, drawn := range []record.RedrawMark{old, current} {
 			require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", drawn))
-			require.Contains(t, marks(), "a1", "somebody slow who drew for an earlier mark takes no later one away")
+			require.Contains(t, marks(), "a1", "a slow redraw for an earlier mark deletes no later one")
 		}
 	})
 }

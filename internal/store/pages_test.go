@@ -9,7 +9,7 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Only the account's owner writes pages down: whoever lost it would else call, or end a call, for what another replica knows better.
+// Only the account's owner writes pages down: a replica that lost it would else call, or end a call, for what another replica knows better.
 func TestPages(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -33,10 +33,10 @@ func TestPages(t *testing.T) {
 		require.Equal(t, map[string]record.Page{"a1": page}, all)
 		marks, err := other.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
-		require.Contains(t, marks, "a1", "its card tells of it")
-		news, err := other.Outbox.Waiting(ctx, "acme")
+		require.Contains(t, marks, "a1", "its card shows it")
+		events, err := other.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
-		require.Len(t, news, 1)
+		require.Len(t, events, 1)
 		require.NoError(t, s.Pages.DropPage(ctx, "acme", "a1"))
 		all, err = s.Pages.Pages(ctx, "acme")
 		require.NoError(t, err)

@@ -15,22 +15,22 @@ import (
 func TestAnOutageIsStored(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
-		spell := record.Outage{From: noon, Why: "the service can't be reached"}
-		blind := func() record.Outage {
+		outage := record.Outage{From: noon, Why: "the service can't be reached"}
+		stored := func() record.Outage {
 			r, err := other.Attacks.Load(ctx, "acme")
 			require.NoError(t, err)
 			return r.Outage
 		}
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &spell, Events: []record.Event{news("n1", "")}}))
-		require.Equal(t, spell, blind())
-		untold, err := other.Outbox.Waiting(ctx, "acme")
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &outage, Events: []record.Event{event("n1", "")}}))
+		require.Equal(t, outage, stored())
+		waiting, err := other.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
-		require.Len(t, untold, 1)
+		require.Len(t, waiting, 1)
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Stale: []string{"x:1"}}))
-		require.Equal(t, spell, blind(), "nothing was said of it")
+		require.Equal(t, outage, stored(), "nothing was said of it")
 		file, err := other.Cards.Details(ctx, "acme", record.AttackID("acme", "x:1"))
 		require.NoError(t, err)
-		require.Equal(t, record.Outage{From: noon, Why: spell.Why}, file.Outage)
+		require.Equal(t, record.Outage{From: noon, Why: outage.Why}, file.Outage)
 		require.Equal(t, noon, file.LastGood)
 		marks, err := other.Cards.Stale(ctx, "acme")
 		require.NoError(t, err)
@@ -39,11 +39,11 @@ func TestAnOutageIsStored(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, r.Outage)
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Outage: &record.Outage{}}))
-		require.Zero(t, blind())
+		require.Zero(t, stored())
 	})
 }
 
-// refused is a spell with something of everything.
+// refused is a permission loss with something of everything.
 func refused() record.PermissionLoss {
 	return record.PermissionLoss{
 		Account: "acme", Since: noon, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists}, More: 1,
@@ -61,16 +61,16 @@ func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
 		none, err := s.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused(), news("tied-1", "")) })
+		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused(), event("permission-1", "")) })
 		got, err := other.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, refused(), got)
 		none, err = other.Permissions.PermissionLoss(ctx, "globex")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		untold, err := other.Outbox.Waiting(ctx, "acme")
+		waiting, err := other.Outbox.Waiting(ctx, "acme")
 		require.NoError(t, err)
-		require.Equal(t, "tied-1", untold[0].ID)
+		require.Equal(t, "permission-1", waiting[0].ID)
 	})
 }
 
@@ -82,9 +82,9 @@ func TestANoticeIsFoundAgain(t *testing.T) {
 			require.NoError(t, err)
 			return []any{channel, ts, revision}
 		}
-		require.Equal(t, []any{"", "", 0}, at("tied-1"))
-		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "tied-1", "C1", "17.000100", 3))
-		require.Equal(t, []any{"C1", "17.000100", 3}, at("tied-1"))
-		require.Equal(t, []any{"", "", 0}, at("tied-2"), "another spell")
+		require.Equal(t, []any{"", "", 0}, at("permission-1"))
+		require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "17.000100", 3))
+		require.Equal(t, []any{"C1", "17.000100", 3}, at("permission-1"))
+		require.Equal(t, []any{"", "", 0}, at("permission-2"), "another permission loss")
 	})
 }

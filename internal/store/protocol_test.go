@@ -37,7 +37,7 @@ func (p *process) GoString() string { return p.name }
 type protocol struct {
 	*rapid.T
 	mini  *miniredis.Miniredis
-	rdb   *redis.Client // looks behind the store's back
+	rdb   *redis.Client // reads behind the store's back
 	watch *watch
 
 	living, all []*process
@@ -46,9 +46,9 @@ type protocol struct {
 
 	accepted map[string]string // delivery's id → its work
 	finished map[string]int    // by work
-	news     map[string]string // delivery's id → where it was told; "": not yet
+	events   map[string]string // delivery's id → where its message is; "": nowhere yet
 	tried    map[string]time.Time
-	begun    bool // the account has a memory
+	begun    bool // the account has a state
 
 	poll, case_ written
 }
@@ -57,22 +57,22 @@ type protocol struct {
 type written struct {
 	value   int
 	writers map[int]*process // of values that may come
-	holders []*process       // since the last look, and then
+	holders []*process       // since the last check, and then
 }
 
 func newProtocol(t *rapid.T) *protocol {
 	p := &protocol{
-		T: t, mini: miniredis.NewMiniRedis(), accepted: map[string]string{}, finished: map[string]int{}, news: map[string]string{}, tried: map[string]time.Time{},
+		T: t, mini: miniredis.NewMiniRedis(), accepted: map[string]string{}, finished: map[string]int{}, events: map[string]string{}, tried: map[string]time.Time{},
 		poll: written{writers: map[int]*process{}}, case_: written{writers: map[int]*process{}},
 	}
 	p.mini.ClockTTL(true)
 	t.Cleanup(p.mini.Close)
 	direct := dialledWire(p.mini.Dial)
 	t.Cleanup(direct.Close)
-	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.Dial}) // nobody looks a name up
+	p.rdb = redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.Dial}) // no name is looked up
 	t.Cleanup(func() { require.NoError(t, p.rdb.Close()) })
 	p.watch = newWatch(t, "acme", "beta", "gamma")
-	p.watch.asynchronous = true // looked at here
+	p.watch.asynchronous = true // checked here
 	return p
 }
 
@@ -162,7 +162,7 @@ func (p *protocol) flush(t *rapid.T) {
 	time.Sleep(time.Millisecond) // no entry of the stream is called like an earlier one
 	p.flushed, p.begun = true, false
 	clear(p.accepted)
-	clear(p.news)
+	clear(p.events)
 	clear(p.tried)
 	p.poll.value, p.case_.value = 0, 0
 }
@@ -180,17 +180,17 @@ func (p *protocol) check(t *rapid.T) {
 		}
 	}
 	good, _ := p.rdb.Get(t.Context(), "{a:acme}:last_good").Int()
-	p.poll.look(t, good)
+	p.poll.check(t, good)
 	c := 0
 	if text, _ := p.rdb.HGet(t.Context(), "{a:acme}:triage", "a1").Result(); text != "" {
 		_, err := fmt.Sscanf(text[len(`{"notes":[{"id":"`):], "%d", &c)
 		require.NoError(t, err, text)
 	}
-	p.case_.look(t, c)
+	p.case_.check(t, c)
 }
 
-// look sees what is written now: only who was a holder since the last look may have written it.
-func (w *written) look(t *rapid.T, now int) {
+// check reads what is written now: only a holder since the last check may have written it.
+func (w *written) check(t *rapid.T, now int) {
 	if now != w.value {
 		require.Contains(t, w.holders, w.writers[now])
 		w.value = now
@@ -243,7 +243,7 @@ func TestProtocol(t *testing.T) {
 			actions := map[string]func(*rapid.T){
 				"": p.check, "start": p.start, "kill": p.kill, "stop": p.stop, "pause": p.pause, "go on": p.goOn, "wait": p.wait,
 				"deliver": p.deliver, "deliver more": p.deliver, "finish": p.finish, "finish more": p.finish,
-				"announce": p.announce, "tell": p.tell, "remember": p.remember, "lock": p.lock, "save": p.save, "late": p.late,
+				"announce": p.announce, "notify": p.notify, "save poll": p.savePoll, "lock": p.lock, "save": p.save, "late": p.late,
 			}
 			if rapid.IntRange(0, 3).Draw(t, "redis is emptied") == 0 {
 				actions["flush"] = p.flush

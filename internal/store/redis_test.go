@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // world is one Redis, empty at first.
 type world struct {
 	addr string
-	rdb  *redis.Client        // looks behind the store's back
+	rdb  *redis.Client        // reads behind the store's back
 	mini *miniredis.Miniredis // nil: it is a real one
 }
 

@@ -19,24 +19,24 @@ func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 		require.Len(t, all, 1)
 		return all["a1"]
 	}
-	outdated := func(at time.Time, urgency record.Urgency) {
+	stale := func(at time.Time, urgency record.Urgency) {
 		w.mini.SetTime(at)
 		require.NoError(t, s.Cards.MarkStale(ctx, "acme", "a1", urgency))
 	}
 	later := noon.Add(90 * time.Second)
-	outdated(noon, record.UrgentFigures)
-	outdated(later, record.UrgentActed)
-	outdated(later.Add(time.Minute), record.UrgentState)
+	stale(noon, record.UrgentFigures)
+	stale(later, record.UrgentActed)
+	stale(later.Add(time.Minute), record.UrgentState)
 	first := mark()
 	require.Equal(t, record.UrgentActed, first.Urgency, "figures that grow make nothing less urgent")
 	require.Equal(t, noon, first.Since)
 	require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", first))
-	outdated(later, record.UrgentState)
+	stale(later, record.UrgentState)
 	require.Equal(t, record.UrgentState, mark().Urgency)
 	require.Equal(t, later, mark().Since)
 }
 
-// An earlier version's mark says nothing but that the card is outdated.
+// An earlier version's mark says nothing but that the card is stale.
 func TestAMarkOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	w := newMini(t)

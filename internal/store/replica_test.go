@@ -30,7 +30,7 @@ type replica struct {
 // stop stops the replica cleanly: what is in hand ends, then it gives up what it owns and takes leave.
 func (r *replica) stop() { r.more() }
 
-// kill ends the replica as far as Redis can tell.
+// kill ends the replica as far as Redis can see.
 func (r *replica) kill() { r.net.Refuse() }
 
 // hold is one time that a replica owns an account.
@@ -38,7 +38,7 @@ type hold struct {
 	account    string
 	replica    *replica
 	held, more context.Context
-	duties     <-chan store.Pending
+	pending    <-chan store.Pending
 	began      time.Time
 	end        context.CancelFunc // what was in hand is done
 }
@@ -87,8 +87,8 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	})
 	g.Go(func() error {
 		defer leave()
-		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, duties <-chan store.Pending) {
-			w.own(&hold{account: account, replica: r, held: held, more: more, duties: duties, began: time.Now()})
+		_ = s.Replicas.Share(held, more, w.accounts, func(held, more context.Context, account string, pending <-chan store.Pending) {
+			w.own(&hold{account: account, replica: r, held: held, more: more, pending: pending, began: time.Now()})
 		})
 		return nil
 	})
@@ -99,7 +99,7 @@ func (w *watch) start(name string, s *store.Store, net *wire) *replica {
 	return r
 }
 
-// own notes who owned the account when somebody else began.
+// own notes who owned the account when another replica began.
 func (w *watch) own(h *hold) {
 	work, end := context.WithCancel(h.more)
 	if w.busy {
@@ -166,7 +166,7 @@ func (w *world) openOwner(t testing.TB) *store.Store {
 	return s
 }
 
-// lock takes the lock of the account, whose memory is begun if it isn't.
+// lock takes the lock of the account, whose state is begun if it isn't.
 func lock(t testing.TB, s *store.Store) commands.Lock {
 	t.Helper()
 	begin(t, s, "acme")
@@ -189,7 +189,7 @@ func saveChange(ctx context.Context, l commands.Lock, c record.Change) error {
 	return err
 }
 
-// beginWith begins a memory, unless that was done.
+// beginWith begins a state, unless that was done.
 func beginWith(ctx context.Context, s *store.Store, account string, r store.Rebuilt) error {
 	_, err := s.Epochs.Restore(ctx, account, r)
 	return err

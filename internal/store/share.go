@@ -29,7 +29,7 @@ type Pending struct {
 
 // Own does what one replica does for an account that it owns. It begins nothing new when more ends, and stops when held does, with the lease: from
 // then on another replica may do it. Pending comes about once a second when there is anything, the newest only.
-type Own func(held, more context.Context, account string, duties <-chan Pending)
+type Own func(held, more context.Context, account string, pending <-chan Pending)
 
 // renewOwned renews the lease of an account and reads what there is to do.
 // KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the redraw queue, KEYS[4] the due changes, KEYS[5] the due requests, KEYS[6] the wanted cards,
@@ -109,7 +109,7 @@ func (s *Replicas) ordered(accounts []string) []string {
 }
 
 // settle lets go of what has ended, gives up the surplus and takes what is missing. It returns what may change the shares, and how long to wait
-// before the next look.
+// before the next check.
 func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, wait time.Duration) {
 	sh.letGo(ctx)
 	share, changed, known := sh.store.share(len(sh.accounts))

@@ -150,7 +150,7 @@ func TestAnAccountIsGivenUpWhenWhatIsInHandIsDone(t *testing.T) {
 				require.Eventually(t, func() bool { return len(given()) > 0 }, 5*time.Second, 10*time.Millisecond)
 				require.Never(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond, 100*time.Millisecond)
 				for _, h := range given() {
-					require.NoError(t, h.held.Err(), "it has time to finish, and nobody else begins")
+					require.NoError(t, h.held.Err(), "it has time to finish, and no other begins")
 					h.end()
 				}
 				for range given() {
@@ -199,22 +199,22 @@ func TestPendingComesAboutOnceASecond(t *testing.T) {
 	onEach(t, func(t *testing.T, redis *world) {
 		s := redis.open(t)
 		h := owning(t, s)
-		require.Never(t, func() bool { return len(h.duties) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
+		require.Never(t, func() bool { return len(h.pending) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "there are none")
 		until := time.Now().Add(time.Hour).Truncate(time.Second)
-		require.NoError(t, s.Outbox.Announce(t.Context(), news("n1", "x:1")))
+		require.NoError(t, s.Outbox.Announce(t.Context(), event("n1", "x:1")))
 		save(t, s, record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: until, Steps: rule})
 		save(t, s, record.Change{ID: "c2", AttackID: "a2", State: record.StateDone, At: noon, Until: until.Add(time.Hour), Steps: rule})
 		require.Eventually(t, func() bool {
-			d := within(t, 5*time.Second, h.duties)
+			d := within(t, 5*time.Second, h.pending)
 			return d.Events == 1 && d.StaleCards == 2 && d.Due.Equal(until.Add(-15*time.Minute))
 		}, 5*time.Second, time.Millisecond)
 	})
 }
 
-// A replica that owns an account no longer, or not any more as it was, writes nothing down and tells nothing: what was told before is forgotten with the rest.
+// A replica that owns an account no longer, or not any more as it was, saves nothing and posts nothing: what was posted before is lost with the rest.
 func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 	t.Parallel()
-	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{news("n1", "x:1")}}
+	update := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1")}}
 	for name, lose := range map[string]func(t *testing.T, redis *world, s *store.Store){
 		"it never did": func(*testing.T, *world, *store.Store) {},
 		"another does": func(t *testing.T, redis *world, s *store.Store) {
@@ -231,14 +231,14 @@ func TestOnlyTheOwnerOfAnAccountStores(t *testing.T) {
 				s := redis.open(t)
 				lose(t, redis, s)
 				require.ErrorContains(t, s.Attacks.Save(t.Context(), "acme", update), "lease lost")
-				if _, _, _, err := s.Outbox.BeginNotify(t.Context(), "acme", "n1", noon); name != "it never did" { // who answers somebody may post without
+				if _, _, _, err := s.Outbox.BeginNotify(t.Context(), "acme", "n1", noon); name != "it never did" { // a replica that answers a request may post without
 					require.ErrorContains(t, err, "lease lost")
 				}
 				m, err := s.Attacks.Load(t.Context(), "acme")
 				require.NoError(t, err)
 				require.Empty(t, m.Attacks)
 				require.True(t, m.LastGood.IsZero())
-				require.Empty(t, untold(t, s))
+				require.Empty(t, waitingEvents(t, s))
 			})
 		})
 	}

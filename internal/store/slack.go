@@ -84,7 +84,7 @@ func (s *Links) DropLink(ctx context.Context, id string) error {
 // peopleFor is how long a mark is stored: longer than what was known before it is used.
 const peopleFor = 10 * time.Minute
 
-// PeopleMark is a word that changes when what is known of a user, or of another thing of the workspace, is outdated; "" when it didn't change
+// PeopleMark is a word that changes when what is known of a user, or of another thing of the workspace, is stale; "" when it didn't change
 // lately.
 func (s *People) PeopleMark(ctx context.Context, of string) (string, error) {
 	return word(s.rdb.Get(ctx, keyPeople(of)), "mark of "+of)

@@ -20,7 +20,7 @@ type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
-	// Away is told when a replica can't reach Redis, once, and with nil when it can again; nil: nobody is.
+	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 }
 
@@ -97,7 +97,7 @@ type client struct {
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
 const opTimeout = time.Second
 
-// Open makes a Store. It does not wait for Redis: Ping tells whether it is there.
+// Open makes a Store. It does not wait for Redis: Ping reports whether it is there.
 func Open(cfg Config) (*Store, error) {
 	opts, err := options(cfg.URL)
 	if err != nil {

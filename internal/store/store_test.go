@@ -39,7 +39,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestPingTellsWhetherRedisTakesWrites(t *testing.T) {
+func TestPingFailsUnlessRedisTakesWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		require.NoError(t, s.Ping(t.Context()))
@@ -52,7 +52,7 @@ func TestPingTellsWhetherRedisTakesWrites(t *testing.T) {
 	})
 }
 
-// neverSent is what the bot tells people by: whether what they clicked can have been recorded.
+// neverSent decides what the bot answers: whether what they clicked can have been recorded.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -71,7 +71,7 @@ func TestRedisThatRefuses(t *testing.T) {
 
 func TestRedisThatHangs(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody answers
+	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, no server answers
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	s := openURL(t, "redis://"+l.Addr().String())
@@ -100,7 +100,7 @@ func TestRedisThatHangsLater(t *testing.T) {
 	}
 }
 
-// Redis takes a click and dies before it answers: nobody may be told that nothing was recorded.
+// Redis takes a click and dies before it answers: no user may hear that nothing was recorded.
 func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := newWire(t, w.addr)
@@ -122,11 +122,11 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 
 func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 	t.Parallel()
-	nobody := freeAddress(t)
+	unused := freeAddress(t)
 	for name, call := range map[string]func(ctx context.Context, s *store.Store) error{
 		"Load": func(ctx context.Context, s *store.Store) error { _, err := s.Attacks.Load(ctx, "acme"); return err },
-		"Told": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Outbox.Notified(ctx, news("n", "x"), "C1", "1.1", true)
+		"Notified": func(ctx context.Context, s *store.Store) error {
+			_, err := s.Outbox.Notified(ctx, event("n", "x"), "C1", "1.1", true)
 			return err
 		},
 		"Trying": func(ctx context.Context, s *store.Store) error {
@@ -154,7 +154,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			_, _, err := s.Attacks.KnownAttack(ctx, "acme", "a00000000")
 			return err
 		},
-		"Outdated": func(ctx context.Context, s *store.Store) error {
+		"MarkStale": func(ctx context.Context, s *store.Store) error {
 			return s.Cards.MarkStale(ctx, "acme", "a", record.UrgentState)
 		},
 		"ToRedraw": func(ctx context.Context, s *store.Store) error { _, err := s.Cards.Stale(ctx, "acme"); return err },
@@ -205,6 +205,6 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 	} {
-		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+nobody))), name)
+		require.True(t, neverSent(call(t.Context(), openURL(t, "redis://"+unused))), name)
 	}
 }

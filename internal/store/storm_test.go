@@ -14,7 +14,7 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// stormy is an update with a storm that gathered two attacks, one of which has a card by now, and an attack beside it.
+// stormy is an update with a storm that grouped two attacks, one of which has a card by now, and an attack beside it.
 func stormy() poller.Update {
 	u := poller.Update{LastGood: noon, Attacks: shownAll("x:1", "x:2", "x:3", "storm:C1:1", "storm:C1:2")}
 	for id, change := range map[string]func(s *record.AttackState){
@@ -32,7 +32,7 @@ func stormy() poller.Update {
 	return u
 }
 
-func TestStormsAndWhatTheyGathered(t *testing.T) {
+func TestStormsAndWhatTheyGrouped(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		u := stormy()
@@ -44,12 +44,12 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 			{KnownAttack: record.KnownAttack{ID: two, Attack: u.Attacks["storm:C1:2"].Attack}, Storm: record.Storm{Began: noon.Add(time.Minute)}, SeenAt: noon, Quiet: true},
 			{KnownAttack: record.KnownAttack{ID: one, Attack: u.Attacks["storm:C1:1"].Attack}, Storm: *u.Attacks["storm:C1:1"].Storm, SeenAt: noon},
 		}, storms)
-		gathered, err := other.Attacks.Grouped(ctx, "acme", one)
+		grouped, err := other.Attacks.Grouped(ctx, "acme", one)
 		require.NoError(t, err)
-		require.Equal(t, []record.GatheredAttack{
+		require.Equal(t, []record.GroupedAttack{
 			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:2"), Attack: u.Attacks["x:2"].Attack}, SeenAt: noon},
 			{KnownAttack: record.KnownAttack{ID: record.AttackID("acme", "x:1"), Attack: u.Attacks["x:1"].Attack}, SeenAt: noon, Own: true},
-		}, gathered)
+		}, grouped)
 		for _, account := range []string{"acme", "other"} {
 			none, err := other.Attacks.Grouped(ctx, account, two)
 			require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestStormsAndWhatTheyGathered(t *testing.T) {
 	})
 }
 
-// The connection breaks in the middle of remembering a storm of very many attacks: those that are remembered have their storm, which is told, and
+// The connection breaks in the middle of saving a storm of very many attacks: those that are saved have their storm, which is notified, and
 // incidents come before it. Those that aren't come again.
 func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -74,14 +74,14 @@ func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 		s := net.open(t)
 		owning(t, s)
 		const many, storm = 1500, "storm:C1:1"
-		u := poller.Update{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{news("incident", "x:incident"), news("storm", storm)}}
+		u := poller.Update{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{event("incident", "x:incident"), event("storm", storm)}}
 		for i := range many {
 			one := shown(fmt.Sprint("x:", i))
 			one.StormID = storm
 			u.Attacks[one.Attack.ID] = one
 		}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"none"}})) // the script is known from here on
-		net.cutRemembering(2)
+		net.cutSaving(2)
 		require.Error(t, s.Attacks.Save(ctx, "acme", u))
 		net.SetFilters(nil, nil)
 		direct := w.open(t)
@@ -89,7 +89,7 @@ func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, len(m.Attacks), many)
 		require.Contains(t, m.Attacks, storm)
-		require.Equal(t, []string{"incident", "storm"}, untold(t, direct))
+		require.Equal(t, []string{"incident", "storm"}, waitingEvents(t, direct))
 	})
 }
 
@@ -108,7 +108,7 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
 		require.ElementsMatch(t, []string{one, two}, wanted())
-		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.duties).WantedCards == 2 }, 5*time.Second, time.Millisecond, "The account's owner hears of it")
+		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.pending).WantedCards == 2 }, 5*time.Second, time.Millisecond, "The account's owner hears of it")
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", stormy()))
 		require.Equal(t, []string{two}, wanted())

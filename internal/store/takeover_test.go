@@ -242,7 +242,7 @@ func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 }
 
 // Who doesn't beat is taken for dead, so it takes nothing in hand.
-func TestNobodyWorksWithoutABeat(t *testing.T) {
+func TestNoReplicaWorksWithoutABeat(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")

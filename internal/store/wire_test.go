@@ -18,8 +18,8 @@ func dialledWire(to func() (net.Conn, error)) *wire { return &wire{proxytest.New
 
 func (w *wire) open(t tester) *store.Store { return openURL(t, "redis://"+w.Addr()+"/0") }
 
-// cutRemembering cuts the wire at that step of remembering a poll's attacks, the first of which is 1.
-func (w *wire) cutRemembering(at int) {
+// cutSaving cuts the wire at that step of saving a poll's attacks, the first of which is 1.
+func (w *wire) cutSaving(at int) {
 	steps := 0
 	w.SetFilters(func(chunk []byte) ([]byte, bool) {
 		if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:attacks")) {
@@ -29,7 +29,7 @@ func (w *wire) cutRemembering(at int) {
 	}, nil)
 }
 
-// cutAt lets everything through up to a word, and then cuts the connection; done tells that it has.
+// cutAt lets everything through up to a word, and then cuts the connection; done reports that it has.
 func cutAt(word string) (f proxytest.Filter, done <-chan struct{}) {
 	seen := make(chan struct{})
 	return func(chunk []byte) ([]byte, bool) {

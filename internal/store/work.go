@@ -81,13 +81,13 @@ end
 return given`)
 
 // finish takes work off the stream, unless another replica has taken it over.
-// KEYS[1] the stream; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] 'look': nothing is taken off.
+// KEYS[1] the stream; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] 'ask': nothing is taken off.
 // Result: 0 if another replica has it, else 1.
 var finish = redis.NewScript(`
 local p = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if p.err or #p == 0 then return 1 end
 if p[1][2] ~= ARGV[2] then return 0 end
-if ARGV[4] == 'look' then return 1 end
+if ARGV[4] == 'ask' then return 1 end
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
 redis.call('XDEL', KEYS[1], ARGV[3])
 return 1`)
@@ -240,10 +240,10 @@ func (w *working) done(ctx context.Context, id string) error {
 }
 
 // finish takes work off the stream, or only asks whether it is still this replica's.
-func (s *Inbox) finish(ctx context.Context, id string, look bool) (mine bool, err error) {
+func (s *Inbox) finish(ctx context.Context, id string, askOnly bool) (mine bool, err error) {
 	var answer *redis.Cmd
-	if look {
-		answer = finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, "look")
+	if askOnly {
+		answer = finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, "ask")
 	} else {
 		answer = s.write(ctx, finish, []string{keyStream}, group, s.replica, id, "")
 	}

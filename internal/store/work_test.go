@@ -198,7 +198,7 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 		jobs, _, _ := worker(t, s)
 		within(t, 5*time.Second, jobs)
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
-		accept(t, s, "1") // nobody remembers that it was there
+		accept(t, s, "1") // no record of it is left
 		got := within(t, 5*time.Second, jobs)
 		require.Equal(t, "work 1", got.work)
 		require.NoError(t, got.done(t.Context()))

@@ -30,7 +30,7 @@ func (o Observation) Silent() bool {
 }
 
 // Event names the kind of event that an observation is, "" if it is none, given the last state of the attack (if it is known). The same observation
-// again is none. suppressed tells that it is none because the attack is muted.
+// again is none. suppressed reports that it is none because the attack is muted.
 func Event(last record.AttackState, known bool, o Observation) (kind record.EventKind, suppressed bool) {
 	kind = unmuted(last, known, o)
 	if kind != "" && o.Muted != nil && o.Muted() {

@@ -65,7 +65,7 @@ func baseline(s record.AttackState, b record.Baseline) record.AttackState { s.Ba
 func unrouted(o Observation) Observation                                  { o.Routed = false; return o }
 func muted(o Observation) Observation                                     { o.Muted = func() bool { return true }; return o }
 func trying(o Observation) Observation                                    { o.StillTrying = true; return o }
-func look(c ...func(*apiclient.Attack)) Observation {
+func observed(c ...func(*apiclient.Attack)) Observation {
 	return Observation{Attack: sqli(c...), At: noon, OngoingFor: 15 * time.Minute, Routed: true}
 }
 
@@ -73,87 +73,87 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	pausing, over, hour := hitAgo(2*time.Minute), hitAgo(15*time.Minute), hitAgo(time.Hour)
 	for name, tt := range map[string]struct {
-		last  record.AttackState
-		fresh bool // nothing is known of it
-		look  Observation
-		want  record.EventKind
+		last     record.AttackState
+		fresh    bool // nothing is known of it
+		observed Observation
+		want     record.EventKind
 	}{
-		"new attack":                               {fresh: true, look: look(), want: record.NewAttack},
-		"new incident":                             {fresh: true, look: look(vuln("8")), want: record.NewIncident},
-		"new but over: caught up":                  {fresh: true, look: look(hour), want: record.NewAttack},
-		"new without a readable last hit":          {fresh: true, look: look(noLast), want: record.NewAttack},
-		"new, no route":                            {fresh: true, look: unrouted(look())},
-		"new, muted":                               {fresh: true, look: muted(look())},
-		"known without card, muted":                {last: only(notified()), look: muted(look(hits(101)))},
-		"worse, muted":                             {last: notified(status("blocked")), look: muted(look(hits(100_000)))},
-		"over, muted":                              {last: notified(), look: muted(look(over))},
-		"new, a false positive":                    {fresh: true, look: look(state("falsepositive"))},
-		"new, a denied source":                     {fresh: true, look: look(typ(apiclient.TypeBlockedSource))},
-		"new, a virtual patch at work":             {fresh: true, look: look(typ(apiclient.TypeVirtualPatch))},
-		"known without card, now routed":           {last: only(notified()), look: look(hits(101)), want: record.NewAttack},
-		"known without card, routed, same":         {last: only(notified()), look: look(), want: record.NewAttack},
-		"known without card, over, same":           {last: only(notified(over)), look: look(over)},
-		"known without card, over, fewer":          {last: only(notified(over)), look: look(over, hits(9))},
-		"known without card, over, more":           {last: only(notified(over)), look: look(over, hits(101)), want: record.NewAttack},
-		"known without card, over, was hit":        {last: only(notified(hour)), look: look(over), want: record.NewAttack},
-		"known without card, over, let in":         {last: only(notified(over, status("blocked"))), look: look(over), want: record.NewAttack},
-		"known without card, over, incident":       {last: only(notified(over)), look: look(over, vuln("8")), want: record.NewIncident},
-		"known incident without card, over":        {last: only(notified(over, vuln("8"))), look: look(over, vuln("8"))},
-		"known without card, incident, route":      {last: only(notified()), look: unrouted(look(vuln("8")))},
-		"became incident":                          {last: notified(), look: look(vuln("8")), want: record.BecameIncident},
-		"became incident, routes changed":          {last: notified(), look: unrouted(look(vuln("8"))), want: record.BecameIncident},
-		"became incident, over":                    {last: notified(over), look: look(over, vuln("8")), want: record.BecameIncident},
-		"incident as before":                       {last: notified(vuln("8")), look: look(vuln("8"))},
-		"incident whose id was left out":           {last: baseline(notified(), record.Baseline{Incident: true}), look: look(vuln("8"))},
-		"blocked to partly":                        {last: notified(status("blocked")), look: look(status("Partially Blocked")), want: record.Worsened},
-		"blocked to let through":                   {last: notified(status("blocked")), look: look(), want: record.Worsened},
-		"partly to let through":                    {last: notified(status("Partially Blocked")), look: look(), want: record.Worsened},
-		"status unknown in between":                {last: baseline(notified(status("")), record.Baseline{Status: "blocked"}), look: look(), want: record.Worsened},
-		"status becomes known":                     {last: notified(status("odd")), look: look()},
-		"status becomes unknown":                   {last: notified(status("blocked")), look: look(status("odd"))},
-		"status improves":                          {last: notified(), look: look(status("blocked"))},
-		"status improves, a minute on":             {last: minuteOld(notified()), look: look(status("blocked")), want: record.Grew},
-		"ten times the hits":                       {last: notified(), look: look(hits(1000)), want: record.Worsened},
-		"ten times since the last mention":         {last: baseline(notified(hits(900)), record.Baseline{Hits: apiclient.Known(100)}), look: look(hits(1000)), want: record.Worsened},
-		"ten times, but few":                       {last: notified(hits(10)), look: look(hits(999)), want: record.Grew},
-		"many, but not ten times":                  {last: notified(hits(101)), look: look(hits(1009)), want: record.Grew},
-		"hits become known":                        {last: notified(unknownHits), look: look(hits(5000))},
-		"worse, though it looks over":              {last: notified(over), look: look(over, hits(1000)), want: record.Worsened},
-		"same":                                     {last: minuteOld(notified(pausing)), look: look(pausing)},
-		"it pauses":                                {last: minuteOld(notified()), look: look(), want: record.Grew},
-		"it pauses, not a minute on":               {last: notified(), look: look()},
-		"it pauses, muted":                         {last: minuteOld(notified()), look: muted(look())},
-		"more hits at once":                        {last: notified(), look: look(hits(150))},
-		"more hits, a minute on":                   {last: minuteOld(notified()), look: look(hits(101)), want: record.Grew},
-		"twice the hits":                           {last: notified(), look: look(hits(200)), want: record.Grew},
-		"fewer hits (sampling)":                    {last: minuteOld(notified(pausing)), look: look(pausing, hits(40))},
-		"hits left out":                            {last: minuteOld(notified(pausing)), look: look(pausing, unknownHits)},
-		"newer hit, a minute on":                   {last: minuteOld(notified(over)), look: look(), want: record.Grew},
-		"more sources, a minute on":                {last: minuteOld(notified()), look: look(sources(4)), want: record.Grew},
-		"more payloads, a minute on":               {last: minuteOld(notified()), look: look(payloads(6)), want: record.Grew},
-		"other top source, a minute on":            {last: minuteOld(notified()), look: look(topIs("198.51.100.4")), want: record.Grew},
-		"quiet":                                    {last: notified(), look: look(over), want: record.WentQuiet},
-		"nearly quiet":                             {last: notified(), look: look(hitAgo(15*time.Minute - time.Second))},
-		"quiet but still trying":                   {last: notified(), look: trying(look(over))},
-		"quiet already":                            {last: quiet(notified(over)), look: look(over)},
-		"last hit unreadable":                      {last: notified(), look: look(noLast)},
-		"resumed":                                  {last: quiet(notified(hour)), look: look(), want: record.Resumed},
-		"quiet, then still trying":                 {last: quiet(notified(over)), look: trying(look(over))},
-		"quiet, hit meanwhile, over again":         {last: quiet(minuteOld(notified(hour))), look: look(over), want: record.Grew},
-		"quiet, worse":                             {last: quiet(notified(hour)), look: look(hits(1000)), want: record.Worsened},
-		"notified, marked as a false positive":     {last: notified(), look: look(state("FalsePositive"), over), want: record.Grew},
-		"and muted":                                {last: notified(), look: muted(look(state("falsepositive")))},
-		"a false positive as before, worse":        {last: minuteOld(notified(state("falsepositive"))), look: look(state("falsepositive"), hits(5000), vuln("8"))},
-		"a false positive without a card":          {last: only(notified()), look: look(state("falsepositive"))},
-		"no false positive any more":               {last: minuteOld(notified(state("falsepositive"))), look: look(), want: record.Grew},
-		"nor any more, and worse":                  {last: notified(state("falsepositive")), look: look(hits(1000)), want: record.Worsened},
-		"notified, clock of the service goes back": {last: minuteOld(notified()), look: Observation{Attack: sqli(hits(101)), At: noon.Add(-time.Hour), OngoingFor: 15 * time.Minute}},
+		"new attack":                               {fresh: true, observed: observed(), want: record.NewAttack},
+		"new incident":                             {fresh: true, observed: observed(vuln("8")), want: record.NewIncident},
+		"new but over: caught up":                  {fresh: true, observed: observed(hour), want: record.NewAttack},
+		"new without a readable last hit":          {fresh: true, observed: observed(noLast), want: record.NewAttack},
+		"new, no route":                            {fresh: true, observed: unrouted(observed())},
+		"new, muted":                               {fresh: true, observed: muted(observed())},
+		"known without card, muted":                {last: only(notified()), observed: muted(observed(hits(101)))},
+		"worse, muted":                             {last: notified(status("blocked")), observed: muted(observed(hits(100_000)))},
+		"over, muted":                              {last: notified(), observed: muted(observed(over))},
+		"new, a false positive":                    {fresh: true, observed: observed(state("falsepositive"))},
+		"new, a denied source":                     {fresh: true, observed: observed(typ(apiclient.TypeBlockedSource))},
+		"new, a virtual patch at work":             {fresh: true, observed: observed(typ(apiclient.TypeVirtualPatch))},
+		"known without card, now routed":           {last: only(notified()), observed: observed(hits(101)), want: record.NewAttack},
+		"known without card, routed, same":         {last: only(notified()), observed: observed(), want: record.NewAttack},
+		"known without card, over, same":           {last: only(notified(over)), observed: observed(over)},
+		"known without card, over, fewer":          {last: only(notified(over)), observed: observed(over, hits(9))},
+		"known without card, over, more":           {last: only(notified(over)), observed: observed(over, hits(101)), want: record.NewAttack},
+		"known without card, over, was hit":        {last: only(notified(hour)), observed: observed(over), want: record.NewAttack},
+		"known without card, over, let in":         {last: only(notified(over, status("blocked"))), observed: observed(over), want: record.NewAttack},
+		"known without card, over, incident":       {last: only(notified(over)), observed: observed(over, vuln("8")), want: record.NewIncident},
+		"known incident without card, over":        {last: only(notified(over, vuln("8"))), observed: observed(over, vuln("8"))},
+		"known without card, incident, route":      {last: only(notified()), observed: unrouted(observed(vuln("8")))},
+		"became incident":                          {last: notified(), observed: observed(vuln("8")), want: record.BecameIncident},
+		"became incident, routes changed":          {last: notified(), observed: unrouted(observed(vuln("8"))), want: record.BecameIncident},
+		"became incident, over":                    {last: notified(over), observed: observed(over, vuln("8")), want: record.BecameIncident},
+		"incident as before":                       {last: notified(vuln("8")), observed: observed(vuln("8"))},
+		"incident whose id was left out":           {last: baseline(notified(), record.Baseline{Incident: true}), observed: observed(vuln("8"))},
+		"blocked to partly":                        {last: notified(status("blocked")), observed: observed(status("Partially Blocked")), want: record.Worsened},
+		"blocked to let through":                   {last: notified(status("blocked")), observed: observed(), want: record.Worsened},
+		"partly to let through":                    {last: notified(status("Partially Blocked")), observed: observed(), want: record.Worsened},
+		"status unknown in between":                {last: baseline(notified(status("")), record.Baseline{Status: "blocked"}), observed: observed(), want: record.Worsened},
+		"status becomes known":                     {last: notified(status("odd")), observed: observed()},
+		"status becomes unknown":                   {last: notified(status("blocked")), observed: observed(status("odd"))},
+		"status improves":                          {last: notified(), observed: observed(status("blocked"))},
+		"status improves, a minute on":             {last: minuteOld(notified()), observed: observed(status("blocked")), want: record.Grew},
+		"ten times the hits":                       {last: notified(), observed: observed(hits(1000)), want: record.Worsened},
+		"ten times since the last mention":         {last: baseline(notified(hits(900)), record.Baseline{Hits: apiclient.Known(100)}), observed: observed(hits(1000)), want: record.Worsened},
+		"ten times, but few":                       {last: notified(hits(10)), observed: observed(hits(999)), want: record.Grew},
+		"many, but not ten times":                  {last: notified(hits(101)), observed: observed(hits(1009)), want: record.Grew},
+		"hits become known":                        {last: notified(unknownHits), observed: observed(hits(5000))},
+		"worse, though it looks over":              {last: notified(over), observed: observed(over, hits(1000)), want: record.Worsened},
+		"same":                                     {last: minuteOld(notified(pausing)), observed: observed(pausing)},
+		"it pauses":                                {last: minuteOld(notified()), observed: observed(), want: record.Grew},
+		"it pauses, not a minute on":               {last: notified(), observed: observed()},
+		"it pauses, muted":                         {last: minuteOld(notified()), observed: muted(observed())},
+		"more hits at once":                        {last: notified(), observed: observed(hits(150))},
+		"more hits, a minute on":                   {last: minuteOld(notified()), observed: observed(hits(101)), want: record.Grew},
+		"twice the hits":                           {last: notified(), observed: observed(hits(200)), want: record.Grew},
+		"fewer hits (sampling)":                    {last: minuteOld(notified(pausing)), observed: observed(pausing, hits(40))},
+		"hits left out":                            {last: minuteOld(notified(pausing)), observed: observed(pausing, unknownHits)},
+		"newer hit, a minute on":                   {last: minuteOld(notified(over)), observed: observed(), want: record.Grew},
+		"more sources, a minute on":                {last: minuteOld(notified()), observed: observed(sources(4)), want: record.Grew},
+		"more payloads, a minute on":               {last: minuteOld(notified()), observed: observed(payloads(6)), want: record.Grew},
+		"other top source, a minute on":            {last: minuteOld(notified()), observed: observed(topIs("198.51.100.4")), want: record.Grew},
+		"quiet":                                    {last: notified(), observed: observed(over), want: record.WentQuiet},
+		"nearly quiet":                             {last: notified(), observed: observed(hitAgo(15*time.Minute - time.Second))},
+		"quiet but still trying":                   {last: notified(), observed: trying(observed(over))},
+		"quiet already":                            {last: quiet(notified(over)), observed: observed(over)},
+		"last hit unreadable":                      {last: notified(), observed: observed(noLast)},
+		"resumed":                                  {last: quiet(notified(hour)), observed: observed(), want: record.Resumed},
+		"quiet, then still trying":                 {last: quiet(notified(over)), observed: trying(observed(over))},
+		"quiet, hit meanwhile, over again":         {last: quiet(minuteOld(notified(hour))), observed: observed(over), want: record.Grew},
+		"quiet, worse":                             {last: quiet(notified(hour)), observed: observed(hits(1000)), want: record.Worsened},
+		"notified, marked as a false positive":     {last: notified(), observed: observed(state("FalsePositive"), over), want: record.Grew},
+		"and muted":                                {last: notified(), observed: muted(observed(state("falsepositive")))},
+		"a false positive as before, worse":        {last: minuteOld(notified(state("falsepositive"))), observed: observed(state("falsepositive"), hits(5000), vuln("8"))},
+		"a false positive without a card":          {last: only(notified()), observed: observed(state("falsepositive"))},
+		"no false positive any more":               {last: minuteOld(notified(state("falsepositive"))), observed: observed(), want: record.Grew},
+		"nor any more, and worse":                  {last: notified(state("falsepositive")), observed: observed(hits(1000)), want: record.Worsened},
+		"notified, clock of the service goes back": {last: minuteOld(notified()), observed: Observation{Attack: sqli(hits(101)), At: noon.Add(-time.Hour), OngoingFor: 15 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, suppressed := Event(tt.last, !tt.fresh, tt.look)
+			got, suppressed := Event(tt.last, !tt.fresh, tt.observed)
 			require.Equal(t, tt.want, got)
-			require.Equal(t, tt.look.Muted != nil, suppressed)
+			require.Equal(t, tt.observed.Muted != nil, suppressed)
 		})
 	}
 }
@@ -161,13 +161,13 @@ func TestCompare(t *testing.T) {
 func TestAfterKeepsWhatWorseningIsMeasuredBy(t *testing.T) {
 	t.Parallel()
 	s := notified(status("blocked"))
-	s = After(s, look(hits(500), status("")), record.Grew)
+	s = After(s, observed(hits(500), status("")), record.Grew)
 	require.Equal(t, record.Baseline{Hits: apiclient.Known(100), Status: "blocked"}, s.Baseline, "a redraw mentions no people")
-	s = After(s, look(hits(2000), vuln("8"), status("Partially Blocked")), record.BecameIncident)
+	s = After(s, observed(hits(2000), vuln("8"), status("Partially Blocked")), record.BecameIncident)
 	require.Equal(t, record.Baseline{Hits: apiclient.Known(2000), Status: "partly", Incident: true}, s.Baseline)
 	require.Equal(t, 3, s.Revision)
 	require.False(t, s.Quiet)
-	s = After(s, look(hitAgo(time.Hour)), record.Worsened)
+	s = After(s, observed(hitAgo(time.Hour)), record.Worsened)
 	require.True(t, s.Quiet, "worse and over is one event")
 }
 

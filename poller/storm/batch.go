@@ -15,14 +15,14 @@ type Batch struct {
 	Over       map[string]bool               // storms to which more attacks came than the limit
 	Incidents  int                           // that came
 	Milestones map[string]record.Event       // of grouped attacks, by id: kept as evidence, without an event
-	LookAt     map[string]time.Time          // when to look at a storm again; zero: not before something changes
+	CheckAt    map[string]time.Time          // when to look at a storm again; zero: not before something changes
 }
 
 // NewBatch is a Batch that holds nothing.
 func NewBatch() Batch {
 	return Batch{
 		Begun: map[string]record.AttackState{}, Joined: map[string][]string{}, Over: map[string]bool{}, Milestones: map[string]record.Event{},
-		LookAt: map[string]time.Time{},
+		CheckAt: map[string]time.Time{},
 	}
 }
 

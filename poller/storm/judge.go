@@ -64,7 +64,7 @@ func (t Tally) Event(last record.AttackState, at time.Time) (record.EventKind, b
 	return "", false
 }
 
-// After is the storm's state after an event; whole tells whether the poll read everything.
+// After is the storm's state after an event; whole reports whether the poll read everything.
 func (t Tally) After(last record.AttackState, at time.Time, whole bool, kind record.EventKind) record.AttackState {
 	s := last
 	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.Attack, &t.Storm, at, last.Rebuilt && !whole, true, t.ongoing == 0

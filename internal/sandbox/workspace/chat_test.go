@@ -108,9 +108,9 @@ func TestThreads(t *testing.T) {
 	}
 	refused(t, "cannot_reply_to_message", post(reply))
 	refused(t, "thread_not_found", post("1700000000.000001"))
-	whispered, err := w.client.PostEphemeralContext(t.Context(), "C1WAF", "U1ANN", slack.MsgOptionText("psst", false))
+	ephemeral, err := w.client.PostEphemeralContext(t.Context(), "C1WAF", "U1ANN", slack.MsgOptionText("psst", false))
 	require.NoError(t, err)
-	refused(t, "thread_not_found", post(whispered))
+	refused(t, "thread_not_found", post(ephemeral))
 	require.Equal(t, parent, w.Messages("#waf")[1].ThreadTS)
 
 	_, _, err = w.client.DeleteMessageContext(t.Context(), "C1WAF", parent)
@@ -139,9 +139,9 @@ func TestAReplyToWhatWasDeletedGoesToTheChannel(t *testing.T) {
 
 	require.ErrorContains(t, w.Delete("ann", "#waf", parent), "no message")
 	require.ErrorContains(t, w.Delete("bob", "#ours", m.TS), "bob")
-	whispered, err := w.client.PostEphemeralContext(t.Context(), "C1WAF", "U1ANN", slack.MsgOptionText("psst", false))
+	ephemeral, err := w.client.PostEphemeralContext(t.Context(), "C1WAF", "U1ANN", slack.MsgOptionText("psst", false))
 	require.NoError(t, err)
-	require.Error(t, w.Delete("ann", "#waf", whispered))
+	require.Error(t, w.Delete("ann", "#waf", ephemeral))
 }
 
 func TestLongTexts(t *testing.T) {
@@ -163,7 +163,7 @@ func TestEphemeral(t *testing.T) {
 	}
 	ts, err := postEphemeral("C1WAF", "U1ANN")
 	require.NoError(t, err)
-	require.Empty(t, w.Messages("#waf"), "nobody else sees it")
+	require.Empty(t, w.Messages("#waf"), "no other user sees it")
 	require.Empty(t, w.Ephemerals("bob"))
 	require.Equal(t, "psst", w.Ephemerals("ann")[0].Plain())
 	_, _, _, err = w.client.UpdateMessageContext(t.Context(), "C1WAF", ts, slack.MsgOptionText("x", false))

@@ -179,7 +179,7 @@ func TestBadAcknowledgementsAreWarnings(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "the app answered 500", d.Warning)
 	require.Empty(t, w.Ephemerals("ann"))
-	w.DeliverTo("http://127.0.0.1:1") // nobody listens there
+	w.DeliverTo("http://127.0.0.1:1") // nothing listens there
 	d, err = w.Command(t.Context(), workspace.Command{User: "ann", Channel: "#waf", Text: "status"})
 	require.NoError(t, err)
 	require.Equal(t, "the app did not respond", d.Warning)

@@ -69,7 +69,7 @@ func TestAMentionIsAnEvent(t *testing.T) {
 
 func TestWhichEventsTheBotGets(t *testing.T) {
 	inBubble(t, func(b *bubble) {
-		b.say("ann", "#waf", "nobody is meant")
+		b.say("ann", "#waf", "no user is meant")
 		b.say("ann", "#waf", "wafbot without the sign")
 		b.say("ann", "#nobot", "@wafbot where it is not")
 		require.Empty(b.t, b.settledEvents())

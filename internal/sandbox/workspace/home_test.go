@@ -135,7 +135,7 @@ func TestChangesOfPeopleAreRetriedAsEventsAre(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		s := b.greeted()
 		b.SetUserGroup(workspace.UserGroup{ID: "S1SEC", Handle: "secops", Name: "Security", Users: []string{"U2BOB"}})
-		first := s.next() // and nobody acknowledges it
+		first := s.next() // and no client acknowledges it
 		again := s.next()
 		require.Equal(b.t, first.Payload["event_id"], again.Payload["event_id"])
 		require.Equal(b.t, 1, *again.RetryAttempt)

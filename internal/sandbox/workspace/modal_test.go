@@ -260,7 +260,7 @@ func TestClicksInAModal(t *testing.T) {
 	_, err = w.Click(t.Context(), workspace.Click{User: "ann", View: "modal", Button: "Reason"})
 	require.Error(t, err, "it didn't say dispatch_action")
 	_, err = w.Click(t.Context(), workspace.Click{User: "ann", View: "modal", Button: "Kind", Cancel: true})
-	require.Error(t, err, "nobody asks")
+	require.Error(t, err, "no question")
 	_, err = w.Click(t.Context(), workspace.Click{User: "ann", View: "modal", Button: "More", Cancel: true})
 	require.NoError(t, err)
 	require.Len(t, w.bot.got(), sent)

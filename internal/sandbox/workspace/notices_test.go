@@ -69,6 +69,6 @@ func TestEditsNotifyNoPhoneAndFollowedThreadsDo(t *testing.T) {
 		{Channel: "C1WAF", TS: after, ThreadTS: ts, Text: "news", Why: "thread"},
 		{Channel: "D1ANN", TS: notices[3].TS, Text: "psst", Why: "direct"},
 	}, notices)
-	require.Len(t, w.Notices("bob"), 4, "ann's reply, and not what she alone is told")
+	require.Len(t, w.Notices("bob"), 4, "ann's reply, and not what only she sees")
 	require.Empty(t, w.Notices("nobody"))
 }

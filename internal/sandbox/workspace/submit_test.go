@@ -123,7 +123,7 @@ func TestASubmissionOverBothWaysTakesTheAnswerThatSaysSomething(t *testing.T) {
 		require.NoError(b.t, b.SetIngress(workspace.IngressBoth))
 		submitted := b.submits(s, `{"response_action":"errors","errors":{"b":"Not so."}}`)
 		require.Equal(b.t, workspace.OutcomeErrors, submitted.Outcome)
-		require.Empty(b.t, submitted.Warning, "the request failed, and nobody sees it")
+		require.Empty(b.t, submitted.Warning, "the request failed, unseen")
 		submitted = b.submits(s, `{"response_action":"update","view":`+simple("second")+`}`)
 		require.Equal(b.t, workspace.OutcomeUpdated, submitted.Outcome, "the request was answered with nothing")
 	}, answering(&requests, http.StatusInternalServerError, http.StatusOK))

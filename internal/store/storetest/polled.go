@@ -90,10 +90,10 @@ func testStorms(t *testing.T, s Store) {
 	require.Equal(t, []record.StormSeen{
 		{KnownAttack: known(newer), Storm: storms[newer.ID], SeenAt: at}, {KnownAttack: known(older), Storm: storms[older.ID], SeenAt: at},
 	}, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, Account)))
-	require.Equal(t, []record.GatheredAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
-		got[[]record.GatheredAttack](t)(s.Storms.Grouped(ctx, Account, known(older).ID)), "the latest hit first")
-	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Grouped(ctx, Account, known(newer).ID)))
-	require.Empty(t, got[[]record.GatheredAttack](t)(s.Storms.Grouped(ctx, other, known(older).ID)))
+	require.Equal(t, []record.GroupedAttack{{KnownAttack: known(late), SeenAt: at}, {KnownAttack: known(early), SeenAt: at}},
+		got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, Account, known(older).ID)), "the latest hit first")
+	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, Account, known(newer).ID)))
+	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, other, known(older).ID)))
 	require.Empty(t, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, other)))
 
 	require.NoError(t, s.Storms.WantCards(ctx, Account, nil))

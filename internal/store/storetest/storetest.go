@@ -1,4 +1,4 @@
-// Package storetest tells whether a store keeps what commands rely on. The store on Redis and the one that the tests of commands use
+// Package storetest checks that a store keeps what commands rely on. The store on Redis and the one that the tests of commands use
 // pass the same tests.
 package storetest
 

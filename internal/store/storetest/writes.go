@@ -201,7 +201,7 @@ func testDue(t *testing.T, s Store) {
 		many = append(many, record.Change{ID: string(rune('A' + i)), Account: Account, State: record.StateDone, At: at, Until: at.Add(4 * time.Hour), Steps: rule})
 	}
 	save(t, s, many...)
-	require.Len(t, due(Account, at.Add(4*time.Hour)), 100, "the rest comes when these were looked at")
+	require.Len(t, due(Account, at.Add(4*time.Hour)), 100, "the rest comes when these were checked")
 }
 
 func testDecisions(t *testing.T, s Store) {

@@ -1,0 +1,29 @@
+package verb
+
+import (
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func ack() *call.Command {
+	return &call.Command{
+		Name: "ack", Aliases: []string{"claim"}, Role: record.Responder,
+		Summary: "acknowledge an attack: you are on it",
+		Args:    []call.Arg{argAttack},
+		Write:   onTriage(writeAck),
+	}
+}
+
+func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
+	switch {
+	case t.Owner == nil:
+		t.Owner = owner(c, c.Actor)
+		return saved(*t, describe.Owner(t.Owner)), nil
+	case t.Owner.ID == c.Actor.ID:
+		return unchanged(*t, text.New(describe.Owner(t.Owner), " already. Nothing was changed")), nil
+	}
+	return call.Result{}, refusal.Nothing(text.New(describe.Owner(t.Owner), ". Nothing was changed. ", takeOver(c)))
+}

@@ -1,0 +1,36 @@
+package verb
+
+import (
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func blockPath() *call.Command {
+	return &call.Command{
+		Name: "block-path", Aliases: []string{"close"}, Role: record.Admin,
+		Summary: "block every request to one path, clean ones too",
+		Args: []call.Arg{
+			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is blocked"},
+			{Name: "place", Object: true, Required: true, Help: "HOST/PATH, exactly"},
+			{Name: "for", Label: "How long", Required: true, Help: "how long: 30m, 12h", Read: call.ReadDuration, Options: form.Lengths},
+			{Name: "app", Help: "one application by id or name; left out: all that have this path", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+			form.ArgAttack, form.ArgReason,
+		},
+		Example: "block-path POST shop.example.com/login for=30m",
+		Plan:    planBlockPath,
+	}
+}
+
+func planBlockPath(c *call.Call) ([]call.Plan, error) {
+	spec, err := change.BlockPath(c)
+	if err != nil {
+		return nil, err
+	}
+	approval.Need(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
+	return one(spec.Plan(c, c.Line.Keys["for"]))
+}

@@ -1,0 +1,50 @@
+package verb
+
+import (
+	"fmt"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func conditions() *call.Command {
+	return &call.Command{
+		Name: "conditions", Role: record.Viewer, Flags: []string{"all"},
+		Summary: "which requests rules are for: sets of conditions, and how many rules each has",
+		Args:    []call.Arg{call.ArgPage},
+		Read:    readConditions,
+	}
+}
+
+// conditionRow is a set of conditions for programs.
+type conditionRow struct {
+	ID         int64                 `json:"id"`
+	Conditions []apiclient.Condition `json:"conditions"`
+	Rules      int                   `json:"rules"`
+}
+
+func readConditions(c *call.Call) (call.Result, error) {
+	sets, err := c.Given().Conditions()
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	attached := map[int64]int{}
+	for _, r := range rules {
+		attached[r.ConditionID]++
+	}
+	var rows []conditionRow
+	for _, s := range sets {
+		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
+	}
+	return listing(c, counted(c, len(rows), "set", " of conditions"), rows, func(row conditionRow) text.Text {
+		return text.New(text.Code(fmt.Sprint(row.ID)), " ", describe.Scope(row.Conditions), ": ", text.Count(row.Rules, "rule"))
+	})
+}

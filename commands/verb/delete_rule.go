@@ -1,0 +1,77 @@
+package verb
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func deleteRule() *call.Command {
+	return &call.Command{
+		Name: "delete-rule", Aliases: []string{"unrule"}, Role: record.Admin,
+		Summary: "delete a rule",
+		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: call.ReadNumber}, form.ArgAttack, form.ArgReason},
+		Plan:    planDeleteRule,
+	}
+}
+
+func planDeleteRule(c *call.Call) ([]call.Plan, error) {
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return nil, err
+	}
+	typed := c.Line.Words[0]
+	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return fmt.Sprint(r.ID) == typed })
+	if i < 0 {
+		return nil, refusal.Nothing(text.New("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them. Nothing was sent"))
+	}
+	rule := rules[i]
+	if err := deletable(rule); err != nil {
+		return nil, err
+	}
+	made, ours := change.ChangesByRule(c)[rule.ID]
+	p := call.Plan{
+		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
+		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.Rule(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
+	}
+	if !ours {
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("wafbot did not make this rule: ", describe.RuleRow(rule, made))})
+	}
+	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
+		if ours {
+			words = text.New(words, ". ", text.Code("undo "+made.ID), " instead puts back what stood before")
+		}
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
+	}
+	return []call.Plan{p}, nil
+}
+
+// deletable refuses what is the service's own, and what could not be put back.
+func deletable(r apiclient.Rule) error {
+	id := strconv.FormatInt(r.ID, 10)
+	switch {
+	case r.System:
+		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Sanitize(r.Type, text.MaxField), "): wafbot leaves it alone. Nothing was done"))
+	case !describe.KnownKind(r) || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
+		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Sanitize(r.Type, text.MaxField), ") is of a kind that wafbot could not put back: delete it in the service's console. Nothing was done"))
+	}
+	return nil
+}
+
+// modeAfter says which mode holds when a rule that sets one is gone; nil for other rules.
+func modeAfter(a *call.Account, left []apiclient.Rule, gone apiclient.Rule) text.Text {
+	scope, ok := apiclient.ConditionsScope(gone.Conditions)
+	if gone.Type != apiclient.RuleMode || !ok || !scope.App.Known {
+		return nil
+	}
+	return text.New("then the mode of ", a.AppName(scope.App), " by rules is ", text.Bold(describe.ModeName(describe.ModeByRules(left, int(scope.App.N)))))
+}

@@ -1,0 +1,16 @@
+package verb
+
+import (
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+func gray() *call.Command {
+	return &call.Command{
+		Name: "gray", Aliases: []string{"grey"}, Role: record.Responder, Flags: []string{call.FlagShared},
+		Summary: "put sources on the graylist: their attacks are blocked in safe_blocking mode",
+		Args:    form.ListArguments(change.Graying), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Graying.Plan,
+	}
+}

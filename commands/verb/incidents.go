@@ -1,0 +1,21 @@
+package verb
+
+import (
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+func incidents() *call.Command {
+	return &call.Command{
+		Name: "incidents", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
+		Summary: "the attacks that worked, the newest first",
+		Args:    []call.Arg{{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration}, call.ArgPage},
+		Read: func(c *call.Call) (call.Result, error) {
+			return report.ListAttacks(c, "incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
+		},
+	}
+}

@@ -1,0 +1,63 @@
+package verb
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func mode() *call.Command {
+	return &call.Command{
+		Name: "mode", Role: record.Viewer,
+		Summary: "show an application's filtration mode, or switch it for a time",
+		Args: []call.Arg{
+			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: call.OneOf(append(change.Modes, apiclient.ModeDefault)...), Options: form.ModeOptions},
+			form.ArgFor(nil), form.ArgAttack, form.ArgReason,
+		},
+		Flags:   []string{call.FlagLocked},
+		Example: "mode Shop block for=2h",
+		Changes: func(l record.Line) bool { return len(l.Words) > 1 },
+		Form:    form.ModeForm,
+		Read:    report.ShowMode, Plan: planMode,
+	}
+}
+
+func planMode(c *call.Call) ([]call.Plan, error) {
+	app, err := strconv.Atoi(c.Line.Words[0])
+	if err != nil {
+		return nil, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
+	}
+	to := c.Line.Words[1]
+	length, err := change.Length(c, c.Line.Keys["for"], c.Policy.ModeFor(to))
+	if err != nil {
+		return nil, err
+	}
+	rules, err := c.Given().Rules(apiclient.RuleFilter{})
+	if err != nil {
+		return nil, err
+	}
+	old, narrower := describe.ModeRules(rules, app)
+	from := describe.ModeByRules(rules, app)
+	if err := change.GuardMode(c, app, to); err != nil {
+		return nil, err
+	}
+	name := c.Account.AppName(apiclient.Known(int64(app)))
+	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words}, fmt.Sprintf("Switch %s to %s", name, to), length)
+	p.Role = change.ModeRole(from, to)
+	if from == to || old != nil && old.Mode == to {
+		p.Nothing = text.New(name, " is in mode ", text.Bold(to), " already, ", change.ByRule(c, old.ID))
+		return []call.Plan{p}, nil
+	}
+	p.Steps = change.ModeSteps(app, to, old, rules)
+	p.Warnings = append(change.ModeWarnings(name, from, to, length, narrower), change.LockedWarnings(c)...)
+	return []call.Plan{p}, nil
+}

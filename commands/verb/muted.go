@@ -1,0 +1,69 @@
+package verb
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// mutable is what can be muted.
+func mutable() []call.Arg {
+	return []call.Arg{
+		{Name: "attack", Help: "one attack, by its id", Options: form.OngoingAttacks},
+		{Name: "source", Help: "attacks from an address or a range: all sources that the service lists lie in it, and are at least half of the hits where it doesn't list all", Read: call.ReadRange},
+		{Name: "type", Help: "attacks of a type, as sqli", Read: readType},
+		{Name: "app", Help: "only on this application; with source= or type=", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+	}
+}
+
+// muteTyped is what a line mutes, by the one who asks. An attack that is only implied gives way to what was typed.
+func muteTyped(c *call.Call) (record.Mute, error) {
+	keys := c.Line.Keys
+	if c.Implied && (keys["source"] != "" || keys["type"] != "") {
+		c.DropAttack()
+		keys = c.Line.Keys
+	}
+	m := record.Mute{Account: c.Account.Name, Attack: keys["attack"], Type: keys["type"], By: c.Actor}
+	if keys["source"] != "" {
+		t, err := grammar.ParseRange(keys["source"])
+		if err != nil {
+			return record.Mute{}, err
+		}
+		m.Source = t.Prefix
+	}
+	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]}, func(what string) bool { return what == "" })
+	if len(named) != 1 {
+		return record.Mute{}, c.Cmd.Misuse(text.New("say what, by one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type=")))
+	}
+	if keys["app"] != "" {
+		if m.Attack != "" {
+			return record.Mute{}, c.Cmd.Misuse(text.New(text.Code("app="), " goes with ", text.Code("source="), " or ", text.Code("type=")))
+		}
+		var err error
+		if m.App, err = strconv.Atoi(keys["app"]); err != nil {
+			return record.Mute{}, fmt.Errorf("read application %q: %w", keys["app"], err)
+		}
+	}
+	m.ID = record.MuteID(m.Account, describe.MuteScope(m))
+	return m, nil
+}
+
+var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
+
+func readType(value string, _ *call.Account) (string, error) {
+	value = strings.ToLower(value)
+	if !attackType.MatchString(value) {
+		return "", refusal.Usage(text.New(refusal.Typed(value), " is no type of attack: write one word, as ", text.Code("sqli")))
+	}
+	return value, nil
+}

@@ -1,0 +1,57 @@
+package verb
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func override() *call.Command {
+	return &call.Command{
+		Name: "override", Aliases: []string{"alone", "break-glass"}, Role: record.Responder,
+		Summary: "no answer: do what you asked approval for, for a short time; the leads are notified",
+		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
+		Form:    overrideForm,
+		Decide:  decideOverride,
+	}
+}
+
+func decideOverride(c *call.Call) (call.Decision, error) {
+	return decide(c, record.RequestOverridden, func(d *call.Decision) error {
+		d.Why = strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
+		d.Line = approval.Shorten(d.Request.Line, c.Policy.Override.AtMost()).With("reason", d.Why)
+		if err := approval.MayOverride(c, d.Request); err != nil {
+			return err
+		}
+		if utf8.RuneCountInString(d.Why) < approval.MinOverrideReason {
+			return refusal.About(refusal.Usage(text.New("say why it can't wait, in at least ", approval.MinOverrideReason, " characters: it is posted and kept. Nothing was done")), "reason", "")
+		}
+		return nil
+	})
+}
+
+// overrideForm says what would be done, and for how long.
+func overrideForm(c *call.Call, f *call.Form) {
+	f.Title, f.Submit = "Override", "Override"
+	f.Relabel("reason", "Why it can't wait", "at least 10 characters: it is posted and kept")
+	if c.Account == nil || len(c.Line.Words) == 0 {
+		return
+	}
+	q, err := approval.ByLine(c)
+	if err != nil {
+		return
+	}
+	f.Drop("request")
+	f.Base.Words = []string{q.ID}
+	f.Intro = append(f.Intro, describe.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(c.Policy.Override.AtMost()), " at most. It is recorded as an override, and posted to the channel"))
+	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
+		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
+	}
+}

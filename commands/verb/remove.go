@@ -1,0 +1,137 @@
+package verb
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func remove() *call.Command {
+	return &call.Command{
+		Name: "remove", Aliases: []string{"unblock", "unban"}, Role: record.Responder,
+		Summary: "take an entry off a list",
+		Args: []call.Arg{
+			{Name: "entry", Object: true, Required: true, Help: "the entry's number as lists shows it, or its source exactly as it stands there"},
+			{Name: "list", Help: "black, white or gray, where a source is on several", Read: call.ReadList, Options: form.ListOptions},
+			form.ArgAttack, form.ArgReason,
+		},
+		Example: "remove 203.0.113.7 list=black",
+		Plan:    planRemove,
+	}
+}
+
+func planRemove(c *call.Call) ([]call.Plan, error) {
+	entries, err := c.Given().Entries(apiclient.IPRuleFilter{List: c.Line.Keys["list"]})
+	if err != nil {
+		return nil, err
+	}
+	typed := c.Line.Words[0]
+	id, notNumber := strconv.ParseInt(typed, 10, 64)
+	var t grammar.Target
+	if notNumber != nil {
+		if t, err = grammar.ParseTarget(typed); err != nil {
+			return nil, refusal.About(err, "entry", "")
+		}
+	}
+	var matches []apiclient.IPRule
+	var wider text.Text // names an entry that holds for what was typed
+	for _, e := range entries {
+		has := grammar.TargetsOf(e)
+		covers := notNumber != nil && slices.ContainsFunc(has, func(have grammar.Target) bool { return have.Covers(t) })
+		switch {
+		case notNumber == nil && e.ID == id, covers && len(has) == 1 && t.Covers(has[0]):
+			matches = append(matches, e)
+		case covers && e.Kind != apiclient.KindRange && ours(c, e):
+			matches = append(matches, e)
+		case covers && wider == nil:
+			wider = text.New(" itself, but ", text.Code(describe.Sources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
+		}
+	}
+	switch {
+	case len(matches) == 0:
+		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", wider, ". Nothing was sent")), "entry", "")
+	case len(matches) > 1:
+		var where []string
+		for _, e := range matches {
+			where = append(where, fmt.Sprintf("%d (%s, %s)", e.ID, describe.ListName(e.List), c.Account.AppsText(e.Apps)))
+		}
+		return nil, refusal.About(refusal.Usage(text.New(text.Code(typed), " stands there ", len(matches), " times: name the entry by its number: ", strings.Join(where, "; "))), "entry", "")
+	}
+	e := matches[0]
+	p := call.Plan{
+		Line: change.About(c, record.Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
+		Does: fmt.Sprintf("Take %s off the %s", describe.Sources(e), describe.ListName(e.List)), When: describe.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
+	}
+	if notNumber != nil && len(e.Values) > 1 {
+		takeValue(&p, e, t)
+	}
+	theirs, ok := foreign(c, e)
+	if !ok {
+		return []call.Plan{p}, nil
+	}
+	p.Role = record.Admin
+	words := text.New("wafbot did not make this entry", describe.Author(theirs), describe.Until(theirs.Expires), "; an automatic one can come back by itself")
+	if made, own := maker(c, e); own {
+		words = text.New("this entry took the place of one that wafbot did not make", describe.Author(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
+	}
+	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
+	return []call.Plan{p}, nil
+}
+
+// takeValue makes the plan one that takes a source off an entry for several: what it leaves is added first, so that it is never off the list.
+func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
+	rest, taken := e, e
+	rest.Values = slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool { return strings.EqualFold(v, t.Value) })
+	taken.Values = []string{t.Value}
+	before := rest
+	rest.ID = 0
+	p.Line.Words = []string{t.String()}
+	p.Line = p.Line.With("list", e.List)
+	p.Does = fmt.Sprintf("Take %s off the %s", t, describe.ListName(e.List))
+	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}}, {Kind: record.DeleteEntry, Entry: &taken}}
+}
+
+// ours reports whether a change that is stored made an entry.
+func ours(c *call.Call, e apiclient.IPRule) bool {
+	_, own := maker(c, e)
+	return own
+}
+
+// maker is the change that made an entry, if one is stored. What an undo has put back is whose it was before.
+func maker(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
+	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
+		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && efficacy.PartOf(e, ch, s) })
+	})
+	if i < 0 {
+		return record.Change{}, false
+	}
+	return c.Changes[i], true
+}
+
+// foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back.
+func foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
+	made, own := maker(c, e)
+	if !own {
+		return e, e.Expires.IsZero() || e.Expires.After(c.Now)
+	}
+	for _, s := range made.Steps {
+		for _, before := range s.Before {
+			if theirs, ok := foreign(c, before); ok && efficacy.SameSource(before, e) {
+				return theirs, true
+			}
+		}
+	}
+	return apiclient.IPRule{}, false
+}

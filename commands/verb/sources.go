@@ -1,0 +1,63 @@
+package verb
+
+import (
+	"net/netip"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func sources() *call.Command {
+	return &call.Command{
+		Name: "sources", Role: record.Viewer, Flags: []string{"all"},
+		Summary: "what is never denied, or only with approval: by the configuration, by an admin, by nature",
+		Args:    []call.Arg{{Name: "text", Object: true, Help: "an address, or a part of a name or a range; left out: all"}, call.ArgPage},
+		Read:    readSources,
+	}
+}
+
+// namedSource is a source for programs.
+type namedSource struct {
+	Name      string            `json:"name"`
+	Ranges    []netip.Prefix    `json:"ranges"`
+	Deny      string            `json:"deny"`
+	Cards     bool              `json:"cards"`
+	By        string            `json:"by"` // configuration, wafbot, or protect
+	File      string            `json:"file,omitempty"`
+	Broken    string            `json:"broken,omitempty"`
+	Protected *record.Protected `json:"protected,omitempty"`
+
+	line text.Text
+}
+
+func readSources(c *call.Call) (call.Result, error) {
+	away := c.LoadContext()
+	var all []namedSource
+	add := func(s policy.Source, by string, p *record.Protected, line text.Text) {
+		if !s.Matches(c.Line.Words) {
+			return
+		}
+		deny := policy.DenyNever
+		if s.Deny == policy.DenyApproval {
+			deny = policy.DenyApproval
+		}
+		all = append(all, namedSource{s.Name, s.Ranges, deny, !s.NoCards, by, s.File, s.Broken, p, line})
+	}
+	for _, s := range c.Policy.Named() {
+		add(s, "configuration", nil, s.Line())
+	}
+	for _, p := range c.Context.Protected {
+		add(policy.ProtectedSource(p), "protect", &p, describe.Protected(p))
+	}
+	for _, s := range policy.Builtin() {
+		add(s, "wafbot", nil, text.New(s.Line(), ", by nature"))
+	}
+	head := text.New("Sources that are never denied, or only with approval, on ", c.Account.Name, ": ", len(all))
+	if away != nil {
+		head = text.New(head, ". What an admin protected is unknown: wafbot's store (Redis) can't be reached")
+	}
+	return listing(c, head, all, func(s namedSource) text.Text { return s.line })
+}

@@ -1,0 +1,30 @@
+package verb
+
+import (
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func unack() *call.Command {
+	return &call.Command{
+		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
+		Summary: "acknowledge it no longer; an admin may do so for others",
+		Args:    []call.Arg{argAttack},
+		Write:   onTriage(writeUnack),
+	}
+}
+
+func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
+	was := t.Owner
+	switch {
+	case was == nil:
+		return unchanged(*t, text.New("Unacknowledged. Nothing was changed")), nil
+	case was.ID != c.Actor.ID && c.Role < record.Admin:
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Sanitize(was.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
+	}
+	t.Owner, t.UnackedAt = nil, c.Now
+	return saved(*t, text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since)), nil
+}

@@ -1,0 +1,48 @@
+package verb
+
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func unmute() *call.Command {
+	return &call.Command{
+		Name: "unmute", Role: record.Responder,
+		Summary: "end a mute",
+		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
+		Write:   writeUnmute,
+	}
+}
+
+func writeUnmute(c *call.Call) (call.Result, error) {
+	all, err := report.ActiveMutes(c, c.Account)
+	if err != nil {
+		return call.Result{}, err
+	}
+	id := ""
+	if len(c.Line.Words) > 0 {
+		if c.Implied {
+			c.DropAttack()
+		}
+		id = c.Line.Words[0]
+	} else {
+		typed, err := muteTyped(c)
+		if err != nil {
+			return call.Result{}, err
+		}
+		id = typed.ID
+	}
+	named := func(m record.Mute) bool { return record.MatchID(m.ID, id) }
+	i := slices.IndexFunc(all, named)
+	if i < 0 || slices.ContainsFunc(all[i+1:], named) {
+		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
+	}
+	ended := all[i]
+	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(describe.MuteScope(ended)))), nil
+}

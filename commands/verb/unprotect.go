@@ -1,0 +1,49 @@
+package verb
+
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func unprotect() *call.Command {
+	return &call.Command{
+		Name: "unprotect", Role: record.Admin,
+		Summary: "let a source be denied again that was protected; what the configuration names stays",
+		Args: []call.Arg{
+			{Name: "source", Object: true, Required: true, Help: "the id as sources shows it, or the address or range"},
+			form.ArgAttack, form.ArgReason,
+		},
+		Write: writeUnprotect,
+	}
+}
+
+func writeUnprotect(c *call.Call) (call.Result, error) {
+	if err := c.LoadContext(); err != nil {
+		return call.Result{}, refusal.Away(err)
+	}
+	word := c.Line.Words[0]
+	t, err := grammar.ParseRange(word)
+	var found []record.Protected
+	for _, p := range c.Context.Protected {
+		if err == nil && p.Range == t.Prefix || err != nil && record.MatchID(p.ID, word) {
+			found = append(found, p)
+		}
+	}
+	if len(found) != 1 {
+		words := text.New(refusal.Typed(word), " is none of what was protected on ", c.Account.Name, ": ", text.Code("sources"), " lists it. Nothing was changed")
+		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
+			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Sanitize(own.Name, text.MaxField)), " by the configuration, or by nature: only who runs wafbot can change that. Nothing was changed")
+		}
+		return call.Result{}, refusal.Nothing(words)
+	}
+	left := slices.DeleteFunc(slices.Clone(c.Context.Protected), func(p record.Protected) bool { return p.ID == found[0].ID })
+	res := saved(found[0], text.New("No longer protected: ", describe.Protected(found[0])))
+	return saveProtected(c, res, left, grammar.RangeOf(found[0].Range)), nil
+}
