@@ -38,7 +38,7 @@ type effect int
 const (
 	reading  effect = iota // nothing
 	changing               // the same when it is sent twice
-	creating               // something new each time
+	once                   // something else each time, or to what others made meanwhile: not sent again by itself after an unknown outcome
 )
 
 // answer is the service's answer with a good status.
@@ -77,7 +77,7 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 			ans.doubtful = unknown
 			return ans, nil
 		}
-		pause, again := c.pause(failure, k.effect != creating, try)
+		pause, again := c.pause(failure, k.effect != once, try)
 		unknown = unknown || failure.unknown && k.effect != reading // a later "exists already" can be an earlier try's work
 		failure.unknown = unknown
 		if !again || ctx.Err() != nil || endsWithin(ctx, pause) {

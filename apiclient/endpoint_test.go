@@ -37,7 +37,7 @@ func drain[T any](seq iter.Seq2[T, error]) ([]T, error) {
 // endpoint is one method with one exact request.
 type endpoint struct {
 	name, line, body string
-	effect           string // read, change, create
+	effect           string // read, change, once
 	call             func(context.Context, *apiclient.Client) error
 }
 
@@ -65,13 +65,13 @@ func endpoints() []endpoint {
 			}},
 		{"conditions", "POST /v1/objects/action", `{"filter":{"clientid":[5]},"offset":0,"limit":1000}`, "read",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(drain(c.ConditionSets(ctx))) }},
-		{"patch", "POST /v1/objects/hint/create", `{"clientid":5,"type":"vpatch","action":[{"type":"equal","value":"4","point":["instance"]},{"type":"absent","value":null,"point":["path",0]}],"validated":false,"point":[["post"],["form_urlencoded","login"]],"attack_type":"sqli"}`, "create",
+		{"patch", "POST /v1/objects/hint/create", `{"clientid":5,"type":"vpatch","action":[{"type":"equal","value":"4","point":["instance"]},{"type":"absent","value":null,"point":["path",0]}],"validated":false,"point":[["post"],["form_urlencoded","login"]],"attack_type":"sqli"}`, "once",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.CreateRule(ctx, patch())) }},
-		{"mode", "POST /v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[]}`, "create",
+		{"mode", "POST /v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[]}`, "once",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(c.CreateRule(ctx, apiclient.Rule{Type: apiclient.RuleMode, Mode: apiclient.ModeBlock}))
 			}},
-		{"indicator", "POST /v1/objects/hint/create", `{"clientid":5,"type":"regex","action":[],"validated":false,"comment":"c","point":[["header","X"]],"attack_type":"vpatch","regex":"a<b"}`, "create",
+		{"indicator", "POST /v1/objects/hint/create", `{"clientid":5,"type":"regex","action":[],"validated":false,"comment":"c","point":[["header","X"]],"attack_type":"vpatch","regex":"a<b"}`, "once",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(c.CreateRule(ctx, apiclient.Rule{Type: apiclient.RuleRegex, Comment: "c", Regex: "a<b", AttackType: "vpatch", Point: apiclient.Point{{"header", "X"}}}))
 			}},
@@ -81,14 +81,14 @@ func endpoints() []endpoint {
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.IPRules(ctx, apiclient.IPRuleFilter{List: "black"})))
 			}},
-		{"deny", "POST /v4/ip_rules", `{"clientid":5,"force":true,"ip_rule":{"list":"black","rule_type":"ip_range","subnet":"203.0.113.7/32","pools":[0],"expired_at":1795003600,"reason":"wafbot 1"}}`, "change",
+		{"deny", "POST /v4/ip_rules", `{"clientid":5,"force":true,"ip_rule":{"list":"black","rule_type":"ip_range","subnet":"203.0.113.7/32","pools":[0],"expired_at":1795003600,"reason":"wafbot 1"}}`, "once",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.AddIPRule(ctx, denial(), true)) }},
-		{"deny country", "POST /v4/ip_rules", `{"clientid":5,"force":false,"ip_rule":{"list":"gray","rule_type":"country","source_values":["FR","DE"],"pools":[4,-1],"expired_at":33223139044}}`, "change",
+		{"deny country", "POST /v4/ip_rules", `{"clientid":5,"force":false,"ip_rule":{"list":"gray","rule_type":"country","source_values":["FR","DE"],"pools":[4,-1],"expired_at":33223139044}}`, "once",
 			func(ctx context.Context, c *apiclient.Client) error {
 				r := apiclient.IPRule{List: apiclient.ListGray, Kind: apiclient.KindCountry, Values: []string{"FR", "DE"}, Apps: []int{4, -1}, Expires: apiclient.Forever.Add(time.Hour)}
 				return ignore(c.AddIPRule(ctx, r, false))
 			}},
-		{"remove", "DELETE /v4/ip_rules", `{"filter":{"clientid":5,"id":[7,8]}}`, "change",
+		{"remove", "DELETE /v4/ip_rules", `{"filter":{"clientid":5,"id":[7,8]}}`, "once",
 			func(ctx context.Context, c *apiclient.Client) error { return c.DeleteIPRules(ctx, 7, 8) }},
 	}
 }

@@ -68,12 +68,13 @@ func (c *Client) IPRules(ctx context.Context, f IPRuleFilter) iter.Seq2[IPRule, 
 	}), readIPRule)
 }
 
-// AddIPRule adds an entry: POST /v4/ip_rules. It may be repeated, as long as Expires and Reason stay the same. No Apps
+// AddIPRule adds an entry: POST /v4/ip_rules. It may be repeated, as long as Expires and Reason stay the same; after an unknown outcome it is left to
+// the caller, who looks first what is there. No Apps
 // means all applications; an Expires after Forever becomes Forever; force overwrites an existing entry of any author.
 // An incomplete entry is refused before sending, as Invalid. What the service does not repeat in its answer is as sent;
 // ID is 0 when it is missing.
 func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, error) {
-	k := call{op: "add to IP list", method: http.MethodPost, path: "/v4/ip_rules", effect: changing}
+	k := call{op: "add to IP list", method: http.MethodPost, path: "/v4/ip_rules", effect: once}
 	r.Subnet = plainPrefix(r.Subnet)
 	if wrong := checkIPRule(r); len(wrong) > 0 {
 		return IPRule{}, invalid(k.op, wrong)
@@ -93,10 +94,10 @@ func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, e
 	return confirmed(r, readIPRule(object(ans.value))), nil
 }
 
-// DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated. The service does not say what it
-// removed: list again to know.
+// DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated while they are what they were: one that is overwritten keeps its
+// id. After an unknown outcome that is left to the caller. The service does not say what it removed: list again to know.
 func (c *Client) DeleteIPRules(ctx context.Context, ids ...int64) error {
-	k := call{op: "delete from IP lists", method: http.MethodDelete, path: "/v4/ip_rules", effect: changing}
+	k := call{op: "delete from IP lists", method: http.MethodDelete, path: "/v4/ip_rules", effect: once}
 	if len(ids) == 0 || slices.Min(ids) <= 0 { // without ids the filter would be the whole account
 		return invalid(k.op, map[string]string{"id": "must be given"})
 	}

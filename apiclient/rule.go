@@ -103,7 +103,7 @@ func (c *Client) ConditionSets(ctx context.Context) iter.Seq2[ConditionSet, erro
 // makes two rules, so it is not repeated after an unknown outcome: when OutcomeUnknown, list and compare with SameRule.
 // A rule that lacks what its type needs is refused before sending, as Invalid.
 func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
-	k := call{op: "create rule", method: http.MethodPost, path: "/v1/objects/hint/create", effect: creating}
+	k := call{op: "create rule", method: http.MethodPost, path: "/v1/objects/hint/create", effect: once}
 	if wrong := checkRule(r); len(wrong) > 0 {
 		return Rule{}, invalid(k.op, wrong)
 	}

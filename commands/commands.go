@@ -3,12 +3,14 @@ package commands
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"log/slog"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // Config is what a Runner works with. All fields must be set that don't say otherwise.
@@ -38,7 +40,8 @@ type Config struct {
 	AuditOut io.Writer        // each audit entry as a JSON line; nil: nowhere
 	Log      *slog.Logger     // nil: discarded
 	Now      func() time.Time // nil: time.Now
-	ReadBack [2]time.Duration // how long after a create of unknown outcome the rules are read back, twice; zero: 5 s and 30 s
+	// Sleep waits between two looks at what became of a call of unknown outcome, or returns the context's error; nil: delay.Sleep.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
 // Runner is the one door: every line, button and command of the terminal goes through Do. It alone loads facts, locks an account, changes the
@@ -72,7 +75,9 @@ func withDefaults(cfg Config) Config {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.AuditOut = cmp.Or(cfg.AuditOut, io.Discard)
-	cfg.ReadBack = cmp.Or(cfg.ReadBack, [2]time.Duration{5 * time.Second, 30 * time.Second})
+	if cfg.Sleep == nil {
+		cfg.Sleep = delay.Sleep
+	}
 	cfg.Watch = cmp.Or[Watch](cfg.Watch, absent{})
 	cfg.Polling = cmp.Or[Polling](cfg.Polling, absent{})
 	cfg.Cards = cmp.Or[Cards](cfg.Cards, absent{})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
@@ -106,11 +107,13 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 	return nil
 }
 
-// decideDue decides about a change whose time has come; act: it is to be ended or prolonged.
+// decideDue decides about a change whose time has come; act: it is to be ended, prolonged or verified.
 func (d dueChecker) decideDue(ch record.Change, now time.Time) (l change.DueDecision, act bool) {
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
+	case change.VerifiesDeletion(ch, now):
+		return l, true
 	case change.CheckAt(ch).IsZero(): // it was undone, or never made
 	case over && ch.MustBeEnded():
 		return l, true
@@ -135,6 +138,9 @@ func (d dueChecker) ongoing(ch record.Change) bool {
 
 // actByClock ends or prolongs a change, as a person would by a line. When that fails it says so and checks again later; then an error is one of the store.
 func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
+	if change.VerifiesDeletion(ch, now) {
+		return d.verifyDeletion(ctx, ch, now)
+	}
 	over := !now.Before(ch.Until)
 	line, what := change.RenewLine(ch), "renew"
 	if over {
@@ -160,6 +166,25 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 			return []change.DueDecision{change.NotEnded(known[i], err, now, d.inPermissionNotice(ctx, known[i]))}
 		}
 		return []change.DueDecision{d.notRenewed(known[i], err, now)}
+	})
+}
+
+// verifyDeletion looks whether the entries went that a change deleted, and says so if they did not.
+func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now time.Time) error {
+	entries, failed := collect(d.runner.cfg.Services[ch.Account].IPRules(ctx, apiclient.IPRuleFilter{}))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
+		i := record.IndexChange(known, ch.ID)
+		switch {
+		case i < 0:
+			return []change.DueDecision{{Change: ch}}
+		case failed != nil:
+			d.runner.cfg.Log.Warn("look whether deleted entries went", "account", ch.Account, "change", ch.ID, "err", failed)
+			return []change.DueDecision{{Change: known[i], Next: now.Add(change.RetryEvery)}}
+		}
+		return []change.DueDecision{change.VerifyDeletion(known[i], entries)}
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 // theRule is the one rule of a type as the service lists it.
 func (w *world) theRule(kind string) apiclient.Rule {
 	w.t.Helper()
+	w.service.CatchUp()
 	var found []apiclient.Rule
 	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), apiclient.RuleFilter{}) {
 		require.NoError(w.t, err)
@@ -202,8 +203,8 @@ func TestABlockedPathOpensByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t, withoutApproval(policy.ApproveBlockPath))
 		w.fault("POST /v1/objects/hint/create", "500_applied", 1)
-		w.anyway(root, "block-path POST shop.example.com/login for=30m")
-		runDue(t, w, 30*time.Minute-time.Second)
+		ch := w.anyway(root, "block-path POST shop.example.com/login for=30m") // which is listed after a while
+		runDue(t, w, ch.Until.Sub(w.clock())-time.Second)
 		require.Len(t, w.rules("vpatch"), 1)
 		runDue(t, w, 3*time.Second)
 		require.Empty(t, w.rules("vpatch"))

@@ -214,6 +214,7 @@ func TestAWiderPatchCovers(t *testing.T) {
 	id := w.attackOn("/login")
 	older := advice.Advise(w.situation(id)).Suggestions[0]
 	w.anyway(root, "block-path POST shop.example.com/login for=30m")
+	w.service.CatchUp()
 	advice := advice.Advise(w.situation(id))
 	require.Contains(t, notes(advice), "which is wider, covers it already")
 	require.Equal(t, []string{"Deny 203.0.113.7, 4 h", "Block mode, 2 h"}, labels(advice))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -52,12 +53,39 @@ type loader struct {
 	accounts map[string]*call.Account // by name
 }
 
-// load loads facts side by side. A fact that can't be read is unknown, which is logged.
+// load loads facts side by side. A fact that can't be read is unknown, which is logged. The service's listings lag behind its writes, so what wafbot
+// itself did lately is loaded with them and laid over them.
 func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
+	for _, n := range slices.Clone(needs) {
+		if own := changesOf(n.Account); (n.Fact == call.FactEntries || n.Fact == call.FactRules) && !slices.Contains(needs, own) {
+			needs = append(needs, own)
+		}
+	}
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
 	for i, got := range sideBySide(needs, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
 		f.Known[needs[i]] = got
 	}
+	for _, n := range needs {
+		own, _ := f.Known[changesOf(n.Account)].Value.([]record.Change)
+		f.Known[n] = overlaid(n, f.Known[n], own, l.cfg.Now())
+	}
+}
+
+func changesOf(account string) call.Need { return call.Need{Account: account, Fact: call.FactChanges} }
+
+// overlaid is a fact with what wafbot did lately laid over it, where it is a listing that lags.
+func overlaid(n call.Need, listed call.Loaded, own []record.Change, read time.Time) call.Loaded {
+	switch all := listed.Value.(type) {
+	case []apiclient.IPRule:
+		list := n.Arg.(apiclient.IPRuleFilter).List
+		all, _ = efficacy.Overlay(all, nil, own, read)
+		listed.Value = slices.DeleteFunc(all, func(e apiclient.IPRule) bool { return list != "" && e.List != list })
+	case []apiclient.Rule:
+		condition := n.Arg.(apiclient.RuleFilter).ConditionID
+		_, all = efficacy.Overlay(nil, all, own, read)
+		listed.Value = slices.DeleteFunc(all, func(r apiclient.Rule) bool { return condition != 0 && r.ConditionID != condition })
+	}
+	return listed
 }
 
 // How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep the others' from people,

@@ -102,7 +102,6 @@ func TestTheContextEndsInBetween(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.ReadBack = [2]time.Duration{time.Hour, time.Hour}
 		c.Log = slog.New(slog.NewTextHandler(canceller(cancel), nil)) // the first line says that the outcome is unknown
 	})
 	w.fault("POST /v1/objects/hint/create", "reset", 0)

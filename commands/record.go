@@ -123,7 +123,8 @@ func changeEvents(ch record.Change, channel string) []record.Event {
 	}}
 }
 
-// dueEvents are the events of a change whose end is near or past: people are asked about it, or it is overdue; each end once.
+// dueEvents are the events of a change that was checked: people are asked about its end, which is near, or it is overdue, each end once; or what it
+// deleted is still there.
 func dueEvents(l change.DueDecision, channel string) (events []record.Event) {
 	ch := l.Change
 	one := record.Event{Account: ch.Account, Channel: channel, At: ch.Until, Payload: record.ChangeFacts{Change: ch.ID, Until: ch.Until}}
@@ -133,6 +134,10 @@ func dueEvents(l change.DueDecision, channel string) (events []record.Event) {
 	}
 	if l.Late {
 		one.ID, one.Kind = fmt.Sprintf("%s:late:%d", ch.ID, ch.Until.Unix()), record.EndOverdue
+		events = append(events, one)
+	}
+	if l.Listed {
+		one.ID, one.Kind, one.At = ch.ID+":listed", record.ChangeSettled, ch.At
 		events = append(events, one)
 	}
 	return events

@@ -63,6 +63,7 @@ func TestConditions(t *testing.T) {
 	w := newWorld(t)
 	w.does(ann, "patch POST shop.example.com/login type=sqli part=get.q")
 	w.does(ann, "patch POST shop.example.com/login type=xss part=get.q")
+	w.service.CatchUp()
 	res := w.reads(eve, "conditions")
 	require.Contains(t, textOf(res), "acme: 3 sets of conditions\n")
 	require.Contains(t, textOf(res), itoa(w.rules("vpatch")[0].ActionID)+" for POST shop.example.com/login: 2 rules")

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // carryOutSteps carries out what is left of a change. Every step is stored before it is sent, and all of them at the end,
@@ -51,16 +50,34 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 
 // doSteps does the steps that aren't done yet, until one fails.
 func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change) error {
-	for i := range ch.Steps {
-		if ch.Steps[i].Done {
+	for i := 0; i < len(ch.Steps); {
+		steps := together(ch.Steps[i:])
+		i += len(steps)
+		if steps[0].Done = steps[0].Done || overwritten(ch.Steps, steps[0]); steps[0].Done {
 			continue
 		}
-		if err := x.doStep(ctx, c, ch, &ch.Steps[i]); err != nil {
+		if err := x.doStep(ctx, c, ch, steps); err != nil {
 			return err
 		}
-		ch.Steps[i].Done = true
 	}
 	return nil
+}
+
+// together are the first of the steps that are sent in one request: all deletions of entries, of others one alone.
+func together(steps []record.Step) []record.Step {
+	n := 0
+	for n < len(steps) && steps[n].Kind == record.DeleteEntry && !steps[n].Sent {
+		n++
+	}
+	return steps[:max(n, 1)]
+}
+
+// overwritten reports whether the entry that a step is to delete became what another step added: a service may keep the number of one of which only
+// some sources were overwritten, and then nothing of it is left to delete.
+func overwritten(all []record.Step, s record.Step) bool {
+	return s.Kind == record.DeleteEntry && slices.ContainsFunc(all, func(made record.Step) bool {
+		return made.Kind == record.AddEntry && made.Done && made.ID == s.Entry.ID
+	})
 }
 
 // settle writes the outcome into the change. One of unknown outcome stays begun, so that it is verified when it is met.
@@ -138,70 +155,79 @@ func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []recor
 	return c.lock.SaveChanges(ctx, entry, events, all...)
 }
 
-// doStep does one step: write it down, then send it; a step that was perhaps sent before is looked for first.
-func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
+// doStep does one step, or several that go in one request: write them down, then send them; a step that was perhaps sent before is looked for first.
+func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
+	step := &steps[0]
 	if step.Sent {
-		return x.verifyOrResend(ctx, c, ch, step)
+		return x.done(x.verifyOrResend(ctx, c, ch, step), steps)
 	}
 	if step.Kind == record.CreateRule {
-		equal, err := equalRules(ctx, x.cfg.Services[c.Account.Name], *step.Rule)
+		equal, err := x.equalRules(ctx, ch.Account, *step.Rule)
 		if err != nil {
 			return err
 		}
 		step.Equal = equal
 	}
-	step.Sent = true
+	for i := range steps {
+		steps[i].Sent, steps[i].SentAt = true, x.cfg.Now()
+	}
 	if _, err := c.lock.SaveChanges(ctx, nil, nil, *ch); err != nil {
-		step.Sent = false
+		for i := range steps {
+			steps[i].Sent, steps[i].SentAt = false, time.Time{}
+		}
 		return refusal.Away(err)
 	}
-	err := send(ctx, x.cfg.Services[c.Account.Name], step)
-	if errors.Is(err, change.ErrOutcomeUnknown) {
-		x.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
-		return x.verifyOrResend(ctx, c, ch, step)
+	err := send(ctx, x.cfg.Services[c.Account.Name], steps)
+	if !errors.Is(err, change.ErrOutcomeUnknown) {
+		return x.done(err, steps)
+	}
+	x.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
+	for i := range steps {
+		if err := x.done(x.verifyOrResend(ctx, c, ch, &steps[i]), steps[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// done notes that steps were done, unless they failed.
+func (x *executor) done(err error, steps []record.Step) error {
+	for i := range steps {
+		if err == nil {
+			steps[i].Done, steps[i].SentAt = true, x.cfg.Now()
+		}
 	}
 	return err
 }
 
-// send makes the step's one call. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place.
-func send(ctx context.Context, s Service, step *record.Step) error {
-	err := perform(ctx, s, step)
+// send makes the one call of steps that go together. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place.
+func send(ctx context.Context, s Service, steps []record.Step) error {
+	err := perform(ctx, s, steps)
 	if e, ok := errors.AsType[*apiclient.Error](err); ok && e.OutcomeUnknown() {
 		return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 	}
 	return err
 }
 
-func perform(ctx context.Context, s Service, step *record.Step) error {
+func perform(ctx context.Context, s Service, steps []record.Step) error {
+	step := &steps[0]
 	switch step.Kind {
 	case record.AddEntry:
 		made, err := s.AddIPRule(ctx, *step.Entry, step.Force)
 		step.ID = made.ID
 		return err
 	case record.DeleteEntry:
-		return deleteEntry(ctx, s, *step.Entry)
+		var ids []int64
+		for _, d := range steps {
+			ids = append(ids, d.Entry.ID)
+		}
+		return change.IgnoreNotFound(s.DeleteIPRules(ctx, ids...)) // the answer does not tell whether it went: that is verified later
 	case record.CreateRule:
 		made, err := s.CreateRule(ctx, *step.Rule)
-		step.ID = made.ID
+		step.ID, step.Rule.ConditionID = made.ID, made.ConditionID
 		return err
 	case record.DeleteRule:
 		return change.IgnoreNotFound(s.DeleteRule(ctx, step.Rule.ID))
 	}
 	return fmt.Errorf("step %q is unknown", step.Kind)
-}
-
-// deleteEntry deletes an entry and verifies that it went: the answer to a delete does not say.
-func deleteEntry(ctx context.Context, s Service, e apiclient.IPRule) error {
-	if err := change.IgnoreNotFound(s.DeleteIPRules(ctx, e.ID)); err != nil {
-		return err
-	}
-	for left, err := range s.IPRules(ctx, apiclient.IPRuleFilter{List: e.List}) {
-		if err != nil {
-			return fmt.Errorf("%w: verify that entry %d went: %w", change.ErrOutcomeUnknown, e.ID, err)
-		}
-		if efficacy.Unchanged(left, e) {
-			return &refusal.Refusal{Kind: refusal.ErrService, Text: text.New("the service accepted it and still lists the entry: look with ", text.Code("lists"))}
-		}
-	}
-	return nil
 }

@@ -217,7 +217,7 @@ func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where
 func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	kept := map[string]any{}
 	for _, decision := range all {
-		if decision.Asks || decision.Late {
+		if decision.Asks || decision.Late || decision.Listed {
 			kept[decision.Change.ID] = decision.Change
 		}
 	}
@@ -226,7 +226,7 @@ func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change
 	}
 	for _, decision := range all {
 		l.setDue(decision.Change.ID, decision.Next)
-		if decision.Asks || decision.Late || decision.Ended {
+		if decision.Asks || decision.Late || decision.Ended || decision.Listed {
 			l.mu.Lock()
 			l.dueSaved = append(l.dueSaved, decision)
 			l.mu.Unlock()

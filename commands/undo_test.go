@@ -88,6 +88,7 @@ func TestUndoOfADeletedPatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
+	w.pass(time.Minute) // what wafbot made later is there even where it isn't listed
 	w.byHand("POST", "/v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":`+itoa(ch.Steps[0].ID)+`}}`)
 	w.byHand("POST", "/v1/objects/hint/create", `{"clientid":5,"type":"vpatch","attack_type":"sqli","point":[["get","q"]],"validated":false,"action":[`+
 		`{"type":"equal","value":"shop.example.com","point":["header","HOST"]},{"type":"absent","value":null,"point":["path",0]},`+

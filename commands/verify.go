@@ -1,13 +1,16 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -17,74 +20,146 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// verifyOrResend reads back what a call of unknown outcome did, at once and after each wait; never found, it is sent once more, unless it was asked too long ago.
-func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
-	for _, wait := range []time.Duration{0, x.cfg.ReadBack[0], x.cfg.ReadBack[1]} {
-		if err := delay.Sleep(ctx, wait); err != nil {
-			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
-		}
-		found, err := x.verify(ctx, x.cfg.Services[c.Account.Name], *ch, step)
-		if err != nil {
-			return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
-		}
-		if found {
-			return nil
-		}
-	}
-	if c.Now.Sub(ch.At) > approval.MaxAge && !ch.Partly() {
-		return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
-	}
-	step.Again = true
-	if _, err := c.save(ctx, nil, nil, *ch); err != nil {
-		return err
-	}
-	if err := send(ctx, x.cfg.Services[c.Account.Name], step); err != nil {
-		return err
-	}
-	return x.deleteDoubles(ctx, c, *ch, step)
+// How long it takes between two looks at what became of a call of unknown outcome, doubled each time, and for how long it is looked: until then a rule
+// that doesn't show may still be made, so that one more would be a second one.
+const (
+	firstPause  = 250 * time.Millisecond
+	longestWait = 5 * time.Second
+	verifyFor   = 35 * time.Second
+)
+
+// doubt is a step of unknown outcome while it is verified.
+type doubt struct {
+	*executor
+	job     *job
+	change  *record.Change
+	step    *record.Step
+	refused error // of a later try: the first may have been carried out all the same
 }
 
-// deleteDoubles deletes a rule that was sent twice and made twice: the first may have been on its way all the time. One that shows later still
-// is deleted when the change is undone.
-func (x *executor) deleteDoubles(ctx context.Context, c *job, ch record.Change, step *record.Step) error {
-	if step.Kind != record.CreateRule {
-		return nil
+// verifyOrResend finds out what became of a step of unknown outcome: it looks until the step shows, and sends it again where that does no more than
+// the first time. It fails with change.ErrOutcomeUnknown where that does not tell either.
+func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
+	began, d := x.cfg.Now(), &doubt{executor: x, job: c, change: ch, step: step}
+	step.SentAt = cmp.Or(step.SentAt, began)
+	for try := 0; ; try++ {
+		known, err := d.settle(ctx)
+		switch {
+		case known:
+			return err
+		case x.cfg.Now().Sub(began) > verifyFor:
+			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
+		}
+		if ended := x.cfg.Sleep(ctx, delay.Backoff(try, firstPause, longestWait)); ended != nil {
+			return fmt.Errorf("%w: %w: %w", change.ErrOutcomeUnknown, ended, err)
+		}
 	}
-	_ = delay.Sleep(ctx, x.cfg.ReadBack[1]) // after a stop the read fails by itself
-	ids, err := equalRules(ctx, x.cfg.Services[c.Account.Name], *step.Rule)
+}
+
+// errNotListed is why a step is still of unknown outcome that does not show.
+var errNotListed = errors.New("it is not listed yet")
+
+// settle verifies the step once, and sends it again if it may. known: nothing more is to be learnt.
+func (d *doubt) settle(ctx context.Context) (known bool, err error) {
+	found, before, err := d.verify(ctx)
+	age, old := d.cfg.Now().Sub(d.step.SentAt), d.job.Now.Sub(d.change.At) > approval.MaxAge && !d.change.Partly()
+	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("read back: %w", err)
+	case found:
+		return true, nil
+	case d.refused != nil:
+		return gone, d.refused
+	case old && gone:
+		return true, refusal.Guarded(text.New("it was asked at ", d.change.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
+	case old, d.step.Kind == record.CreateRule && age < verifyFor:
+		return false, errNotListed
+	case !before:
+		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, &refusal.Refusal{Kind: refusal.ErrService, Text: text.New(
+			"the service did not answer, and what it was to take the place of is another by now: look with ", text.Code("lists"))})
+	case d.step.Kind == record.CreateRule:
+		return true, d.createAgain(ctx)
+	}
+	err = d.send(ctx)
+	switch kind := apiclient.KindOf(err); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, change.ErrOutcomeUnknown):
+		d.step.SentAt = d.cfg.Now()
+	case kind != apiclient.Locked && kind != apiclient.RateLimited:
+		d.refused = err
+	}
+	return false, err
+}
+
+// send makes the step's call once more.
+func (d *doubt) send(ctx context.Context) error {
+	one := []record.Step{*d.step}
+	err := send(ctx, d.cfg.Services[d.change.Account], one)
+	*d.step = one[0]
+	return err
+}
+
+// verify reads whether the step took effect, or else whether what it found before stands there still: nothing that it does not know is overwritten.
+func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
+	if d.step.Entry != nil {
+		entries, err := read(ctx, d.executor, d.change.Account, call.FactEntries, apiclient.IPRuleFilter{List: d.step.Entry.List}, call.AccountFacts.Entries)
+		changed := slices.ContainsFunc(d.step.Before, func(b apiclient.IPRule) bool {
+			return !slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, b) })
+		})
+		return err == nil && efficacy.EntryDone(entries, *d.change, d.step), !changed, err
+	}
+	rules, err := d.rules(ctx, d.change.Account)
+	return err == nil && efficacy.RuleDone(rules, d.step), true, err
+}
+
+// read reads a listing anew, with what wafbot did lately.
+func read[T, F any](ctx context.Context, x *executor, account string, name call.Fact, filter F, take func(call.AccountFacts, F) ([]T, error)) ([]T, error) {
+	c := call.Call{Account: x.loader.accounts[account], Loaded: call.NewFacts()}
+	x.loader.load(ctx, c.Loaded, call.Need{Account: account, Fact: name, Arg: filter})
+	if _, err := c.Given().Changes(); err != nil {
+		return nil, err
+	}
+	return take(c.Given(), filter)
+}
+
+func (x *executor) rules(ctx context.Context, account string) ([]apiclient.Rule, error) {
+	return read(ctx, x, account, call.FactRules, apiclient.RuleFilter{}, call.AccountFacts.Rules)
+}
+
+// createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may have been on its way all the
+// time. One that shows later still is deleted when the change is undone.
+func (d *doubt) createAgain(ctx context.Context) error {
+	d.step.Again, d.step.SentAt = true, d.cfg.Now()
+	if _, err := d.job.save(ctx, nil, nil, *d.change); err != nil {
+		return err
+	}
+	if err := d.send(ctx); err != nil {
+		return err
+	}
+	_ = d.cfg.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself
+	ids, err := d.equalRules(ctx, d.change.Account, *d.step.Rule)
 	if err != nil { // the undo verifies again
-		x.cfg.Log.Warn("check whether a rule was made twice", "account", ch.Account, "change", ch.ID, "err", err)
+		d.cfg.Log.Warn("look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
 		ids = nil
 	}
 	for _, id := range ids {
-		if id == step.ID || slices.Contains(step.Equal, id) {
+		if id == d.step.ID || slices.Contains(d.step.Equal, id) {
 			continue
 		}
-		double := *step
+		double := *d.step
 		double.ID = id
-		if err := x.deleteDouble(ctx, c, ch, double); err != nil {
+		if err := d.deleteDouble(ctx, d.job, *d.change, double); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// verify reads the listings that show whether a step that was sent took effect.
-func (x *executor) verify(ctx context.Context, s Service, ch record.Change, step *record.Step) (bool, error) {
-	switch step.Kind {
-	case record.AddEntry, record.DeleteEntry:
-		entries, err := collect(s.IPRules(ctx, apiclient.IPRuleFilter{List: step.Entry.List}))
-		return err == nil && efficacy.EntryDone(entries, ch, step), err
-	case record.CreateRule:
-		rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
-		return err == nil && efficacy.RuleDone(rules, step), err
-	}
-	return false, nil // deleting a rule again does no harm
-}
-
 // equalRules are the ids of the rules that do the same.
-func equalRules(ctx context.Context, s Service, want apiclient.Rule) ([]int64, error) {
-	rules, err := collect(s.Rules(ctx, apiclient.RuleFilter{}))
+func (x *executor) equalRules(ctx context.Context, account string, want apiclient.Rule) ([]int64, error) {
+	rules, err := x.rules(ctx, account)
 	return efficacy.EqualRules(rules, want), err
 }
 

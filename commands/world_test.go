@@ -22,6 +22,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -121,7 +122,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
 		Members:  w.members, Ledger: w.ledger, Bases: bases{w.ledger, w.triage, w.permissions, w.records}, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
-		Log: slog.New(slog.NewJSONHandler(w.log, nil)), ReadBack: [2]time.Duration{1, 1},
+		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
 		Router:   router(func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil }),
 	}
@@ -176,6 +177,18 @@ func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
+}
+
+// sleep moves the clock, or waits in a bubble, whose clock moves by itself.
+func (w *world) sleep(ctx context.Context, d time.Duration) error {
+	w.mu.Lock()
+	bubble := w.now.IsZero()
+	w.mu.Unlock()
+	if bubble {
+		return delay.Sleep(ctx, d)
+	}
+	w.pass(d)
+	return ctx.Err()
 }
 
 // changesSent counts the requests that would change the service.
@@ -242,6 +255,7 @@ func (w *world) modes() []string {
 func (w *world) seed(r waf.IPRule) int64 {
 	id, err := w.service.SeedIPRule("acme", r)
 	require.NoError(w.t, err)
+	w.service.CatchUp()
 	return id
 }
 
@@ -310,7 +324,7 @@ func (w *world) overwrite(e waf.IPRule, reason string, lasts time.Duration) {
 	w.byHand(http.MethodPost, "/v4/ip_rules", body)
 }
 
-// byHand is a request that wafbot did not make.
+// byHand is a request that wafbot did not make, long enough ago to be listed.
 func (w *world) byHand(method, path, body string) {
 	w.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -319,4 +333,5 @@ func (w *world) byHand(method, path, body string) {
 	answer := httptest.NewRecorder()
 	w.service.ServeHTTP(answer, r)
 	require.Less(w.t, answer.Code, 300, answer.Body.String())
+	w.service.CatchUp()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -43,13 +44,32 @@ func Failure(c record.Change) text.Text {
 	case c.Fault == "":
 		return nil
 	case c.State == record.StateHalf && c.Parent() == "":
-		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, ". ", text.Code("undo "+c.ID), " undoes what was done")
+		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " undoes what was done")
 	case c.State == record.StateHalf:
-		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, ". Ask the same again: what is done already is left as it is")
+		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, perSource(c), ". Ask the same again: what is done already is left as it is")
 	case c.State == record.StateBegun:
 		return text.New(text.Bold("Perhaps done: "+c.Does), ": ", c.Fault, ". Ask the same again: wafbot verifies before it sends")
 	}
 	return text.New(text.Bold("NOT done: "+c.Does), ": ", c.Fault)
+}
+
+// perSource says for which sources a change of lists was done, and for which not, with the sentence's end before it; nothing of one about rules.
+func perSource(c record.Change) text.Text {
+	var done, left []grammar.Target
+	for _, s := range c.Steps {
+		switch {
+		case s.Entry == nil:
+		case s.Done:
+			done = append(done, grammar.TargetsOf(*s.Entry)...)
+		default:
+			left = append(left, grammar.TargetsOf(*s.Entry)...)
+		}
+	}
+	name := func(t grammar.Target) text.Text { return text.New(t.String()) }
+	if len(done) == 0 || len(left) == 0 {
+		return nil
+	}
+	return text.New(". Done for ", text.Enumerate(done, 20, name), "; not for ", text.Enumerate(left, 20, name))
 }
 
 // Affected are the changes that ch undoes or prolongs, as they are afterwards.

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -29,21 +30,51 @@ type DueDecision struct {
 	Asks   bool      // people are asked whether it is to hold longer, or notified that it has ended where they could not be asked in time
 	Late   bool      // people are notified that its end is overdue
 	Ended  bool      // it ended by itself, which its attack's card is to show
+	Listed bool      // people are notified that the service still lists what it was told to delete
 }
 
 // leadOf is how long before its end wafbot checks a change: a quarter of its time, where that is less than an hour.
 func leadOf(c record.Change) time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
 
-// CheckAt is when wafbot has to check the change by itself, to prolong it, to ask about it, to end it, or to show that it has ended; zero for never.
-// Which of these it is follows from what is known by then.
+// CheckAt is when wafbot has to check the change by itself, to prolong it, to ask about it, to end it, to show that it has ended, or to verify what
+// it deleted; zero for never. Which of these it is follows from what is known by then.
 func CheckAt(c record.Change) time.Time {
 	switch {
+	case deletedAt(c).After(time.Time{}):
+		return deletedAt(c).Add(efficacy.ListedWithin)
 	case c.Parent() != "" || c.Until.IsZero():
 		return time.Time{}
 	case c.State == record.StateDone || c.State == record.StateHalf:
 		return c.Until.Add(-leadOf(c))
 	}
 	return c.DueAt()
+}
+
+// deletedAt is when the change took the last of its entries off a list; zero: it took none.
+func deletedAt(c record.Change) (last time.Time) {
+	for _, s := range c.Steps {
+		if s.Kind == record.DeleteEntry && s.Done && s.SentAt.After(last) {
+			last = s.SentAt
+		}
+	}
+	return last
+}
+
+// VerifiesDeletion reports whether the listings must show by now which entries the change deleted: the service's answer does not tell.
+func VerifiesDeletion(c record.Change, now time.Time) bool {
+	at := deletedAt(c)
+	return !at.IsZero() && now.Sub(at) >= efficacy.ListedWithin
+}
+
+// VerifyDeletion is what came of looking whether the entries went that the change deleted.
+func VerifyDeletion(c record.Change, entries []apiclient.IPRule) DueDecision {
+	left := slices.ContainsFunc(c.Steps, func(s record.Step) bool {
+		return s.Kind == record.DeleteEntry && s.Done && slices.ContainsFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Unchanged(e, *s.Entry) })
+	})
+	if left {
+		c.Fault = "the service accepted it and still lists the entry: look with lists"
+	}
+	return DueDecision{Change: c, Listed: left}
 }
 
 // CheckAgainAt is when to check a change again that has not ended.

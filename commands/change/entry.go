@@ -109,6 +109,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 			sent = append(sent, t)
 		}
 	}
+	p.Steps = batched(p.Steps, entries)
 	if len(sent) == 0 {
 		sent = targets
 	} else if len(p.Nothing) > 0 {
@@ -216,8 +217,8 @@ func (l Listing) step(c *call.Call, p *call.Plan, want apiclient.IPRule, lists [
 	s := record.Step{Kind: record.AddEntry, Entry: &want}
 	for _, e := range lists {
 		// Only what is overwritten whole and was shorter. An entry for other applications stays beside the new one.
-		if efficacy.SameEntry(e, want) {
-			s.Force = true
+		if efficacy.SameEntry(e, want) || inOwnBatch(e, want) {
+			e.Values, s.Force = want.Values, true
 			s.Before = append(s.Before, e)
 			p.Notes = append(p.Notes, text.New("Was ", l.done, describe.Until(e.Expires), describe.Author(e), "; an undo brings that back"))
 		}

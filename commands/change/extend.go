@@ -106,19 +106,20 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 		if s.Kind != record.AddEntry || !s.Done {
 			continue
 		}
-		i, changed := entryLeft(c, entries, ch, s)
+		left, changed := entriesLeft(c, entries, ch, s)
 		if changed != nil {
 			p.Notes = append(p.Notes, changed)
-			continue
 		}
-		e, longer := entries[i], entries[i]
-		longer.Expires = endOfEntry(p.Until)
-		// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
-		if !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
-			addNothing(p, describe.Sources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
-			continue
+		for _, e := range left {
+			longer := e
+			longer.Expires = endOfEntry(p.Until)
+			// A longer extension whose outcome wafbot never learnt may have been made: nothing is shortened.
+			if !e.Expires.IsZero() && efficacy.LastsAsLong(e, longer) {
+				addNothing(p, describe.Sources(e), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), " already")
+				continue
+			}
+			p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{e}})
 		}
-		p.Steps = append(p.Steps, record.Step{Kind: record.AddEntry, Entry: &longer, Force: true, Before: []apiclient.IPRule{e}})
 	}
 	switch {
 	case len(p.Steps)+len(p.Nothing) == 0:

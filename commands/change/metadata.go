@@ -90,6 +90,10 @@ func metadataOf(c record.Change, whole *record.Change) (meta map[string]any, ok 
 // pack is what the metadata's words leave out, as the base64 of a zlib stream whose dictionary are those words.
 func pack(c record.Change, meta map[string]any) (string, error) {
 	p := packed{Change: rest(c)}
+	p.Steps = slices.Clone(c.Steps)
+	for i := range p.Steps {
+		p.Steps[i].SentAt = time.Time{} // the words tell when it was made
+	}
 	if meta["line"] == nil {
 		p.Line = c.Line.String()
 	}
@@ -153,6 +157,11 @@ func readMetadata(meta map[string]any) (record.Change, error) {
 	var atErr, untilErr, lineErr error
 	if c.At, atErr = time.Parse(time.RFC3339Nano, field(meta, "at")); field(meta, "until") != "" {
 		c.Until, untilErr = time.Parse(time.RFC3339Nano, field(meta, "until"))
+	}
+	for i := range c.Steps {
+		if c.Steps[i].Sent {
+			c.Steps[i].SentAt = c.At
+		}
 	}
 	line := cmp.Or(field(meta, "line"), p.Line)
 	if line != "" {

@@ -105,14 +105,16 @@ func ChangesByRule(c *call.Call) map[int64]record.Change {
 // Modes are the filtration modes from mild to strict.
 var Modes = []string{apiclient.ModeOff, apiclient.ModeMonitoring, apiclient.ModeSafeBlocking, apiclient.ModeBlock}
 
-// ModeSteps switch a mode: the new rule first, so that there is never none.
-func ModeSteps(app int, to string, old *apiclient.Rule) []record.Step {
+// ModeSteps switch a mode: the new rule first, so that there is never none. The old one goes with its doubles: one that was made twice may show late.
+func ModeSteps(app int, to string, old *apiclient.Rule, rules []apiclient.Rule) []record.Step {
 	rule := apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: []apiclient.Condition{
 		{Type: "equal", Value: strconv.Itoa(app), Point: []any{"instance"}},
 	}}
 	steps := []record.Step{{Kind: record.CreateRule, Rule: &rule}}
-	if old != nil {
-		steps = append(steps, record.Step{Kind: record.DeleteRule, Rule: old})
+	for _, r := range rules {
+		if old != nil && (r.ID == old.ID || apiclient.SameRule(r, *old)) {
+			steps = append(steps, record.Step{Kind: record.DeleteRule, Rule: &r})
+		}
 	}
 	return steps
 }

@@ -2,6 +2,7 @@ package change
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -70,10 +71,15 @@ func (u *undoing) read() (err error) {
 		case err != nil:
 			return err
 		case !s.Sent || s.Done:
+			continue
 		case s.Entry != nil:
 			s.Done = efficacy.EntryDone(u.entries, u.change, s)
-		case s.Kind == record.CreateRule:
+		default:
 			s.Done = efficacy.RuleDone(u.rules, s)
+		}
+		if shows := s.SentAt.Add(efficacy.ListedWithin); !s.Done && u.change.State == record.StateBegun && u.Now.Before(shows) {
+			return refusal.Guarded(text.New(u.change.Does, " may have been done: the service did not answer, and its lists lag. Nothing was sent. Ask again in ",
+				text.Duration(shows.Sub(u.Now).Truncate(time.Second)+time.Second)))
 		}
 	}
 	return nil

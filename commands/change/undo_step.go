@@ -36,12 +36,18 @@ func (u *undoing) add(s record.Step) { u.plan.Steps = append(u.plan.Steps, s) }
 
 // undoAdd takes the entry off if it is still ours, and puts back what stood there before.
 func (u *undoing) undoAdd(s record.Step) {
-	i, changed := entryLeft(u.Call, u.entries, u.change, s)
+	if keepsRest(s) {
+		return
+	}
+	left, changed := entriesLeft(u.Call, u.entries, u.change, s)
 	gone := func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }
 	if changed != nil {
 		u.note(changed)
-	} else {
-		u.add(record.Step{Kind: record.DeleteEntry, Entry: &u.entries[i]})
+	}
+	for _, e := range left {
+		u.add(record.Step{Kind: record.DeleteEntry, Entry: &e})
+	}
+	if len(left) > 0 {
 		for _, before := range s.Before {
 			if !u.neverDenied(before) && lasts(before, u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
@@ -49,13 +55,18 @@ func (u *undoing) undoAdd(s record.Step) {
 			}
 		}
 		gone = func(e apiclient.IPRule) bool {
-			return e.ID == u.entries[i].ID || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
+			return slices.ContainsFunc(left, func(l apiclient.IPRule) bool { return l.ID == e.ID }) || slices.ContainsFunc(s.Before, func(b apiclient.IPRule) bool { return b.ID == e.ID })
 		}
 	}
 	u.noteCovering(*s.Entry, gone)
 }
 
-// lasts reports whether an entry holds at a time still. One whose end the service does not say counts.
+// keepsRest reports whether a step only keeps the rest of an entry from which a source was taken: then there is nothing to undo.
+func keepsRest(s record.Step) bool {
+	return len(s.Before) == 1 && s.Before[0].Reason == s.Entry.Reason && s.Before[0].Expires.Equal(s.Entry.Expires)
+}
+
+// lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
 func lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
 
 // undoRemoval puts an entry back that was taken off.
@@ -69,19 +80,26 @@ func (u *undoing) undoRemoval(e apiclient.IPRule) {
 	}
 }
 
-// entryLeft finds the entry that a step made, if it still stands as wafbot left it; otherwise it says what became of it.
-func entryLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (int, text.Text) {
-	sources := describe.Sources(*s.Entry)
-	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Ours(e, ch, s) }); i >= 0 {
-		if e := entries[i]; !efficacy.SameEntry(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e) {
-			return -1, text.New("the entry for ", sources, " was changed since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+// entriesLeft are the entries that stand of the one that a step made, as wafbot left them: of several sources some may have been taken off since. If
+// there are none, or others changed one, it says what became of it.
+func entriesLeft(c *call.Call, entries []apiclient.IPRule, ch record.Change, s record.Step) (left []apiclient.IPRule, changed text.Text) {
+	for _, e := range entries {
+		switch {
+		case !efficacy.PartOf(e, ch, s):
+		case !efficacy.SameApps(e, *s.Entry) || !e.Expires.IsZero() && !gaveEnd(c, ch, e):
+			changed = text.New("the entry for ", describe.Sources(e), " was changed since: it holds ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), ", left as it is")
+		default:
+			left = append(left, e)
 		}
-		return i, nil
 	}
+	if len(left) > 0 || changed != nil {
+		return left, changed
+	}
+	sources := describe.Sources(*s.Entry)
 	if i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.SameSource(e, *s.Entry) }); i >= 0 {
-		return -1, text.New("the entry for ", sources, " is another author's now", describe.Author(entries[i]), ", left as it is")
+		return nil, text.New("the entry for ", sources, " is another author's now", describe.Author(entries[i]), ", left as it is")
 	}
-	return -1, text.New("the entry for ", sources, " is gone already")
+	return nil, text.New("the entry for ", sources, " is gone already")
 }
 
 // gaveEnd reports whether wafbot itself gave the entry its end: when the change was made, or prolonged.
@@ -188,7 +206,8 @@ func (u *undoing) undoDelete(s record.Step) {
 		}
 	}
 	old := ruleBefore(u.Call, s.Rule)
-	if old == nil {
+	again := func(p record.Step) bool { return p.Kind == record.CreateRule && apiclient.SameRule(*p.Rule, *old) }
+	if old == nil || slices.ContainsFunc(u.plan.Steps, again) { // of doubles one comes back
 		return
 	}
 	equal := slices.DeleteFunc(efficacy.EqualRules(u.rules, *old), func(id int64) bool { return slices.Contains(made, id) })

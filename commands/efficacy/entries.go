@@ -3,7 +3,6 @@ package efficacy
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -35,6 +34,20 @@ func ServesFor(e, want apiclient.IPRule) bool {
 	return e.List == want.List && Covers(e, want) && call.HoldsFor(e.Apps, want.Apps)
 }
 
+// perSource is an entry as one for each of its sources: several entries may stand for them.
+func perSource(e apiclient.IPRule) []apiclient.IPRule {
+	if e.Kind == apiclient.KindRange {
+		return []apiclient.IPRule{e}
+	}
+	var all []apiclient.IPRule
+	for _, value := range e.Values {
+		one := e
+		one.Values = []string{value}
+		all = append(all, one)
+	}
+	return all
+}
+
 // Covers reports whether an entry's sources include all of the other's.
 func Covers(e, want apiclient.IPRule) bool {
 	return !slices.ContainsFunc(grammar.TargetsOf(want), func(t grammar.Target) bool {
@@ -48,9 +61,6 @@ func Overlaps(e, want apiclient.IPRule) bool {
 		return slices.ContainsFunc(grammar.TargetsOf(e), func(have grammar.Target) bool { return have.Covers(t) || t.Covers(have) })
 	})
 }
-
-// ListedWithin is how long a change may take to show in the service's listings.
-const ListedWithin = time.Minute
 
 // EntryDone reports whether a step on the lists took effect, and notes the id of the entry that it made.
 func EntryDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) bool {
@@ -66,8 +76,11 @@ func EntryDone(entries []apiclient.IPRule, ch record.Change, step *record.Step) 
 	return i >= 0
 }
 
-// RuleDone reports whether the rule of a step was created, and notes its id.
+// RuleDone reports whether the rule of a step was deleted, or created, and notes the id that it got.
 func RuleDone(rules []apiclient.Rule, step *record.Step) bool {
+	if step.Kind == record.DeleteRule {
+		return !slices.ContainsFunc(rules, func(r apiclient.Rule) bool { return r.ID == step.Rule.ID })
+	}
 	ids := EqualRules(rules, *step.Rule)
 	i := slices.IndexFunc(ids, func(id int64) bool { return !slices.Contains(step.Equal, id) })
 	if i >= 0 {
@@ -82,6 +95,16 @@ func Ours(e apiclient.IPRule, ch record.Change, step record.Step) bool {
 	return SameSource(e, *step.Entry) && (NamedBy(e, ch) || e.Reason == step.Entry.Reason)
 }
 
+// PartOf reports whether an entry is the one that the step made, as Ours does, or what is left of it for some of its sources.
+func PartOf(e apiclient.IPRule, ch record.Change, step record.Step) bool {
+	part := *step.Entry
+	if part.Kind != apiclient.KindRange && len(e.Values) > 0 && Covers(part, e) {
+		part.Values = e.Values
+	}
+	step.Entry = &part
+	return Ours(e, ch, step)
+}
+
 // NamedBy reports whether an entry's reason names the change.
 func NamedBy(e apiclient.IPRule, ch record.Change) bool {
 	return strings.HasPrefix(e.Reason, describe.ReasonPrefix(ch.ID))
@@ -92,9 +115,10 @@ func LastsAsLong(e, want apiclient.IPRule) bool {
 	return e.Expires.IsZero() || !e.Expires.Before(want.Expires)
 }
 
-// Unchanged reports whether an entry still is what it was: the service keeps the number of one that is overwritten.
+// Unchanged reports whether an entry still is what it was, but for sources that others took from it: the service keeps the number of one that is
+// overwritten.
 func Unchanged(e, was apiclient.IPRule) bool {
-	return e.ID == was.ID && SameEntry(e, was) && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
+	return e.ID == was.ID && e.List == was.List && e.Reason == was.Reason && e.Expires.Equal(was.Expires)
 }
 
 // SameSource reports whether two entries are for the same sources on the same list.
@@ -108,8 +132,11 @@ func SameSource(a, b apiclient.IPRule) bool {
 }
 
 // SameEntry reports whether two entries are for the same sources and applications, so that one overwrites the other.
-func SameEntry(a, b apiclient.IPRule) bool {
-	return SameSource(a, b) && call.HoldsFor(a.Apps, b.Apps) && call.HoldsFor(b.Apps, a.Apps)
+func SameEntry(a, b apiclient.IPRule) bool { return SameSource(a, b) && SameApps(a, b) }
+
+// SameApps reports whether two entries are for the same applications.
+func SameApps(a, b apiclient.IPRule) bool {
+	return call.HoldsFor(a.Apps, b.Apps) && call.HoldsFor(b.Apps, a.Apps)
 }
 
 // EqualRules are the ids of the rules that equal another.

@@ -135,7 +135,9 @@ func allowed(s call.Situation) (all []text.Text) {
 func stands(s call.Situation, step record.Step) bool {
 	switch {
 	case step.Kind == record.AddEntry:
-		return slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return ServesFor(e, *step.Entry) })
+		return !slices.ContainsFunc(perSource(*step.Entry), func(want apiclient.IPRule) bool {
+			return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return ServesFor(e, want) })
+		})
 	case step.Kind == record.CreateRule && step.Rule.Type == apiclient.RuleMode:
 		return modeStands(s, *step.Rule)
 	case step.Kind == record.CreateRule:

@@ -57,7 +57,7 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 		p.Nothing = text.New(name, " is in mode ", text.Bold(to), " already, ", change.ByRule(c, old.ID))
 		return []call.Plan{p}, nil
 	}
-	p.Steps = change.ModeSteps(app, to, old)
+	p.Steps = change.ModeSteps(app, to, old, rules)
 	p.Warnings = append(change.ModeWarnings(name, from, to, length, narrower), change.LockedWarnings(c)...)
 	return []call.Plan{p}, nil
 }

@@ -53,6 +53,8 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		switch {
 		case notNumber == nil && e.ID == id, covers && len(has) == 1 && t.Covers(has[0]):
 			matches = append(matches, e)
+		case covers && e.Kind != apiclient.KindRange && ours(c, e):
+			matches = append(matches, e)
 		case covers && wider == nil:
 			wider = text.New(" itself, but ", text.Code(describe.Sources(e)), " on the ", describe.ListName(e.List), " covers it: entry ", text.Code(fmt.Sprint(e.ID)))
 		}
@@ -72,23 +74,45 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 		Line: change.About(c, record.Line{Name: "remove", Words: []string{strconv.FormatInt(e.ID, 10)}}),
 		Does: fmt.Sprintf("Take %s off the %s", describe.Sources(e), describe.ListName(e.List)), When: describe.EntryWorks, Steps: []record.Step{{Kind: record.DeleteEntry, Entry: &e}},
 	}
+	if notNumber != nil && len(e.Values) > 1 {
+		takeValue(&p, e, t)
+	}
 	theirs, ok := foreign(c, e)
 	if !ok {
 		return []call.Plan{p}, nil
 	}
 	p.Role = record.Admin
 	words := text.New("wafbot did not make this entry", describe.Author(theirs), describe.Until(theirs.Expires), "; an automatic one can come back by itself")
-	if made, ours := maker(c, e); ours {
+	if made, own := maker(c, e); own {
 		words = text.New("this entry took the place of one that wafbot did not make", describe.Author(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
 	}
 	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	return []call.Plan{p}, nil
 }
 
+// takeValue makes the plan one that takes a source off an entry for several: what it leaves is added first, so that it is never off the list.
+func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
+	rest, taken := e, e
+	rest.Values = slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool { return strings.EqualFold(v, t.Value) })
+	taken.Values = []string{t.Value}
+	before := rest
+	rest.ID = 0
+	p.Line.Words = []string{t.String()}
+	p.Line = p.Line.With("list", e.List)
+	p.Does = fmt.Sprintf("Take %s off the %s", t, describe.ListName(e.List))
+	p.Steps = []record.Step{{Kind: record.AddEntry, Entry: &rest, Force: true, Before: []apiclient.IPRule{before}}, {Kind: record.DeleteEntry, Entry: &taken}}
+}
+
+// ours reports whether a change that is stored made an entry.
+func ours(c *call.Call, e apiclient.IPRule) bool {
+	_, own := maker(c, e)
+	return own
+}
+
 // maker is the change that made an entry, if one is stored. What an undo has put back is whose it was before.
 func maker(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
 	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
-		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && efficacy.Ours(e, ch, s) })
+		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && efficacy.PartOf(e, ch, s) })
 	})
 	if i < 0 {
 		return record.Change{}, false
@@ -98,8 +122,8 @@ func maker(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
 
 // foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back.
 func foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
-	made, ours := maker(c, e)
-	if !ours {
+	made, own := maker(c, e)
+	if !own {
 		return e, e.Expires.IsZero() || e.Expires.After(c.Now)
 	}
 	for _, s := range made.Steps {

@@ -73,7 +73,8 @@ type Step struct {
 	Before []apiclient.IPRule `json:"before,omitempty"` // what the entry takes the place of
 	Equal  []int64            `json:"equal,omitempty"`  // rules that were equal before: none of them is ours
 	Sent   bool               `json:"sent,omitempty"`
-	Again  bool               `json:"again,omitempty"` // sent a second time, because the first could not be seen: both may have been done
+	SentAt time.Time          `json:"sent_at,omitzero"` // when it was sent last, as far as is known; of one that is done, when its answer came
+	Again  bool               `json:"again,omitempty"`  // sent a second time, because the first could not be seen: both may have been done
 	Done   bool               `json:"done,omitempty"`
 	ID     int64              `json:"id,omitempty"` // of the entry or rule that was made
 }
@@ -152,31 +153,6 @@ func (c *Change) Prolong(until time.Time) {
 type Late struct {
 	Due time.Time `json:"due"`
 	Why string    `json:"why"` // for people: why the first try failed
-}
-
-// Overlay is what stands at the service once the step is done, where entries and rules are what stood there before. It may alter them.
-func (s Step) Overlay(entries []apiclient.IPRule, rules []apiclient.Rule) ([]apiclient.IPRule, []apiclient.Rule) {
-	withoutEntry := func(id int64) []apiclient.IPRule {
-		return slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return e.ID == id })
-	}
-	withoutRule := func(id int64) []apiclient.Rule {
-		return slices.DeleteFunc(rules, func(r apiclient.Rule) bool { return r.ID == id })
-	}
-	switch s.Kind {
-	case AddEntry:
-		e := *s.Entry
-		e.ID = s.ID
-		entries = append(withoutEntry(e.ID), e)
-	case DeleteEntry:
-		entries = withoutEntry(s.Entry.ID)
-	case CreateRule:
-		r := *s.Rule
-		r.ID = s.ID
-		rules = append(withoutRule(r.ID), r)
-	case DeleteRule:
-		rules = withoutRule(s.Rule.ID)
-	}
-	return entries, rules
 }
 
 // Overdue reports whether wafbot should have ended the change and has not: it still does what it does.

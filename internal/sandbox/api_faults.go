@@ -46,6 +46,7 @@ func serviceFaults() []faultKind {
 		{"cut", "carries out, breaks off in the answer"},
 		{"500_applied", "carries out, then answers 500"},
 		{"reset_applied", "carries out, then resets the connection"},
+		{"lagging", "lists what was written until 10 s ago"},
 	}
 }
 

@@ -51,7 +51,7 @@ func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change
 	for _, decision := range all {
 		c := decision.Change
 		b.due(keyDue(l.account), c.ID, decision.Next)
-		if decision.Asks || decision.Late {
+		if decision.Asks || decision.Late || decision.Listed {
 			b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
 		}
 		if decision.Ended {

@@ -17,6 +17,7 @@ type account struct {
 	rules     []*rule
 	actions   map[string]int64 // condition set to actionid
 	entries   []*entry
+	listings  []listing // of the last seconds, the oldest first
 	records   []*record
 	vulns     []*vuln
 	campaigns []*campaign

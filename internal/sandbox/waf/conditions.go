@@ -238,8 +238,8 @@ func (s *Service) listConditions(c call) reply {
 	}
 	listed := map[int64]bool{}
 	sets := []map[string]any{}
-	for _, r := range c.account.rules {
-		if !r.listed() || listed[r.actionID] {
+	for _, r := range s.listed(c.account, c.lag).rules {
+		if listed[r.actionID] {
 			continue
 		}
 		listed[r.actionID] = true

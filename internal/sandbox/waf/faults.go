@@ -31,6 +31,7 @@ type Fault struct {
 	//   cut              carries out, breaks off in the middle of the answer
 	//   500_applied      carries out, then answers 500
 	//   reset_applied    carries out, then resets the connection
+	//   lagging          lists what was written until 10 s ago
 	Kind string `json:"kind"`
 	// RetryAfter is the header of that name with status:N; "" sends none.
 	RetryAfter string `json:"retry_after,omitempty"`
@@ -39,7 +40,7 @@ type Fault struct {
 }
 
 func plainFaults() []string {
-	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied"}
+	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging"}
 }
 
 // SetFault adds a fault. The first one that fits a request is used.
@@ -150,17 +151,17 @@ func (s *Service) serveFault(w http.ResponseWriter, r *http.Request, c faultyCal
 	case "reset":
 		reset(w)
 	case "slow":
-		applied := s.serve(r, c.body)
+		applied := s.serve(r, c.body, s.lag)
 		if wait(r.Context(), slowness) {
 			s.finish(w, c, applied)
 		}
 	case "cut":
-		s.cutOff(w, c, s.serve(r, c.body))
+		s.cutOff(w, c, s.serve(r, c.body, s.lag))
 	case "500_applied":
-		s.serve(r, c.body)
+		s.serve(r, c.body, s.lag)
 		s.finish(w, c, refusal(http.StatusInternalServerError, faultBody(http.StatusInternalServerError)))
 	case "reset_applied":
-		s.serve(r, c.body)
+		s.serve(r, c.body, s.lag)
 		reset(w)
 	}
 }

@@ -59,14 +59,14 @@ func (s *Service) listIPRules(c call) reply {
 	if client != c.account.ClientID {
 		return noPermission()
 	}
-	found := s.find(c.account, list, query.Get("filter[query]"))
+	found := s.find(s.listed(c.account, c.lag).entries, list, query.Get("filter[query]"))
 	return answer(map[string]any{"objects": cut(found, offset, min(limit, longestListPage))})
 }
 
-func (s *core) find(a *account, list, query string) []map[string]any {
+func (s *core) find(entries []*entry, list, query string) []map[string]any {
 	now := s.now()
 	found := []map[string]any{}
-	for _, e := range a.entries {
+	for _, e := range entries {
 		if e.listedAt(now) && (list == "" || e.List == list) && e.mentions(query) {
 			found = append(found, e.view())
 		}
@@ -205,6 +205,7 @@ func (e *entry) parseSubnet() string {
 // store adds the entry, or overwrites what it collides with when forced; nil: it exists already.
 func (s *core) store(a *account, created *entry, force bool) *entry {
 	now := s.now()
+	s.beforeWrite(a)
 	var same *entry
 	for _, e := range a.entries {
 		if !e.listedAt(now) || !e.collides(created) {
@@ -251,6 +252,7 @@ func (s *Service) deleteIPRules(c call) reply {
 		return noPermission()
 	}
 	now := s.now()
+	s.beforeWrite(c.account)
 	for _, e := range c.account.entries {
 		// Without ids everything goes, as with the real service.
 		if e.listedAt(now) && (len(ids) == 0 || slices.Contains(ids, e.ID)) {

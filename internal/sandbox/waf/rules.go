@@ -74,8 +74,8 @@ func (s *Service) listRules(c call) reply {
 		return noPermission()
 	}
 	var found []*rule
-	for _, r := range c.account.rules {
-		if r.listed() && (!filter.given("actionid") || r.actionID == action) {
+	for _, r := range s.listed(c.account, c.lag).rules {
+		if !filter.given("actionid") || r.actionID == action {
 			found = append(found, r)
 		}
 	}
@@ -115,6 +115,7 @@ func (s *Service) createRule(c call) reply {
 		return noPermission()
 	}
 	now := s.now()
+	s.beforeWrite(c.account)
 	created.updatedAt = now
 	created.from = now.Add(s.delay(ruleDelay))
 	c.account.addRule(created)
@@ -150,6 +151,7 @@ func (s *Service) deleteRules(c call) reply {
 		return noPermission()
 	}
 	now := s.now()
+	s.beforeWrite(c.account)
 	deleted := []map[string]any{}
 	for _, r := range c.account.rules {
 		// Without ids everything goes, as with the real service.

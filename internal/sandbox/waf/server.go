@@ -32,6 +32,7 @@ type call struct {
 	account *account
 	body    *params
 	http    *http.Request
+	lag     time.Duration // of what it lists behind what was written
 }
 
 type endpoint func(*Service, call) reply
@@ -73,11 +74,16 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	record, fault := s.receive(r, body)
-	if fault.Kind != "" {
+	lag := s.lag
+	switch fault.Kind {
+	case "":
+	case "lagging":
+		lag = laggingFault
+	default:
 		s.serveFault(w, r, faultyCall{fault, record, body})
 		return
 	}
-	answered := s.serve(r, body)
+	answered := s.serve(r, body, lag)
 	s.answered(record, answered.status)
 	write(w, answered)
 }
@@ -105,7 +111,7 @@ func (s *Service) answered(record *Request, status int) {
 }
 
 // serve carries out a request.
-func (s *Service) serve(r *http.Request, body []byte) reply {
+func (s *Service) serve(r *http.Request, body []byte, lag time.Duration) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.authenticate(r)
@@ -116,7 +122,7 @@ func (s *Service) serve(r *http.Request, body []byte) reply {
 	if handle == nil {
 		return notFound()
 	}
-	c := call{account: a, http: r}
+	c := call{account: a, http: r, lag: lag}
 	if r.Method != http.MethodGet {
 		if mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(mediaType) != "application/json" {
 			return refusal(http.StatusUnsupportedMediaType, "Unsupported media type")

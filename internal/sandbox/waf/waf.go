@@ -2,6 +2,7 @@
 package waf
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -22,6 +23,8 @@ type Config struct {
 	// Speed divides the delays until a change takes effect:
 	// IP lists take 60 s/Speed, rules 180 s/Speed. 0 means 1.
 	Speed float64
+	// Lag is how far listings are behind writes; it is divided by Speed. 0 means 2 s, below 0 none.
+	Lag time.Duration
 	// Seed makes ids and addresses repeatable.
 	Seed uint64
 	// Now is the service's clock; nil means time.Now.
@@ -63,6 +66,7 @@ type traffic struct {
 // core is the state of the accounts. Its lock guards the layers above it, too.
 type core struct {
 	speed float64
+	lag   time.Duration // of listings behind writes
 	now   func() time.Time
 
 	mu       sync.Mutex
@@ -85,6 +89,7 @@ func New(cfg Config) *Service {
 	if c.now == nil {
 		c.now = time.Now
 	}
+	c.lag = c.delay(max(0, cmp.Or(cfg.Lag, listingLag)))
 	now := c.now()
 	for _, a := range cfg.Accounts {
 		c.accounts = append(c.accounts, newAccount(a, now))

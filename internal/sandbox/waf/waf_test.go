@@ -25,11 +25,18 @@ type world struct {
 	time time.Time
 }
 
+// newWorld is a service whose listings show a write at once.
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	return newLaggingWorld(t, -1)
+}
+
+func newLaggingWorld(t *testing.T, lag time.Duration) *world {
 	t.Helper()
 	w := &world{t: t, time: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
 	w.Service = waf.New(waf.Config{
 		Seed: 1,
+		Lag:  lag,
 		Now:  w.now,
 		Accounts: []waf.Account{
 			{Name: "acme", Token: "acme-token", ClientID: 5, Applications: []waf.Application{

@@ -209,15 +209,20 @@ func testDecisions(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	asked := record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at, Until: at.Add(time.Hour)}
 	quiet := record.Change{ID: "c2", Account: Account, State: record.StateDone, At: at.Add(-time.Second), Until: at.Add(time.Hour)}
-	save(t, s, asked, quiet)
+	deleted := record.Change{ID: "c3", Account: Account, State: record.StateDone, At: at.Add(-2 * time.Second), Steps: []record.Step{
+		{Kind: record.DeleteEntry, Entry: &apiclient.IPRule{ID: 7}, Sent: true, SentAt: at, Done: true},
+	}}
+	save(t, s, asked, quiet, deleted)
+	require.Equal(t, []string{"c3"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, change.CheckAt(deleted))), "whether it went is looked at soon")
+	deleted.Fault = "still listed"
 	notified := asked
 	notified.Does = "asked whether it is to hold longer"
 	checked := quiet
 	checked.Does = "only checked"
 	locked(t, s, func(l commands.Lock) {
-		require.NoError(t, l.SaveDue(ctx, nil, change.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: checked}))
+		require.NoError(t, l.SaveDue(ctx, nil, change.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: checked}, change.DueDecision{Change: deleted, Listed: true}))
 	})
-	require.Equal(t, []record.Change{notified, quiet}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are notified of changes the change")
+	require.Equal(t, []record.Change{notified, quiet, deleted}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are notified of changes the change")
 	require.Equal(t, []string{"c1"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")
 	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(59*time.Second))))
 }

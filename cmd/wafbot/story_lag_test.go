@@ -1,0 +1,109 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+)
+
+// lags has the service list what it was ten seconds ago: longer than people take to change their minds.
+func lags(w *world) {
+	for _, listing := range []string{"GET /v4/ip_rules", "POST /v1/objects/hint", "POST /v1/objects/action"} {
+		require.NoError(w.t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: listing, Kind: "lagging"}))
+	}
+}
+
+// What was done a moment ago and isn't listed yet is taken back for certain.
+func TestUndoAtOnceWhileListingsLag(t *testing.T) {
+	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		card.click("rob", "Deny only")
+		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
+		card.undo("rob", "Deny "+attacker)
+		card.says("undone by Rob Diaz")
+		require.Empty(t, w.entries("acme"))
+
+		w.types("rob", "patch attack="+card.id())
+		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
+		require.Len(t, w.rules("acme", "vpatch"), 1)
+		card.undo("rob", "Patch exactly")
+		w.ephemeral("rob", "Undo of: Patch exactly", "accepted by the service")
+		require.Empty(t, w.rules("acme", "vpatch"))
+
+		w.types("rob", "deny 198.51.100.9")
+		w.ephemeral("rob", "Deny 198.51.100.9", "accepted by the service")
+		w.types("ann", "deny 198.51.100.9 for=1h")
+		w.ephemeral("ann", "198.51.100.9 is denied already", "Nothing was sent")
+		w.types("rob", "remove 198.51.100.9")
+		w.ephemeral("rob", "Take 198.51.100.9 off the denylist", "accepted by the service")
+		require.Empty(t, w.entries("acme"))
+		w.types("rob", "remove 198.51.100.9")
+		w.ephemeral("rob", "198.51.100.9 is on no list")
+	})
+}
+
+func TestAModeTwiceInARowWhileListingsLag(t *testing.T) {
+	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
+		w.attack(injection())
+		for _, mode := range []string{"safe_blocking for=1h", "block for=2s"} {
+			w.types("rob", "mode Shop "+mode)
+			w.confirms("rob", "Switch Shop to ")
+			w.ephemeral("rob", "Switch Shop to "+mode[:5], "accepted")
+			require.Len(t, w.modeRules(), 1, "one rule")
+		}
+		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "safe_blocking" })
+		w.types("rob", "undo")
+		w.until("as before", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
+	})
+}
+
+// The service took it, and neither its answers nor its listings say so for seconds.
+func TestALostAnswerWhileListingsLag(t *testing.T) {
+	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: "500_applied", Times: 5}))
+		card.click("rob", "Deny only")
+		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
+		require.Len(t, w.entries("acme"), 1)
+		for _, r := range w.sent() {
+			require.NotContains(t, r.Body, `"force":true`)
+		}
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "DELETE /v4/ip_rules", Kind: "500_applied", Times: 5}))
+		card.undo("rob", "Deny "+attacker)
+		card.says("undone by Rob Diaz")
+		require.Empty(t, w.entries("acme"))
+	})
+}
+
+// Several countries are one entry. One of them is taken off without the others ever being off the list.
+func TestOneOfSeveralCountriesIsTakenOff(t *testing.T) {
+	prepare := func(w *world) {
+		lags(w)
+		w.cfg.Policy.Approval.RequiredFor = nil
+	}
+	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
+		w.types("rob", "deny country:FR country:NL country:DE")
+		w.confirms("rob", "Deny country:FR, country:NL, country:DE")
+		w.ephemeral("rob", "Deny country:FR, country:NL, country:DE", "accepted by the service")
+		require.Len(t, w.sent(), 1, "one request")
+		w.types("rob", "remove country:NL")
+		w.ephemeral("rob", "Take country:NL off the denylist", "accepted by the service")
+		sent := w.sent()
+		require.Len(t, sent, 3)
+		require.Equal(t, []string{http.MethodPost, http.MethodDelete}, []string{sent[1].Method, sent[2].Method})
+		require.Len(t, w.entries("acme"), 1)
+		require.Equal(t, []string{"DE", "FR"}, w.entries("acme")[0].SourceValues)
+
+		w.types("rob", "deny country:ES for=1h")
+		w.confirms("rob", "Deny country:ES")
+		w.ephemeral("rob", "Deny country:ES", "accepted by the service")
+		w.types("rob", "undo")
+		w.ephemeral("rob", "Undo of: Deny country:ES")
+		require.Len(t, w.entries("acme"), 1)
+	})
+}
