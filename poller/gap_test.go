@@ -108,6 +108,25 @@ func TestEachOutageNotifiesOnce(t *testing.T) {
 	}
 }
 
+// What a poll read before it broke off is judged again by the one that ends a gap, though it stays the same: that one lists what is over.
+func TestAGapWhosePollBreaksOff(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.at(time.Hour)
+	a.addMany("over", 150, func(r *attackRecord) { r.last = noon.Add(20 * time.Minute) })
+	a.fail(func(q request) bool { return q.Offset == 100 })
+	require.Error(t, p.Poll(t.Context()))
+	a.fail(nil)
+	require.NoError(t, p.Poll(t.Context()))
+	_, gaps := a.store.outages()
+	require.Len(t, gaps, 1)
+	require.Equal(t, 150, gaps[0].OverCount)
+	a.at(time.Hour + time.Minute)
+	a.change("over:07", func(r *attackRecord) { r.last, r.hits = a.now(), 101 })
+	require.NoError(t, p.Poll(t.Context()))
+	require.Len(t, a.store.takeNames(), 1, "it came back")
+}
+
 // Where polls are frequent, three failures are over in no time.
 func TestAFewFailuresWithinSecondsAreNoOutage(t *testing.T) {
 	t.Parallel()
