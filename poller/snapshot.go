@@ -50,15 +50,15 @@ type reader struct {
 	cfg  *Config
 	st   *state
 	snap snapshot
-	// firstPage is given the snapshot as it is after the first page, if that holds anything new: the other pages may be many, and people wait.
-	// It reports whether that is settled, so that no record is judged twice.
-	firstPage func(ctx context.Context, snap snapshot) (settled bool, err error)
+	// settleEarly is given what is new on the first page, and on all before the first page without anything new: the other pages may be many, and
+	// people wait. It reports whether that is settled, so that no record is judged twice.
+	settleEarly func(ctx context.Context, snap snapshot) (settled bool, err error)
 }
 
 // newReader is a reader of a poll that begins now.
 func (p *Poller) newReader() *reader {
 	begin := time.Now()
-	r := &reader{cfg: &p.cfg, st: p.st, firstPage: p.notifyFirst, snap: snapshot{
+	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
 		begin: begin, at: begin.Add(p.skew), tries: map[netip.Addr]time.Time{}, causes: slices.Clone(p.causes),
 	}}
 	r.snap.drop()
@@ -83,7 +83,7 @@ func (r *reader) read(ctx context.Context) (snapshot, error) {
 func (r *reader) readNewest(ctx context.Context) error {
 	s := &r.snap
 	var until time.Time // in a sweep nothing is old enough
-	first, sweep := true, !s.begin.Before(r.st.sweepAt)
+	first, known, sweep := true, false, !s.begin.Before(r.st.sweepAt)
 	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: s.from, Known: r}) {
 		if err != nil {
 			return err
@@ -110,6 +110,11 @@ func (r *reader) readNewest(ctx context.Context) error {
 			return nil
 		case !changed && !s.reached.IsZero() && s.reached.Before(until):
 			return nil
+		case !changed && !known && len(s.changed) > 0:
+			known = true // and so is what follows
+			if err := r.settle(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	s.whole = true
@@ -126,7 +131,12 @@ func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, change
 	if !changed {
 		return nil
 	}
-	settled, err := r.firstPage(ctx, r.snap)
+	return r.settle(ctx)
+}
+
+// settle gives on what was read, and forgets it if that is settled.
+func (r *reader) settle(ctx context.Context) error {
+	settled, err := r.settleEarly(ctx, r.snap)
 	if settled {
 		r.snap.drop()
 	}
