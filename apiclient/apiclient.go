@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,7 +32,8 @@ type Client struct {
 	http     *http.Client
 	tries    int
 	step     time.Duration
-	clientID chan int // holds one value, but while the client id is requested; 0: not known yet
+	seed     maphash.Seed // of the sums of attack records: no attacker can make two records with the same
+	clientID chan int     // holds one value, but while the client id is requested; 0: not known yet
 }
 
 // New makes a client and sends nothing. It fails when the base address or the token is missing or unusable.
@@ -49,7 +51,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
-		clientID: make(chan int, 1),
+		seed: maphash.MakeSeed(), clientID: make(chan int, 1),
 	}
 	c.clientID <- cfg.ClientID
 	return c, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"net/netip"
 	"slices"
@@ -91,6 +92,26 @@ type CountryShare struct {
 	Hits    Figure `json:"hits"`
 }
 
+// Equal reports whether two records say the same.
+func (a Attack) Equal(b Attack) bool {
+	return slices.Equal(a.Sources, b.Sources) && slices.Equal(a.Countries, b.Countries) && slices.Equal(a.StatusCodes, b.StatusCodes) &&
+		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.plain() == b.plain()
+}
+
+// plain is all of a record that == compares.
+func (a Attack) plain() plainAttack {
+	return plainAttack{
+		[10]string{a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.VulnID, a.Target, a.BlockStatus, a.State},
+		[5]Figure{a.App, a.Hits, a.SourceCount, a.Threat, a.Payloads}, a.ClientID,
+	}
+}
+
+type plainAttack struct {
+	texts    [10]string
+	figures  [5]Figure
+	clientID int
+}
+
 // Incident reports whether the attack exploited a vulnerability.
 func (a Attack) Incident() bool { return a.VulnID != "" }
 
@@ -148,12 +169,21 @@ func (a Attack) Brief() Attack {
 type AttackFilter struct {
 	From          time.Time // which hit of a record it looks at is not documented
 	IncidentsOnly bool
-	PageSize      int // records asked for at once; 0: 100
+	PageSize      int          // records asked for at once; 0: 100
+	Known         KnownRecords // aren't read again; nil: none
+}
+
+// KnownRecords are the records that a caller has. Its type must be comparable, so that filters are.
+type KnownRecords interface {
+	// Known reports whether the caller has the record whose bytes have that sum.
+	Known(sum uint64) bool
 }
 
 // AttackPage is what one request brought.
 type AttackPage struct {
 	Attacks    []Attack
+	Sums       []uint64  // of the bytes of each of Attacks, as long as there is this Client
+	Known      []uint64  // the sums of the records that the caller has, which aren't among Attacks
 	ServerTime time.Time // on the service's clock when it answered; zero when unknown
 }
 
@@ -168,48 +198,124 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 	pages := c.objects(ctx, query{op: "list attacks", kind: "attack", most: cmp.Or(f.PageSize, 100), filter: filter, orderBy: "last_time"})
 	return func(yield func(AttackPage, error) bool) {
 		for p, err := range pages {
-			read := make([]Attack, 0, len(p.items))
-			for _, r := range records(p.items) {
-				read = append(read, readAttack(r))
-			}
-			if !yield(AttackPage{Attacks: read, ServerTime: p.serverTime}, err) {
+			if !yield(c.readAttacks(p, f.Known), err) {
 				return
 			}
 		}
 	}
 }
 
-func readAttack(r record) Attack {
-	a := Attack{
-		ID:          cmp.Or(identity(r["attackid"]), identity(r["id"])),
-		ClientID:    int(r.id("clientid")),
-		App:         r.app("poolid"),
-		Domain:      r.bounded("domain"),
-		Path:        bounded(r.text("path"), MaxPath),
-		Method:      r.bounded("method"),
-		Parameter:   r.bounded("parameter"),
-		Type:        r.bounded("type"),
-		First:       r.time("first_time"),
-		Last:        r.time("last_time"),
-		Hits:        r.figure("hits"),
-		SourceCount: r.figure("ip_count"),
-		StatusCodes: r.ints("statuscodes"),
-		VulnID:      bounded(joined(r["vulnid"]), maxText),
-		Threat:      r.figure("threat"),
-		Target:      r.bounded("target"),
-		Payloads:    r.figure("vectors_count"),
-		BlockStatus: r.bounded("block_status"),
-		State:       r.bounded("state"),
+func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
+	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), ServerTime: p.serverTime}
+	for _, item := range p.items {
+		if !item.isObject() {
+			continue
+		}
+		sum := maphash.Bytes(c.seed, item)
+		if known != nil && known.Known(sum) {
+			read.Known = append(read.Known, sum)
+			continue
+		}
+		read.Attacks, read.Sums = append(read.Attacks, readAttack(item)), append(read.Sums, sum)
 	}
-	for _, s := range busiest(r.list("ip_top")) {
-		ip, err := netip.ParseAddr(s.text("ip"))
+	return read
+}
+
+// attackFields are the fields of an attack record, as they are written.
+type attackFields struct {
+	attackID, id, clientID, app, domain, path, method, parameter, typ, first, last, hits, sourceCount, sources, countries, statusCodes, vulnID, threat,
+	target, payloads, blockStatus, state raw
+}
+
+func (f *attackFields) take(key, value raw) {
+	switch string(key) {
+	case `"attackid"`:
+		f.attackID = value
+	case `"id"`:
+		f.id = value
+	case `"clientid"`:
+		f.clientID = value
+	case `"poolid"`:
+		f.app = value
+	case `"domain"`:
+		f.domain = value
+	case `"path"`:
+		f.path = value
+	case `"method"`:
+		f.method = value
+	case `"parameter"`:
+		f.parameter = value
+	case `"type"`:
+		f.typ = value
+	case `"first_time"`:
+		f.first = value
+	case `"last_time"`:
+		f.last = value
+	case `"hits"`:
+		f.hits = value
+	case `"ip_count"`:
+		f.sourceCount = value
+	case `"ip_top"`:
+		f.sources = value
+	case `"country_top"`:
+		f.countries = value
+	case `"statuscodes"`:
+		f.statusCodes = value
+	case `"vulnid"`:
+		f.vulnID = value
+	case `"threat"`:
+		f.threat = value
+	case `"target"`:
+		f.target = value
+	case `"vectors_count"`:
+		f.payloads = value
+	case `"block_status"`:
+		f.blockStatus = value
+	case `"state"`:
+		f.state = value
+	}
+}
+
+func readAttack(object raw) Attack {
+	var f attackFields
+	object.walk(objectBrackets, f.take)
+	a := Attack{
+		ID:          identity(f.attackID.value()),
+		ClientID:    int(wholeNumber(f.clientID.value())),
+		App:         anyNumber(f.app.value()),
+		Domain:      f.domain.bounded(maxText),
+		Path:        f.path.bounded(MaxPath),
+		Method:      f.method.bounded(maxText),
+		Parameter:   f.parameter.bounded(maxText),
+		Type:        f.typ.bounded(maxText),
+		First:       moment(f.first.value()),
+		Last:        moment(f.last.value()),
+		Hits:        figureOf(f.hits.value()),
+		SourceCount: figureOf(f.sourceCount.value()),
+		VulnID:      bounded(joined(f.vulnID.value()), maxText),
+		Threat:      figureOf(f.threat.value()),
+		Target:      f.target.bounded(maxText),
+		Payloads:    figureOf(f.payloads.value()),
+		BlockStatus: f.blockStatus.bounded(maxText),
+		State:       f.state.bounded(maxText),
+	}
+	if a.ID == "" {
+		a.ID = identity(f.id.value())
+	}
+	f.statusCodes.walk(listBrackets, func(_, item raw) {
+		if n, exact, _ := number(item.value()); exact {
+			a.StatusCodes = append(a.StatusCodes, int(n))
+		}
+	})
+	for _, s := range busiest(f.sources) {
+		ip, err := netip.ParseAddr(s.ip)
 		ip = ip.Unmap().WithZone("")
 		if err == nil && !slices.ContainsFunc(a.Sources, func(before Source) bool { return before.IP == ip }) { // 192.0.2.1 may also come as ::ffff:192.0.2.1
-			a.Sources = append(a.Sources, Source{IP: ip, Hits: s.figure("count"), Country: country(s)})
+			a.Sources = append(a.Sources, Source{IP: ip, Hits: s.hits, Country: s.country})
 		}
 	}
-	for _, s := range busiest(r.list("country_top")) {
-		a.Countries = append(a.Countries, CountryShare{Country: country(s), Hits: s.figure("count")})
+	for _, s := range busiest(f.countries) {
+		a.Countries = append(a.Countries, CountryShare{Country: s.country, Hits: s.hits})
 	}
 	return a
 }
@@ -229,23 +335,32 @@ func bounded(text string, most int) string {
 	return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", cut(text, most), len(text), sha256.Sum256([]byte(text)))
 }
 
-func (r record) bounded(key string) string { return bounded(r.text(key), maxText) }
+func (r raw) bounded(most int) string { return bounded(wordOf(r.value()), most) }
+
+// topItem is one of the sources or countries that an attack's hits came from.
+type topItem struct {
+	ip, country string
+	hits        Figure
+}
 
 // maxTop is how many of its busiest sources an attack is known by: the service cuts its lists, too.
 const maxTop = 100
 
-// busiest are a list's records with the highest counts, where it has too many.
-func busiest(list []any) []record {
-	top := records(list)
+// busiest are a list's items with the most hits, where it has too many.
+func busiest(list raw) (top []topItem) {
+	list.walk(listBrackets, func(_, item raw) {
+		if !item.isObject() {
+			return
+		}
+		v, _, _ := item.members(`"ip"`, `"country"`, `"count"`)
+		top = append(top, topItem{wordOf(v[0].value()), cut(wordOf(v[1].value()), briefText), figureOf(v[2].value())}) // no country's code is long
+	})
 	if len(top) > maxTop {
-		slices.SortStableFunc(top, func(x, y record) int { return cmp.Compare(y.figure("count").N, x.figure("count").N) })
+		slices.SortStableFunc(top, func(x, y topItem) int { return cmp.Compare(y.hits.N, x.hits.N) })
 		top = top[:maxTop]
 	}
 	return top
 }
-
-// country is a record's, cut: no country's code is long.
-func country(r record) string { return cut(r.text("country"), briefText) }
 
 // cut is the beginning of a text: at most so many bytes, and whole characters.
 func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(most, len(text))], "") }

@@ -30,6 +30,7 @@ type call struct {
 	query        url.Values
 	body         any // encoded as JSON; nil: none
 	effect       effect
+	listing      bool // its answer is a list, whose items are read one by one
 }
 
 // effect is what sending a call does. The HTTP method doesn't show it, because the service reads with POST.
@@ -43,7 +44,8 @@ const (
 
 // answer is the service's answer with a good status.
 type answer struct {
-	value      any
+	value      any   // not of a listing
+	items      []raw // of a listing; nil: it holds no list
 	raw        []byte
 	serverTime time.Time
 	doubtful   bool // an earlier try may have taken effect
@@ -127,7 +129,7 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 		return answer{}, (&Error{Op: k.op, Kind: Network, Err: err, unknown: got.Load() || !asked.Load()}).clean(token)
 	}
 	defer resp.Body.Close()
-	ans, failure := read(k.op, resp)
+	ans, failure := read(k, resp)
 	if failure != nil {
 		failure.RetryAfter = RetryAfter(resp.Header)
 		return answer{}, failure.clean(token)
@@ -157,7 +159,8 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 }
 
 // read reads an answer. The status decides how, even if the body is cut short.
-func read(op string, resp *http.Response) (answer, *Error) {
+func read(k call, resp *http.Response) (answer, *Error) {
+	op := k.op
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		failure := refusal(op, resp.StatusCode, body)
@@ -179,14 +182,21 @@ func read(op string, resp *http.Response) (answer, *Error) {
 	if ans.empty() {
 		return ans, nil
 	}
-	if ans.value, err = decode(body); err != nil {
+	status := 0
+	if k.listing {
+		ans.items, status, err = cutList(body)
+	} else {
+		ans.value, err = decode(body)
+		status = innerStatus(ans.value)
+	}
+	if err != nil {
 		if isPage(body) {
 			err = errors.New(notJSON)
 		}
 		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Message: "answer can't be read", Err: err, unknown: true}
 	}
-	if inner := innerStatus(ans.value); inner >= 400 {
-		return answer{}, refusal(op, inner, body)
+	if status >= 400 {
+		return answer{}, refusal(op, status, body)
 	}
 	return ans, nil
 }

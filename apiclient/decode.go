@@ -21,27 +21,9 @@ func (r record) list(key string) []any     { list, _ := r[key].([]any); return l
 func (r record) flag(key string) bool      { set, _ := flag(r[key]); return set }
 
 // id is 0 unless the field is a whole number: a cut one would be another record's id.
-func (r record) id(key string) int64 {
-	n, exact, _ := number(r[key])
-	if !exact {
-		return 0
-	}
-	return n
-}
+func (r record) id(key string) int64 { return wholeNumber(r[key]) }
 
-// figure cuts a fraction off. What is less than nothing is no count.
-func (r record) figure(key string) Figure {
-	if n, _, ok := number(r[key]); ok && n >= 0 {
-		return Known(n)
-	}
-	return Figure{}
-}
-
-// app is the id of an application, which can be DefaultApp.
-func (r record) app(key string) Figure {
-	n, _, ok := number(r[key])
-	return Figure{N: n, Known: ok}
-}
+func (r record) figure(key string) Figure { return figureOf(r[key]) }
 
 // texts are the readable items of a list.
 func (r record) texts(key string) []string {
@@ -51,11 +33,6 @@ func (r record) texts(key string) []string {
 // ints are the readable items of a list.
 func (r record) ints(key string) []int {
 	return readable(r.list(key), func(item any) (int, bool) { n, exact, _ := number(item); return int(n), exact })
-}
-
-// records are the items of a list that are objects.
-func records(list []any) []record {
-	return readable(list, func(item any) (record, bool) { object, ok := item.(map[string]any); return object, ok })
 }
 
 func readable[T any](list []any, read func(any) (T, bool)) (out []T) {
@@ -161,6 +138,29 @@ func flag(v any) (set, ok bool) {
 	}
 	b, err := strconv.ParseBool(wordOf(v))
 	return b, err == nil
+}
+
+// wholeNumber is 0 unless v is one.
+func wholeNumber(v any) int64 {
+	n, exact, _ := number(v)
+	if !exact {
+		return 0
+	}
+	return n
+}
+
+// anyNumber cuts a fraction off.
+func anyNumber(v any) Figure {
+	n, _, ok := number(v)
+	return Figure{N: n, Known: ok}
+}
+
+// figureOf is a count: what is less than nothing is none.
+func figureOf(v any) Figure {
+	if f := anyNumber(v); f.N >= 0 {
+		return f
+	}
+	return Figure{}
 }
 
 // number reads a number written as 7, 7.0, 7e3 or "7" without its fraction. exact is false when that differs, ok is false when

@@ -32,8 +32,12 @@ type readCloser struct{ *strings.Reader }
 func (readCloser) Close() error { return nil }
 
 func reading(t testing.TB, status int, text string) *apiclient.Client {
+	return readingBy(t, canned{status, text})
+}
+
+func readingBy(t testing.TB, transport http.RoundTripper) *apiclient.Client {
 	c, err := apiclient.New(apiclient.Config{BaseURL: "http://service.example.com", Token: goodToken, ClientID: 5, Tries: 1,
-		HTTP: &http.Client{Transport: canned{status, text}}})
+		HTTP: &http.Client{Transport: transport}})
 	require.NoError(t, err)
 	return c
 }

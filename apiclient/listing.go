@@ -36,7 +36,8 @@ func (c *Client) objects(ctx context.Context, q query) iter.Seq2[page, error] {
 func since(from time.Time) [][]any { return [][]any{{max(from.Unix(), 0), nil}} }
 
 type page struct {
-	items      []any
+	op         string // for errors
+	items      []raw
 	raw        []byte // the answer
 	serverTime time.Time
 	times      int // how often the same answer has come in a row
@@ -81,34 +82,54 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 // page reads one page. It fails if a service that disregards the offset gives the same page for the third time. Twice can happen: new records push
 // the list on.
 func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
+	k.listing = true
 	ans, err := c.do(ctx, k)
 	if err != nil {
 		return before, err
 	}
-	items, ok := listed(ans.value)
-	if !ok || ans.empty() {
+	if ans.items == nil {
 		return before, puzzling(k, "answer holds no list")
 	}
-	p := page{items: items, raw: ans.raw, serverTime: ans.serverTime, times: 1}
+	p := page{op: k.op, items: ans.items, raw: ans.raw, serverTime: ans.serverTime, times: 1}
 	if bytes.Equal(p.raw, before.raw) {
 		p.times += before.times
 	}
-	if len(items) > 0 && p.times > 2 {
+	if len(p.items) > 0 && p.times > 2 {
 		return before, puzzling(k, "the same page comes again and again")
 	}
 	return p, nil
 }
 
+// records are the items that are objects.
+func (p page) records() iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		for _, item := range p.items {
+			v, err := decode(item)
+			if err != nil {
+				yield(nil, &Error{Op: p.op, Kind: Server, Message: "answer can't be read", Err: err})
+				return
+			}
+			if object, ok := v.(map[string]any); ok && !yield(object, nil) {
+				return
+			}
+		}
+	}
+}
+
 // each reads the listing record by record.
 func each[T any](pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		var none T
 		for p, err := range pages {
 			if err != nil {
-				var none T
 				yield(none, err)
 				return
 			}
-			for _, r := range records(p.items) {
+			for r, err := range p.records() {
+				if err != nil {
+					yield(none, err)
+					return
+				}
 				if !yield(read(r), nil) {
 					return
 				}

@@ -83,7 +83,7 @@ func TestAccountsShareConnections(t *testing.T) {
 		for range 10 {
 			again += ts.ask()
 		}
-		require.Less(t, again, int64(12), "120 requests")
+		require.Less(t, again, int64(40), "120 requests: one that starts before another ends may dial")
 	})
 	t.Run("HTTP/2", func(t *testing.T) {
 		t.Parallel()

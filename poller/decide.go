@@ -30,7 +30,8 @@ type result struct {
 	suppressed map[string]bool // attack ids whose events a mute suppresses
 	paces      map[string]pace // by attack id
 	storms     storm.Batch
-	counted    bool // Sources is what was counted with this snapshot, even if nil: nothing new
+	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new
+	again      map[string]bool // ids of records that must be judged again with what the snapshot lacks
 }
 
 // decision is one comparison of a snapshot with the state. It changes neither.
@@ -45,7 +46,7 @@ type decision struct {
 // decide names the events in a snapshot and all that has to be saved of it; good reports whether the snapshot is complete.
 func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
-		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, storms: storm.NewBatch(),
+		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
 	for id, a := range d.candidates() {
 		o := st.observe(a, snap.at, snap.tries)
@@ -64,6 +65,11 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) res
 	}
 	d.closeGap(good)
 	sortEvents(d.out.Events)
+	if !good && d.gap() {
+		for id := range snap.records {
+			d.judgeAgain(id)
+		}
+	}
 	return d.out
 }
 
@@ -123,6 +129,9 @@ func (d *decision) judge(o compare.Observation) {
 		d.out.suppressed[id] = true
 	}
 	tooEarly := kind == record.WentQuiet && !d.snap.covers(o.Attack.Last)
+	if tooEarly {
+		d.judgeAgain(id)
+	}
 	tooLate := !last.Notified && (first && o.Silent() || !known && d.overBefore(o))
 	if kind == "" || tooEarly || tooLate {
 		aged := !last.Notified && o.Attack.Last.Sub(last.Attack.Last) >= refreshAfter
@@ -133,6 +142,13 @@ func (d *decision) judge(o compare.Observation) {
 	}
 	// What was going on before the first start mentions people only when it gets worse.
 	d.emit(finding{last: last, now: compare.After(last, o, kind), kind: kind, route: route, calm: first})
+}
+
+// judgeAgain has a record judged again, if it was read, though its bytes stay the same.
+func (d *decision) judgeAgain(id string) {
+	if _, read := d.snap.records[id]; read {
+		d.out.again[id] = true
+	}
 }
 
 // overBefore reports whether an attack was over at the account's first start, when everything that went on got a card.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // outages returns the events of outages saved since the last time; events about attacks are dropped.
@@ -38,10 +39,20 @@ func in(all []apiclient.Attack) []string {
 
 func allFails(request) bool { return true }
 
+// refuse has the service refuse the poller's token, accept no longer.
+func (a *account) refuse() { a.service.mu.Lock(); a.token = "another"; a.service.mu.Unlock() }
+func (a *account) accept() { a.service.mu.Lock(); a.token = "s3cret"; a.service.mu.Unlock() }
+
+// pollsFail polls every 6 s of the bubble's time.
+func pollsFail(t *testing.T, p *poller.Poller, polls int) {
+	for range polls {
+		require.Error(t, p.Poll(t.Context()))
+		time.Sleep(6 * time.Second)
+	}
+}
+
 func TestEachOutageNotifiesOnce(t *testing.T) {
 	t.Parallel()
-	refuse := func(a *account) { a.service.mu.Lock(); a.token = "another"; a.service.mu.Unlock() }
-	accept := func(a *account) { a.service.mu.Lock(); a.token = "s3cret"; a.service.mu.Unlock() }
 	for name, c := range map[string]struct {
 		begin, end func(a *account)
 		early      time.Duration // it is no event yet
@@ -49,7 +60,7 @@ func TestEachOutageNotifiesOnce(t *testing.T) {
 		why        string
 	}{
 		"errors":  {func(a *account) { a.fail(allFails) }, func(a *account) { a.fail(nil) }, 60 * time.Second, 95 * time.Second, "the service answers with errors"},
-		"a token": {refuse, accept, 13 * time.Second, 34 * time.Second, "the service refuses the token"},
+		"a token": {(*account).refuse, (*account).accept, 26 * time.Second, 51 * time.Second, "the service refuses the token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +108,40 @@ func TestEachOutageNotifiesOnce(t *testing.T) {
 	}
 }
 
+// What a poll read before it broke off is judged again by the one that ends a gap, though it stays the same: that one lists what is over.
+func TestAGapWhosePollBreaksOff(t *testing.T) {
+	t.Parallel()
+	a, p := watching(t)
+	a.at(time.Hour)
+	a.addMany("over", 150, func(r *attackRecord) { r.last = noon.Add(20 * time.Minute) })
+	a.fail(func(q request) bool { return q.Offset == 100 })
+	require.Error(t, p.Poll(t.Context()))
+	a.fail(nil)
+	require.NoError(t, p.Poll(t.Context()))
+	_, gaps := a.store.outages()
+	require.Len(t, gaps, 1)
+	require.Equal(t, 150, gaps[0].OverCount)
+	a.at(time.Hour + time.Minute)
+	a.change("over:07", func(r *attackRecord) { r.last, r.hits = a.now(), 101 })
+	require.NoError(t, p.Poll(t.Context()))
+	require.Len(t, a.store.takeNames(), 1, "it came back")
+}
+
+// Where polls are frequent, three failures are over in no time.
+func TestAFewFailuresWithinSecondsAreNoOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := running(t, func(a *account) { a.interval = 250 * time.Millisecond })
+		a.refuse()
+		after(9500 * time.Millisecond)
+		outages, _ := a.store.outages()
+		require.Empty(t, outages)
+		after(2 * time.Second)
+		outages, _ = a.store.outages()
+		require.Len(t, outages, 1)
+	})
+}
+
 func TestOneFailedPollIsNoOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,21 +161,21 @@ func TestOneFailedPollIsNoOutage(t *testing.T) {
 // A replica that takes over in an outage knows that people were notified of it.
 func TestOutageOverRestarts(t *testing.T) {
 	t.Parallel()
-	a, p := watching(t)
-	a.service.mu.Lock()
-	a.token = "another"
-	a.service.mu.Unlock()
+	synctest.Test(t, testOutageOverRestarts)
+}
+
+func testOutageOverRestarts(t *testing.T) {
+	a := inProcess(t, func() time.Time { return noon })
+	p := a.start()
+	require.NoError(t, p.Poll(t.Context()))
+	a.refuse()
 	for range 3 {
-		for range 3 {
-			require.Error(t, p.Poll(t.Context()))
-		}
+		pollsFail(t, p, 3)
 		p = a.start()
 	}
 	outages, _ := a.store.outages()
 	require.Len(t, outages, 1)
-	a.service.mu.Lock()
-	a.token = "s3cret"
-	a.service.mu.Unlock()
+	a.accept()
 	a.at(time.Minute)
 	require.NoError(t, p.Poll(t.Context()))
 	require.NoError(t, a.start().Poll(t.Context()))
@@ -142,20 +187,18 @@ func TestOutageOverRestarts(t *testing.T) {
 
 func TestOutageFromTheFirstStart(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t)
-	a.service.mu.Lock()
-	a.token = "another"
-	a.service.mu.Unlock()
+	synctest.Test(t, testOutageFromTheFirstStart)
+}
+
+func testOutageFromTheFirstStart(t *testing.T) {
+	a := inProcess(t, func() time.Time { return noon })
+	a.refuse()
 	p := a.start()
-	for range 3 {
-		require.Error(t, p.Poll(t.Context()))
-	}
+	pollsFail(t, p, 3)
 	outages, _ := a.store.outages()
 	require.Len(t, outages, 1)
 	require.Zero(t, outages[0].LastGood)
-	a.service.mu.Lock()
-	a.token = "s3cret"
-	a.service.mu.Unlock()
+	a.accept()
 	require.NoError(t, p.Poll(t.Context()))
 	require.Equal(t, []string{"first start "}, a.store.takeNames())
 	_, gaps := a.store.outages()
@@ -168,20 +211,18 @@ func TestOutageWhenTheStoreFails(t *testing.T) {
 	for name, kept := range map[string]bool{"nothing was kept": false, "all was kept, only the answer was lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, p := watching(t)
-			a.service.mu.Lock()
-			a.token = "another"
-			a.service.mu.Unlock()
-			a.store.breaks(func(write bool) (before, after bool) { return write && !kept, write && kept })
-			for range 4 {
-				require.Error(t, p.Poll(t.Context()))
-			}
-			a.store.breaks(nil)
-			for range 3 {
-				require.Error(t, p.Poll(t.Context()))
-			}
-			outages, _ := a.store.outages()
-			require.Len(t, outages, 1)
+			synctest.Test(t, func(t *testing.T) {
+				a := inProcess(t, func() time.Time { return noon })
+				p := a.start()
+				require.NoError(t, p.Poll(t.Context()))
+				a.refuse()
+				a.store.breaks(func(write bool) (before, after bool) { return write && !kept, write && kept })
+				pollsFail(t, p, 4)
+				a.store.breaks(nil)
+				pollsFail(t, p, 3)
+				outages, _ := a.store.outages()
+				require.Len(t, outages, 1)
+			})
 		})
 	}
 }

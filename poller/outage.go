@@ -74,9 +74,11 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 		return
 	}
 	h := p.health
-	refused := kind == apiclient.Unauthenticated || kind == apiclient.Forbidden // for good, until a person fixes it
-	lasts := time.Since(h.Since) >= outageAfter*p.cfg.Interval
-	if !p.st.outage.From.IsZero() || p.failures < 2 || !refused && !lasts {
+	least := max(outageAfter*p.cfg.Interval, leastOutage)
+	if kind == apiclient.Unauthenticated || kind == apiclient.Forbidden { // for good, until a person fixes it
+		least = leastOutage
+	}
+	if !p.st.outage.From.IsZero() || p.failures < outageFailures || time.Since(h.Since) < least {
 		return
 	}
 	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Fix: fix(kind)}

@@ -68,17 +68,15 @@ func (p *Poller) poll(ctx context.Context) error {
 	return readErr
 }
 
-// notifyFirst notifies of the events of a poll's first page before the others are read: they may be many, and people wait.
-// A first start is notified of as a whole.
-func (p *Poller) notifyFirst(ctx context.Context, snap snapshot) error {
+// settleEarly settles what a poll has read before it reads on: that may be long, and people wait. It reports whether it did: what ends a monitoring
+// gap, or is an account's first poll, is notified of as a whole.
+func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (settled bool, err error) {
 	if p.st.lastGood.IsZero() {
-		return nil
+		return false, nil
 	}
 	res := decide(&p.cfg, p.st, snap, p.preferences(ctx), false)
-	if len(res.Events) == 0 {
-		return nil
-	}
-	return p.settle(ctx, snap, &res)
+	err = p.settle(ctx, snap, &res)
+	return err == nil && len(res.again) == 0, err
 }
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.

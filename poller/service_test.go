@@ -233,6 +233,7 @@ type account struct {
 	observed func(context.Context, poller.PollDelta)                    // nil: nothing is
 	storm    storm.Config
 	routes   []poller.Route
+	interval time.Duration
 }
 
 func newAccount(t testing.TB) *account {
@@ -281,5 +282,5 @@ func (a *account) at(after time.Duration) {
 
 // start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval})
 }

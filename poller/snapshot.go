@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 	"time"
 
@@ -25,13 +24,20 @@ type snapshot struct {
 	begin     time.Time                   // on this machine's clock
 	at        time.Time                   // the same on the service's
 	from      time.Time                   // begin of the lookback
-	records   map[string]apiclient.Attack // by id
+	records   map[string]apiclient.Attack // by id; without those whose bytes are known
+	sums      map[string]uint64           // of the bytes of each of records
+	same      []*seenRecord               // those whose bytes are known
 	changed   []string                    // ids of those that are unknown or were read otherwise before
 	tries     map[netip.Addr]time.Time    // the last try of each denied or patched source: its hits leave the attack's record for one of their own
 	reached   time.Time                   // no record with a later hit was left out
 	whole     bool                        // no record was left out
 	incidents bool                        // no incident was left out
 	causes    []string                    // why the polls before it failed, in words for people; none: they didn't
+}
+
+// drop forgets the records.
+func (s *snapshot) drop() {
+	s.records, s.sums, s.same, s.changed = map[string]apiclient.Attack{}, map[string]uint64{}, nil, nil
 }
 
 // covers reports whether a hit later than last would have been seen.
@@ -44,16 +50,19 @@ type reader struct {
 	cfg  *Config
 	st   *state
 	snap snapshot
-	// firstPage is given the snapshot as it is after the first page, if that holds anything new: the other pages may be many, and people wait.
-	firstPage func(ctx context.Context, snap snapshot) error
+	// settleEarly is given what is new on the first page, and on all before the first page without anything new: the other pages may be many, and
+	// people wait. It reports whether that is settled, so that no record is judged twice.
+	settleEarly func(ctx context.Context, snap snapshot) (settled bool, err error)
 }
 
 // newReader is a reader of a poll that begins now.
 func (p *Poller) newReader() *reader {
 	begin := time.Now()
-	return &reader{cfg: &p.cfg, st: p.st, firstPage: p.notifyFirst, snap: snapshot{
-		begin: begin, at: begin.Add(p.skew), records: map[string]apiclient.Attack{}, tries: map[netip.Addr]time.Time{}, causes: slices.Clone(p.causes),
+	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
+		begin: begin, at: begin.Add(p.skew), tries: map[netip.Addr]time.Time{}, causes: slices.Clone(p.causes),
 	}}
+	r.snap.drop()
+	return r
 }
 
 // read asks the service. After an error the snapshot holds what came before it.
@@ -74,8 +83,8 @@ func (r *reader) read(ctx context.Context) (snapshot, error) {
 func (r *reader) readNewest(ctx context.Context) error {
 	s := &r.snap
 	var until time.Time // in a sweep nothing is old enough
-	first, sweep := true, !s.begin.Before(r.st.sweepAt)
-	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: s.from}) {
+	first, known, sweep := true, false, !s.begin.Before(r.st.sweepAt)
+	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: s.from, Known: r}) {
 		if err != nil {
 			return err
 		}
@@ -85,17 +94,15 @@ func (r *reader) readNewest(ctx context.Context) error {
 		if first && !sweep {
 			until = r.readUntil()
 		}
-		changed := r.take(page.Attacks)
+		changed, oldest := r.take(page)
 		if first {
 			if err := r.afterFirst(ctx, page.Attacks, changed); err != nil {
 				return err
 			}
 		}
 		first = false
-		for _, a := range page.Attacks {
-			if !a.Last.IsZero() && (s.reached.IsZero() || a.Last.Before(s.reached)) {
-				s.reached = a.Last
-			}
+		if !oldest.IsZero() {
+			s.reached = earlier(s.reached, oldest)
 		}
 		switch {
 		case !s.reached.IsZero() && s.reached.Before(s.from): // by a service that ignores the filter
@@ -103,6 +110,11 @@ func (r *reader) readNewest(ctx context.Context) error {
 			return nil
 		case !changed && !s.reached.IsZero() && s.reached.Before(until):
 			return nil
+		case !changed && !known && len(s.changed) > 0:
+			known = true // and so is what follows
+			if err := r.settle(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	s.whole = true
@@ -119,7 +131,16 @@ func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, change
 	if !changed {
 		return nil
 	}
-	return r.firstPage(ctx, r.snap)
+	return r.settle(ctx)
+}
+
+// settle gives on what was read, and forgets it if that is settled.
+func (r *reader) settle(ctx context.Context) error {
+	settled, err := r.settleEarly(ctx, r.snap)
+	if settled {
+		r.snap.drop()
+	}
+	return err
 }
 
 // floods reports whether the first page holds so many new attacks that more pages of them may follow.
@@ -135,11 +156,11 @@ func (r *reader) floods(page []apiclient.Attack) bool {
 
 // readIncidents reads them all.
 func (r *reader) readIncidents(ctx context.Context) error {
-	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.snap.from, IncidentsOnly: true}) {
+	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.snap.from, IncidentsOnly: true, Known: r}) {
 		if err != nil {
 			return fmt.Errorf("read incidents: %w", err)
 		}
-		r.take(page.Attacks)
+		r.take(page)
 	}
 	r.snap.incidents = true
 	return nil
@@ -158,21 +179,41 @@ func (r *reader) readUntil() time.Time {
 	return until
 }
 
-// take keeps a page's records and reports whether one of them is unknown or has changed. Records come twice when the
+// Known implements apiclient.KnownRecords.
+func (r *reader) Known(sum uint64) bool { return r.st.bySum[sum] != nil }
+
+// earlier is the earlier of two times, of which the first may be zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// take keeps a page's records, reports whether one of them is unknown or has changed, and says when the oldest was last hit. Records come twice when the
 // list shifts while it is read. One that is unknown and older than the lookback is left out: it may have been deleted already.
-func (r *reader) take(page []apiclient.Attack) (changed bool) {
+func (r *reader) take(page apiclient.AttackPage) (changed bool, oldest time.Time) {
 	s := &r.snap
-	for _, a := range page {
+	for _, sum := range page.Known {
+		seen := r.st.bySum[sum]
+		if s.same = append(s.same, seen); !seen.attack.Last.IsZero() {
+			oldest = earlier(oldest, seen.attack.Last)
+		}
+	}
+	for i, a := range page.Attacks {
+		if !a.Last.IsZero() {
+			oldest = earlier(oldest, a.Last)
+		}
 		before, known := r.st.records[a.ID]
 		if a.ID == "" || !known && !a.Last.IsZero() && a.Last.Before(s.from) {
 			continue
 		}
-		if known && reflect.DeepEqual(before.attack, a) {
+		if known && before.attack.Equal(a) {
 			a = before.attack // the same, but held in memory once
 		} else {
 			changed, s.changed = true, append(s.changed, a.ID)
 		}
-		s.records[a.ID] = a
+		s.records[a.ID], s.sums[a.ID] = a, page.Sums[i]
 		if !a.Result() {
 			continue
 		}
@@ -182,5 +223,5 @@ func (r *reader) take(page []apiclient.Attack) (changed bool) {
 			}
 		}
 	}
-	return changed
+	return changed, oldest
 }

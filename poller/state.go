@@ -27,6 +27,7 @@ type state struct {
 
 	// As this process read or found it.
 	records     map[string]*seenRecord   // every record as it was last read, results of mitigations too
+	bySum       map[uint64]*seenRecord   // those of them that need not be read again as long as their bytes are the same
 	lastTries   map[netip.Addr]time.Time // the last try of each source that is denied or patched, on the service's clock
 	storms      map[string]*grouping     // by the storm's id
 	arrivals    storm.Arrivals           // of the last while
@@ -39,18 +40,20 @@ type state struct {
 	incidentsAt time.Time                // when all incidents were last read, likewise
 }
 
-// seenRecord is a record as it was read. It is never changed.
+// seenRecord is a record as it was read. Nothing but at changes.
 type seenRecord struct {
 	attack apiclient.Attack
-	at     time.Time // on the service's clock
+	at     time.Time // when it was last read, or found unchanged, on the service's clock
 	stored bool      // it is from the store, and was not read since the start
+	sum    uint64    // of its bytes, if it is in state.bySum; else 0
 }
 
 // newState is a state of which nothing is known.
 func newState(ongoingFor time.Duration) *state {
 	return &state{
-		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*seenRecord{}, lastTries: map[netip.Addr]time.Time{},
-		storms: map[string]*grouping{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
+		lastTries: map[netip.Addr]time.Time{},
+		storms:    map[string]*grouping{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
 }
@@ -64,7 +67,7 @@ func (st *state) loaded(stored State) *state {
 	next.withPager = map[string]bool{}
 	for id, s := range next.attacks {
 		if s.Storm == nil {
-			next.records[id] = &seenRecord{s.Attack, s.ObservedAt, true}
+			next.records[id] = &seenRecord{attack: s.Attack, at: s.ObservedAt, stored: true}
 		}
 	}
 	next.loadStorms()
@@ -75,13 +78,16 @@ func (st *state) loaded(stored State) *state {
 	return next
 }
 
-// apply takes a saved result over; good reports whether the snapshot is complete.
+// apply takes a saved result over.
 func (st *state) apply(snap snapshot, r result) {
 	for _, id := range snap.changed {
 		st.changes.note(id, st.records[id])
 	}
 	for id, a := range snap.records {
-		st.records[id] = &seenRecord{attack: a, at: snap.at}
+		st.see(id, &seenRecord{attack: a, at: snap.at, sum: snap.sums[id]}, !r.again[id])
+	}
+	for _, seen := range snap.same {
+		seen.at = snap.at
 	}
 	for source, at := range snap.tries {
 		if at.After(st.lastTries[source]) {
@@ -97,6 +103,7 @@ func (st *state) apply(snap snapshot, r result) {
 		st.plan(id)
 	}
 	for _, id := range r.Delete {
+		st.see(id, &seenRecord{}, false)
 		delete(st.records, id)
 		delete(st.attacks, id)
 		delete(st.withPager, id)
@@ -113,6 +120,19 @@ func (st *state) apply(snap snapshot, r result) {
 	if snap.incidents {
 		st.incidentsAt = snap.begin
 	}
+}
+
+// see takes over how a record was read; judged tells that nothing is left to decide about it as long as it stays so.
+func (st *state) see(id string, now *seenRecord, judged bool) {
+	if before := st.records[id]; before != nil {
+		delete(st.bySum, before.sum)
+	}
+	if judged {
+		st.bySum[now.sum] = now
+	} else {
+		now.sum = 0
+	}
+	st.records[id] = now
 }
 
 // plan puts an attack with a card on the agenda for the time from which it can be an event without being read: for its figures, which wait for

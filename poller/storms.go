@@ -141,7 +141,10 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 		d.out.suppressed[id] = true
 		return
 	case after:
-	case kind == "" || kind == record.WentQuiet && !d.snap.covers(o.Attack.Last):
+	case kind == record.WentQuiet && !d.snap.covers(o.Attack.Last):
+		d.judgeAgain(id)
+		return
+	case kind == "":
 		return
 	default:
 		s := compare.After(last, o, kind)
@@ -227,6 +230,9 @@ func (d *decision) judgeStorm(last record.AttackState) {
 	}
 	if due := last.ObservedAt.Add(compare.RedrawAfter); !event && at.Before(due) {
 		batch.CheckAt[id] = due
+	}
+	if event && last.Rebuilt && !d.snap.whole {
+		batch.CheckAt[id] = at // it is known again only when everything was read
 	}
 	if event {
 		// What was going on before the first start mentions people only when it gets worse.

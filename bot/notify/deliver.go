@@ -150,8 +150,14 @@ func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card
 func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, found bool) {
 	now := facts{account: drawn.account, attack: drawn.attack}
 	err := n.read.loadAttack(ctx, e, &now)
-	if err == nil && (found || doneSince(now.details, drawn.details) || now.shown.Revision > drawn.shown.Revision) {
-		err = n.MarkActed(ctx, e.Account, drawn.attack)
+	if err == nil {
+		now.loadTitle()
+		switch {
+		case found || doneSince(now.details, drawn.details) || now.shown.Revision > drawn.shown.Revision:
+			err = n.MarkActed(ctx, e.Account, drawn.attack)
+		case now.vuln != drawn.vuln:
+			err = n.markTitled(ctx, e.Account, []string{drawn.attack})
+		}
 	}
 	if err != nil {
 		n.cfg.Log.Error("read what was done since a card was drawn", "account", e.Account, "err", err)

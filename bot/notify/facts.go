@@ -52,7 +52,7 @@ type facts struct {
 	known     bool // shown is
 	details   record.AttackDetails
 	waiting   []record.Event // the poller's events of the attack that wait
-	vuln      string         // the title of the attack's vulnerability
+	vuln      string         // the title of the attack's vulnerability; "": not known yet
 	posted    time.Time      // when the attack's card was; zero: it is about to be
 	since     time.Time      // since when that is stale; zero: it isn't known to be
 	evidence  record.Evidence
@@ -144,7 +144,7 @@ func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err e
 // loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer than the event may.
 func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error {
 	if drawsCard(e, *f) {
-		l.loadVuln(ctx, f)
+		f.loadTitle()
 	}
 	if began := e.ID == record.CardDelivery(e.Account, e.Attack().ID); e.Kind == record.CardLost || began && (f.card.TS != "" || e.Revision() == f.shown.Revision) {
 		return nil
@@ -154,14 +154,10 @@ func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error
 	return err
 }
 
-// vulnTimeout bounds asking for a vulnerability's title: a card must not wait for it.
-const vulnTimeout = 2 * time.Second
-
-func (l loader) loadVuln(ctx context.Context, f *facts) {
-	if attack := f.shown.Attack; attack.Incident() && f.account.Vuln != nil {
-		ctx, cancel := context.WithTimeout(ctx, vulnTimeout)
-		defer cancel()
-		f.vuln, _ = f.account.Vuln(ctx, attack.VulnID)
+// loadTitle takes the title of an incident's vulnerability, if it is known: a card waits for none.
+func (f *facts) loadTitle() {
+	if attack := f.shown.Attack; attack.Incident() && f.account.Titles != nil {
+		f.vuln = f.account.Titles.title(attack.VulnID, f.attack)
 	}
 }
 

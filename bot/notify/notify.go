@@ -23,10 +23,10 @@ import (
 type Account struct {
 	*call.Account
 
-	Summary  Summary                                                      // when it is handed over; nil: never
-	Settings func() poller.Settings                                       // lists and rules as last read; nil: never
-	Health   func() poller.Health                                         // nil: not polled here
-	Vuln     func(ctx context.Context, id string) (title string, ok bool) // the title of a vulnerability; nil: not known
+	Summary  Summary                // when it is handed over; nil: never
+	Settings func() poller.Settings // lists and rules as last read; nil: never
+	Health   func() poller.Health   // nil: not polled here
+	Titles   *Titles                // of its vulnerabilities; nil: not known
 }
 
 // Summary says at which hours an account is handed over.
@@ -119,6 +119,11 @@ func (n *Notifier) Own(held, more context.Context, account string) {
 	all.Go(func() { o.redraws.run(held, more) })
 	all.Go(func() { o.drills.run(held, more) })
 	all.Go(func() { n.runSummaries(more, account) })
+	if a, ok := n.account(account); ok && a.Titles != nil {
+		all.Go(func() {
+			a.Titles.run(more, func(ctx context.Context, attacks []string) error { return n.markTitled(ctx, account, attacks) })
+		})
+	}
 	all.Wait()
 }
 
@@ -202,6 +207,17 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 		return err
 	}
 	n.Redraw(account)
+	return nil
+}
+
+// markTitled has cards redrawn whose vulnerability has a title by now.
+func (n *Notifier) markTitled(ctx context.Context, account string, attacks []string) error {
+	for _, attack := range attacks {
+		if err := n.cfg.Stores.Redraws.MarkStale(ctx, account, attack, record.UrgentGrown); err != nil {
+			return err
+		}
+	}
+	n.Stale(account)
 	return nil
 }
 

@@ -243,7 +243,7 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 		// known until it is seen again: that must not wipe out what stands there.
 		return at, r.done(ctx, o)
 	}
-	n.read.loadVuln(ctx, &f)
+	f.loadTitle()
 	f.posted, f.since = slackconn.ParseTS(at.TS), o.mark.Since
 	delivery := cmp.Or(at.Delivery, record.CardDelivery(r.account, f.shown.Attack.ID))
 	msg := card.Render(f.drawn()).WithDelivery(delivery) // what it carries stays true with what it shows

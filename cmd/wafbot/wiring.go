@@ -132,7 +132,7 @@ func (a *app) tenant(cfg config.Account, speed float64) (*tenant, error) {
 
 // posted is the account as its messages need it.
 func (t *tenant) posted(log *slog.Logger) notify.Account {
-	a := notify.Account{Account: t.Account, Settings: t.poller.Settings, Health: t.poller.Health, Vuln: poller.NewTitles(t.api, log).Title}
+	a := notify.Account{Account: t.Account, Settings: t.poller.Settings, Health: t.poller.Health, Titles: notify.NewTitles(t.api, log)}
 	if t.cfg.Summary.At != "" {
 		a.Summary = t.cfg.Summary
 	}
