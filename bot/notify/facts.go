@@ -11,7 +11,6 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
@@ -292,26 +291,24 @@ const (
 	cardAgain    = 500 * time.Millisecond
 )
 
-// awaitCard reads where the card of an attack is. One that is on its way in another channel is waited for a little since the change or request was
-// made; in the event's own channel none is, while the event is handled.
+// awaitCard reads where the card of an attack is. For one that is on its way in another channel the event is handled again, for a little while
+// since the change or request was made; in the event's own channel none is, while the event is handled.
 func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
+	if f.attack == "" {
+		return nil
+	}
 	since := f.change.At
 	if f.request.ID != "" {
 		since = f.request.At
 	}
-	for f.attack != "" {
-		if err := l.loadPlace(ctx, e, f); err != nil || f.card.TS != "" {
-			return err
-		}
-		state, _, err := l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
-		if err != nil || !state.Notified || state.Channel == e.Channel || l.cfg.Now().Sub(since) > cardPatience {
-			return err
-		}
-		if err := delay.Sleep(ctx, cardAgain); err != nil {
-			return err
-		}
+	if err := l.loadPlace(ctx, e, f); err != nil || f.card.TS != "" {
+		return err
 	}
-	return nil
+	state, _, err := l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
+	if err == nil && state.Notified && state.Channel != e.Channel && l.cfg.Now().Sub(since) <= cardPatience {
+		err = &laterError{due: time.Now().Add(cardAgain)}
+	}
+	return err
 }
 
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.

@@ -105,6 +105,9 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 	if err != nil {
 		return err
 	}
+	if q := n.queue(e.Account); q != nil && !q.covers(e.ID, f.attack) {
+		return &orderError{f.attack} // facts may be outdated by the event that is before it
+	}
 	p, err := h.plan(e, f)
 	if err != nil {
 		return err
