@@ -89,7 +89,7 @@ func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err 
 	if p.replaces.TS != "" {
 		return delivered{post: p, at: p.replaces}, n.deliver.bringUpToDate(ctx, p)
 	}
-	t, done, err := n.deliver.begin(ctx, p.Account, p.Delivery)
+	t, done, err := n.deliver.begin(ctx, f, p)
 	if err != nil || done {
 		return delivered{post: p, done: done}, err // done: the event was stored again
 	}

@@ -194,7 +194,7 @@ func (q *queue) anyUrgent(than queued) bool {
 	if than.parked {
 		but = "" // what is about the same waits for it
 	}
-	return slices.ContainsFunc(q.lanes[laneOf(than.Event)].waits, func(w queued) bool { return w.rank() <= urgentRank && !w.stuck() && q.ready(w, but) })
+	return slices.ContainsFunc(q.lanes[laneOf(than.Event)].waits, func(w queued) bool { return w.rank() <= urgentRank && !w.stuck() && q.ready(&w, but) })
 }
 
 func (q *queue) keepSlot(delivery string) {

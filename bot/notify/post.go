@@ -78,13 +78,15 @@ const (
 	recordAgain = time.Second // how long to wait before a delivery is recorded once more
 )
 
-// begin writes down that a delivery is about to be posted; done tells that it was, and that this is recorded.
-func (d *deliverer) begin(ctx context.Context, account, delivery string) (t *trial, done bool, err error) {
-	first, again, done, err := d.cfg.Stores.Outbox.BeginNotify(ctx, account, delivery, d.cfg.Now())
-	if err != nil {
+// begin writes down that a delivery is about to be posted, unless that was done with its facts; done tells that it was posted, and that this is recorded.
+func (d *deliverer) begin(ctx context.Context, f facts, p Post) (t *trial, done bool, err error) {
+	var begun record.Attempt
+	if f.begun != nil && p.Delivery == record.CardDelivery(p.Account, f.shown.Attack.ID) {
+		begun = *f.begun
+	} else if begun, err = d.cfg.Stores.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Now()); err != nil {
 		return nil, false, err
 	}
-	return d.trials(account).of(delivery, first, again), done, nil
+	return d.trials(p.Account).of(p.Delivery, begun), begun.Notified, nil
 }
 
 // trials are those of an account's queue, else those of deliveries that don't go through one.

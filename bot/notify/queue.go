@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -53,13 +54,13 @@ type queued struct {
 // stuckAfter is how often an event fails before others go first: Slack may be away, which says nothing about this one, or refuse it for ever.
 const stuckAfter = 3
 
-func (w queued) stuck() bool { return w.failed >= stuckAfter }
+func (w *queued) stuck() bool { return w.failed >= stuckAfter }
 
 // stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there, and right, within five.
 const stormPatience = 2 * time.Second
 
 // rank is how urgent it is by now.
-func (w queued) rank() int {
+func (w *queued) rank() int {
 	if w.Storm() != nil && w.Kind == record.NewAttack && time.Since(w.since) >= stormPatience {
 		return 0
 	}
@@ -229,33 +230,42 @@ func (q *queue) start() (all []queued, wait time.Duration) {
 func (q *queue) unpark(now time.Time) (wait time.Duration) {
 	wait = whenWoken
 	raised := map[string]int{} // by id of what was parked
-	for _, l := range q.lanes {
-		for i, w := range l.waits {
-			if rest := w.due.Sub(now); rest > 0 {
-				wait = min(wait, rest)
-				continue
+	for w := range q.all() {
+		if rest := w.due.Sub(now); rest > 0 {
+			wait = min(wait, rest)
+			continue
+		}
+		w.due = time.Time{}
+		for _, of := range w.subjects {
+			if id := q.holders[of]; id != "" && (raised[id] == 0 || w.Rank() < raised[id]) {
+				raised[id] = w.Rank()
 			}
-			l.waits[i].due = time.Time{}
-			for _, of := range w.subjects {
-				if id := q.holders[of]; id != "" && (raised[id] == 0 || w.Rank() < raised[id]) {
-					raised[id] = w.Rank()
+		}
+	}
+	for w := range q.all() {
+		w.raised = raised[w.ID]
+	}
+	return wait
+}
+
+// all are the events that wait, in all lanes. The caller holds mu.
+func (q *queue) all() iter.Seq[*queued] {
+	return func(yield func(*queued) bool) {
+		for _, l := range q.lanes {
+			for i := range l.waits {
+				if !yield(&l.waits[i]) {
+					return
 				}
 			}
 		}
 	}
-	for _, l := range q.lanes {
-		for i, w := range l.waits {
-			l.waits[i].raised = raised[w.ID]
-		}
-	}
-	return wait
 }
 
 // take takes the most urgent event of a lane that isn't held up, with its subjects. The caller holds mu.
 func (q *queue) take(l *lane) (w queued, ok bool) {
 	best := -1
-	for i, w := range l.waits {
-		if (best < 0 || before(w, l.waits[best])) && q.ready(w, "") {
+	for i := range l.waits {
+		if (best < 0 || before(&l.waits[i], &l.waits[best])) && q.ready(&l.waits[i], "") {
 			best = i
 		}
 	}
@@ -272,7 +282,7 @@ func (q *queue) take(l *lane) (w queued, ok bool) {
 }
 
 // ready reports whether an event that waits is held up by no other, or by that one alone. The caller holds mu.
-func (q *queue) ready(w queued, but string) bool {
+func (q *queue) ready(w *queued, but string) bool {
 	return w.due.IsZero() && !slices.ContainsFunc(w.subjects, func(of string) bool {
 		return q.holders[of] != "" && q.holders[of] != w.ID && q.holders[of] != but
 	})
@@ -287,7 +297,7 @@ func (q *queue) release(id string) {
 }
 
 // before orders events of one lane.
-func before(a, b queued) bool {
+func before(a, b *queued) bool {
 	if a.stuck() != b.stuck() {
 		return b.stuck()
 	}

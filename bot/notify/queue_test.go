@@ -24,9 +24,19 @@ type choosy struct {
 	mu      sync.Mutex
 	refuses func(channel, text string) (fault string) // "": it takes the message
 	took    []string                                  // channel and how long after the start
+	shows   []string                                  // what the history holds, as JSON
+	reads   int                                       // of the history
 	tries   int
 	began   time.Time
 }
+
+// Faults of a choosy Slack beside the names of its errors.
+const (
+	fails   = "500"
+	cuts    = "cut"       // no answer comes
+	takes   = "taken cut" // nor here, and the message is posted
+	strange = "html"
+)
 
 // RoundTrip implements http.RoundTripper.
 func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -40,16 +50,30 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[],"channel":"C1","ts":"1.1"}`
+	answer, status := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[`+strings.Join(s.shows, ",")+`],"channel":"C1","ts":"1.1"}`, http.StatusOK
+	if strings.HasSuffix(r.URL.Path, "conversations.history") {
+		s.reads++
+	}
 	if strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
 		s.tries++
-		if fault := s.refuses(form.Get("channel"), form.Get("text")); fault != "" {
-			answer = fmt.Sprintf(`{"ok":false,"error":%q}`, fault)
-		} else {
+		fault := s.refuses(form.Get("channel"), form.Get("text"))
+		if fault == "" || fault == takes {
 			s.took = append(s.took, fmt.Sprint(form.Get("channel"), " ", form.Get("text"), " ", time.Since(s.began).Truncate(time.Second)))
+			s.shows = append(s.shows, fmt.Sprintf(`{"ts":"1.%d","bot_id":"B0OURS","metadata":%s}`, s.tries, form.Get("metadata")))
+		}
+		switch fault {
+		case "":
+		case cuts, takes:
+			return nil, io.ErrUnexpectedEOF
+		case fails:
+			status = http.StatusInternalServerError
+		case strange:
+			answer = "<html>"
+		default:
+			answer = fmt.Sprintf(`{"ok":false,"error":%q}`, fault)
 		}
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
 }
 
 // tries is an outbox that knows what was tried.
@@ -59,13 +83,14 @@ type tries struct {
 	tried map[string]time.Time
 }
 
-func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (first time.Time, again, notified bool, err error) {
+func (o *tries) BeginNotify(_ context.Context, _, id string, now time.Time) (record.Attempt, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if first, again = o.tried[id]; !again {
+	first, again := o.tried[id]
+	if !again {
 		first, o.tried[id] = now, now
 	}
-	return first, again, false, nil
+	return record.Attempt{First: first, Again: again}, nil
 }
 
 func (o *tries) Waiting(context.Context, string) ([]record.Event, error) { return nil, nil }

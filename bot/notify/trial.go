@@ -90,16 +90,16 @@ func newTrials(since time.Time, r *readings) *trials {
 	return &trials{since: since, readings: r, all: map[string]*trial{}}
 }
 
-// of is the trial of a delivery that is about to be posted. again tells that it was tried before: if not here, then by another replica.
-func (t *trials) of(delivery string, first time.Time, again bool) *trial {
+// of is the trial of a delivery that is about to be posted. If it was tried before, and not here, another replica did.
+func (t *trials) of(delivery string, begun record.Attempt) *trial {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	one, known := t.all[delivery]
 	if known {
 		return one
 	}
-	one = &trial{first: first, doubts: map[record.Place][]time.Time{}}
-	if again {
+	one = &trial{first: begun.First, doubts: map[record.Place][]time.Time{}}
+	if begun.Again {
 		since := t.since
 		if since.IsZero() {
 			since = time.Now()

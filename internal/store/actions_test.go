@@ -87,18 +87,18 @@ func (p *protocol) announce(t *rapid.T) {
 func (p *protocol) tell(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if rapid.Bool().Draw(t, "begin") {
-		first, again, told, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
+		begun, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
 		if err != nil { // it takes itself for the owner of the account
 			holds := p.watch.holds()["acme"]
 			require.True(t, p.flushed || holds == nil || holds.replica != one.replica, err)
 			return
 		}
 		before, tried := p.tried[id]
-		require.Equal(t, p.news[id] != "", told)
-		require.Equal(t, tried || told, again)
-		if tried && !told {
-			require.Equal(t, before.UnixMilli(), first.UnixMilli())
-		} else if !told {
+		require.Equal(t, p.news[id] != "", begun.Notified)
+		require.Equal(t, tried || begun.Notified, begun.Again)
+		if tried && !begun.Notified {
+			require.Equal(t, before.UnixMilli(), begun.First.UnixMilli())
+		} else if !begun.Notified {
 			p.tried[id] = time.Now()
 		}
 		return
