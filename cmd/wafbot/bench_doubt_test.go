@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,7 +32,8 @@ func benchBurst(b *testing.B, attacks int, faults bool) {
 		s.serve(b)
 		_, err := s.slack.WaitMessage(b.Context(), "#waf", func(m workspace.Message) bool { return strings.Contains(m.Text, "wafbot watches") })
 		require.NoError(b, err)
-		s.rough = &roughSlack{slack: s.slack, faults: faults}
+		rough := &roughSlack{slack: s.slack, faults: faults}
+		s.rough = rough
 		begun := time.Now()
 		for n := range attacks {
 			_, err := s.waf.StartAttack(waf.AttackSpec{Path: fmt.Sprintf("/burst/%d", n), Hits: 100, Started: waf.Duration(time.Minute)})
@@ -46,7 +48,7 @@ func benchBurst(b *testing.B, attacks int, faults bool) {
 		careless := other.postCarelessly(b, attacks)
 		b.ReportMetric(shown.Seconds(), "s/shown")
 		b.ReportMetric(recorded.Seconds(), "s/recorded")
-		b.ReportMetric(float64(attacks)/shown.Seconds(), "shown/s")
+		b.ReportMetric(float64(attacks)/(shown-rough.first.Sub(begun)).Seconds(), "shown/s") // from the first post: the poll before it waits
 		b.ReportMetric(float64(attacks-len(s.burst().shown)), "lost")
 		b.ReportMetric(float64(twice), "twice")
 		b.ReportMetric(careless.Seconds(), "careless-s")
@@ -61,10 +63,13 @@ type roughSlack struct {
 	slack  http.Handler
 	faults bool
 	posts  atomic.Int64
+	once   sync.Once
+	first  time.Time // when the first post arrived
 }
 
 // ServeHTTP implements http.Handler.
 func (s *roughSlack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.once.Do(func() { s.first = time.Now() })
 	time.Sleep(80 * time.Millisecond)
 	switch n := s.posts.Add(1); {
 	case s.faults && n%7 == 0:
