@@ -56,17 +56,22 @@ func await(ctx context.Context, slot func() (wait time.Duration, err error)) err
 // calm is how long after a 429, where no pace is configured, wafbot keeps to the one that Slack promises: another 429 each second helps no one.
 const calm = 30 * time.Second
 
+// paced reports whether posts are to be paced by now.
+func (d *deliverer) paced() bool {
+	return d.cfg.MessagesPerSecond > 0 || d.cfg.Slack.HeldFor(slackconn.MethodPost) > -calm
+}
+
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
 func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
 	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost); wait > 0 {
 		return wait, nil
 	}
+	if !d.paced() {
+		return 0, nil
+	}
 	perSecond, burst, keep := d.cfg.MessagesPerSecond, d.cfg.Burst, 1
 	if perSecond == 0 {
-		if d.cfg.Slack.HeldFor(slackconn.MethodPost) < -calm {
-			return 0, nil
-		}
 		perSecond, burst = 1, 1
 	}
 	if urgent {

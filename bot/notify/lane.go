@@ -28,7 +28,7 @@ const (
 
 // room is how many events of a lane are notified at once.
 func (q *queue) room(name string) int {
-	if name == "" || q.notifier.cfg.MessagesPerSecond > 0 {
+	if name == "" || q.notifier.deliver.paced() {
 		return 1
 	}
 	return room

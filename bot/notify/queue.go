@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -210,7 +211,11 @@ func (q *queue) start() (all []queued, wait time.Duration) {
 	now := time.Now()
 	wait = q.unpark(now)
 	for name, l := range q.lanes {
-		if rest := l.paused.Sub(now); rest > 0 && len(l.waits) > 0 {
+		rest := l.paused.Sub(now)
+		if name != "" { // after a 429 facts are read when a message can be sent
+			rest = max(rest, q.notifier.cfg.Slack.HeldFor(slackconn.MethodPost))
+		}
+		if rest > 0 {
 			wait = min(wait, rest)
 			continue
 		}
