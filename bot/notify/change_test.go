@@ -36,8 +36,8 @@ func (o *outbox) Changes(context.Context, string) ([]record.Change, error) {
 	return []record.Change{o.change}, nil
 }
 
-func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (first time.Time, again, notified bool, err error) {
-	return now, true, true, nil
+func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (record.Attempt, error) {
+	return record.Attempt{First: now, Again: true, Notified: true}, nil
 }
 
 func (o *outbox) Notified(_ context.Context, e record.Event, _, _ string, _ bool) (double bool, err error) {

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
 
 // delivered is what became of a post.
 type delivered struct {
-	attempt
-
 	post  Post
 	at    record.Place
-	found bool // an earlier attempt had posted it
+	first time.Time // when it was first tried
+	found bool      // an earlier attempt had posted it
+	done  bool      // that is recorded already
 }
 
 // carryOut does what was planned for an event, and takes the event off the outbox.
@@ -33,6 +34,9 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 		}
 	}
 	if len(p.posts) == 0 {
+		if urgent(e) {
+			n.deliver.logSaid(e)
+		}
 		return n.deliver.drop(ctx, e)
 	}
 	first, err := n.sendAll(ctx, f, p.posts)
@@ -43,13 +47,20 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 	case err != nil:
 		return err
 	case p.again:
-		return n.handle(ctx, e)
+		err = n.handle(ctx, e)
 	case first.post.card:
-		return n.recordCard(ctx, e, f, first)
+		err = n.recordCard(ctx, e, f, first)
 	case first.post.Delivery != e.ID || first.post.replaces.TS != "":
-		return n.deliver.drop(ctx, e)
+		err = n.deliver.drop(ctx, e)
+	default:
+		err = n.deliver.record(ctx, e, first.at, false)
 	}
-	return n.deliver.record(ctx, e, first.at, false)
+	for _, done := range p.posts {
+		if err == nil {
+			n.deliver.trials(e.Account).forget(done.Delivery)
+		}
+	}
+	return err
 }
 
 // sendAll sends the posts of a plan in their order, and returns what became of the first.
@@ -78,9 +89,9 @@ func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err 
 	if p.replaces.TS != "" {
 		return delivered{post: p, at: p.replaces}, n.deliver.bringUpToDate(ctx, p)
 	}
-	t, err := n.deliver.begin(ctx, p.Account, p.Delivery)
-	if err != nil || t.done {
-		return delivered{attempt: t, post: p}, err // done: the event was stored again
+	t, done, err := n.deliver.begin(ctx, f, p)
+	if err != nil || done {
+		return delivered{post: p, done: done}, err // done: the event was stored again
 	}
 	d, err = n.deliver.postBegun(ctx, p, t)
 	if p.repost != "" && gone(err) {

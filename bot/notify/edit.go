@@ -14,12 +14,30 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// awaitSlot waits for the right to post to the channel.
-func (d *deliverer) awaitSlot(ctx context.Context, p Post) error {
-	if q := d.queue(p.Account); q != nil && q.slot(p.Delivery) {
-		return nil
+// awaitSlot waits for the right to post to the channel, which holds until done is called.
+func (d *deliverer) awaitSlot(ctx context.Context, p Post) (done func(), err error) {
+	if q := d.queue(p.Account); q == nil || !q.slot(p.Delivery) {
+		if err := await(ctx, func() (time.Duration, error) { return d.postSlot(ctx, p.Channel, p.Urgent) }); err != nil {
+			return nil, err
+		}
 	}
-	return await(ctx, func() (time.Duration, error) { return d.postSlot(ctx, p.Channel, p.Urgent) })
+	atOnce := d.atOnce(p.Channel)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case atOnce <- struct{}{}:
+		return func() { <-atOnce }, nil
+	}
+}
+
+// atOnce holds what is on its way to a channel.
+func (d *deliverer) atOnce(channel string) chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.onTheWay[channel] == nil {
+		d.onTheWay[channel] = make(chan struct{}, postsAtOnce)
+	}
+	return d.onTheWay[channel]
 }
 
 // await asks for a slot until it is given one.
@@ -35,20 +53,31 @@ func await(ctx context.Context, slot func() (wait time.Duration, err error)) err
 	}
 }
 
+// calm is how long after a 429, where no pace is configured, wafbot keeps to the one that Slack promises: another 429 each second helps no one.
+const calm = 30 * time.Second
+
+// paced reports whether posts are to be paced by now.
+func (d *deliverer) paced() bool {
+	return d.cfg.MessagesPerSecond > 0 || d.cfg.Slack.HeldFor(slackconn.MethodPost) > -calm
+}
+
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
 func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
 	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost); wait > 0 {
 		return wait, nil
 	}
-	if d.cfg.MessagesPerSecond == 0 {
+	if !d.paced() {
 		return 0, nil
 	}
-	keep := 1
+	perSecond, burst, keep := d.cfg.MessagesPerSecond, d.cfg.Burst, 1
+	if perSecond == 0 {
+		perSecond, burst = 1, 1
+	}
 	if urgent {
 		keep = 0
 	}
-	return d.cfg.Stores.Pace.PostSlot(ctx, channel, d.cfg.MessagesPerSecond, d.cfg.Burst, keep)
+	return d.cfg.Stores.Pace.PostSlot(ctx, channel, perSecond, burst, keep)
 }
 
 // editSlot takes the right to edit one message in the workspace, likewise. An edit that can wait leaves some for those that can't.

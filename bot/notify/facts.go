@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
@@ -51,10 +50,11 @@ type facts struct {
 	shown     record.AttackState
 	known     bool // shown is
 	details   record.AttackDetails
-	waiting   []record.Event // the poller's events of the attack that wait
-	vuln      string         // the title of the attack's vulnerability; "": not known yet
-	posted    time.Time      // when the attack's card was; zero: it is about to be
-	since     time.Time      // since when that is stale; zero: it isn't known to be
+	begun     *record.Attempt // of the attempt to post the attack's first card; nil: none was begun
+	waiting   []record.Event  // the poller's events of the attack that wait
+	vuln      string          // the title of the attack's vulnerability; "": not known yet
+	posted    time.Time       // when the attack's card was; zero: it is about to be
+	since     time.Time       // since when that is stale; zero: it isn't known to be
 	evidence  record.Evidence
 	triage    map[string]record.Triage
 	roles     text.Text
@@ -99,7 +99,7 @@ func (l loader) load(ctx context.Context, a Account, e record.Event, needs need)
 		need need
 		load func(ctx context.Context, e record.Event, f *facts) error
 	}{ // in the order in which they are built on each other
-		{needChange, l.loadChange}, {needAttack | needDrawing, l.loadAttack}, {needDrawing, l.loadDrawing}, {needPlace, l.loadPlace}, {needCard, l.awaitCard},
+		{needChange, l.loadChange}, {needAttack, l.loadAttack}, {needDrawing, l.beginCard}, {needDrawing, l.loadDrawing}, {needPlace, l.loadPlace}, {needCard, l.awaitCard},
 		{needEvidence, l.loadEvidence}, {needTriage, l.loadTriage}, {needRoles, l.loadRoles}, {needSuccessor, l.loadSuccessor},
 		{needRequest, l.loadRequest}, {needLoss, l.loadLoss}, {needDrill, l.loadDrill}, {needSummary, l.loadSummary},
 	} {
@@ -131,14 +131,32 @@ func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error 
 
 // loadAttack reads what is stored of an attack. An event may know more.
 func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
-	if f.details, err = l.cfg.Stores.Cards.Details(ctx, f.account.Name, f.attack); err != nil {
-		return err
+	if f.details, err = l.cfg.Stores.Cards.Details(ctx, f.account.Name, f.attack); err == nil {
+		f.showAttack(e)
 	}
-	f.shown, f.known, f.card = f.details.State, f.details.State.Attack.ID != "", f.details.Card
+	return err
+}
+
+// beginCard is loadAttack for an event that draws a card. With the attack's first it writes down that the card is about to be posted: this is the way
+// from an attack to a person.
+func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err error) {
+	if e.ID != record.CardDelivery(e.Account, e.Attack().ID) {
+		return l.loadAttack(ctx, e, f)
+	}
+	var begun record.Attempt
+	if f.details, begun, err = l.cfg.Stores.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, f.now); err == nil {
+		f.begun = &begun
+		f.showAttack(e)
+	}
+	return err
+}
+
+func (f *facts) showAttack(e record.Event) {
+	f.card, f.shown = f.details.Card, f.details.State
+	f.known = f.shown.Attack.ID != ""
 	if c, ok := e.Payload.(record.AttackChanged); ok && (!f.known || f.shown.Revision < c.Revision) {
 		f.shown = record.AttackState{Attack: c.Attack, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
 	}
-	return nil
 }
 
 // loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer than the event may.
@@ -277,26 +295,24 @@ const (
 	cardAgain    = 500 * time.Millisecond
 )
 
-// awaitCard reads where the card of an attack is. One that is on its way in another channel is waited for a little since the change or request was
-// made; in the event's own channel none is, while the event is handled.
+// awaitCard reads where the card of an attack is. For one that is on its way in another channel the event is handled again, for a little while
+// since the change or request was made; in the event's own channel none is, while the event is handled.
 func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
+	if f.attack == "" {
+		return nil
+	}
 	since := f.change.At
 	if f.request.ID != "" {
 		since = f.request.At
 	}
-	for f.attack != "" {
-		if err := l.loadPlace(ctx, e, f); err != nil || f.card.TS != "" {
-			return err
-		}
-		state, _, err := l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
-		if err != nil || !state.Notified || state.Channel == e.Channel || l.cfg.Now().Sub(since) > cardPatience {
-			return err
-		}
-		if err := delay.Sleep(ctx, cardAgain); err != nil {
-			return err
-		}
+	if err := l.loadPlace(ctx, e, f); err != nil || f.card.TS != "" {
+		return err
 	}
-	return nil
+	state, _, err := l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
+	if err == nil && state.Notified && state.Channel != e.Channel && l.cfg.Now().Sub(since) <= cardPatience {
+		err = &laterError{due: time.Now().Add(cardAgain)}
+	}
+	return err
 }
 
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.

@@ -102,8 +102,14 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 		return fmt.Errorf("notify event of %s: unknown kind %q", e.Account, e.Kind)
 	}
 	f, err := n.read.load(ctx, a, e, h.needs)
+	if f.begun != nil { // also when something else could not be read: it isn't another replica's
+		n.deliver.trials(e.Account).of(e.ID, *f.begun)
+	}
 	if err != nil {
 		return err
+	}
+	if q := n.queue(e.Account); q != nil && !q.covers(e.ID, f.attack) {
+		return &orderError{f.attack} // facts may be outdated by the event that is before it
 	}
 	p, err := h.plan(e, f)
 	if err != nil {

@@ -10,117 +10,164 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// runLane notifies what waits in a lane. When that fails it pauses, unless something urgent comes: Slack may be back, and may take this one.
-func (q *queue) runLane(held, more context.Context, lane string) {
-	const most = time.Minute
-	failed := 0
-	for more.Err() == nil {
-		pressed := q.pressed()
-		w, ok := q.next(lane)
-		if !ok {
-			return
-		}
-		first, err := q.turn(held, w.Event)
-		if err == nil && !first {
-			q.putBack(w)
-			continue
-		}
-		if err == nil {
-			err = q.notifier.handle(held, w.Event)
-		}
-		if err == nil {
-			q.notified(w.Event)
-			failed = 0
-			continue
-		}
-		if held.Err() != nil {
-			return
-		}
-		if moved := q.again(w, err); moved {
-			continue
-		}
-		select {
-		case <-more.Done():
-			return
-		case <-pressed:
-		case <-time.After(delay.Backoff(failed, time.Second, most)):
-		}
-		failed++
+// lane is what waits for its turn in a channel.
+type lane struct {
+	waits   []queued
+	running int       // how many are being notified
+	failed  int       // how often in a row it failed
+	since   time.Time // when it last did: what was begun before says nothing more
+	paused  time.Time // until when nothing more is begun
+}
+
+const (
+	postsAtOnce = 8               // in a channel without a pace
+	room        = 2 * postsAtOnce // so that a post is on its way while others are drawn and recorded
+	mostPause   = time.Minute     // of a lane
+	doubtsFree  = 3               // in a row, before the lane pauses: others may go through
+)
+
+// room is how many events of a lane are notified at once.
+func (q *queue) room(name string) int {
+	if name == "" || q.notifier.deliver.paced() {
+		return 1
+	}
+	return room
+}
+
+// orderError says that an event waits for others about the same thing, which became known when it was handled.
+type orderError struct{ subject string }
+
+func (e *orderError) Error() string { return "waits for others about " + e.subject }
+
+// work notifies one event. When that fails its lane pauses, unless something urgent comes: Slack may be back, and may take that.
+func (q *queue) work(held context.Context, w queued) {
+	begun := time.Now()
+	first, err := q.turn(held, w)
+	if err == nil && first {
+		err = q.notifier.handle(held, w.Event)
+	}
+	var order *orderError
+	var later *laterError
+	switch {
+	case err == nil && first:
+		q.notified(w.Event)
+	case err == nil || held.Err() != nil:
+		q.putBack(w)
+	case errors.As(err, &order):
+		w.subjects = append(slices.Clip(w.subjects), order.subject)
+		q.putBack(w)
+	case errors.As(err, &later):
+		q.park(w, begun, later)
+	default:
+		q.again(w, begun, err)
 	}
 }
 
 // notified notes that an event was notified.
 func (q *queue) notified(e record.Event) {
+	q.trials.forget(e.ID)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.known[e.ID] = time.Now()
-	delete(q.tried, e.ID)
 	delete(q.slots, e.ID)
-	for i, w := range q.lanes[lane(e)] { // Slack is there: each is tried once more in its turn
-		q.lanes[lane(e)][i].failed = min(w.failed, stuckAfter-1)
+	l := q.end(queued{Event: e})
+	l.failed, l.paused = 0, time.Time{}
+	for i, w := range l.waits { // Slack is there: each is tried once more in its turn
+		l.waits[i].failed = min(w.failed, stuckAfter-1)
 	}
 	q.notifier.metrics.notified.WithLabelValues(string(e.Kind)).Inc()
 }
 
-// again puts back what could not be notified. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
-func (q *queue) again(w queued, err error) (moved bool) {
-	q.notifier.cfg.Log.Error("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
-	q.notifier.metrics.failed.Inc()
-	if a, ok := q.notifier.account(w.Account); ok && a.Channel != w.Channel && errors.Is(err, errNowhere) {
-		w.Channel = a.Channel
-		q.move(w.Event)
-		return true
+// end makes room in an event's lane, and gives its subjects to others, unless its message is in doubt. The caller holds mu.
+func (q *queue) end(w queued) *lane {
+	l := q.lanes[laneOf(w.Event)]
+	l.running--
+	if !w.parked {
+		q.release(w.ID)
 	}
-	w.failed++
-	q.putBack(w)
-	return false
-}
-
-// move has an event notified in the channel that it names by now.
-func (q *queue) move(e record.Event) {
-	q.mu.Lock()
-	q.moved[e.ID] = true
-	delete(q.known, e.ID)
-	q.mu.Unlock()
-	q.add([]record.Event{e})
+	signal(q.wake)
+	return l
 }
 
 // putBack has an event wait for its turn again.
 func (q *queue) putBack(w queued) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.end(w)
 	q.enqueue(w)
-	signal(q.wake)
 }
 
-// trying notes that this replica tries to post a delivery, and reports whether it did before, and whether it was moved to another channel and not
-// tried there yet.
-func (q *queue) trying(delivery string) (before, moved bool) {
+// park puts an event aside until it is due. It keeps its subjects: others about the same thing wait for it. After several attempts in a row whose
+// outcome isn't known the lane pauses.
+func (q *queue) park(w queued, begun time.Time, later *laterError) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	before, moved = q.tried[delivery], q.moved[delivery]
-	q.tried[delivery] = true
-	delete(q.moved, delivery)
-	return before, moved
+	w.parked, w.due = true, later.due
+	l := q.end(w)
+	q.enqueue(w)
+	if later.cause != nil {
+		q.notifier.cfg.Log.Warn("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", later)
+		q.notifier.metrics.failed.Inc()
+	}
+	if later.failed {
+		l.fail(begun, doubtsFree)
+	}
+}
+
+// fail pauses a lane in which an attempt failed, unless what fails was begun before another did: free is how often in a row it doesn't.
+func (l *lane) fail(begun time.Time, free int) {
+	if begun.Before(l.since) {
+		return
+	}
+	l.since = time.Now()
+	if l.failed++; l.failed > free {
+		l.paused = l.since.Add(delay.Backoff(l.failed-free-1, time.Second, mostPause))
+	}
+}
+
+// again puts back what could not be notified. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
+func (q *queue) again(w queued, begun time.Time, err error) {
+	q.notifier.cfg.Log.Error("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
+	q.notifier.metrics.failed.Inc()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.failed++
+	w.parked = w.parked && !w.stuck()
+	l := q.end(w)
+	if a, ok := q.notifier.account(w.Account); ok && a.Channel != w.Channel && errors.Is(err, errNowhere) {
+		w.Channel = a.Channel
+		q.enqueue(w)
+		return
+	}
+	q.enqueue(w)
+	l.fail(begun, 0)
+}
+
+// covers reports whether an event holds an attack. One that no queue notifies goes by the event that it is notified for.
+func (q *queue) covers(id, attack string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	held, known := q.claims[id]
+	return !known || attack == "" || slices.Contains(held, attack)
 }
 
 // turn takes the right to post an event that isn't urgent. It reports false if something urgent came to wait for the channel meanwhile,
 // which goes first. That is done before anything is written down about the attempt to post.
-func (q *queue) turn(ctx context.Context, e record.Event) (first bool, err error) {
-	if urgent(e) || lane(e) == "" {
+func (q *queue) turn(ctx context.Context, w queued) (first bool, err error) {
+	if urgent(w.Event) || laneOf(w.Event) == "" || q.hasSlot(w.ID) {
 		return true, nil
 	}
 	for {
 		pressed := q.pressed()
-		if q.anyUrgent(e.Channel) {
+		if q.anyUrgent(w) {
 			return false, nil
 		}
-		wait, err := q.notifier.deliver.postSlot(ctx, e.Channel, false)
+		wait, err := q.notifier.deliver.postSlot(ctx, w.Channel, false)
 		if err != nil {
 			return false, err
 		}
 		if wait == 0 {
-			q.keepSlot(e.ID)
+			q.keepSlot(w.ID)
 			return true, nil
 		}
 		select {
@@ -139,17 +186,27 @@ func (q *queue) pressed() <-chan struct{} {
 	return q.urgent
 }
 
-// anyUrgent reports whether something urgent waits in a lane that isn't stuck.
-func (q *queue) anyUrgent(lane string) bool {
+// anyUrgent reports whether something urgent waits in an event's lane that isn't stuck, nor held up by another event.
+func (q *queue) anyUrgent(than queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.ContainsFunc(q.lanes[lane], func(w queued) bool { return urgent(w.Event) && !w.stuck() })
+	but := than.ID
+	if than.parked {
+		but = "" // what is about the same waits for it
+	}
+	return slices.ContainsFunc(q.lanes[laneOf(than.Event)].waits, func(w queued) bool { return w.rank() <= urgentRank && !w.stuck() && q.ready(&w, but) })
 }
 
 func (q *queue) keepSlot(delivery string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.slots[delivery] = true
+}
+
+func (q *queue) hasSlot(delivery string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.slots[delivery]
 }
 
 // slot reports whether the right to post a delivery was taken already. It is given once.

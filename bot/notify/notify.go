@@ -4,6 +4,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -83,7 +85,8 @@ func New(cfg Config) *Notifier {
 		cfg.Now = time.Now
 	}
 	n := &Notifier{cfg: cfg, read: loader{cfg}, metrics: newMetrics(), owned: map[string]*owned{}}
-	n.deliver = &deliverer{cfg: cfg, metrics: n.metrics, queue: n.queue}
+	read := newReadings(cfg.Slack)
+	n.deliver = &deliverer{cfg: cfg, metrics: n.metrics, queue: n.queue, others: newTrials(time.Time{}, read), readings: read, onTheWay: map[string]chan struct{}{}}
 	n.handlers = n.table()
 	return n
 }
@@ -223,8 +226,17 @@ func (n *Notifier) markTitled(ctx context.Context, account string, attacks []str
 
 // Post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
 func (n *Notifier) Post(ctx context.Context, p Post) error {
-	_, err := n.send(ctx, facts{}, p)
-	return err
+	defer n.deliver.trials(p.Account).forget(p.Delivery)
+	for {
+		_, err := n.send(ctx, facts{}, p)
+		var later *laterError
+		if !errors.As(err, &later) {
+			return err
+		}
+		if err := delay.Sleep(ctx, time.Until(later.due)); err != nil {
+			return err
+		}
+	}
 }
 
 // account is an account of the configuration.

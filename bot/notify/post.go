@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -59,9 +60,14 @@ func (f facts) underCard(reply, elsewhere Post) Post {
 
 // deliverer posts and edits messages, verifies before a resend, and records what was delivered.
 type deliverer struct {
-	cfg     Config
-	metrics *metrics
-	queue   func(account string) *queue // nil: another replica owns the account
+	cfg      Config
+	metrics  *metrics
+	queue    func(account string) *queue // nil: another replica owns the account
+	others   *trials                     // of deliveries of accounts that have no queue here
+	readings *readings
+
+	mu       sync.Mutex
+	onTheWay map[string]chan struct{} // messages on their way, by channel
 }
 
 // errNowhere marks a channel that can't be posted to.
@@ -72,43 +78,45 @@ const (
 	recordAgain = time.Second // how long to wait before a delivery is recorded once more
 )
 
-// attempt is what is known of a delivery's earlier attempts.
-type attempt struct {
-	first   time.Time
-	again   bool      // it may have been posted before
-	done    bool      // it was, and that is recorded
-	moved   bool      // to another channel, in which this replica has not tried it yet: nothing of its own is on its way there
-	settled time.Time // when what another replica sent has arrived, or never will; zero: this one sent it
+// begin writes down that a delivery is about to be posted, unless that was done with its facts; done tells that it was posted, and that this is recorded.
+func (d *deliverer) begin(ctx context.Context, f facts, p Post) (t *trial, done bool, err error) {
+	var begun record.Attempt
+	if f.begun != nil && p.Delivery == record.CardDelivery(p.Account, f.shown.Attack.ID) {
+		begun = *f.begun
+	} else if begun, err = d.cfg.Stores.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Now()); err != nil {
+		return nil, false, err
+	}
+	return d.trials(p.Account).of(p.Delivery, begun), begun.Notified, nil
 }
 
-// begin writes down that a delivery is about to be posted.
-func (d *deliverer) begin(ctx context.Context, account, delivery string) (t attempt, err error) {
-	t.first, t.again, t.done, err = d.cfg.Stores.Outbox.BeginNotify(ctx, account, delivery, d.cfg.Now())
+// trials are those of an account's queue, else those of deliveries that don't go through one.
+func (d *deliverer) trials(account string) *trials {
 	if q := d.queue(account); q != nil {
-		var before bool
-		if before, t.moved = q.trying(delivery); !before {
-			t.settled = q.since.Add(slackconn.Timeout)
-		}
+		return q.trials
 	}
-	return t, err
+	return d.others
 }
 
 // postBegun posts what was written down as tried.
-func (d *deliverer) postBegun(ctx context.Context, p Post, t attempt) (done delivered, err error) {
-	done = delivered{attempt: t, post: p}
+func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done delivered, err error) {
+	done.post, done.first = p, t.first
 	if done.at, err = d.verifyBeforeResend(ctx, p, t); done.at.TS != "" || err != nil {
-		done.found = true
+		t.posted, done.found = done.at, true
 		return done, err
 	}
 	if err := d.supersede(ctx, p.supersedes); err != nil {
 		return done, err
 	}
 	for try := 1; ; try++ {
-		if err := d.awaitSlot(ctx, p); err != nil {
+		end, err := d.awaitSlot(ctx, p)
+		if err != nil {
 			return done, err
 		}
-		done.at, err = d.sendOnce(ctx, p)
+		sent := time.Now()
+		done.at, err = d.sendOnce(ctx, p, t.patience())
+		end()
 		if err == nil {
+			t.posted = done.at
 			d.metrics.posts.Inc()
 			return done, nil
 		}
@@ -116,10 +124,7 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t attempt) (done deli
 		d.cfg.Log.Warn("post message", "channel", p.Channel, "try", try, "err", err)
 		switch v {
 		case slackconn.Doubtful:
-			if at, fault := d.verify(ctx, p, t.first, wait, verifyAgain); at.TS != "" || fault != nil {
-				done.at = at
-				return done, fault
-			}
+			return done, d.doubt(p, t, sent, err)
 		case slackconn.ContentRefused, slackconn.MetadataRefused:
 			plainer, ok := d.plainer(slackconn.MethodPost, p.Message, err)
 			if !ok {
@@ -142,8 +147,8 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t attempt) (done deli
 	}
 }
 
-// sendOnce posts a message (chat.postMessage).
-func (d *deliverer) sendOnce(ctx context.Context, p Post) (at record.Place, err error) {
+// sendOnce posts a message (chat.postMessage), and waits so long for the answer.
+func (d *deliverer) sendOnce(ctx context.Context, p Post, patience time.Duration) (at record.Place, err error) {
 	opts := append(p.Message.Options(), slack.MsgOptionMetadata(p.Message.WithDelivery(p.Delivery).Metadata))
 	if p.Thread != "" {
 		opts = append(opts, slack.MsgOptionTS(p.Thread))
@@ -154,6 +159,8 @@ func (d *deliverer) sendOnce(ctx context.Context, p Post) (at record.Place, err 
 	if err := ctx.Err(); err != nil {
 		return at, err // of a replica that was paused, the lease is over
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	at.Channel, at.TS, err = d.cfg.Slack.Post(ctx, p.Channel, opts...)
 	return at, err
 }
@@ -164,9 +171,14 @@ func (d *deliverer) supersede(ctx context.Context, superseded []record.Event) er
 		if _, err := d.cfg.Stores.Outbox.Notified(ctx, w, "", "", false); err != nil {
 			return err
 		}
-		d.cfg.Log.Info("superseded: the card or another reply says it", "account", w.Account, "attack", w.Attack().ID, "kind", w.Kind)
+		d.logSaid(w)
 	}
 	return nil
+}
+
+// logSaid logs that an event gets no message of its own.
+func (d *deliverer) logSaid(e record.Event) {
+	d.cfg.Log.Info("superseded: the card or another reply says it", "account", e.Account, "attack", e.Attack().ID, "kind", e.Kind)
 }
 
 // record takes a delivered event off the outbox, however long Redis is away: it isn't known whether a recording whose answer was lost took

@@ -2,26 +2,28 @@ package notify
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// queue notifies what is in an account's outbox: in each channel one event after another, incidents first. What only a card shows, figures and
-// state, posts nothing and doesn't wait for what is posted: it has a lane of its own.
+// queue notifies what is in an account's outbox: the most urgent first, in each channel one event after another, or several at once where no pace
+// is configured. Events about the same thing keep their order. One whose message is in doubt is parked until it can be verified: others go on.
+// What only a card shows, figures and state, posts nothing and doesn't wait for what is posted: it has a lane of its own.
 type queue struct {
 	notifier *Notifier
 	account  string
-	since    time.Time // when this replica began to notify
+	trials   *trials
 
 	mu      sync.Mutex
-	lanes   map[string][]queued  // what waits, by channel; by "" that which posts nothing
-	running map[string]bool      // lanes in which a goroutine works
+	lanes   map[string]*lane     // by channel; by "" that which posts nothing
 	known   map[string]time.Time // ids that wait, or when they were notified: an outbox read meanwhile must not bring them again
-	tried   map[string]bool      // ids that this replica tried to post
-	moved   map[string]bool      // ids that go to the account's own channel, for theirs can't be posted to
+	claims  map[string][]string  // subjects of each event that is being notified or parked, by its id
+	holders map[string]string    // the other way round: that id, by subject
 	missing bool                 // the outbox holds what isn't known here
 	wake    chan struct{}        // something is to be done
 	urgent  chan struct{}        // closed when something urgent comes to wait
@@ -29,37 +31,48 @@ type queue struct {
 }
 
 func newQueue(n *Notifier, account string) *queue {
-	return &queue{
-		notifier: n, account: account, since: time.Now(), lanes: map[string][]queued{}, running: map[string]bool{}, known: map[string]time.Time{},
-		tried: map[string]bool{}, moved: map[string]bool{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
+	q := &queue{
+		notifier: n, account: account, lanes: map[string]*lane{}, known: map[string]time.Time{}, claims: map[string][]string{}, holders: map[string]string{},
+		missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
+	if n != nil {
+		q.trials = newTrials(time.Now(), n.deliver.readings)
+	}
+	return q
 }
 
 // queued is an event that waits for its turn.
 type queued struct {
 	record.Event
-	since  time.Time // when this replica came to know of it
-	failed int       // how often it could not be notified
+	since    time.Time // when this replica came to know of it
+	failed   int       // how often it could not be notified
+	subjects []string  // what it is about: of events that share one, one at a time is notified
+	parked   bool      // its message is in doubt, or waits for a card: what is about the same waits for it
+	due      time.Time // until when it is put aside then; zero: its turn may come
+	raised   int       // the rank of the most urgent event that waits for it; 0: of none
 }
 
 // stuckAfter is how often an event fails before others go first: Slack may be away, which says nothing about this one, or refuse it for ever.
 const stuckAfter = 3
 
-func (w queued) stuck() bool { return w.failed >= stuckAfter }
+func (w *queued) stuck() bool { return w.failed >= stuckAfter }
 
 // stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there, and right, within five.
 const stormPatience = 2 * time.Second
 
 // rank is how urgent it is by now.
-func (w queued) rank() int {
+func (w *queued) rank() int {
 	if w.Storm() != nil && w.Kind == record.NewAttack && time.Since(w.since) >= stormPatience {
 		return 0
+	}
+	if w.raised > 0 {
+		return min(w.raised, w.Rank())
 	}
 	return w.Rank()
 }
 
-// lane is where an event waits for its turn.
-func lane(e record.Event) string {
+// laneOf is where an event waits for its turn.
+func laneOf(e record.Event) string {
 	switch e.Kind {
 	case record.Grew, record.WentQuiet, record.Resumed:
 		return ""
@@ -67,8 +80,30 @@ func lane(e record.Event) string {
 	return e.Channel
 }
 
-// urgent reports whether an event takes the room that others leave.
-func urgent(e record.Event) bool { return e.Rank() <= 2 }
+// subject is what an event is about, as far as it says: of a change or a request it is known later which attack it is about.
+func subject(e record.Event) string {
+	switch p := e.Payload.(type) {
+	case record.ChangeFacts:
+		return "change " + p.Change
+	case record.ApprovalChanged:
+		return "request " + p.Request
+	case record.PermissionChanged:
+		return "permission"
+	case record.DrillFacts:
+		return "drill"
+	case record.UnreachableFacts, record.GapFacts:
+		return "monitoring"
+	}
+	if attack := e.Attack().ID; attack != "" {
+		return record.AttackID(e.Account, attack)
+	}
+	return e.ID
+}
+
+// urgentRank is the rank of what takes the room that others leave, and of what is more urgent.
+const urgentRank = 2
+
+func urgent(e record.Event) bool { return e.Rank() <= urgentRank }
 
 // add puts events into their lanes.
 func (q *queue) add(events []record.Event) {
@@ -78,10 +113,13 @@ func (q *queue) add(events []record.Event) {
 		if _, ok := q.known[e.ID]; ok {
 			continue
 		}
-		q.enqueue(queued{Event: e, since: time.Now()})
+		q.enqueue(queued{Event: e, since: time.Now(), subjects: []string{subject(e)}})
 		if urgent(e) {
 			close(q.urgent)
 			q.urgent = make(chan struct{})
+			for _, l := range q.lanes { // Slack may be back, and may take this one
+				l.paused = time.Time{}
+			}
 		}
 	}
 	signal(q.wake)
@@ -90,7 +128,11 @@ func (q *queue) add(events []record.Event) {
 // enqueue has an event wait in its lane. The caller holds mu.
 func (q *queue) enqueue(w queued) {
 	q.known[w.ID] = time.Time{}
-	q.lanes[lane(w.Event)] = append(q.lanes[lane(w.Event)], w)
+	name := laneOf(w.Event)
+	if q.lanes[name] == nil {
+		q.lanes[name] = &lane{}
+	}
+	q.lanes[name].waits = append(q.lanes[name].waits, w)
 }
 
 // expect has the outbox read if it holds more than is known here.
@@ -118,32 +160,21 @@ func (q *queue) waiting() (n int) {
 
 // run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has it.
 func (q *queue) run(held, more context.Context) {
-	var lanes sync.WaitGroup
-	defer lanes.Wait()
-	for {
+	defer q.trials.forget()
+	var working sync.WaitGroup
+	defer working.Wait()
+	for more.Err() == nil {
 		q.load(held)
-		for _, lane := range q.idle() {
-			lanes.Go(func() { q.runLane(held, more, lane) })
+		all, wait := q.start()
+		for _, w := range all {
+			working.Go(func() { q.work(held, w) })
 		}
 		select {
 		case <-more.Done():
-			return
 		case <-q.wake:
+		case <-time.After(wait):
 		}
 	}
-}
-
-// idle are the lanes in which something waits and no goroutine works; one is to be started.
-func (q *queue) idle() (lanes []string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for lane, queue := range q.lanes {
-		if len(queue) > 0 && !q.running[lane] {
-			q.running[lane] = true
-			lanes = append(lanes, lane)
-		}
-	}
-	return lanes
 }
 
 // knownFor is how long what was notified is known, so that an outbox that was read before doesn't bring it again.
@@ -173,29 +204,105 @@ func (q *queue) load(ctx context.Context) {
 	q.add(events)
 }
 
-// next takes the most urgent event of a lane; when there is none, the lane's goroutine ends.
-func (q *queue) next(lane string) (w queued, ok bool) {
+// start takes out of the lanes what is to be notified now, and returns how long until more may be.
+func (q *queue) start() (all []queued, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	queue := q.lanes[lane]
-	if len(queue) == 0 {
-		delete(q.lanes, lane)
-		delete(q.running, lane)
-		return queued{}, false
-	}
-	i := 0
-	for j := range queue {
-		if before(queue[j], queue[i]) {
-			i = j
+	now := time.Now()
+	wait = q.unpark(now)
+	for name, l := range q.lanes {
+		rest := l.paused.Sub(now)
+		if name != "" { // after a 429 facts are read when a message can be sent
+			rest = max(rest, q.notifier.cfg.Slack.HeldFor(slackconn.MethodPost))
+		}
+		if rest > 0 {
+			wait = min(wait, rest)
+			continue
+		}
+		for l.running < q.room(name) {
+			w, ok := q.take(l)
+			if !ok {
+				break
+			}
+			l.running++
+			all = append(all, w)
 		}
 	}
-	w = queue[i]
-	q.lanes[lane] = slices.Delete(queue, i, i+1)
+	return all, wait
+}
+
+// unpark has those wait for their turn that are due, as urgent as what waits for them, and returns how long until the next are. The caller holds mu.
+func (q *queue) unpark(now time.Time) (wait time.Duration) {
+	wait = whenWoken
+	raised := map[string]int{} // by id of what was parked
+	for w := range q.all() {
+		if rest := w.due.Sub(now); rest > 0 {
+			wait = min(wait, rest)
+			continue
+		}
+		w.due = time.Time{}
+		for _, of := range w.subjects {
+			if id := q.holders[of]; id != "" && (raised[id] == 0 || w.Rank() < raised[id]) {
+				raised[id] = w.Rank()
+			}
+		}
+	}
+	for w := range q.all() {
+		w.raised = raised[w.ID]
+	}
+	return wait
+}
+
+// all are the events that wait, in all lanes. The caller holds mu.
+func (q *queue) all() iter.Seq[*queued] {
+	return func(yield func(*queued) bool) {
+		for _, l := range q.lanes {
+			for i := range l.waits {
+				if !yield(&l.waits[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// take takes the most urgent event of a lane that isn't held up, with its subjects. The caller holds mu.
+func (q *queue) take(l *lane) (w queued, ok bool) {
+	best := -1
+	for i := range l.waits {
+		if (best < 0 || before(&l.waits[i], &l.waits[best])) && q.ready(&l.waits[i], "") {
+			best = i
+		}
+	}
+	if best < 0 {
+		return queued{}, false
+	}
+	w = l.waits[best]
+	l.waits = slices.Delete(l.waits, best, best+1)
+	q.claims[w.ID] = w.subjects
+	for _, of := range w.subjects {
+		q.holders[of] = w.ID
+	}
 	return w, true
 }
 
+// ready reports whether an event that waits is held up by no other, or by that one alone. The caller holds mu.
+func (q *queue) ready(w *queued, but string) bool {
+	return w.due.IsZero() && !slices.ContainsFunc(w.subjects, func(of string) bool {
+		return q.holders[of] != "" && q.holders[of] != w.ID && q.holders[of] != but
+	})
+}
+
+// release gives an event's subjects to others. The caller holds mu.
+func (q *queue) release(id string) {
+	for _, of := range q.claims[id] {
+		delete(q.holders, of)
+	}
+	delete(q.claims, id)
+}
+
 // before orders events of one lane.
-func before(a, b queued) bool {
+func before(a, b *queued) bool {
 	if a.stuck() != b.stuck() {
 		return b.stuck()
 	}

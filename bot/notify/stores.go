@@ -24,8 +24,8 @@ type Stores struct {
 // Outbox holds the events that must be notified.
 type Outbox interface {
 	Waiting(ctx context.Context, account string) ([]record.Event, error)
-	// BeginNotify writes down that a delivery is about to be posted; again reports that it may have been posted before, notified that it is recorded where.
-	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, notified bool, err error)
+	// BeginNotify writes down that a delivery is about to be posted.
+	BeginNotify(ctx context.Context, account, delivery string, now time.Time) (record.Attempt, error)
 	// Notified takes an event off, and records where its message is, and that it is its attack's card. double reports that another place is recorded.
 	Notified(ctx context.Context, e record.Event, channel, ts string, card bool) (double bool, err error)
 	// Announce puts an event there, or in the place of the one with its id.
@@ -37,6 +37,8 @@ type Cards interface {
 	Card(ctx context.Context, account, attack string) (channel, ts string, err error)
 	// Details is all that is stored about an attack.
 	Details(ctx context.Context, account, attack string) (record.AttackDetails, error)
+	// BeginCard is Details and the outbox's BeginNotify, in one round trip.
+	BeginCard(ctx context.Context, account, attack, delivery string, now time.Time) (record.AttackDetails, record.Attempt, error)
 }
 
 // Attacks reads what polls found about attacks.

@@ -3,6 +3,8 @@ package notify
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
@@ -10,64 +12,179 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// verifyBeforeResend looks for a message that may have been posted before: as long as this replica's own can still be on its way, twice; that of
-// another replica, which sends nothing since this one owns the account, when it must have arrived.
-func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t attempt) (at record.Place, err error) {
+// verifyBeforeResend looks for a message that may have been posted before. Until an empty history counts, the event is handled again later. Only
+// without the scope for it, or where the channel is closed to wafbot, does it give up, and the message may come twice rather than never: what the
+// channel doesn't take either goes elsewhere.
+func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t *trial) (at record.Place, err error) {
+	looks, now := t.looks(p.place()), time.Now()
 	switch {
-	case !t.again:
+	case t.posted.TS != "":
+		return t.posted, nil
+	case len(looks) == 0:
 		return at, nil
-	case !t.settled.IsZero():
-		return d.verify(ctx, p, t.first, time.Until(t.settled))
-	case d.cfg.Now().Sub(t.first) < inFlight && !t.moved:
-		return d.verify(ctx, p, t.first, time.Second, verifyAgain)
+	case now.Before(looks[0]):
+		return at, &laterError{due: d.readings.tick(looks[0])}
 	}
-	return d.verify(ctx, p, t.first, 0)
+	due, next := looks[0], time.Time{}
+	for _, look := range looks {
+		if look.After(now) {
+			next = look
+			break
+		}
+		due = look
+	}
+	ts, err := d.readings.find(ctx, p, t.first, due)
+	switch name := slackconn.ErrorName(err); {
+	case name == "missing_scope" || name == "channel_not_found" || name == "not_in_channel":
+		d.cfg.Log.Warn("can't look whether a message is there", "channel", p.Channel, "err", err)
+	case err != nil && nowhere(err):
+		return at, err
+	case err != nil:
+		t.unread++
+		return at, &laterError{due: now.Add(delay.Backoff(t.unread-1, lookFirst, longestLook)), cause: err}
+	case ts != "":
+		d.settle(p, t)
+		return record.Place{Channel: p.Channel, TS: ts}, nil
+	case !next.IsZero():
+		return at, &laterError{due: d.readings.tick(next)}
+	}
+	d.settle(p, t)
+	return at, nil
+}
+
+// doubt notes that an attempt to post, sent at a time, may have posted.
+func (d *deliverer) doubt(p Post, t *trial, sent time.Time, err error) error {
+	t.doubt(p.place(), sent, time.Now(), slackconn.Answered(err))
+	d.readings.expect(p, t.first)
+	return &laterError{due: d.readings.tick(t.doubts[p.place()][0]), failed: true, cause: err}
+}
+
+// settle notes that no attempt of this replica is in doubt any more at a post's place.
+func (d *deliverer) settle(p Post, t *trial) {
+	delete(t.doubts, p.place())
+	t.unread = 0
+	d.readings.settled(p.place(), p.Delivery)
+}
+
+// place is the channel and the thread that a post goes to.
+func (p Post) place() record.Place { return record.Place{Channel: p.Channel, TS: p.Thread} }
+
+// readings are the last readings of channels and threads. One serves all who look for a message that it must show.
+type readings struct {
+	slack *slackconn.Client
+	begun time.Time
+
+	mu       sync.Mutex
+	last     map[record.Place]*reading
+	expected map[record.Place]map[string]time.Time // when what is in doubt was first tried, by delivery
+}
+
+// reading is one reading of a channel or thread.
+type reading struct {
+	begun, oldest time.Time
+	read          chan struct{}     // closed when it is done
+	found         map[string]string // ts of wafbot's own messages, by delivery
+	err           error
+}
+
+func newReadings(s *slackconn.Client) *readings {
+	return &readings{slack: s, begun: time.Now(), last: map[record.Place]*reading{}, expected: map[record.Place]map[string]time.Time{}}
+}
+
+// tick puts a time off to the next whole second of a clock that all messages in doubt share: one reading then serves all that are due.
+func (r *readings) tick(at time.Time) time.Time {
+	return r.begun.Add((at.Sub(r.begun) + time.Second - 1).Truncate(time.Second))
+}
+
+// expect has readings of a post's place go back far enough for it.
+func (r *readings) expect(p Post, first time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.expected[p.place()] == nil {
+		r.expected[p.place()] = map[string]time.Time{}
+	}
+	r.expected[p.place()][p.Delivery] = first
+}
+
+func (r *readings) settled(at record.Place, delivery string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.expected[at], delivery)
+	if len(r.expected[at]) == 0 {
+		delete(r.expected, at)
+	}
 }
 
 const (
-	inFlight    = 30 * time.Second // how long after it was sent a message can still arrive
-	verifyAgain = 5 * time.Second
+	readBefore = time.Minute // how long before a message was first tried its channel is read
+	readingFor = time.Minute // how long a reading is kept
 )
 
-// verify searches for a message of unknown outcome, after each of the pauses. Only without the scope for it, or where the channel is closed to wafbot,
-// does it give up, and the message may come twice rather than never: what the channel doesn't take either goes elsewhere.
-func (d *deliverer) verify(ctx context.Context, p Post, first time.Time, pauses ...time.Duration) (record.Place, error) {
-	for _, pause := range pauses {
-		if err := delay.Sleep(ctx, pause); err != nil {
-			return record.Place{}, err
-		}
-		ts, err := d.find(ctx, p, first)
-		switch slackconn.ErrorName(err) {
-		case "missing_scope", "channel_not_found", "not_in_channel":
-			d.cfg.Log.Warn("can't verify whether a message is there", "channel", p.Channel, "err", err)
-			return record.Place{}, nil
-		}
-		if ts != "" || err != nil {
-			return record.Place{Channel: p.Channel, TS: ts}, err
-		}
+// find searches a post's channel, or thread, for its message, in a reading that was begun at a time or later; "": it isn't there.
+func (r *readings) find(ctx context.Context, p Post, first, begun time.Time) (ts string, err error) {
+	one, mine := r.reading(p.place(), first.Add(-readBefore), begun)
+	if mine {
+		one.found, one.err = r.read(ctx, p.place(), one.oldest)
+		r.end(p.place(), one)
 	}
-	return record.Place{}, nil
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-one.read:
+		return one.found[p.Delivery], one.err
+	}
 }
 
-// find searches the channel, or the thread, for the message, from a minute before it was first tried.
-func (d *deliverer) find(ctx context.Context, p Post, first time.Time) (ts string, err error) {
-	self, err := d.cfg.Slack.Self(ctx)
-	if err != nil {
-		return "", err
+// end has those wake who wait for a reading. One that failed serves no one else.
+func (r *readings) end(at record.Place, one *reading) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one.err != nil && r.last[at] == one {
+		delete(r.last, at)
 	}
-	oldest := fmt.Sprintf("%d.000000", first.Add(-time.Minute).Unix())
+	close(one.read)
+}
+
+// reading is a reading that serves, also one that goes on; mine tells that the caller has to do it.
+func (r *readings) reading(at record.Place, oldest, begun time.Time) (one *reading, mine bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one, known := r.last[at]
+	if known && !one.begun.Before(begun) && !oldest.Before(one.oldest) {
+		return one, false
+	}
+	for _, first := range r.expected[at] {
+		if first = first.Add(-readBefore); first.Before(oldest) {
+			oldest = first
+		}
+	}
+	now := time.Now()
+	maps.DeleteFunc(r.last, func(_ record.Place, old *reading) bool { return now.Sub(old.begun) > readingFor })
+	one = &reading{begun: now, oldest: oldest, read: make(chan struct{})}
+	r.last[at] = one
+	return one, true
+}
+
+// read reads a channel or thread (conversations.history, conversations.replies).
+func (r *readings) read(ctx context.Context, at record.Place, oldest time.Time) (found map[string]string, err error) {
+	self, err := r.slack.Self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found = map[string]string{}
 	for cursor := ""; ; {
-		msgs, next, err := d.cfg.Slack.History(ctx, slackconn.HistoryQuery{Channel: p.Channel, Thread: p.Thread, Oldest: oldest, Cursor: cursor})
+		q := slackconn.HistoryQuery{Channel: at.Channel, Thread: at.TS, Oldest: fmt.Sprintf("%d.000000", oldest.Unix()), Cursor: cursor}
+		msgs, next, err := r.slack.History(ctx, q)
 		if err != nil {
-			return "", fmt.Errorf("find message in %s: %w", p.Channel, slackconn.WithoutURL(err))
+			return nil, fmt.Errorf("find message in %s: %w", at.Channel, slackconn.WithoutURL(err))
 		}
 		for _, m := range msgs {
-			if m.BotID == self.Bot && m.Metadata().EventPayload["delivery"] == p.Delivery {
-				return m.TS, nil
+			if delivery, ok := m.Metadata().EventPayload["delivery"].(string); ok && m.BotID == self.Bot {
+				found[delivery] = m.TS
 			}
 		}
 		if next == "" {
-			return "", nil
+			return found, nil
 		}
 		cursor = next
 	}

@@ -99,6 +99,16 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 	}
 }
 
+// Answered reports whether Slack is done with a request that failed: it answered, whatever the answer says. What a proxy answers for a Slack that
+// doesn't (502, 504) is none.
+func Answered(err error) bool {
+	var status slack.StatusCodeError
+	if errors.As(err, &status) {
+		return status.Code != http.StatusBadGateway && status.Code != http.StatusGatewayTimeout
+	}
+	return !errors.As(err, new(*unansweredError))
+}
+
 // Again reports whether a call that failed is worth another try, and how long to wait before.
 func Again(err error) (wait time.Duration, again bool) {
 	v, wait := Judge(err)

@@ -51,7 +51,7 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	}
 	res, err := c.client.Do(req)
 	if err != nil {
-		return nil, WithoutURL(err)
+		return nil, &unansweredError{WithoutURL(err)}
 	}
 	if ofAPI && res.StatusCode == http.StatusTooManyRequests {
 		wait := c.hold(method, res.Header)
@@ -59,6 +59,12 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	}
 	return res, nil
 }
+
+// unansweredError says that no answer came to a request, which may be on its way.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string { return e.err.Error() }
+func (e *unansweredError) Unwrap() error { return e.err }
 
 // Bounds of a hold, whatever Slack says.
 const (
@@ -84,7 +90,7 @@ func (c *caller) left(method string) time.Duration {
 	return time.Until(c.until[method])
 }
 
-// HeldFor is how long a method is not called because Slack limits its rate.
+// HeldFor is how long a method is not called because Slack limits its rate; below 0, since when it is called again.
 func (s *Client) HeldFor(method string) time.Duration { return s.http.left(method) }
 
 // Collector counts the calls that Slack refused with 429.

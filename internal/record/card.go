@@ -7,7 +7,7 @@ import (
 
 // AttackDetails is what is stored about an attack, from which its card is drawn.
 type AttackDetails struct {
-	State    AttackState         // zero: the attack isn't stored
+	State    AttackState         // as its poller saved it; zero: it isn't stored
 	Changes  []Change            // all of the account's, the newest first
 	Efficacy map[string]Efficacy // of changes, by their ids
 	Triage   Triage
@@ -16,6 +16,13 @@ type AttackDetails struct {
 	LastGood time.Time // the last good poll, on the service's clock; zero: there was none
 	Outage   Outage    // that goes on; zero: the account can be polled
 	Card     Place     // zero: it has none
+}
+
+// Attempt is what is stored of the attempts to post a delivery when another is begun.
+type Attempt struct {
+	First    time.Time // when it was first tried
+	Again    bool      // it was tried before: the caller verifies before it resends
+	Notified bool      // its message was posted, or found, already
 }
 
 // Place is where an attack's card is.

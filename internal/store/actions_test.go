@@ -87,18 +87,18 @@ func (p *protocol) announce(t *rapid.T) {
 func (p *protocol) notify(t *rapid.T) {
 	one, id := p.awake(t), fmt.Sprint("n", rapid.IntRange(0, 2).Draw(t, "id"))
 	if rapid.Bool().Draw(t, "begin") {
-		first, again, notified, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
+		begun, err := one.store.Outbox.BeginNotify(t.Context(), "acme", id, time.Now())
 		if err != nil { // it takes itself for the owner of the account
 			holds := p.watch.holds()["acme"]
 			require.True(t, p.flushed || holds == nil || holds.replica != one.replica, err)
 			return
 		}
 		before, tried := p.tried[id]
-		require.Equal(t, p.events[id] != "", notified)
-		require.Equal(t, tried || notified, again)
-		if tried && !notified {
-			require.Equal(t, before.UnixMilli(), first.UnixMilli())
-		} else if !notified {
+		require.Equal(t, p.events[id] != "", begun.Notified)
+		require.Equal(t, tried || begun.Notified, begun.Again)
+		if tried && !begun.Notified {
+			require.Equal(t, before.UnixMilli(), begun.First.UnixMilli())
+		} else if !begun.Notified {
 			p.tried[id] = time.Now()
 		}
 		return

@@ -49,7 +49,7 @@ func BenchmarkNotified(b *testing.B) {
 	for b.Loop() {
 		n++
 		one := event(fmt.Sprint(n), "x:1")
-		_, _, _, err := s.Outbox.BeginNotify(b.Context(), "acme", one.ID, noon)
+		_, err := s.Outbox.BeginNotify(b.Context(), "acme", one.ID, noon)
 		require.NoError(b, err)
 		_, err = s.Outbox.Notified(b.Context(), one, "C1", one.ID, true)
 		require.NoError(b, err)

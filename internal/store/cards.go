@@ -45,8 +45,39 @@ func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (atta
 }
 
 // Details is what is stored about an attack, in one round trip: people wait for the card.
-func (s *Cards) Details(ctx context.Context, account, attack string) (d record.AttackDetails, err error) {
-	q := s.questions()
+func (s *Cards) Details(ctx context.Context, account, attack string) (record.AttackDetails, error) {
+	return s.details(ctx, s.questions(), account, attack)
+}
+
+// BeginCard is Details and Outbox.BeginNotify in one round trip, or in two where replicas of Redis must have what counts.
+func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string, now time.Time) (d record.AttackDetails, t record.Attempt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	c := s.beginning(account, delivery, now)
+	server, err := s.server(ctx, c.keys[0])
+	if err != nil {
+		return d, t, err
+	}
+	q := &questions{Pipeliner: server.Pipeline()} // of one server: a cluster's client would repeat it
+	if s.copies > 0 {
+		t, err = begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
+	} else {
+		answer := beginNotify.EvalSha(ctx, q, c.keys, c.args...)
+		q.read = append(q.read, func() (err error) {
+			if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // the server is a new one
+				answer = beginNotify.Run(ctx, s.rdb, c.keys, c.args...)
+			}
+			t, err = begun(answer, account, now)
+			return err
+		})
+	}
+	if err == nil {
+		d, err = s.details(ctx, q, account, attack)
+	}
+	return d, t, err
+}
+
+func (s *Cards) details(ctx context.Context, q *questions, account, attack string) (d record.AttackDetails, err error) {
 	ask(q, q.HGet(ctx, keyAttacks(account), attack), &d.State, "attack "+attack)
 	ask(q, q.HGet(ctx, keyTriage(account), attack), &d.Triage, "triage of "+attack)
 	ask(q, q.HGet(ctx, keyPages(account), attack), &d.Page, "page of "+attack)

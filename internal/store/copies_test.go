@@ -52,7 +52,7 @@ var counts = map[string]func(ctx context.Context, s *store.Store) error{
 		return err
 	},
 	"Trying": func(ctx context.Context, s *store.Store) error {
-		_, _, _, err := s.Outbox.BeginNotify(ctx, "acme", "n1", noon)
+		_, err := s.Outbox.BeginNotify(ctx, "acme", "n1", noon)
 		return err
 	},
 	"Notified": func(ctx context.Context, s *store.Store) error {

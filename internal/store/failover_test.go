@@ -107,7 +107,7 @@ func TestFailovers(t *testing.T) {
 				if err := direct.Outbox.Announce(ctx, event(id, "x:1")); err != nil {
 					return err
 				}
-				if _, _, _, err := direct.Outbox.BeginNotify(ctx, "acme", id, noon); err != nil {
+				if _, err := direct.Outbox.BeginNotify(ctx, "acme", id, noon); err != nil {
 					return err
 				}
 				_, err := direct.Outbox.Notified(ctx, event(id, "x:1"), "C1", "1.1", true)

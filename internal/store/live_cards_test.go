@@ -1,11 +1,15 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -226,7 +230,7 @@ func TestWhatCannotBeVerifiedIsPosted(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		one := apiclient.Attack{ID: "x:lost", Type: "sqli", Method: "GET", Path: "/lost", First: noon, Last: time.Now(), VulnID: "812"}
 		n := record.Event{ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewIncident, Channel: "C0GONE", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1}}
-		_, _, _, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
+		_, err := l.store.Outbox.BeginNotify(t.Context(), "acme", n.ID, time.Now())
 		require.NoError(t, err)
 		u := poller.Update{Attacks: map[string]record.AttackState{one.ID: {Attack: one, Revision: 1, Notified: true, Channel: "C0GONE"}}, Events: []record.Event{n}}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
@@ -246,4 +250,62 @@ func (w *slackWay) saidOf(part string) (n int) {
 		}
 	}
 	return n
+}
+
+// trips counts round trips to Redis.
+type trips struct{ n atomic.Int64 }
+
+func (c *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.n.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// The right to post is one, facts and attempt are the other.
+func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
+	onLiveCards(t, func(t *testing.T, l *live) {
+		l.poll(1) // Redis knows the scripts then
+		time.Sleep(time.Minute)
+		one := apiclient.Attack{ID: "x:new", Type: "sqli", Method: "GET", Path: "/new", First: noon, Last: time.Now()}
+		n := record.Event{
+			ID: record.CardDelivery("acme", one.ID), Account: "acme", Kind: record.NewAttack, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: 1},
+		}
+		state := record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: 1, Notified: true, Channel: "C1"}
+		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", poller.Update{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}))
+		synctest.Wait()
+		count, before := &trips{}, atomic.Int64{}
+		l.store.AddHook(count)
+		l.way.mu.Lock()
+		l.way.posting = func() { before.Store(count.n.Load()) }
+		l.way.mu.Unlock()
+		l.notifier.Notify("acme", []record.Event{n})
+		synctest.Wait()
+		require.Contains(t, strings.Join(l.way.said(), ""), "/new")
+		require.LessOrEqual(t, before.Load(), int64(2))
+		require.Positive(t, before.Load())
+	})
+}
+
+// Without a pace of its own wafbot takes Slack's: after a 429 it pauses as long as that says, and then keeps to a message a second.
+func TestWithoutAPaceItTakesSlacks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t, 0)
+		l.poll(20)
+		time.Sleep(18 * time.Second)
+		require.Len(t, l.slack.Messages("C1"), 20)
+		time.Sleep(time.Minute)
+		require.Len(t, l.slack.Messages("C1"), 20, "none came twice")
+		require.LessOrEqual(t, l.way.refused, 4)
+	})
 }

@@ -39,6 +39,7 @@ type slackWay struct {
 	posts   []string               // what they say
 	refuses string                 // the ts of a card of which no edit is taken, for an unknown reason
 	refused int
+	posting func() // is told before a post is taken; nil: nothing is
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -54,8 +55,11 @@ func (w *slackWay) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	w.mu.Lock()
-	refuses := w.refuses
+	refuses, posting := w.refuses, w.posting
 	w.mu.Unlock()
+	if posting != nil && strings.HasSuffix(req.URL.Path, "/chat.postMessage") {
+		posting()
+	}
 	if refuses != "" && form.Get("ts") == refuses {
 		_, err := answer.WriteString(`{"ok": false, "error": "unheard_of"}`)
 		return answer.Result(), err
@@ -107,10 +111,10 @@ const editsPerMinute = 40
 func onLiveCards(t *testing.T, play func(t *testing.T, l *live)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { play(t, newLive(t)) })
+	synctest.Test(t, func(t *testing.T) { play(t, newLive(t, 1)) })
 }
 
-func newLive(t *testing.T) *live {
+func newLive(t *testing.T, messagesPerSecond float64) *live {
 	t.Helper()
 	mini := miniredis.NewMiniRedis()
 	mini.ClockTTL(true)
@@ -133,7 +137,7 @@ func newLive(t *testing.T) *live {
 			Permissions: l.store.Permissions, Approvals: l.store.Approvals, Drills: l.store.Drills, Pace: l.store.Pace,
 		},
 		Accounts:          []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
-		MessagesPerSecond: 1, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		MessagesPerSecond: messagesPerSecond, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	begin(t, l.store, "acme")
 	hold := owning(t, l.store)

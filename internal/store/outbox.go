@@ -50,30 +50,39 @@ if before then return before end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ''`)
 
-// BeginNotify stores that a delivery is about to be posted, and returns the time of the first attempt. again reports that there was one before: the
-// caller verifies in the channel's history before it resends. done reports that the message was posted, or found, already.
+// BeginNotify stores that a delivery is about to be posted.
 // It returns errLeaseLost if this replica's lease predates a Redis flush; otherwise it would repost messages whose delivery records were lost.
-func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (first time.Time, again, done bool, err error) {
-	keys, args := []string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}
-	under, err := s.ownerLease(account)
-	if err == nil { // a replica that only answers a request doesn't own the account
-		keys, args = append(keys, under.key), append(args, under.token)
+func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (record.Attempt, error) {
+	c := s.beginning(account, delivery, now)
+	return begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
+}
+
+// beginning is the call of beginNotify for a delivery. A replica that only answers a request doesn't own the account, and holds no lease.
+func (s *client) beginning(account, delivery string, now time.Time) call {
+	c := call{[]string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}}
+	if under, err := s.ownerLease(account); err == nil {
+		c.keys, c.args = append(c.keys, under.key), append(c.args, under.token)
 	}
-	before, err := s.write(ctx, beginNotify, keys, args...).Text()
+	return c
+}
+
+// begun reads the answer of beginNotify.
+func begun(answer *redis.Cmd, account string, now time.Time) (record.Attempt, error) {
+	before, err := answer.Text()
 	if errors.Is(err, redis.Nil) {
-		err = leaseLost(under.key)
+		err = leaseLost(keyLease(account))
 	}
 	if err != nil {
-		return now, true, false, fmt.Errorf("begin notification: %w", err)
+		return record.Attempt{First: now, Again: true}, fmt.Errorf("begin notification: %w", err)
 	}
 	if before == "" {
-		return now, false, false, nil
+		return record.Attempt{First: now}, nil
 	}
 	ms, err := strconv.ParseInt(before, 10, 64)
 	if err != nil {
-		return now, true, true, nil //nolint:nilerr // it is a place
+		return record.Attempt{First: now, Again: true, Notified: true}, nil //nolint:nilerr // it is a place
 	}
-	return time.UnixMilli(ms).UTC(), true, false, nil
+	return record.Attempt{First: time.UnixMilli(ms).UTC(), Again: true}, nil
 }
 
 // notified records the place of a delivery, unless another is recorded, and takes it off the outbox. A card whose place another takes is marked

@@ -181,11 +181,9 @@ func recordPlace(t testing.TB, s *store.Store, n record.Event, channel, ts strin
 // requireTrying begins to notify of an event: it is the first attempt, or one was made before, or it was notified already.
 func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) {
 	t.Helper()
-	first, again, notified, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)
+	begun, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)
 	require.NoError(t, err)
-	require.Equal(t, wantFirst, first)
-	require.Equal(t, want != "first", again)
-	require.Equal(t, want == "notified", notified)
+	require.Equal(t, record.Attempt{First: wantFirst, Again: want != "first", Notified: want == "notified"}, begun)
 }
 
 func TestAnEventIsBegunAndNotified(t *testing.T) {
@@ -285,5 +283,34 @@ func TestACardThatBecomesStaleWhileItIsDrawnIsDrawnAgain(t *testing.T) {
 			require.NoError(t, s.Cards.Redrawn(ctx, "acme", "a1", drawn))
 			require.Contains(t, marks(), "a1", "a slow redraw for an earlier mark deletes no later one")
 		}
+	})
+}
+
+// BeginCard is Details and BeginNotify in one; a server that doesn't know the script gets it.
+func TestACardIsBegunWithItsFacts(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
+		attack := record.AttackID("acme", "x:1")
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1"), Events: []record.Event{event("n1", "x:1"), event("n2", "x:1")}}))
+		for _, want := range []record.Attempt{{First: noon}, {First: noon, Again: true}} {
+			details, begun, err := s.Cards.BeginCard(ctx, "acme", attack, "n1", noon)
+			require.NoError(t, err)
+			require.Equal(t, want, begun)
+			require.Equal(t, shown("x:1"), details.State)
+			same, err := other.Cards.Details(ctx, "acme", attack)
+			require.NoError(t, err)
+			require.Equal(t, same, details)
+		}
+		requireTrying(t, other, "n1", noon.Add(time.Minute), noon, "again")
+		recordPlace(t, s, event("n1", "x:1"), "C1", "1.1")
+		details, begun, err := s.Cards.BeginCard(ctx, "acme", attack, "n1", noon)
+		require.NoError(t, err)
+		require.True(t, begun.Notified)
+		require.Equal(t, record.Place{Channel: "C1", TS: "1.1", Delivery: "n1"}, details.Card)
+
+		require.NoError(t, w.rdb.Del(ctx, "{a:acme}:lease").Err())
+		_, _, err = s.Cards.BeginCard(ctx, "acme", attack, "n2", noon)
+		require.ErrorContains(t, err, "lease lost")
+		requireTrying(t, other, "n2", noon, noon, "first")
 	})
 }

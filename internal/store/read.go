@@ -132,7 +132,7 @@ func (q *questions) askTime(answer *redis.StringCmd, into *time.Time, what strin
 
 // send asks, and reads the answers.
 func (q *questions) send(ctx context.Context, what string) error {
-	if _, err := q.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	if _, err := q.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "NOSCRIPT") { // of that the script's reader knows
 		return fmt.Errorf("read %s: %w", what, err)
 	}
 	var faults []error

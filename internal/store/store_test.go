@@ -130,7 +130,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"Trying": func(ctx context.Context, s *store.Store) error {
-			_, _, _, err := s.Outbox.BeginNotify(ctx, "acme", "n", noon)
+			_, err := s.Outbox.BeginNotify(ctx, "acme", "n", noon)
 			return err
 		},
 		"First": func(ctx context.Context, s *store.Store) error { _, err := s.Inbox.First(ctx, "1"); return err },
