@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 // listing is a service's listing of vulnerabilities: it can fail, or hang until it is asked no longer.
 type listing struct {
+	mu    sync.Mutex
 	all   []apiclient.Vulnerability
 	fails bool
 	hangs bool
@@ -24,17 +26,33 @@ type listing struct {
 	begun time.Time
 }
 
+// becomes makes it another listing.
+func (l *listing) becomes(fails, hangs bool, all ...apiclient.Vulnerability) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fails, l.hangs, l.all = fails, hangs, all
+}
+
+func (l *listing) reads() []time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.read)
+}
+
 func (l *listing) Vulnerabilities(ctx context.Context, _ apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error] {
 	return func(yield func(apiclient.Vulnerability, error) bool) {
+		l.mu.Lock()
 		l.read = append(l.read, time.Since(l.begun))
-		if l.hangs {
+		fails, hangs, all := l.fails, l.hangs, l.all
+		l.mu.Unlock()
+		if hangs {
 			<-ctx.Done()
 		}
-		if l.fails || ctx.Err() != nil {
+		if fails || ctx.Err() != nil {
 			yield(apiclient.Vulnerability{}, errors.New("no"))
 			return
 		}
-		for _, v := range l.all {
+		for _, v := range all {
 			if !yield(v, nil) {
 				return
 			}
@@ -76,7 +94,7 @@ func TestOneReadingGivesAllTitles(t *testing.T) {
 		require.Equal(t, "two", titles.title("2", "d"))
 		require.Empty(t, titles.title("3", "c"))
 		after(time.Hour)
-		require.Len(t, l.read, 1)
+		require.Len(t, l.reads(), 1)
 	})
 }
 
@@ -89,15 +107,15 @@ func TestAMissingTitleIsLookedForAgain(t *testing.T) {
 			titles.title("1", "a")
 			after(5 * time.Second)
 		}
-		require.Len(t, l.read, 1, "for a minute it is missing")
+		require.Len(t, l.reads(), 1, "for a minute it is missing")
 		after(9 * time.Second)
-		l.all = []apiclient.Vulnerability{{ID: "1", Title: "one"}}
+		l.becomes(false, false, apiclient.Vulnerability{ID: "1", Title: "one"})
 		after(2 * time.Second)
-		require.Len(t, l.read, 2)
+		require.Len(t, l.reads(), 2)
 		require.Equal(t, []string{"a"}, *redrawn)
 		titles.title("2", "b")
 		after(time.Hour)
-		require.Len(t, l.read, 2+10, "and not for ever")
+		require.Len(t, l.reads(), 2+10, "and not for ever")
 	})
 }
 
@@ -110,13 +128,13 @@ func TestAFailingListingIsGivenUpEarly(t *testing.T) {
 			titles.title(string(rune('a'+i)), string(rune('a'+i)))
 			after(100 * time.Millisecond)
 		}
-		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}, l.read, "however many want one")
-		l.fails, l.hangs = false, true
+		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}, l.reads(), "however many want one")
+		l.becomes(false, true)
 		after(6 * time.Second)
-		require.Len(t, l.read, 5)
-		l.hangs, l.all = false, []apiclient.Vulnerability{{ID: "a", Title: "one"}}
+		require.Len(t, l.reads(), 5)
+		l.becomes(false, false, apiclient.Vulnerability{ID: "a", Title: "one"})
 		after(40 * time.Second)
-		require.Len(t, l.read, 6, "what hangs is cut off, and asked again")
+		require.Len(t, l.reads(), 6, "what hangs is cut off, and asked again")
 		require.Equal(t, []string{"a"}, *redrawn)
 	})
 }
