@@ -56,11 +56,11 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				w.polls(8)
 				require.Equal(t, 1, len(w.cards("#waf", "/login")))
 				require.Equal(t, 1, len(w.cards("#waf", "/other")))
-				require.Empty(t, over.replies())
-				if posted == 1 {
+				if posted == 1 { // else a card was posted before its attack changed, and its thread may say that
+					require.Empty(t, over.replies())
 					require.Zero(t, len(card.replies()), "the card says it: %s", w.all())
 				}
-				require.Len(t, w.Slack.Messages("#waf"), 3+len(card.replies()))
+				require.Len(t, w.Slack.Messages("#waf"), 3+len(card.replies())+len(over.replies()))
 			})
 		})
 	}
