@@ -155,7 +155,7 @@ func TestAClickCostsTenRoundTrips(t *testing.T) {
 		}
 		seen, _ := n.since(before)
 		draws := len(slices.DeleteFunc(slices.Clone(seen), func(trip string) bool { return trip != "evalsha redraw" }))
-		for part, most := range map[string]int{"stream": 2, "click": 8, "redraw": 5 * draws} {
+		for part, most := range map[string]int{"stream": 2, "click": 8, "redraw": 5*draws + 1} { // a lease's renewal may have the queue read once more
 			require.LessOrEqual(t, len(count(seen, part)), most, "%s:\n%s", part, strings.Join(count(seen, part), "\n"))
 		}
 	})
