@@ -109,7 +109,7 @@ func (r *round) settle() *verdict {
 func (r *round) report(v *verdict) string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "chaos, seed %d, %s, %d replicas, deliveries by %s\n\nfault\tdone\n", r.plan.seed, r.plan.mix, r.plan.replicas, r.ways)
+	fmt.Fprintf(table, "chaos, seed %d, %s, wait_replicas %d, %d replicas, deliveries by %s\n\nfault\tdone\n", r.plan.seed, r.plan.mix, r.plan.copies(), r.plan.replicas, r.ways)
 	sum := 0
 	for _, name := range slices.Sorted(maps.Keys(r.did)) {
 		sum += r.did[name]
@@ -122,19 +122,18 @@ func (r *round) report(v *verdict) string {
 	fmt.Fprintf(table, "lost\t%d\ntwice\t%d\norphans\t%d\nunaudited\t%d\n", len(v.lost), len(v.twice), len(v.orphans), len(v.unaudited))
 	fmt.Fprintf(table, "only Redis held it (apart)\t%d\nprolonged\t%d\n", len(v.apart), v.prolonged)
 	_ = table.Flush()
-	return b.String()
+	return b.String() + lines("apart", v.apart)
 }
 
 // lines lists what is wrong.
 func (v *verdict) lines() string {
+	return lines("lost", v.lost) + lines("twice", v.twice) + lines("orphan", v.orphans) + lines("unaudited", v.unaudited)
+}
+
+func lines(kind string, found []string) string {
 	var b strings.Builder
-	for _, kind := range []struct {
-		name  string
-		found []string
-	}{{"lost", v.lost}, {"twice", v.twice}, {"orphan", v.orphans}, {"unaudited", v.unaudited}, {"apart", v.apart}} {
-		for _, what := range kind.found {
-			fmt.Fprintf(&b, "%s: %s\n", kind.name, what)
-		}
+	for _, what := range found {
+		fmt.Fprintf(&b, "%s: %s\n", kind, what)
 	}
 	return b.String()
 }

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/redistest"
 )
 
 // fault is a fault that ends. do gets how long it lasts, and a random number that chooses the details.
@@ -147,7 +151,11 @@ func (r *round) redisFaults() []fault {
 			if err != nil {
 				return err
 			}
-			r.lost() // writes to the old master until all clients know the new one
+			posts, err := forgotten(killed, r.set.Masters())
+			if err != nil {
+				return err
+			}
+			r.lost(posts...) // also writes to the old master until all clients know the new one
 			pause(ctx, lasts)
 			if err := killed.Restart(); err != nil {
 				return err
@@ -169,6 +177,31 @@ func (r *round) redisFaults() []fault {
 	return all
 }
 
+// attempted finds in what a Redis server wrote that a delivery was about to be posted, and when.
+var attempted = regexp.MustCompile(`(\{a:[^}]+\}:attempt:(\S+))\r\n\$\d+\r\n(\d+)\r\n`)
+
+// forgotten are the deliveries of which a killed master stored that they were about to be posted, and no master in its place did.
+func forgotten(killed *redistest.Server, masters []*redistest.Server) (posts []string, err error) {
+	written, err := killed.Written()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range attempted.FindAllStringSubmatch(written, -1) {
+		key, delivery, at, kept := m[1], m[2], m[3], false
+		for _, one := range masters {
+			v, err := askRedis(one.Addr, "GET "+key)
+			if err != nil {
+				return nil, err
+			}
+			kept = kept || len(v.words) > 0 && (v.words[0] == at || strings.Contains(v.words[0], " ")) // a place; or else a later time: it began anew
+		}
+		if !kept {
+			posts = append(posts, delivery)
+		}
+	}
+	return posts, nil
+}
+
 // menuFaults lists the faults that the emulated world injects, those of links included.
 func (r *round) menuFaults() []fault {
 	slack := func(kinds ...string) func(context.Context, time.Duration, int) error {
@@ -187,6 +220,12 @@ func (r *round) menuFaults() []fault {
 			}, &struct{}{})
 		}
 	}
+	lists := []string{"GET /v4/ip_rules", "POST /v1/objects/hint"}
+	late := func(_ context.Context, _ time.Duration, n int) error {
+		return r.world.post("/faults/service", map[string]any{
+			"kind": "lagging", "endpoint": lists[n%2], "account": accounts()[n/2%2].name, "times": 1 + n/4%8,
+		}, &struct{}{})
+	}
 	links := func(path string, body any) func(context.Context, time.Duration, int) error {
 		return func(context.Context, time.Duration, int) error {
 			return r.world.post("/slack/links/"+path, body, &struct{}{})
@@ -199,6 +238,7 @@ func (r *round) menuFaults() []fault {
 		{"Slack: delivered twice", 2, "", slack("duplicate_delivery"), time.Second},
 		{"service: refused", 4, "", service("status:500", "status:429", "html", "reset", "slow"), time.Second},
 		{"service: refused but done", 5, "", service("500_applied", "reset_applied", "cut"), time.Second},
+		{"service: lists 10 s late", 3, "", late, time.Second},
 	}
 	if r.ways != "http" {
 		all = append(all,

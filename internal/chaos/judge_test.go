@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/redistest"
 )
 
 // noon is the first time in these tests' evidence.
@@ -50,6 +52,34 @@ func card(attack, delivery, ts string) (m message) {
 	return m
 }
 
+func reply(delivery string) (m message) {
+	m.Metadata.Payload.Delivery = delivery
+	return m
+}
+
+// What a killed master alone had is forgotten: a time that is another by now, or none; not one that was copied, nor the place that followed.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts redis-server")
+	}
+	old, promoted := redistest.StartDurable(t), redistest.Start(t)
+	set := func(s *redistest.Server, delivery, value string) {
+		_, err := askRedis(s.Addr, "SET {a:acme}:attempt:"+delivery+" "+value+" PX 60000")
+		require.NoError(t, err)
+	}
+	for _, delivery := range []string{"lost", "anew", "copied", "posted"} {
+		set(old, delivery, "1700000000000")
+	}
+	set(promoted, "anew", "1700000000001")
+	set(promoted, "copied", "1700000000000")
+	set(promoted, "posted", `"C0WAF0001 1700000000.000100"`)
+	old.Kill()
+	posts, err := forgotten(old, []*redistest.Server{promoted})
+	require.NoError(t, err)
+	require.Equal(t, []string{"lost", "anew"}, posts)
+}
+
 // entries are the account's list; rules likewise.
 func (e *evidence) change(do func(s *state)) {
 	s := e.Services["acme"]
@@ -77,19 +107,27 @@ func TestTheOracle(t *testing.T) {
 			e.Ephemerals["ann"] = []message{{Text: "`s1234567` *STORM* on Shop: 1 attack " + id}}
 		}, wrong{}},
 		{"two cards", func(e *evidence) { e.Messages = append(e.Messages, card(id, "d2", "2")) }, wrong{twice: 1}},
-		{"two cards after another master was promoted", func(e *evidence) {
-			e.Messages = append(e.Messages, card(id, "d2", "2"))
-			e.Losses = []loss{{time.Unix(1, 0), cluster}}
+		{"two cards after a fail-over that lost the record of the first", func(e *evidence) {
+			e.Messages = append(e.Messages, card(id, "d1", "2"))
+			e.Losses = []loss{{time.Unix(1, 0), cluster, []string{"d1"}}}
 		}, wrong{apart: 1}},
+		{"three cards after it", func(e *evidence) {
+			e.Messages = append(e.Messages, card(id, "d1", "2"), card(id, "d1", "3"))
+			e.Losses = []loss{{time.Unix(1, 0), cluster, []string{"d1"}}}
+		}, wrong{twice: 1}},
+		{"two cards after a fail-over that lost the record of another", func(e *evidence) {
+			e.Messages = append(e.Messages, card(id, "d1", "2"))
+			e.Losses = []loss{{time.Unix(1, 0), cluster, []string{"d2"}}}
+		}, wrong{twice: 1}},
 		{"two cards after redis was emptied", func(e *evidence) {
 			e.Messages = append(e.Messages, card(id, "d2", "2"))
-			e.Losses = []loss{{time.Unix(1, 0), emptied}}
+			e.Losses = []loss{{time.Unix(1, 0), emptied, nil}}
 		}, wrong{twice: 1}},
-		{"a message twice", func(e *evidence) {
-			var m message
-			m.Metadata.Payload.Delivery = "d9"
-			e.Messages = append(e.Messages, m, m)
-		}, wrong{twice: 1}},
+		{"a message twice", func(e *evidence) { e.Messages = append(e.Messages, reply("d9"), reply("d9")) }, wrong{twice: 1}},
+		{"a message twice after a fail-over that lost the record of the first", func(e *evidence) {
+			e.Messages = append(e.Messages, reply("d9"), reply("d9"))
+			e.Losses = []loss{{time.Unix(1, 0), sentinel, []string{"d9"}}}
+		}, wrong{apart: 1}},
 		{"a card whose attack became an incident without a notification", func(e *evidence) {
 			e.Incidents = []incident{{id, time.Unix(100, 0)}}
 		}, wrong{lost: 1}},
@@ -108,7 +146,7 @@ func TestTheOracle(t *testing.T) {
 		}, wrong{lost: 1}},
 		{"no entry since redis was emptied", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })
-			e.Losses = []loss{{noon().Add(time.Second), emptied}}
+			e.Losses = []loss{{noon().Add(time.Second), emptied, nil}}
 		}, wrong{apart: 1}},
 		{"no entry, not acknowledged", func(e *evidence) {
 			e.change(func(s *state) { s.IPRules = nil })

@@ -17,7 +17,7 @@ type verdict struct {
 	prolonged                    int // denials that were requested again later and extended
 	lost, twice, orphans         []string
 	unaudited                    []string
-	apart                        []string // what an emptied Redis held, or a replica of Redis didn't have yet
+	apart                        []string // because of what an emptied Redis held, or no replica of Redis had yet
 }
 
 // clean reports whether nothing is wrong.
@@ -65,10 +65,8 @@ func (v *verdict) checkCards(e *evidence) {
 				v.postedOnce++
 			case len(cards) == 0:
 				v.lost = append(v.lost, name+": never posted")
-			case e.lostAround(cards[0].posted(), 0, cluster, sentinel):
-				v.apart = append(v.apart, name+": posted twice")
 			default:
-				v.twice = append(v.twice, fmt.Sprintf("%s: posted %d times: %s", name, len(cards), places(cards)))
+				v.posted(e, name, cards)
 			}
 		}
 	}
@@ -128,14 +126,25 @@ func (v *verdict) messages(e *evidence) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(seen)) {
 		if all := seen[key]; len(all) > 1 {
-			what := fmt.Sprintf("message %q: posted %d times: %s", all[0].Text, len(all), places(all))
-			if e.lostAround(all[0].posted(), 0, cluster, sentinel) {
-				v.apart = append(v.apart, what)
-				continue
-			}
-			v.twice = append(v.twice, what)
+			v.posted(e, fmt.Sprintf("message %q", all[0].Text), all)
 		}
 	}
+}
+
+// posted counts what was posted more than once: apart where each time but the last a fail-over lost the record that it was being posted.
+func (v *verdict) posted(e *evidence, what string, all []message) {
+	lost := 0
+	for _, l := range e.Losses {
+		if slices.ContainsFunc(all, func(m message) bool { return slices.Contains(l.Posts, m.Metadata.Payload.Delivery) }) {
+			lost++
+		}
+	}
+	what = fmt.Sprintf("%s: posted %d times: %s", what, len(all), places(all))
+	if lost >= len(all)-1 {
+		v.apart = append(v.apart, what+": a fail-over lost the record of the first (wait_replicas: 0)")
+		return
+	}
+	v.twice = append(v.twice, what)
 }
 
 // standing compares what the service has with what was requested.

@@ -34,6 +34,14 @@ type plan struct {
 	replicas int
 }
 
+// copies is wait_replicas: how many replicas of Redis must have what counts.
+func (p plan) copies() int {
+	if p.mix == cluster || p.mix == sentinel {
+		return int(p.seed % 2)
+	}
+	return 0
+}
+
 // String is how the round is played again.
 func (p plan) String() string {
 	return fmt.Sprintf("-chaos.seed=%d -chaos.mix=%s -chaos.for=%s -chaos.replicas=%d", p.seed, p.mix, p.lasts, p.replicas)
@@ -64,8 +72,9 @@ type round struct {
 
 // loss is a time when Redis may have lost what it held.
 type loss struct {
-	At   time.Time
-	What mix
+	At    time.Time
+	What  mix
+	Posts []string // deliveries of which only the killed master knew that they were being posted
 }
 
 // openRound starts everything and waits until the bot polls.
@@ -121,17 +130,13 @@ func (r *round) openRedis() string {
 
 // config is the replicas' configuration.
 func (r *round) config(redis, slack, service string) string {
-	wait := 0
-	if r.set != nil {
-		wait = 1
-	}
 	text := fmt.Sprintf(`
 slack: {bot_token: %s, app_token: %s, signing_secret: %s, api_url: "http://%s/slack/api/"}
 redis: {url: "%s", wait_replicas: %d}
 sources: [{name: our CDN, ranges: [192.0.2.0/24]}]
 policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002, U0VIC0003]}
 accounts:
-`, r.world.env["WAFBOT_SLACK_BOT_TOKEN"], r.world.env["WAFBOT_SLACK_APP_TOKEN"], r.world.env["WAFBOT_SLACK_SIGNING_SECRET"], slack, redis, wait)
+`, r.world.env["WAFBOT_SLACK_BOT_TOKEN"], r.world.env["WAFBOT_SLACK_APP_TOKEN"], r.world.env["WAFBOT_SLACK_SIGNING_SECRET"], slack, redis, r.plan.copies())
 	every := []string{"250ms", "500ms", "1s"}[r.plan.seed/3%3]
 	for _, a := range accounts() {
 		text += fmt.Sprintf(`
@@ -179,9 +184,12 @@ func (r *round) count(fault string) {
 	r.did[fault]++
 }
 
-// lost records that Redis may lose data now.
-func (r *round) lost() {
+// lost records that Redis may lose data now, and of which posts it lost the record. Where replicas of Redis must have what counts, it loses none of that.
+func (r *round) lost(posts ...string) {
+	if r.plan.copies() > 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.losses = append(r.losses, loss{time.Now(), r.plan.mix})
+	r.losses = append(r.losses, loss{time.Now(), r.plan.mix, posts})
 }

@@ -136,6 +136,23 @@ func (s *Server) Restart() error {
 	}
 }
 
+// Written is what a killed server wrote to its append-only file since it last wrote that anew.
+func (s *Server) Written() (string, error) {
+	files, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
+	if err != nil {
+		return "", fmt.Errorf("read what redis-server wrote: %w", err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read what redis-server wrote: %w", err)
+		}
+		all.Write(text)
+	}
+	return all.String(), nil
+}
+
 // Empty kills the server and restarts it without data.
 func (s *Server) Empty() error {
 	s.Kill()
