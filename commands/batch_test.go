@@ -38,6 +38,20 @@ func TestABatchOverwritesNothing(t *testing.T) {
 	require.Equal(t, []string{"NL [0] 1h0m0s"}, w.entries("black"))
 }
 
+// What was asked for still holds however the values stand in the line, and when one of them was denied meanwhile.
+func TestABatchIsApproved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for line, want := range map[string]string{"deny country:FR country:DE": "DE,FR [0] 4h0m0s", "deny datacenter:ovh datacenter:aws": "aws,ovh [0] 4h0m0s"} {
+		w.does(bob, "approve "+w.waits(ann, line).ID)
+		require.Contains(t, w.entries("black"), want)
+	}
+	q := w.waits(ann, "deny country:NL country:ES")
+	w.seed(waf.IPRule{RuleType: "country", SourceValues: []string{"NL"}, Reason: "by hand", ExpiredAt: w.clock().Add(5 * time.Hour).Unix()})
+	w.does(bob, "approve "+q.ID)
+	require.Contains(t, w.entries("black"), "ES [0] 4h0m0s")
+}
+
 // A value of a batch is taken off and put back, the rest stays, and the undo of the batch finds all of it.
 func TestOneOfABatch(t *testing.T) {
 	t.Parallel()

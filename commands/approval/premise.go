@@ -10,6 +10,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -67,7 +68,7 @@ func premiseOf(plans []call.Plan) (p record.Premise) {
 			p.Ends = plan.Until
 		}
 		for _, s := range plan.Steps {
-			p.Steps = append(p.Steps, premiseStep(s))
+			p.Steps = append(p.Steps, premiseSteps(s)...)
 			for _, e := range s.Before {
 				p.Before = append(p.Before, standing(e))
 			}
@@ -82,17 +83,21 @@ func premiseOf(plans []call.Plan) (p record.Premise) {
 	return p
 }
 
-// premiseStep is the step without what moves with the clock.
-func premiseStep(s record.Step) string {
+// premiseSteps is what the step does, without what moves with the clock: each source that it adds for itself, because which of them share an entry
+// moves with what is listed.
+func premiseSteps(s record.Step) (all []string) {
 	switch s.Kind {
 	case record.AddEntry:
-		return fmt.Sprintf("add %s to the %s, applications %v", describe.Sources(*s.Entry), describe.ListName(s.Entry.List), s.Entry.Apps)
+		for _, t := range grammar.TargetsOf(*s.Entry) {
+			all = append(all, fmt.Sprintf("add %s to the %s, applications %v", text.Sanitize(t.String(), text.MaxPath), describe.ListName(s.Entry.List), s.Entry.Apps))
+		}
+		return all
 	case record.DeleteEntry:
-		return fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, describe.Sources(*s.Entry), describe.ListName(s.Entry.List))
+		return []string{fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, describe.Sources(*s.Entry), describe.ListName(s.Entry.List))}
 	case record.DeleteRule:
-		return fmt.Sprintf("delete rule %d, %s", s.Rule.ID, describe.Rule(*s.Rule))
+		return []string{fmt.Sprintf("delete rule %d, %s", s.Rule.ID, describe.Rule(*s.Rule))}
 	}
-	return "create " + describe.Rule(*s.Rule)
+	return []string{"create " + describe.Rule(*s.Rule)}
 }
 
 // standing is an entry as it stands.
