@@ -94,7 +94,7 @@ func (b *batch) attack(account, attackid string, u poller.Update) {
 // poll adds what an update has beside attacks and events. nil leaves as it is what is stored.
 func (b *batch) poll(account string, u poller.Update) {
 	for _, attackid := range u.Delete {
-		for _, key := range []string{keyAttacks(account), keyCards(account), keyTriage(account)} {
+		for _, key := range []string{keyAttacks(account), keyCards(account), keyTriage(account), keyRedraw(account)} {
 			b.do("HDEL", key, record.AttackID(account, attackid))
 		}
 	}

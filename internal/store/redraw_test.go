@@ -1,12 +1,15 @@
 package store_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
 )
 
 func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
@@ -34,6 +37,18 @@ func TestAMarkIsAsUrgentAndAsOldAsTheFirstThatWasNotDrawn(t *testing.T) {
 	stale(later, record.UrgentState)
 	require.Equal(t, record.UrgentState, mark().Urgency)
 	require.Equal(t, later, mark().Since)
+}
+
+// An attack that is no longer stored is not drawn any more: where more cards become stale than can be edited, its mark would wait for ever.
+func TestTheMarkEndsWithTheAttack(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.openOwner(t), t.Context()
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll("x:1", "x:2"), Stale: []string{"x:1", "x:2"}}))
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
+		all, err := s.Cards.Stale(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, []string{record.AttackID("acme", "x:2")}, slices.Collect(maps.Keys(all)))
+	})
 }
 
 // An earlier version's mark says nothing but that the card is stale.
