@@ -127,21 +127,25 @@ func (m message) posted() time.Time {
 	return time.UnixMicro(int64(seconds * 1e6))
 }
 
-// source is the single address an entry is about.
-func (e entry) source() string {
-	p, err := netip.ParsePrefix(e.Subnet)
-	if err != nil {
-		return e.Subnet
+// sources are what an entry is about, as a line names them: one address, or countries and the like.
+func (e entry) sources() (all []string) {
+	if p, err := netip.ParsePrefix(e.Subnet); err == nil {
+		return []string{p.Addr().String()}
 	}
-	return p.Addr().String()
+	for _, one := range e.Values {
+		all = append(all, e.Type+":"+one)
+	}
+	return all
 }
 
-// denied are wafbot's entries on an account's deny list, by address.
+// denied are wafbot's entries on an account's deny list, by source.
 func (e *evidence) denied(account string) map[string][]entry {
 	found := map[string][]entry{}
 	for _, one := range e.Services[account].IPRules {
 		if one.Listed && one.List == "black" && one.change() != "" {
-			found[one.source()] = append(found[one.source()], one)
+			for _, source := range one.sources() {
+				found[source] = append(found[source], one)
+			}
 		}
 	}
 	return found
@@ -183,12 +187,12 @@ func (e *evidence) done(account string, begins ...string) (found []auditEntry) {
 
 // answers lists the messages that answer a request: at its response URL, or without one but later and about the request.
 func (e *evidence) answers(q request) (texts []string) {
-	_, object := q.words()
+	_, objects := q.words()
 	for _, m := range e.Ephemerals[q.User] {
 		switch {
 		case q.Answers != "" && m.Answers == q.Answers:
 			texts = append(texts, m.says())
-		case m.Answers == "" && m.posted().After(q.At) && (strings.Contains(m.says(), object) || aboutNone(m)):
+		case m.Answers == "" && m.posted().After(q.At) && (aboutNone(m) || len(objects) == 0 || strings.Contains(m.says(), objects[0])):
 			texts = append(texts, m.says())
 		}
 	}

@@ -153,7 +153,7 @@ func (v *verdict) standing(e *evidence, account string) {
 		if len(entries) > 1 {
 			v.twice = append(v.twice, fmt.Sprintf("entry for %s on %s: %d of them", source, account, len(entries)))
 		}
-		if !e.asked(account, func(q request) bool { return q.denies() == source }) {
+		if !e.asked(account, func(q request) bool { return slices.Contains(q.denies(), source) }) {
 			v.orphans = append(v.orphans, fmt.Sprintf("entry for %s on %s: not requested", source, account))
 		}
 		for _, one := range entries {
@@ -236,12 +236,12 @@ func (e *evidence) asked(account string, such func(request) bool) bool {
 	return slices.ContainsFunc(e.Requests, func(q request) bool { return q.Account == account && such(q) })
 }
 
-// denies is the address that a request wants denied; "" for none.
-func (q request) denies() string {
-	if verb, object := q.words(); verb == "deny" || verb == "contain" {
-		return object
+// denies are the sources that a request wants denied.
+func (q request) denies() []string {
+	if verb, objects := q.words(); verb == "deny" || verb == "contain" {
+		return objects
 	}
-	return ""
+	return nil
 }
 
 // patches is the attack that a request wants patched; "" for none.
@@ -254,17 +254,19 @@ func (q request) patches() string {
 
 // checkRequests checks that an acknowledged request has its effect, or an answer that says why not.
 func (v *verdict) checkRequests(e *evidence, q request) {
-	verb, object := q.words()
+	verb, objects := q.words()
 	ok := true
-	if source := q.denies(); source != "" {
-		ok = len(e.denied(q.Account)[source]) > 0 || e.undone(q.Account, e.done(q.Account, "deny "+source))
+	for _, source := range q.denies() {
+		ok = ok && (len(e.denied(q.Account)[source]) > 0 || e.undone(q.Account, e.done(q.Account, "deny "+source)) || len(e.done(q.Account, "remove "+source)) > 0)
 	}
 	if attack := q.patches(); attack != "" {
 		ok = ok && (len(e.patches(q.Account)[attack]) > 0 || e.undone(q.Account, e.donePatch(q.Account, attack)))
 	}
 	switch verb {
 	case "undo":
-		ok = e.gone(q.Account, object)
+		ok = e.gone(q.Account, objects[0])
+	case "remove":
+		ok = len(e.denied(q.Account)[objects[0]]) == 0
 	case "ack", "mode":
 		ok = slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
 			return a.Account == q.Account && a.Actor.ID == q.User && strings.HasPrefix(a.Line, verb+" ") && (verb == "mode" || a.Attack == q.key("attack"))

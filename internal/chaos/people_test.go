@@ -83,15 +83,10 @@ type request struct {
 	TS       string // of the message
 }
 
-// words are the line's verb and its first object.
-func (q *request) words() (verb, object string) {
+// words are the line's verb and its objects.
+func (q *request) words() (verb string, objects []string) {
 	fields := strings.Fields(q.Line)
-	for _, f := range fields[1:] {
-		if !strings.Contains(f, "=") {
-			return fields[0], f
-		}
-	}
-	return fields[0], ""
+	return fields[0], slices.DeleteFunc(fields[1:], func(f string) bool { return strings.Contains(f, "=") })
 }
 
 // key is the value of KEY=VALUE in the line.

@@ -68,6 +68,7 @@ func openPlay(t testing.TB, binary string, company, apart bool) *play {
 		}
 	}
 	p.deliverTo(p.target)
+	p.await("the incident that the world begins with", func() bool { return slices.ContainsFunc(p.seen(), message.card) }) // no story's step may be its
 	p.begun = time.Now()
 	return p
 }
@@ -244,7 +245,7 @@ func (o outcome) clean() bool { return o.verdict.clean() && len(o.wrong) == 0 }
 const (
 	playPatience = 110 * time.Second
 	playSettled  = 4 * time.Second
-	playOver     = 20 * time.Second
+	playOver     = 40 * time.Second
 )
 
 // end waits until nothing is wrong and no work is pending, or until the time is over, and returns what is wrong.

@@ -59,7 +59,7 @@ func (v value) unknownScript() bool { return bytes.HasPrefix(v.raw, []byte("-NOS
 const noWork = "_\r\n"
 
 // ownName is the part of a key that is another one in each play.
-var ownName = regexp.MustCompile(`:(tried|card|seen):.*`)
+var ownName = regexp.MustCompile(`:(attempt|card|delivery|evidence):.*`)
 
 // kind names what a command does: by its word and its keys, a script also by its digest. What only sets the connection up has none.
 func (v value) kind() string {

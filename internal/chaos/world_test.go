@@ -111,11 +111,13 @@ type state struct {
 }
 
 type entry struct {
-	ID     int64  `json:"id"`
-	List   string `json:"list"`
-	Subnet string `json:"subnet"`
-	Reason string `json:"reason"`
-	Listed bool   `json:"listed"`
+	ID     int64    `json:"id"`
+	List   string   `json:"list"`
+	Type   string   `json:"rule_type"`
+	Subnet string   `json:"subnet"`
+	Values []string `json:"source_values"` // of countries and the like
+	Reason string   `json:"reason"`
+	Listed bool     `json:"listed"`
 }
 
 type rule struct {
