@@ -6,8 +6,9 @@ LONGEST ?= ./internal/chaos ./cmd/wafbot ./internal/store
 CHAOS_FOR    ?= 5m
 CHAOS_ROUNDS ?= 1
 CHAOS_SEED   ?= $(shell date +%s)
+SOAK_FOR     ?= 10m
 
-.PHONY: test short lint bench fuzz chaos build tools image image-test
+.PHONY: test short lint bench fuzz chaos soak build tools image image-test
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
@@ -41,3 +42,6 @@ fuzz: ## each fuzz test for FUZZTIME
 chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each kind of Redis, the first with CHAOS_SEED (the time); and a fault at every step
 	./scripts/test -v -run 'TestChaos|TestSteps' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
 		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED)
+
+soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as much ends as begins: nothing may grow
+	$(GO) test -v -run TestSoak -count 1 -timeout 0 ./internal/chaos -args -chaos.soak=$(SOAK_FOR) -chaos.seed=$(CHAOS_SEED)

@@ -62,12 +62,12 @@ func besideEachOther(t *testing.T) {
 var building sync.Mutex
 
 // build compiles the program as it is shipped, but without -trimpath: so it shares what it compiles with the tests that run without the race detector.
-func build(t *testing.T) string {
+func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	building.Lock()
 	defer building.Unlock()
 	binary := filepath.Join(t.TempDir(), "wafbot")
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", binary, "../../cmd/wafbot")
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-ldflags", "-s -w", "-o", binary}, flags, []string{"../../cmd/wafbot"})...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -32,6 +32,7 @@ type plan struct {
 	mix      mix
 	lasts    time.Duration
 	replicas int
+	brief    bool // attacks, what is done against them, and what is stored of both end within minutes
 }
 
 // copies is wait_replicas: how many replicas of Redis must have what counts.
@@ -130,19 +131,24 @@ func (r *round) openRedis() string {
 
 // config is the replicas' configuration.
 func (r *round) config(redis, slack, service string) string {
+	durations, lookback, keep, hits := "", "24h", "400d", 1
+	if r.plan.brief {
+		durations, lookback, keep, hits = ", durations: {deny: 1m, patch: 1m, mode: 1m}", "45s, ongoing_for: 30s", "1m", leastHits
+	}
 	text := fmt.Sprintf(`
 slack: {bot_token: %s, app_token: %s, signing_secret: %s, api_url: "http://%s/slack/api/"}
 redis: {url: "%s", wait_replicas: %d}
 sources: [{name: our CDN, ranges: [192.0.2.0/24]}]
-policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002, U0VIC0003]}
+policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002, U0VIC0003]%s}
+audit: {keep: %s}
 accounts:
-`, r.world.env["WAFBOT_SLACK_BOT_TOKEN"], r.world.env["WAFBOT_SLACK_APP_TOKEN"], r.world.env["WAFBOT_SLACK_SIGNING_SECRET"], slack, redis, r.plan.copies())
+`, r.world.env["WAFBOT_SLACK_BOT_TOKEN"], r.world.env["WAFBOT_SLACK_APP_TOKEN"], r.world.env["WAFBOT_SLACK_SIGNING_SECRET"], slack, redis, r.plan.copies(), durations, keep)
 	every := []string{"250ms", "500ms", "1s"}[r.plan.seed/3%3]
 	for _, a := range accounts() {
 		text += fmt.Sprintf(`
-  - {name: %s, api_url: "http://%s/service", token: sandbox-token-%s, client_id: %d, channel: %s, poll_interval: %s, storm: {over: 100000},
-     routes: [{match: {type: xss}, channel: %s}, {match: {min_hits: 1}}]}
-`, a.name, service, a.name, a.client, a.channel, every, elsewhere)
+  - {name: %s, api_url: "http://%s/service", token: sandbox-token-%s, client_id: %d, channel: %s, poll_interval: %s, lookback: %s, storm: {over: 100000},
+     routes: [{match: {type: xss, min_hits: %d}, channel: %s}, {match: {min_hits: %d}}]}
+`, a.name, service, a.name, a.client, a.channel, every, lookback, hits, elsewhere, hits)
 	}
 	return text
 }
