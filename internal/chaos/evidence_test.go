@@ -185,6 +185,42 @@ func (e *evidence) done(account string, begins ...string) (found []auditEntry) {
 	return found
 }
 
+// donePatch are the audited patches of an attack.
+func (e *evidence) donePatch(account, attack string) []auditEntry {
+	return slices.DeleteFunc(e.done(account, "patch"), func(a auditEntry) bool { return a.Attack != attack })
+}
+
+// undone reports whether one of the changes was done and undone since.
+func (e *evidence) undone(account string, changes []auditEntry) bool {
+	return slices.ContainsFunc(changes, func(a auditEntry) bool { return len(e.done(account, "undo "+a.Change)) > 0 })
+}
+
+// gone reports whether a change is undone and nothing of it stands.
+func (e *evidence) gone(account, change string) bool {
+	for _, entries := range e.denied(account) {
+		if slices.ContainsFunc(entries, func(one entry) bool { return one.change() == change }) {
+			return false
+		}
+	}
+	return len(e.done(account, "undo "+change)) > 0 || slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
+		return a.Line == "undo "+change && a.Outcome == "nothing"
+	})
+}
+
+// undoneAround reports whether a change was undone by a request from before that time: of unknown outcome it is in the log when it was verified, after
+// what was done meanwhile. The service itself refuses a second entry beside one that stands.
+func (e *evidence) undoneAround(account, change string, at time.Time) bool {
+	return len(e.done(account, "undo "+change)) > 0 && e.asked(account, func(q request) bool {
+		verb, objects := q.words()
+		return verb == "undo" && objects[0] == change && q.At.Before(at)
+	})
+}
+
+// asked reports whether such a request was sent, acknowledged or not.
+func (e *evidence) asked(account string, such func(request) bool) bool {
+	return slices.ContainsFunc(e.Requests, func(q request) bool { return q.Account == account && such(q) })
+}
+
 // answers lists the messages that answer a request: at its response URL, or without one but later and about the request.
 func (e *evidence) answers(q request) (texts []string) {
 	_, objects := q.words()

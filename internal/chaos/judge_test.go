@@ -158,6 +158,20 @@ func TestTheOracle(t *testing.T) {
 			again.Change = "c4444"
 			e.Audit = append(e.Audit, again)
 		}, wrong{twice: 1}},
+		{"denied again while the outcome of its undo was unknown", func(e *evidence) {
+			again, undo := e.Audit[0], e.Audit[3]
+			e.Requests = append(e.Requests, request{User: "ann", Account: "acme", Line: "undo c1111", At: noon()})
+			again.At, again.Change, undo.Line, undo.Change = noon().Add(time.Second), "c4444", "undo c1111", "c5555"
+			e.Audit = append(e.Audit, again, undo)
+			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
+		}, wrong{}},
+		{"denied again before its undo was requested", func(e *evidence) {
+			again, undo := e.Audit[0], e.Audit[3]
+			e.Requests = append(e.Requests, request{User: "ann", Account: "acme", Line: "undo c1111", At: noon().Add(time.Minute)})
+			again.At, again.Change, undo.Line, undo.Change = noon().Add(time.Second), "c4444", "undo c1111", "c5555"
+			e.Audit = append(e.Audit, again, undo)
+			e.change(func(s *state) { s.IPRules[0].Reason = "wafbot c4444 by Rob" })
+		}, wrong{twice: 1}},
 		{"denied again after it was undone, which began later", func(e *evidence) {
 			e.Audit[0].N, e.Audit[1].N, e.Audit[2].N, e.Audit[3].N = 1, 2, 3, 4
 			again, undo := e.Audit[0], e.Audit[3]

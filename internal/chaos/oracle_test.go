@@ -220,6 +220,7 @@ func (v *verdict) repeated(e *evidence, account string) {
 			what = "patch " + a.Attack
 		}
 		known[a.Change] = change{what, a.Change}
+		standing[what] = slices.DeleteFunc(standing[what], func(id string) bool { return e.undoneAround(account, id, a.At) })
 		switch {
 		case slices.Contains(standing[what], a.Change): // audited again
 		case len(standing[what]) > 0 && len(a.Before) > 0:
@@ -229,11 +230,6 @@ func (v *verdict) repeated(e *evidence, account string) {
 		}
 		standing[what] = append(standing[what], a.Change)
 	}
-}
-
-// asked reports whether such a request was sent, acknowledged or not.
-func (e *evidence) asked(account string, such func(request) bool) bool {
-	return slices.ContainsFunc(e.Requests, func(q request) bool { return q.Account == account && such(q) })
 }
 
 // denies are the sources that a request wants denied.
@@ -282,26 +278,4 @@ func (v *verdict) checkRequests(e *evidence, q request) {
 	default:
 		v.lost = append(v.lost, fmt.Sprintf("%s: not done; answers: %q", q, e.answers(q)))
 	}
-}
-
-// donePatch are the audited patches of an attack.
-func (e *evidence) donePatch(account, attack string) []auditEntry {
-	return slices.DeleteFunc(e.done(account, "patch"), func(a auditEntry) bool { return a.Attack != attack })
-}
-
-// undone reports whether one of the changes was done and undone since.
-func (e *evidence) undone(account string, changes []auditEntry) bool {
-	return slices.ContainsFunc(changes, func(a auditEntry) bool { return len(e.done(account, "undo "+a.Change)) > 0 })
-}
-
-// gone reports whether a change is undone and nothing of it stands.
-func (e *evidence) gone(account, change string) bool {
-	for _, entries := range e.denied(account) {
-		if slices.ContainsFunc(entries, func(one entry) bool { return one.change() == change }) {
-			return false
-		}
-	}
-	return len(e.done(account, "undo "+change)) > 0 || slices.ContainsFunc(e.Audit, func(a auditEntry) bool {
-		return a.Line == "undo "+change && a.Outcome == "nothing"
-	})
 }
