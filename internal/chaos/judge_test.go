@@ -190,6 +190,16 @@ func TestTheOracle(t *testing.T) {
 		}, wrong{}},
 		{"an entry without a request", func(e *evidence) { e.Requests = e.Requests[1:]; e.change(func(s *state) { s.Rules = nil }) }, wrong{orphans: 1}},
 		{"an entry that the log doesn't know", func(e *evidence) { e.Audit = e.Audit[1:] }, wrong{unaudited: 1}},
+		{"an entry that the log doesn't know, for Redis was emptied before it was verified", func(e *evidence) {
+			e.Audit = e.Audit[1:]
+			e.change(func(s *state) { s.IPRules[0].Made = noon().Unix() })
+			e.Losses = []loss{{noon().Add(3 * time.Second), emptied, nil}}
+		}, wrong{apart: 1}},
+		{"an entry that the log doesn't know, made after Redis was emptied", func(e *evidence) {
+			e.Audit = e.Audit[1:]
+			e.change(func(s *state) { s.IPRules[0].Made = noon().Unix() })
+			e.Losses = []loss{{noon().Add(-time.Second), emptied, nil}}
+		}, wrong{unaudited: 1}},
 		{"an undo without effect", func(e *evidence) {
 			e.change(func(s *state) {
 				s.IPRules = append(s.IPRules, entry{List: "black", Subnet: "2001:db8::1/128", Reason: "wafbot c2222 by Rob", Listed: true})

@@ -116,6 +116,12 @@ func (e *evidence) lostAround(at time.Time, waited time.Duration, what ...mix) b
 	})
 }
 
+// emptiedAfter reports whether Redis was emptied while what was sent to the service at that time may still have been of unknown outcome.
+func (e *evidence) emptiedAfter(at time.Time) bool {
+	const verified = 35 * time.Second
+	return slices.ContainsFunc(e.Losses, func(l loss) bool { return l.What == emptied && l.At.After(at) && l.At.Before(at.Add(verified)) })
+}
+
 // messages checks that no message is posted twice. Each has its own delivery id.
 func (v *verdict) messages(e *evidence) {
 	seen := map[string][]message{}
@@ -157,8 +163,13 @@ func (v *verdict) standing(e *evidence, account string) {
 			v.orphans = append(v.orphans, fmt.Sprintf("entry for %s on %s: not requested", source, account))
 		}
 		for _, one := range entries {
-			if !slices.ContainsFunc(e.Audit, func(a auditEntry) bool { return a.Change == one.change() && a.Outcome == "done" }) {
-				v.unaudited = append(v.unaudited, fmt.Sprintf("entry for %s on %s by %s", source, account, one.change()))
+			what := fmt.Sprintf("entry for %s on %s by %s", source, account, one.change())
+			switch {
+			case slices.ContainsFunc(e.Audit, func(a auditEntry) bool { return a.Change == one.change() && a.Outcome == "done" }):
+			case e.emptiedAfter(time.Unix(one.Made, 0)):
+				v.apart = append(v.apart, what+": Redis was emptied before it was verified")
+			default:
+				v.unaudited = append(v.unaudited, what)
 			}
 		}
 	}

@@ -117,6 +117,7 @@ type entry struct {
 	Subnet string   `json:"subnet"`
 	Values []string `json:"source_values"` // of countries and the like
 	Reason string   `json:"reason"`
+	Made   int64    `json:"created_at"` // Unix time
 	Listed bool     `json:"listed"`
 }
 
