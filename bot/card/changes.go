@@ -101,12 +101,17 @@ func fitChange(ch record.Change, s call.Situation) string {
 	}
 }
 
-// changeLine is a change in one line, also of one whose time is over.
+// changeLine is a change in one line, also of one whose time is over. An undo that isn't settled has no line of its own.
 func changeLine(ch record.Change, s call.Situation) text.Text {
 	if ch.State == record.StateUndone && ch.EndedBy == nil {
 		ch.EndedBy = &record.Actor{Name: "another user"}
 	}
-	return describe.Change(ch, efficacy.Line(s, ch))
+	seen := efficacy.Line(s, ch)
+	undoes := func(other record.Change) bool { return other.Undoes == ch.ID && other.State == record.StateBegun }
+	if i := slices.IndexFunc(s.AccountChanges, undoes); i >= 0 {
+		seen = text.Join([]text.Text{seen, text.New("undo ", describe.Begun(s.AccountChanges[i]))}, "; ")
+	}
+	return describe.Change(ch, seen)
 }
 
 func moreChanges(s call.Situation, n int) text.Text {
@@ -140,7 +145,7 @@ func holds(ch record.Change, now time.Time) text.Text {
 	case ch.State == record.StateUndone:
 		return text.New("undone")
 	case ch.State == record.StateBegun:
-		return text.New("perhaps done")
+		return describe.Begun(ch)
 	case ch.State == record.StateHalf:
 		return text.New("done in part")
 	case !ch.InForce(now):
