@@ -31,14 +31,10 @@ type queue struct {
 }
 
 func newQueue(n *Notifier, account string) *queue {
-	q := &queue{
-		notifier: n, account: account, lanes: map[string]*lane{}, known: map[string]time.Time{}, claims: map[string][]string{}, holders: map[string]string{},
-		missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
+	return &queue{
+		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]time.Time{},
+		claims: map[string][]string{}, holders: map[string]string{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
-	if n != nil {
-		q.trials = newTrials(time.Now(), n.deliver.readings)
-	}
-	return q
 }
 
 // add puts events into their lanes.
