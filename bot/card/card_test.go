@@ -40,11 +40,19 @@ func injection() apiclient.Attack {
 	}
 }
 
+// live is a policy under which changes are made and no denial is renewed.
+func live() policy.Policy {
+	p := policy.Defaults()
+	p.Changes, p.Renew = policy.ChangesOn, 0
+	return p
+}
+
 func situation(a apiclient.Attack) call.Situation {
 	account := &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+	guards := live()
+	guards.Sources = named("our CDN", "192.0.2.0/24")
 	return call.Situation{
-		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, ListsReadAt: now.Add(-30 * time.Second), Now: now,
-		Policy: policy.Policy{Changes: policy.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
+		Account: account, Policy: guards, ID: record.AttackID("acme", a.ID), Attack: a, ListsReadAt: now.Add(-30 * time.Second), Now: now,
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
 		}}},
