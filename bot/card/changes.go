@@ -30,7 +30,7 @@ func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Bl
 	if line := efficacy.StillThrough(s, quiet); len(line) > 0 {
 		still = fit(line, maxCardLine)
 	}
-	room -= length(fit(moreChanges(s, len(all)), maxCardLine)) + length(still)
+	room -= maxCardLine + length(still) // the line that counts what has no room
 	type drawn struct {
 		at    time.Time
 		block slack.Block
@@ -90,10 +90,11 @@ func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBloc
 func fitChange(ch record.Change, s call.Situation) string {
 	const shortest = 40
 	for {
-		line, does := changeLine(ch, s), length(ch.Does)
-		if whole := markup(line, 2*maxChangeLine); length(whole) <= maxChangeLine {
+		line := changeLine(ch, s)
+		if whole := markup(line, 2*maxChangeLine); fits(whole, maxChangeLine) {
 			return whole
 		}
+		does := length(ch.Does)
 		if does <= shortest {
 			return fit(line, maxChangeLine)
 		}
