@@ -103,8 +103,8 @@ const (
 	repostActed = time.Minute // where a person waits to see what came of an action
 )
 
-// replace has a card posted again if that is what the error of its edit asks for; of one that only can't be edited any more figures alone are no
-// reason. wait is how long that is too early. Of one that has a successor already a reply under it says so.
+// replace has a card posted again whose edit Slack refused for good: one that is gone, or that stands and can't be edited, unless only its figures
+// changed. wait is how long that is too early. A former card that can't become a link to its successor gets a reply with that link.
 func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err error) (wait time.Duration, failed error) {
 	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
 		return 0, nil
