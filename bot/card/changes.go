@@ -108,9 +108,11 @@ func changeLine(ch record.Change, s call.Situation) text.Text {
 		ch.EndedBy = &record.Actor{Name: "another user"}
 	}
 	seen := efficacy.Line(s, ch)
-	undoes := func(other record.Change) bool { return other.Undoes == ch.ID && other.State == record.StateBegun }
-	if i := slices.IndexFunc(s.AccountChanges, undoes); i >= 0 {
-		seen = text.Join([]text.Text{seen, text.New("undo ", describe.Begun(s.AccountChanges[i]))}, "; ")
+	for i := range s.AccountChanges { // not copied: there may be hundreds, and ten lines
+		if undo := &s.AccountChanges[i]; undo.Undoes == ch.ID && undo.State == record.StateBegun {
+			seen = text.Join([]text.Text{seen, text.New("undo ", describe.Begun(*undo))}, "; ")
+			break // the newest
+		}
 	}
 	return describe.Change(ch, seen)
 }
