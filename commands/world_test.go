@@ -109,13 +109,13 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	url, client := serve(w.service)
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
+	guards := policy.Defaults()
+	guards.Changes, guards.Renew, guards.Override.After = policy.ChangesOn, 0, 0
 	w.cfg = commands.Config{
 		Setup: call.Setup{
 			Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
 				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
-			Policy: policy.Policy{Changes: policy.ChangesOn, RequiredFor: []string{
-				policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff, policy.ApproveRulesEverywhere, policy.ApproveSource,
-			}},
+			Policy: guards,
 			Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
 				Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
 		},

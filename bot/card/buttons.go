@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -30,7 +31,7 @@ type buttonMaker struct{ made int }
 // button makes a button of a kind.
 func (m *buttonMaker) button(kind, label, value string) *slack.ButtonBlockElement {
 	m.made++
-	return slack.NewButtonBlockElement(fmt.Sprintf("%s:%d", kind, m.made), value, plainText(label, maxLabel))
+	return slack.NewButtonBlockElement(kind+":"+strconv.Itoa(m.made), value, plainText(label, maxLabel))
 }
 
 // all makes as many of the buttons as one block holds, and lines to type for what has no room.

@@ -40,11 +40,19 @@ func injection() apiclient.Attack {
 	}
 }
 
+// live is a policy under which changes are made and no denial is renewed.
+func live() policy.Policy {
+	p := policy.Defaults()
+	p.Changes, p.Renew = policy.ChangesOn, 0
+	return p
+}
+
 func situation(a apiclient.Attack) call.Situation {
 	account := &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: "Shop"}}}
+	guards := live()
+	guards.Sources = named("our CDN", "192.0.2.0/24")
 	return call.Situation{
-		Account: account, ID: record.AttackID("acme", a.ID), Attack: a, ListsReadAt: now.Add(-30 * time.Second), Now: now,
-		Policy: policy.Policy{Changes: policy.ChangesOn, Sources: named("our CDN", "192.0.2.0/24")},
+		Account: account, Policy: guards, ID: record.AttackID("acme", a.ID), Attack: a, ListsReadAt: now.Add(-30 * time.Second), Now: now,
 		Rules: []apiclient.Rule{{ID: 1, Type: apiclient.RuleMode, Mode: apiclient.ModeMonitoring, Conditions: []apiclient.Condition{
 			{Type: "equal", Value: "4", Point: []any{"instance"}},
 		}}},
@@ -160,6 +168,7 @@ func situations() map[string]Card {
 		c.Triage, c.Situation.Changes = annasTriage(), []record.Change{denied(), patched()}
 	})
 	edit("changes-of-every-state", "incident", func(c *Card) { c.Triage, c.Situation.Changes = annasTriage(), everyState() })
+	edit("being-verified", "denied-and-patched", inDoubt)
 	edit("noted", "incident", func(c *Card) {
 		c.Triage = annasTriage()
 		c.Triage.Verdict = &record.Verdict{Is: "false_positive", By: anna(), At: now.Add(-time.Minute)}
@@ -228,6 +237,18 @@ func everyState() []record.Change {
 	}
 	all[4].Until = now.Add(-time.Minute)
 	return all
+}
+
+// inDoubt has the card show a patch that was sent a short while ago, a denial of which wafbot has given up finding out, and one whose undo was sent.
+func inDoubt(c *Card) {
+	patch, unknown, denial := patched(), denying("198.51.100.4"), denying("203.0.113.7")
+	patch.State, patch.Steps[0].Done, patch.Steps[0].SentAt = record.StateBegun, false, now.Add(-20*time.Second)
+	unknown.ID, unknown.State, unknown.Does, unknown.Fault = "cunknown1", record.StateBegun, "Deny 198.51.100.4 everywhere for 4 h", "the service does not answer"
+	unknown.Steps[0].Done, unknown.Steps[0].SentAt = false, now.Add(-2*time.Minute)
+	undo := record.Change{ID: "cundo0001", Undoes: denial.ID, State: record.StateBegun}
+	undo.Steps = []record.Step{{Kind: record.DeleteEntry, Entry: denial.Steps[0].Entry, Sent: true, SentAt: now.Add(-5 * time.Second)}}
+	s := &c.Situation
+	s.Changes, s.AccountChanges, s.Entries = []record.Change{denial, unknown, patch}, []record.Change{undo}, []apiclient.IPRule{*denial.Steps[0].Entry}
 }
 
 func manyChanges(n int) []record.Change {

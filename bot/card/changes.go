@@ -30,7 +30,7 @@ func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Bl
 	if line := efficacy.StillThrough(s, quiet); len(line) > 0 {
 		still = fit(line, maxCardLine)
 	}
-	room -= length(fit(moreChanges(s, len(all)), maxCardLine)) + length(still)
+	room -= maxCardLine + length(still) // the line that counts what has no room
 	type drawn struct {
 		at    time.Time
 		block slack.Block
@@ -90,10 +90,11 @@ func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBloc
 func fitChange(ch record.Change, s call.Situation) string {
 	const shortest = 40
 	for {
-		line, does := changeLine(ch, s), length(ch.Does)
-		if whole := markup(line, 2*maxChangeLine); length(whole) <= maxChangeLine {
+		line := changeLine(ch, s)
+		if whole := markup(line, 2*maxChangeLine); fits(whole, maxChangeLine) {
 			return whole
 		}
+		does := length(ch.Does)
 		if does <= shortest {
 			return fit(line, maxChangeLine)
 		}
@@ -101,12 +102,19 @@ func fitChange(ch record.Change, s call.Situation) string {
 	}
 }
 
-// changeLine is a change in one line, also of one whose time is over.
+// changeLine is a change in one line, also of one whose time is over. An undo that isn't settled has no line of its own.
 func changeLine(ch record.Change, s call.Situation) text.Text {
 	if ch.State == record.StateUndone && ch.EndedBy == nil {
 		ch.EndedBy = &record.Actor{Name: "another user"}
 	}
-	return describe.Change(ch, efficacy.Line(s, ch))
+	seen := efficacy.Line(s, ch)
+	for i := range s.AccountChanges { // not copied: there may be hundreds, and ten lines
+		if undo := &s.AccountChanges[i]; undo.Undoes == ch.ID && undo.State == record.StateBegun {
+			seen = text.Join([]text.Text{seen, text.New("undo ", describe.Begun(*undo))}, "; ")
+			break // the newest
+		}
+	}
+	return describe.Change(ch, seen)
 }
 
 func moreChanges(s call.Situation, n int) text.Text {
@@ -140,7 +148,7 @@ func holds(ch record.Change, now time.Time) text.Text {
 	case ch.State == record.StateUndone:
 		return text.New("undone")
 	case ch.State == record.StateBegun:
-		return text.New("perhaps done")
+		return describe.Begun(ch)
 	case ch.State == record.StateHalf:
 		return text.New("done in part")
 	case !ch.InForce(now):

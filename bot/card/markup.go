@@ -18,11 +18,14 @@ func mrkdwn(t text.Text) string { return fit(t, maxText) }
 // fit writes a line in Slack's markup of at most so many characters, escapes included. The result is always one line.
 func fit(t text.Text, most int) string {
 	for limit := most; ; limit = limit * 3 / 4 {
-		if out := markup(t, limit); length(out) <= most {
+		if out := markup(t, limit); fits(out, most) {
 			return out
 		}
 	}
 }
+
+// fits reports whether a text has at most so many characters. None has more than bytes.
+func fits(s string, most int) bool { return len(s) <= most || length(s) <= most }
 
 // markup writes a line of at most limit visible characters.
 func markup(t text.Text, limit int) string {
@@ -60,7 +63,7 @@ func shownPlain(s text.Span) text.Span {
 	case s.Kind == text.KindUser && !IsID(s.Text, "UWS"):
 		return text.Span{Text: "@" + s.Text}
 	case s.Kind == text.KindChannel && !IsID(s.Text, "CG"), s.Kind == text.KindLink && !strings.HasPrefix(s.URL, "https://") && !strings.HasPrefix(s.URL, "http://"),
-		s.Kind == text.KindBold && slices.ContainsFunc(strings.Fields(s.Text), formats):
+		s.Kind == text.KindBold && !harmless(s.Text) && slices.ContainsFunc(strings.Fields(s.Text), formats):
 		return text.Span{Text: s.Text}
 	}
 	return s
@@ -238,11 +241,14 @@ const sameDay = 12 * time.Hour
 
 // date shows a moment in the reader's time zone, in one of Slack's formats. A client that can't shows the text behind the bar.
 func date(t time.Time, format string) string {
-	utc := t.UTC().Format("2006-01-02 15:04 UTC")
-	if t.Unix() < 0 || t.UTC().Year() > 9999 {
-		return utc
+	const plain = "2006-01-02 15:04 UTC"
+	t = t.UTC()
+	if t.Unix() < 0 || t.Year() > 9999 {
+		return t.Format(plain)
 	}
-	return "<!date^" + strconv.FormatInt(t.Unix(), 10) + "^" + format + "|" + utc + ">"
+	token := append(make([]byte, 0, 80), "<!date^"...)
+	token = append(strconv.AppendInt(token, t.Unix(), 10), "^"+format+"|"...)
+	return string(append(t.AppendFormat(token, plain), '>'))
 }
 
 // inLink encodes what would end a link's address.

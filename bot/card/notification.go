@@ -141,7 +141,7 @@ func notification(words string) string {
 
 // noticeFits reports whether a text fits into so many characters of a notification, escapes included.
 func noticeFits(words string, room int) bool {
-	return length(words) <= room && length(mrkdwn(text.New(words))) <= room
+	return fits(words, room) && (harmless(words) || fits(mrkdwn(text.New(words)), room))
 }
 
 // clockTime is a moment for a notification, in UTC: Slack shows no local times there.

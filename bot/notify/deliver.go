@@ -43,24 +43,29 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 	if err == nil && shown != nil && !first.done {
 		err = shown(ctx, e, f, first)
 	}
-	switch {
-	case err != nil:
+	if err == nil {
+		err = n.takeOff(ctx, e, f, p, first)
+	}
+	if err != nil {
 		return err
+	}
+	for _, post := range p.posts {
+		n.deliver.trials(e.Account).forget(post.Delivery)
+	}
+	return nil
+}
+
+// takeOff takes an event off the outbox whose posts were sent. Where the first of them is the event's own message, or a card, its place is recorded with that.
+func (n *Notifier) takeOff(ctx context.Context, e record.Event, f facts, p plan, first delivered) error {
+	switch {
 	case p.again:
-		err = n.handle(ctx, e)
+		return n.handle(ctx, e)
 	case first.post.card:
-		err = n.recordCard(ctx, e, f, first)
+		return n.recordCard(ctx, e, f, first)
 	case first.post.Delivery != e.ID || first.post.replaces.TS != "":
-		err = n.deliver.drop(ctx, e)
-	default:
-		err = n.deliver.record(ctx, e, first.at, false)
+		return n.deliver.drop(ctx, e)
 	}
-	for _, done := range p.posts {
-		if err == nil {
-			n.deliver.trials(e.Account).forget(done.Delivery)
-		}
-	}
-	return err
+	return n.deliver.record(ctx, e, first.at, false)
 }
 
 // sendAll sends the posts of a plan in their order, and returns what became of the first.

@@ -114,7 +114,7 @@ func TestWhatIsAboutTheSameWaits(t *testing.T) {
 func TestWhatIsParkedIsAsUrgentAsWhatWaitsForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(nil, "acme")
+		q := newQueue(New(Config{}), "acme")
 		about := func(id string, kind record.EventKind, attack string) record.Event {
 			return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, At: time.Now(), Payload: record.AttackChanged{Attack: apiclient.Attack{ID: attack}}}
 		}

@@ -102,7 +102,7 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 		return fmt.Errorf("notify event of %s: unknown kind %q", e.Account, e.Kind)
 	}
 	f, err := n.read.load(ctx, a, e, h.needs)
-	if f.begun != nil { // also when something else could not be read: it isn't another replica's
+	if f.begun != nil { // noted also when loading failed after it: else the next attempt would take this one for another replica's
 		n.deliver.trials(e.Account).of(e.ID, *f.begun)
 	}
 	if err != nil {

@@ -72,7 +72,7 @@ func drillChanged(e record.Event, changed record.DrillFacts, f facts) plan {
 	return say(report)
 }
 
-// saveDrillCard records a drill's card: when it showed the end, or where it was posted, after looking for it as after a failure.
+// saveDrillCard records a drill's card: when it showed the end, or where it was posted, once that was verified as after a failure.
 func (n *Notifier) saveDrillCard(ctx context.Context, e record.Event, f facts, d delivered) error {
 	saved := f.drill.Card
 	switch {

@@ -2,7 +2,6 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -42,20 +41,20 @@ type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 }
 
-// Config is what a Notifier works with. Slack, Stores, Runner and Accounts must be set.
+// Config is what a Notifier works with. No default is filled in but for Log and Now: the configuration has them.
 type Config struct {
 	Slack             *slackconn.Client
 	Stores            Stores
 	Runner            Runner
 	Accounts          []Account
-	Command           string // the slash command, for messages that name it; "": /waf
+	Command           string // the slash command, for messages that name it
 	Policy            policy.Policy
 	Roles             policy.Roles
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
-	Burst             int               // how many at once; 0: 4
-	EditsPerMinute    int               // in the workspace; 0: 40
-	Zone              *time.Location    // of the hours of a summary; nil: UTC
+	Burst             int               // how many at once
+	EditsPerMinute    int               // in the workspace
+	Zone              *time.Location    // of the hours of a summary
 	Log               *slog.Logger      // nil: discarded
 	Now               func() time.Time  // nil: time.Now
 }
@@ -74,13 +73,9 @@ type Notifier struct {
 
 // New makes a Notifier.
 func New(cfg Config) *Notifier {
-	cfg.Command = cmp.Or(cfg.Command, "/waf")
-	cfg.Burst = cmp.Or(cfg.Burst, 4)
-	cfg.EditsPerMinute = cmp.Or(cfg.EditsPerMinute, 40)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

@@ -31,79 +31,11 @@ type queue struct {
 }
 
 func newQueue(n *Notifier, account string) *queue {
-	q := &queue{
-		notifier: n, account: account, lanes: map[string]*lane{}, known: map[string]time.Time{}, claims: map[string][]string{}, holders: map[string]string{},
-		missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
+	return &queue{
+		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]time.Time{},
+		claims: map[string][]string{}, holders: map[string]string{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
-	if n != nil {
-		q.trials = newTrials(time.Now(), n.deliver.readings)
-	}
-	return q
 }
-
-// queued is an event that waits for its turn.
-type queued struct {
-	record.Event
-	since    time.Time // when this replica came to know of it
-	failed   int       // how often it could not be notified
-	subjects []string  // what it is about: of events that share one, one at a time is notified
-	parked   bool      // its message is in doubt, or waits for a card: what is about the same waits for it
-	due      time.Time // until when it is put aside then; zero: its turn may come
-	raised   int       // the rank of the most urgent event that waits for it; 0: of none
-}
-
-// stuckAfter is how often an event fails before others go first: Slack may be away, which says nothing about this one, or refuse it for ever.
-const stuckAfter = 3
-
-func (w *queued) stuck() bool { return w.failed >= stuckAfter }
-
-// stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there, and right, within five.
-const stormPatience = 2 * time.Second
-
-// rank is how urgent it is by now.
-func (w *queued) rank() int {
-	if w.Storm() != nil && w.Kind == record.NewAttack && time.Since(w.since) >= stormPatience {
-		return 0
-	}
-	if w.raised > 0 {
-		return min(w.raised, w.Rank())
-	}
-	return w.Rank()
-}
-
-// laneOf is where an event waits for its turn.
-func laneOf(e record.Event) string {
-	switch e.Kind {
-	case record.Grew, record.WentQuiet, record.Resumed:
-		return ""
-	}
-	return e.Channel
-}
-
-// subject is what an event is about, as far as it says: of a change or a request it is known later which attack it is about.
-func subject(e record.Event) string {
-	switch p := e.Payload.(type) {
-	case record.ChangeFacts:
-		return "change " + p.Change
-	case record.ApprovalChanged:
-		return "request " + p.Request
-	case record.PermissionChanged:
-		return "permission"
-	case record.DrillFacts:
-		return "drill"
-	case record.UnreachableFacts, record.GapFacts:
-		return "monitoring"
-	}
-	if attack := e.Attack().ID; attack != "" {
-		return record.AttackID(e.Account, attack)
-	}
-	return e.ID
-}
-
-// urgentRank is the rank of what takes the room that others leave, and of what is more urgent.
-const urgentRank = 2
-
-func urgent(e record.Event) bool { return e.Rank() <= urgentRank }
 
 // add puts events into their lanes.
 func (q *queue) add(events []record.Event) {
@@ -191,7 +123,7 @@ func (q *queue) load(ctx context.Context) {
 	events, err := q.notifier.cfg.Stores.Outbox.Waiting(ctx, q.account)
 	if err != nil {
 		q.notifier.cfg.Log.Warn("read outbox", "account", q.account, "err", err)
-		return // it is looked for again within a second
+		return // it is read again within a second
 	}
 	q.mu.Lock()
 	q.missing = false
@@ -299,15 +231,4 @@ func (q *queue) release(id string) {
 		delete(q.holders, of)
 	}
 	delete(q.claims, id)
-}
-
-// before orders events of one lane.
-func before(a, b *queued) bool {
-	if a.stuck() != b.stuck() {
-		return b.stuck()
-	}
-	if a.rank() != b.rank() {
-		return a.rank() < b.rank()
-	}
-	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision() < b.Revision()
 }

@@ -143,7 +143,7 @@ func (s *choosy) all() []string {
 func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waiting := newQueue(nil, "acme")
+		waiting := newQueue(New(Config{}), "acme")
 		events := []record.Event{{ID: "storm", Channel: "C1", Kind: record.NewAttack, Payload: record.AttackChanged{Storm: &record.Storm{}}}, {ID: "attack", Channel: "C1", Kind: record.NewAttack}}
 		for i := range 4 {
 			events = append(events, record.Event{ID: fmt.Sprint("incident ", i), Channel: "C1", Kind: record.NewIncident})

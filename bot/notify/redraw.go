@@ -1,15 +1,11 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -186,125 +182,4 @@ func (r *redrawQueue) backlog() (cards int, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cards, r.oldest
-}
-
-// draw edits one card (chat.update) and returns how long to wait before the next.
-func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
-	if o.mark.Urgency == record.UrgentStorm {
-		r.drawn[o.attack] = r.notifier.cfg.Now()
-	}
-	at, err := r.redraw(ctx, o)
-	if err == nil {
-		delete(r.tried, o.attack)
-		return 0
-	}
-	r.tried[o.attack] = r.notifier.cfg.Now()
-	r.notifier.cfg.Log.Warn("redraw card", "account", r.account, "attack", o.attack, "err", err)
-	if repeatable(err) {
-		_, wait := slackconn.Judge(err)
-		return max(wait, redrawAgain)
-	}
-	// Slack will never take this edit. The log has it; the card stays as it was, or is posted again.
-	early, err := r.replace(ctx, o, at, err)
-	if err != nil {
-		return redrawAgain
-	}
-	if early > 0 {
-		r.stuck[o.attack] = stuckCard{o.mark.ID, r.notifier.cfg.Now().Add(early)}
-		return 0
-	}
-	if r.done(ctx, o) != nil {
-		return redrawAgain
-	}
-	return 0
-}
-
-// done takes the mark of a card away.
-func (r *redrawQueue) done(ctx context.Context, o stale) error {
-	return r.notifier.cfg.Stores.Redraws.Redrawn(ctx, r.account, o.attack, o.mark)
-}
-
-// redraw draws a card from the newest facts, and returns where it stands.
-func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err error) {
-	n := r.notifier
-	a, ok := n.account(r.account)
-	if !ok {
-		return at, r.done(ctx, o)
-	}
-	if attack, at, ok := former(o.attack); ok {
-		return at, r.shrink(ctx, a, attack, at, o)
-	}
-	f := n.read.facts(a, o.attack)
-	if err := n.read.loadAttack(ctx, record.Event{}, &f); err != nil {
-		return at, err
-	}
-	if at = f.card; at.TS == "" || !f.known || f.shown.Rebuilt {
-		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was rebuilt only the attack's id is
-		// known until it is seen again: that must not wipe out what stands there.
-		return at, r.done(ctx, o)
-	}
-	f.loadTitle()
-	f.posted, f.since = slackconn.ParseTS(at.TS), o.mark.Since
-	delivery := cmp.Or(at.Delivery, record.CardDelivery(r.account, f.shown.Attack.ID))
-	msg := card.Render(f.drawn()).WithDelivery(delivery) // what it carries stays true with what it shows
-	if err := n.deliver.edit(ctx, at, msg); err != nil {
-		return at, err
-	}
-	return at, r.done(ctx, o)
-}
-
-// former reads the mark of a card that has a successor, as the store writes it: the attack's id, and its place.
-func former(marked string) (attack string, at record.Place, ok bool) {
-	attack, place, ok := strings.Cut(marked, " ")
-	return attack, record.ReadPlace(place), ok
-}
-
-// shrink makes one line of a card that has a successor, with a link to that one (chat.update). Its thread stays. For a rebuild from
-// Slack it is no card any more.
-func (r *redrawQueue) shrink(ctx context.Context, a Account, attack string, at record.Place, o stale) error {
-	line, err := r.notifier.read.successor(ctx, a, attack, at)
-	if err != nil {
-		return err
-	}
-	if len(line) > 0 {
-		if err := r.notifier.deliver.edit(ctx, at, card.Moved(a.Account, attack, line)); err != nil {
-			return err
-		}
-	}
-	return r.done(ctx, o)
-}
-
-// How long a card that was posted again stands at least where it can't be edited, either: each that is posted is one more to read.
-const (
-	repostEvery = 5 * time.Minute
-	repostActed = time.Minute // where a person waits to see what came of an action
-)
-
-// replace has a card posted again if that is what the error of its edit asks for; of one that only can't be edited any more figures alone are no
-// reason. wait is how long that is too early. Of one that has a successor already a reply under it says so.
-func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err error) (wait time.Duration, failed error) {
-	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
-		return 0, nil
-	}
-	attack, _, left := former(o.attack)
-	if left && deleted(err) {
-		return 0, nil
-	}
-	every := repostEvery
-	if o.mark.Urgency == record.UrgentActed {
-		every = repostActed
-	}
-	if again, _ := record.Reposted(at.Delivery); again && uneditable(err) && !left {
-		if wait := every - r.notifier.cfg.Now().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
-			return wait, nil
-		}
-	}
-	e, known, failed := r.notifier.read.lostEvent(ctx, r.account, attack, at, !deleted(err))
-	if failed != nil || !known {
-		return 0, failed
-	}
-	if left {
-		e.ID, e.Kind = "left:"+e.ID, record.CardLeft
-	}
-	return 0, r.notifier.emit(ctx, e)
 }

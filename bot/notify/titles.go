@@ -80,15 +80,13 @@ func (t *Titles) run(ctx context.Context, redraw func(ctx context.Context, attac
 		if err == nil {
 			err = redraw(ctx, t.found())
 		}
-		switch {
-		case err == nil:
+		if err == nil {
 			t.dropKnown()
 			failures = 0
-		case failures == 0 && ctx.Err() == nil:
+			continue
+		}
+		if failures++; failures == 1 && ctx.Err() == nil {
 			t.log.Warn("show titles of vulnerabilities: cards have none until that works", "err", err)
-			fallthrough
-		default:
-			failures++
 		}
 	}
 }

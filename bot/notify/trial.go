@@ -21,9 +21,9 @@ type laterError struct {
 
 func (e *laterError) Error() string {
 	if e.cause == nil {
-		return "looked for again later"
+		return "handled again later"
 	}
-	return fmt.Sprintf("looked for again later: %v", e.cause)
+	return fmt.Sprintf("handled again later: %v", e.cause)
 }
 
 func (e *laterError) Unwrap() error { return e.cause }
@@ -33,43 +33,43 @@ type trial struct {
 	first      time.Time                    // when the delivery was first tried, by any replica
 	settled    time.Time                    // when what another replica sent has arrived, or never will; zero: none sent it
 	posted     record.Place                 // where it is; zero: not known
-	doubts     map[record.Place][]time.Time // by channel and thread to which it was sent: when to look for it there, in order
+	doubts     map[record.Place][]time.Time // by channel and thread to which it was sent: when to verify whether it is there, in order
 	failed     int                          // how often it was sent and the outcome was not known
 	unread     int                          // how often in a row the history could not be read
 	unanswered bool                         // an attempt got no answer
 }
 
 const (
-	lookFirst   = time.Second      // how long after an answer a message is first looked for
-	lookLast    = 5 * time.Second  // after which Slack shows in a history what it posted
+	verifyFirst = time.Second      // how long after an answer it is first verified whether a message was posted
+	verifyLast  = 5 * time.Second  // after which Slack shows in a history what it posted
 	arrives     = 30 * time.Second // after it was sent a request without an answer has arrived, or never will
-	longestLook = time.Minute      // between two attempts of a delivery whose outcome is never known
+	verifyPause = time.Minute      // at most, between two attempts of a delivery whose outcome is never known
 )
 
 // doubt notes that a message sent to a place may have been posted. Where an answer came, Slack is done with the request: an empty history counts
 // after Slack's own lag. Where none came, the request may still arrive.
 func (t *trial) doubt(at record.Place, sent, now time.Time, answered bool) {
-	looks := []time.Time{now.Add(lookFirst), now.Add(delay.Backoff(max(0, t.failed-1), lookLast, longestLook))}
-	if last := sent.Add(arrives); !answered && last.After(looks[1]) {
-		looks = append(looks, last)
+	due := []time.Time{now.Add(verifyFirst), now.Add(delay.Backoff(max(0, t.failed-1), verifyLast, verifyPause))}
+	if last := sent.Add(arrives); !answered && last.After(due[1]) {
+		due = append(due, last)
 	}
-	t.doubts[at] = looks
+	t.doubts[at] = due
 	t.unanswered = t.unanswered || !answered
 	t.failed++
 }
 
-// looks are the times at which the message is to be looked for at a place. An empty history that was read at the last of them, or later, counts.
+// verifications are when to verify whether the message is at a place. An empty history that was read at the last of them, or later, counts.
 // None: no attempt can have posted it there.
-func (t *trial) looks(at record.Place) []time.Time {
-	looks := slices.Clone(t.doubts[at])
+func (t *trial) verifications(at record.Place) []time.Time {
+	due := slices.Clone(t.doubts[at])
 	if !t.settled.IsZero() {
-		looks = append(looks, t.settled)
-		slices.SortFunc(looks, time.Time.Compare)
+		due = append(due, t.settled)
+		slices.SortFunc(due, time.Time.Compare)
 	}
-	return looks
+	return due
 }
 
-// patience is how long an answer to a post is waited for. One that takes longer is looked for in the history instead, once: Slack may need that long.
+// patience is how long an answer to a post is waited for. After that the message is verified instead, once: Slack may need longer.
 func (t *trial) patience() time.Duration {
 	if t.unanswered {
 		return slackconn.Timeout

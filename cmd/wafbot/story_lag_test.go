@@ -80,6 +80,23 @@ func TestALostAnswerWhileListingsLag(t *testing.T) {
 	})
 }
 
+// A patch whose answer was lost could be made twice: wafbot waits until the listing shows it, and says since when it does.
+func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
+	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "500_applied", Times: 1}))
+		w.types("rob", "patch attack="+card.id())
+		card.says("Patch exactly POST shop.example.com/login", "being verified since")
+		w.types("ann", "attack "+card.id())
+		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "being verified since")
+		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
+		card.says("Patch exactly POST shop.example.com/login", "accepted by the service")
+		require.NotContains(t, card.now().Plain(), "being verified")
+		require.Len(t, w.rules("acme", "vpatch"), 1)
+	})
+}
+
 // Several countries are one entry. One of them is taken off without the others ever being off the list.
 func TestOneOfSeveralCountriesIsTakenOff(t *testing.T) {
 	prepare := func(w *world) {

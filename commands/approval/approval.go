@@ -39,7 +39,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 	now := c.Now.Truncate(time.Second).UTC() // Redis wakes at whole seconds
 	q := record.ApprovalRequest{
 		ID: record.RequestID(c.Account.Name, c.ID), Account: c.Account.Name, Line: c.Line, Needs: c.Needs, Role: c.Cmd.Role, Asker: c.Actor, Reason: c.Line.Keys["reason"],
-		At: now, Until: now.Add(c.Policy.ApprovalWait()), Premise: premiseOf(plans), State: record.RequestWaiting,
+		At: now, Until: now.Add(c.Policy.ApprovalTimeout), Premise: premiseOf(plans), State: record.RequestWaiting,
 		Does: DoesText(plans), AttackID: c.AttackID(),
 	}
 	if len(plans) == 1 {
@@ -63,7 +63,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 			q.Warnings = append(q.Warnings, w.Text.String())
 		}
 	}
-	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalWait() && describe.NeverOverridden(q) == "" {
+	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalTimeout && describe.NeverOverridden(q) == "" {
 		q.OverrideAt = now.Add(after)
 	}
 	return q
@@ -123,7 +123,7 @@ func Note(c *call.Call) text.Text {
 	if c.Policy.Changes != policy.ChangesOn {
 		return text.New("It would need approval first: ", Reasons(c.Needs))
 	}
-	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.ApprovalWait()), ", and nothing is sent before")
+	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.ApprovalTimeout), ", and nothing is sent before")
 }
 
 // WaitingLines answer who has asked, or asks again.

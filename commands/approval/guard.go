@@ -62,8 +62,8 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 		Need(c, policy.ApproveForever, text.New("it would never end"))
 		return nil
 	}
-	if longest := c.Policy.LongestDuration(); d > longest {
-		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(longest)), ". Nothing was done"))
+	if d > c.Policy.Longest {
+		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(c.Policy.Longest)), ". Nothing was done"))
 	}
 	return nil
 }

@@ -27,20 +27,17 @@ type Listing struct {
 	verb     string // "Deny", for the beginning of a sentence
 	done     string // "denied"
 	duration func(policy.Durations) time.Duration
-	fallback time.Duration
 }
 
 // The three lists.
 var (
-	Denying  = Listing{apiclient.ListDeny, "deny", "Deny", "denied", func(d policy.Durations) time.Duration { return d.Deny }, 4 * time.Hour}
-	Allowing = Listing{apiclient.ListAllow, "allow", "Allow", "allowed", func(d policy.Durations) time.Duration { return d.Allow }, time.Hour}
-	Graying  = Listing{apiclient.ListGray, "gray", "Graylist", "graylisted", func(d policy.Durations) time.Duration { return d.Gray }, 24 * time.Hour}
+	Denying  = Listing{apiclient.ListDeny, "deny", "Deny", "denied", func(d policy.Durations) time.Duration { return d.Deny }}
+	Allowing = Listing{apiclient.ListAllow, "allow", "Allow", "allowed", func(d policy.Durations) time.Duration { return d.Allow }}
+	Graying  = Listing{apiclient.ListGray, "gray", "Graylist", "graylisted", func(d policy.Durations) time.Duration { return d.Gray }}
 )
 
 // Lasts is how long an entry holds when the line does not say.
-func (l Listing) Lasts(p policy.Policy) time.Duration {
-	return cmp.Or(l.duration(p.Durations), l.fallback)
-}
+func (l Listing) Lasts(p policy.Policy) time.Duration { return l.duration(p.Durations) }
 
 // Plan reads the lists and says what has to be added to them.
 func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {

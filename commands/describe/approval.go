@@ -31,7 +31,7 @@ func OverrideOffer(r record.ApprovalRequest, p policy.Policy, now time.Time) tex
 	if now.Before(r.OverrideAt) {
 		line = text.New(line, " from ", r.OverrideAt, " on")
 	}
-	return text.New(line, ", for ", text.Duration(p.Override.AtMost()), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
+	return text.New(line, ", for ", text.Duration(p.Override.Longest), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
 }
 
 // Approval is a request in one line: what, who asked, and what became of it.

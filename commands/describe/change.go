@@ -2,6 +2,7 @@ package describe
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
@@ -89,7 +90,7 @@ func sentence(ch record.Change, seen text.Text) []any {
 	line := span(ch)
 	switch ch.State {
 	case record.StateBegun:
-		return append(line, " · in progress")
+		return append(line, " · ", Begun(ch))
 	case record.StateFailed: // it holds until nothing
 		return []any{ch.Does, " · ", MadeBy(ch), " ", ch.At, " · ", text.Bold("NOT done"), ": ", ch.Fault}
 	case record.StateHalf:
@@ -105,6 +106,18 @@ func sentence(ch record.Change, seen text.Text) []any {
 		return append(line, " · ", seen)
 	}
 	return append(line, " · ", whenItWorks(ch))
+}
+
+// Begun says how far a change has come that isn't settled. Of one that was sent it isn't known whether it was done: wafbot verifies that, or has given up.
+func Begun(ch record.Change) text.Text {
+	i := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Sent && !s.Done })
+	switch {
+	case i < 0:
+		return text.New("in progress")
+	case ch.Fault != "":
+		return text.New(text.Bold("outcome unknown"), " since ", ch.Steps[i].SentAt, ": ", ch.Fault)
+	}
+	return text.New("being verified since ", ch.Steps[i].SentAt)
 }
 
 // whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.

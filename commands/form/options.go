@@ -70,7 +70,7 @@ func Lengths(c *call.Call) []call.Option {
 		15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 		3 * 24 * time.Hour, 7 * 24 * time.Hour, 14 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
-		if d <= c.Policy.LongestDuration() {
+		if d <= c.Policy.Longest {
 			options = append(options, call.Option{Value: grammar.DurationText(d), Label: text.Duration(d)})
 		}
 	}

@@ -2,7 +2,6 @@
 package policy
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -54,66 +53,61 @@ type Durations struct {
 	Deny, Gray, Allow, Mode, ModeOff, Patch, Indicator, Mute time.Duration
 }
 
-// Where the configuration says nothing.
-const (
-	DefaultMode            = 2 * time.Hour
-	DefaultModeOff         = 30 * time.Minute
-	DefaultPatch           = 7 * 24 * time.Hour
-	DefaultIndicator       = 4 * time.Hour
-	DefaultMute            = time.Hour
-	DefaultLongest         = 30 * 24 * time.Hour
-	DefaultApprovalTimeout = 15 * time.Minute
-	DefaultOverrideLongest = time.Hour
-	DefaultWidestIPv4      = 24
-	DefaultWidestIPv6      = 48
-)
-
 // Policy is what the guards go by.
 type Policy struct {
 	Changes         string          // ChangesOff, ChangesDryRun (also for ""), ChangesOn
 	Sources         func() []Source // the named ones, as they are now; nil: none
-	WidestIPv4      int             // bits of the widest range that goes on a list without approval; 0: DefaultWidestIPv4
-	WidestIPv6      int             // 0: DefaultWidestIPv6
+	WidestIPv4      int             // bits of the widest range that goes on a list without approval
+	WidestIPv6      int
 	Durations       Durations
-	Longest         time.Duration // of any mitigation; 0: DefaultLongest
+	Longest         time.Duration // of any mitigation
 	Renew           time.Duration // how long a denial of single addresses lasts at most while one of them is still trying; 0: it isn't extended
 	RequiredFor     []string      // what needs approval: ApproveForever …
 	Approvers       string        // the user or user group whom an approval request mentions; "": none
-	ApprovalTimeout time.Duration // how long an approval request waits; 0: DefaultApprovalFor
+	ApprovalTimeout time.Duration // how long an approval request waits
 	Override        Override
 }
 
 // Override lets the one who asked act without approval when no answer comes.
 type Override struct {
 	After   time.Duration // how long a request must have waited; 0: never
-	Longest time.Duration // how long what is done so may last; 0: DefaultOverrideFor
+	Longest time.Duration // how long what is done so may last
 	Notify  string        // the user or user group that is mentioned; "": none
 }
 
-// ApprovalWait is how long an approval request waits.
-func (p Policy) ApprovalWait() time.Duration {
-	return cmp.Or(p.ApprovalTimeout, DefaultApprovalTimeout)
+// Defaults are the policy of a configuration that says nothing. No other place fills in a default.
+func Defaults() Policy {
+	const day = 24 * time.Hour
+	return Policy{
+		Changes:    ChangesDryRun,
+		WidestIPv4: 24, WidestIPv6: 48,
+		Durations: Durations{
+			Deny: 4 * time.Hour, Gray: day, Allow: time.Hour, Mode: 2 * time.Hour, ModeOff: 30 * time.Minute, Patch: 7 * day, Indicator: 4 * time.Hour, Mute: time.Hour,
+		},
+		Longest:         30 * day,
+		Renew:           day,
+		RequiredFor:     []string{ApproveForever, ApproveBroad, ApproveBlockPath, ApproveAllow, ApproveModeOff, ApproveRulesEverywhere, ApproveSource},
+		ApprovalTimeout: 15 * time.Minute,
+		Override:        Override{After: 5 * time.Minute, Longest: time.Hour},
+	}
 }
-
-// AtMost is how long what is done by an override may last.
-func (a Override) AtMost() time.Duration { return cmp.Or(a.Longest, DefaultOverrideLongest) }
-
-// PatchFor is how long a patch lasts when the line does not say.
-func (p Policy) PatchFor() time.Duration { return cmp.Or(p.Durations.Patch, DefaultPatch) }
 
 // ModeFor is how long a mode lasts when the line does not say.
 func (p Policy) ModeFor(mode string) time.Duration {
 	if mode == apiclient.ModeOff {
-		return cmp.Or(p.Durations.ModeOff, DefaultModeOff)
+		return p.Durations.ModeOff
 	}
-	return cmp.Or(p.Durations.Mode, DefaultMode)
+	return p.Durations.Mode
 }
 
+// PatchFor is how long a patch lasts when the line does not say.
+func (p Policy) PatchFor() time.Duration { return p.Durations.Patch }
+
 // IndicatorFor is how long an indicator lasts when the line does not say.
-func (p Policy) IndicatorFor() time.Duration { return cmp.Or(p.Durations.Indicator, DefaultIndicator) }
+func (p Policy) IndicatorFor() time.Duration { return p.Durations.Indicator }
 
 // MuteFor is how long a mute lasts when the line does not say.
-func (p Policy) MuteFor() time.Duration { return cmp.Or(p.Durations.Mute, DefaultMute) }
+func (p Policy) MuteFor() time.Duration { return p.Durations.Mute }
 
 // builtin are the ranges that are never denied: behind a load balancer they are all users.
 var builtin = builtinSources()
@@ -213,9 +207,9 @@ func (s Source) HitBy(t grammar.Target) text.Text {
 // Widest are the bits of the widest range that needs no approval, and of the widest that the service takes.
 func (p Policy) Widest(t grammar.Target) (widest, hardest int) {
 	if t.Prefix.Addr().Is6() {
-		return cmp.Or(p.WidestIPv6, DefaultWidestIPv6), 32
+		return p.WidestIPv6, 32
 	}
-	return cmp.Or(p.WidestIPv4, DefaultWidestIPv4), 12
+	return p.WidestIPv4, 12
 }
 
 // Wide reports whether a range is so wide that a list entry for it needs approval.
@@ -232,14 +226,11 @@ func (p Policy) Protectable(t grammar.Target) bool {
 
 // GuardEnd refuses an end that is farther off than anything may last. A zero one is never.
 func (p Policy) GuardEnd(until, now time.Time) error {
-	if longest := p.LongestDuration(); until.After(now.Add(longest)) {
-		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(longest)), " from now. Nothing was done"))
+	if until.After(now.Add(p.Longest)) {
+		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(p.Longest)), " from now. Nothing was done"))
 	}
 	return nil
 }
-
-// LongestDuration is how long a mitigation lasts at most.
-func (p Policy) LongestDuration() time.Duration { return cmp.Or(p.Longest, DefaultLongest) }
 
 // Describe says in a few words what the policy allows, for start messages.
 func (p Policy) Describe() string {

@@ -53,8 +53,9 @@ func (c *Config) File() string { return c.origins.root.File }
 // IsSet reports whether the file or a variable sets a key, such as "timezone".
 func (c *Config) IsSet(key string) bool { return c.origins.isSet(key) }
 
-// defaults is a configuration without accounts. The values of list elements are in the setDefaults methods below.
+// defaults is a configuration without accounts. The policy states its own; the values of list elements are in the setDefaults methods below.
 func defaults() *Config {
+	p := policy.Defaults()
 	return &Config{
 		Timezone: time.UTC,
 		Slack: Slack{
@@ -67,23 +68,13 @@ func defaults() *Config {
 		Redis:  Redis{URL: "redis://127.0.0.1:6379/0"},
 		Listen: "127.0.0.1:8080",
 		Policy: Policy{
-			Changes:         policy.ChangesDryRun,
-			Viewers:         []string{"*"},
-			WidestPrefix:    WidestPrefix{IPv4: policy.DefaultWidestIPv4, IPv6: policy.DefaultWidestIPv6},
-			LongestDuration: policy.DefaultLongest,
-			Durations: Durations{
-				Deny: 4 * time.Hour, Gray: 24 * time.Hour, Allow: time.Hour, Mode: policy.DefaultMode,
-				ModeOff: policy.DefaultModeOff, Patch: policy.DefaultPatch, Indicator: policy.DefaultIndicator, Mute: policy.DefaultMute,
-			},
-			RenewWhileActive: 24 * time.Hour,
-			Approval: Approval{
-				RequiredFor: []string{
-					policy.ApproveForever, policy.ApproveBroad, policy.ApproveBlockPath, policy.ApproveAllow, policy.ApproveModeOff,
-					policy.ApproveRulesEverywhere, policy.ApproveSource,
-				},
-				Timeout:  policy.DefaultApprovalTimeout,
-				Override: Override{After: 5 * time.Minute, Longest: policy.DefaultOverrideLongest},
-			},
+			Changes:          p.Changes,
+			Viewers:          []string{"*"},
+			WidestPrefix:     WidestPrefix{IPv4: p.WidestIPv4, IPv6: p.WidestIPv6},
+			LongestDuration:  p.Longest,
+			Durations:        Durations(p.Durations),
+			RenewWhileActive: p.Renew,
+			Approval:         Approval{RequiredFor: p.RequiredFor, Timeout: p.ApprovalTimeout, Override: Override(p.Override)},
 		},
 		Audit: Audit{Keep: 400 * 24 * time.Hour},
 	}

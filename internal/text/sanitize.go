@@ -18,7 +18,7 @@ const maxMarks = 12
 // of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
 // is cut to at most limit characters, never inside a visible one.
 func Sanitize(s string, limit int) string {
-	if len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if len(s) <= limit && allPlain(s) {
 		return s // nearly always: every line of every card comes through here
 	}
 	var b strings.Builder
@@ -48,6 +48,16 @@ func Sanitize(s string, limit int) string {
 
 // plain reports whether a byte is an ASCII character that is seen, or a space.
 func plain(b byte) bool { return b >= ' ' && b <= '~' }
+
+// allPlain reports whether a text is nothing but such characters.
+func allPlain(s string) bool {
+	for i := range len(s) {
+		if !plain(s[i]) {
+			return false
+		}
+	}
+	return true
+}
 
 // Length is how many characters a text has, in units of UTF-16: a limit of Slack's may be in code points or in these, which are never fewer.
 func Length(s string) (n int) {
