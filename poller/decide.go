@@ -43,8 +43,8 @@ type decision struct {
 	out result
 }
 
-// decide names the events in a snapshot and all that has to be saved of it; good reports whether the snapshot is complete.
-func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) result {
+// decide names the events in a snapshot and all that has to be saved of it.
+func decide(cfg *Config, st *state, snap snapshot, p preferences) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
 		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
@@ -63,13 +63,8 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) res
 	if st.lastGood.IsZero() {
 		d.firstStart(record.FirstStartFacts{Ongoing: ungrouped, Grouped: grouped})
 	}
-	d.closeGap(good)
+	d.closeGap()
 	sortEvents(d.out.Events)
-	if !good && d.gap() {
-		for id := range snap.records {
-			d.judgeAgain(id)
-		}
-	}
 	return d.out
 }
 
@@ -80,9 +75,12 @@ func sortEvents(events []record.Event) {
 	})
 }
 
-// candidates are the attacks that can be events: what was read, what time alone can make an event, what a mute suppressed and may be over, and
-// what a person wants a card of. That is little beside all that is known.
+// candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, what a mute suppressed and may be
+// over, and what a person wants a card of. That is little beside all that is known.
 func (d *decision) candidates() map[string]apiclient.Attack {
+	if d.snap.early {
+		return d.snap.records
+	}
 	attacks := maps.Clone(d.snap.records)
 	add := func(id string) bool {
 		if _, read := attacks[id]; !read {

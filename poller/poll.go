@@ -44,9 +44,8 @@ func (p *Poller) poll(ctx context.Context) error {
 	if readErr != nil && (ctx.Err() != nil || len(snap.records) == 0 || p.st.lastGood.IsZero()) {
 		return readErr // a first start is notified of as a whole
 	}
-	good := readErr == nil
-	res := decide(&p.cfg, p.st, snap, p.preferences(ctx), good)
-	if good {
+	res := decide(&p.cfg, p.st, snap, p.preferences(ctx))
+	if snap.good {
 		res.LastGood = snap.at
 	}
 	if snap.whole {
@@ -59,7 +58,7 @@ func (p *Poller) poll(ctx context.Context) error {
 		return err
 	}
 	p.mirror.dropEdited(len(edited))
-	if good {
+	if snap.good {
 		p.mu.Lock()
 		p.health.LastGood = time.Now()
 		p.mu.Unlock()
@@ -68,15 +67,11 @@ func (p *Poller) poll(ctx context.Context) error {
 	return readErr
 }
 
-// settleEarly settles what a poll has read before it reads on: that may be long, and people wait. It reports whether it did: what ends a monitoring
-// gap, or is an account's first poll, is notified of as a whole.
-func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (settled bool, err error) {
-	if p.st.lastGood.IsZero() {
-		return false, nil
-	}
-	res := decide(&p.cfg, p.st, snap, p.preferences(ctx), false)
-	err = p.settle(ctx, snap, &res)
-	return err == nil && len(res.again) == 0, err
+// settleEarly settles what a poll has read before it reads on, and returns the ids of those records that must be judged again.
+func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[string]bool, err error) {
+	snap.early = true
+	res := decide(&p.cfg, p.st, snap, p.preferences(ctx))
+	return res.again, p.settle(ctx, snap, &res)
 }
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.

@@ -3,6 +3,7 @@ package poller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -33,11 +34,15 @@ type snapshot struct {
 	whole     bool                        // no record was left out
 	incidents bool                        // no incident was left out
 	causes    []string                    // why the polls before it failed, in words for people; none: they didn't
+	early     bool                        // the poll reads on
+	good      bool                        // the poll has read all that it wanted
 }
 
-// drop forgets the records.
-func (s *snapshot) drop() {
-	s.records, s.sums, s.same, s.changed = map[string]apiclient.Attack{}, map[string]uint64{}, nil, nil
+// settled drops the records, but those that must be judged again.
+func (s *snapshot) settled(again map[string]bool) {
+	s.same, s.changed = nil, nil
+	maps.DeleteFunc(s.records, func(id string, _ apiclient.Attack) bool { return !again[id] })
+	maps.DeleteFunc(s.sums, func(id string, _ uint64) bool { return !again[id] })
 }
 
 // covers reports whether a hit later than last would have been seen.
@@ -51,17 +56,17 @@ type reader struct {
 	st   *state
 	snap snapshot
 	// settleEarly is given what is new on the first page, and on all before the first page without anything new: the other pages may be many, and
-	// people wait. It reports whether that is settled, so that no record is judged twice.
-	settleEarly func(ctx context.Context, snap snapshot) (settled bool, err error)
+	// people wait. Records that must be judged again stay in the snapshot, so that no other is judged twice.
+	settleEarly func(ctx context.Context, snap snapshot) (again map[string]bool, err error)
 }
 
 // newReader is a reader of a poll that begins now.
 func (p *Poller) newReader() *reader {
 	begin := time.Now()
 	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
-		begin: begin, at: begin.Add(p.skew), tries: map[netip.Addr]time.Time{}, causes: slices.Clone(p.causes),
+		begin: begin, at: begin.Add(p.skew), records: map[string]apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
+		causes: slices.Clone(p.causes),
 	}}
-	r.snap.drop()
 	return r
 }
 
@@ -71,11 +76,13 @@ func (r *reader) read(ctx context.Context) (snapshot, error) {
 	if err := r.readNewest(ctx); err != nil {
 		return r.snap, fmt.Errorf("read attacks: %w", err)
 	}
-	if r.snap.whole || r.snap.incidents || r.snap.begin.Sub(r.st.incidentsAt) < incidentsEvery {
-		return r.snap, nil
+	if !r.snap.whole && !r.snap.incidents && r.snap.begin.Sub(r.st.incidentsAt) >= incidentsEvery {
+		if err := r.readIncidents(ctx); err != nil {
+			return r.snap, err
+		}
 	}
-	err := r.readIncidents(ctx)
-	return r.snap, err
+	r.snap.good = true
+	return r.snap, nil
 }
 
 // readNewest reads from the newest record to the first page that is old enough and holds nothing unknown; in a sweep,
@@ -134,11 +141,14 @@ func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, change
 	return r.settle(ctx)
 }
 
-// settle gives on what was read, and forgets it if that is settled.
+// settle gives on what was read, but at the account's first poll: people are notified of that as a whole.
 func (r *reader) settle(ctx context.Context) error {
-	settled, err := r.settleEarly(ctx, r.snap)
-	if settled {
-		r.snap.drop()
+	if r.st.lastGood.IsZero() {
+		return nil
+	}
+	again, err := r.settleEarly(ctx, r.snap)
+	if err == nil {
+		r.snap.settled(again)
 	}
 	return err
 }

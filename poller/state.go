@@ -53,7 +53,7 @@ func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
 		lastTries: map[netip.Addr]time.Time{},
-		storms:    map[string]*grouping{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		storms:    map[string]*grouping{}, suppressed: map[string]bool{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
 }
@@ -111,7 +111,10 @@ func (st *state) apply(snap snapshot, r result) {
 	}
 	st.sources.apply(snap, r)
 	st.applyPaces(r)
-	st.suppressed = r.suppressed
+	if !snap.early { // else it is not known which of those from before are over
+		st.suppressed = map[string]bool{}
+	}
+	maps.Copy(st.suppressed, r.suppressed)
 	st.lastGood = r.LastGood
 	if snap.whole {
 		st.sweepAt, st.incidentsAt = snap.begin.Add(spread(sweepEvery)), snap.begin
