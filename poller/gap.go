@@ -12,18 +12,8 @@ import (
 	"github.com/wafbot/wafbot/poller/compare"
 )
 
-const (
-	// outageAfter is for how many intervals polls fail before that is an event.
-	outageAfter = 4
-	// outageFailures and leastOutage are how many polls fail in a row at least, and for how long, before that is an event: a single refusal or
-	// error may be one broken instance of the service, also where polls are frequent.
-	outageFailures, leastOutage = 3, 10 * time.Second
-	// leastGap is how far back the last good poll lies at least after a monitoring gap. A shorter gap can't be distinguished from time that was not saved yet,
-	// and from a replica taking over.
-	leastGap = 2 * time.Minute
-	// maxListed is how many attacks of each kind the event of a gap lists.
-	maxListed = 20
-)
+// maxListed is how many attacks of each kind the event of a gap lists.
+const maxListed = 20
 
 // closeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
 // instead; a snapshot of a part leaves them to the one of all.
