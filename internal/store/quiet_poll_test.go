@@ -122,7 +122,9 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 			Account: "acme", API: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},
 		})
 		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
-		locked(t, q.store, func(l commands.Lock) error { return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)}) })
+		locked(t, q.store, func(l commands.Lock) error {
+			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
+		})
 		q.now = q.now.Add(time.Second)
 		q.add(q.now, "rce", "x:1", "x:2", "x:3")
 		q.add(q.now, "sqli", "x:4")
@@ -144,7 +146,9 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		locked(t, other, func(l commands.Lock) error { return l.SaveMutes(t.Context(), nil) })
 		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, 10*time.Second, 10*time.Millisecond, "another replica's user ended the mute")
 
-		locked(t, q.store, func(l commands.Lock) error { return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)}) })
+		locked(t, q.store, func(l commands.Lock) error {
+			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
+		})
 		q.add(q.now, "sqli", "x:5")
 		q.polls(t, p, 1)
 		require.False(t, state("x:5").Notified, "what this process saved holds at once")
