@@ -117,7 +117,7 @@ func (c *Client) User(ctx context.Context) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	r := object(ans.value)
+	r := object(ans.body)
 	if r == nil {
 		return User{}, puzzling(k, "answer holds no user")
 	}

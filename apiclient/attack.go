@@ -208,7 +208,7 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
 	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), ServerTime: p.serverTime}
 	for _, item := range p.items {
-		if !item.isObject() {
+		if !isObject(item) {
 			continue
 		}
 		sum := maphash.Bytes(c.seed, item)
@@ -216,108 +216,95 @@ func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
 			read.Known = append(read.Known, sum)
 			continue
 		}
-		read.Attacks, read.Sums = append(read.Attacks, readAttack(item)), append(read.Sums, sum)
+		read.Attacks, read.Sums = append(read.Attacks, readAttack(decode[attackFields](item))), append(read.Sums, sum)
 	}
 	return read
 }
 
-// attackFields are the fields of an attack record, as they are written.
+// attackFields are the fields of an attack record, as the service writes them.
 type attackFields struct {
-	attackID, id, clientID, app, domain, path, method, parameter, typ, first, last, hits, sourceCount, sources, countries, statusCodes, vulnID, threat,
-	target, payloads, blockStatus, state raw
+	AttackID    any       `json:"attackid"`
+	ID          any       `json:"id"`
+	ClientID    any       `json:"clientid"`
+	App         any       `json:"poolid"`
+	Domain      any       `json:"domain"`
+	Path        any       `json:"path"`
+	Method      any       `json:"method"`
+	Parameter   any       `json:"parameter"`
+	Type        any       `json:"type"`
+	First       any       `json:"first_time"`
+	Last        any       `json:"last_time"`
+	Hits        any       `json:"hits"`
+	SourceCount any       `json:"ip_count"`
+	Sources     []topItem `json:"ip_top"`
+	Countries   []topItem `json:"country_top"`
+	StatusCodes []any     `json:"statuscodes"`
+	VulnID      any       `json:"vulnid"`
+	Threat      any       `json:"threat"`
+	Target      any       `json:"target"`
+	Payloads    any       `json:"vectors_count"`
+	BlockStatus any       `json:"block_status"`
+	State       any       `json:"state"`
 }
 
-func (f *attackFields) take(key, value raw) {
-	switch string(key) {
-	case `"attackid"`:
-		f.attackID = value
-	case `"id"`:
-		f.id = value
-	case `"clientid"`:
-		f.clientID = value
-	case `"poolid"`:
-		f.app = value
-	case `"domain"`:
-		f.domain = value
-	case `"path"`:
-		f.path = value
-	case `"method"`:
-		f.method = value
-	case `"parameter"`:
-		f.parameter = value
-	case `"type"`:
-		f.typ = value
-	case `"first_time"`:
-		f.first = value
-	case `"last_time"`:
-		f.last = value
-	case `"hits"`:
-		f.hits = value
-	case `"ip_count"`:
-		f.sourceCount = value
-	case `"ip_top"`:
-		f.sources = value
-	case `"country_top"`:
-		f.countries = value
-	case `"statuscodes"`:
-		f.statusCodes = value
-	case `"vulnid"`:
-		f.vulnID = value
-	case `"threat"`:
-		f.threat = value
-	case `"target"`:
-		f.target = value
-	case `"vectors_count"`:
-		f.payloads = value
-	case `"block_status"`:
-		f.blockStatus = value
-	case `"state"`:
-		f.state = value
-	}
+// topItem is one of the sources or countries that an attack's hits came from.
+type topItem struct {
+	IP      any `json:"ip"`
+	Country any `json:"country"`
+	Hits    any `json:"count"`
 }
 
-func readAttack(object raw) Attack {
-	var f attackFields
-	object.walk(objectBrackets, f.take)
+func readAttack(f attackFields) Attack {
 	a := Attack{
-		ID:          identity(f.attackID.value()),
-		ClientID:    int(wholeNumber(f.clientID.value())),
-		App:         anyNumber(f.app.value()),
-		Domain:      f.domain.bounded(maxText),
-		Path:        f.path.bounded(MaxPath),
-		Method:      f.method.bounded(maxText),
-		Parameter:   f.parameter.bounded(maxText),
-		Type:        f.typ.bounded(maxText),
-		First:       moment(f.first.value()),
-		Last:        moment(f.last.value()),
-		Hits:        figureOf(f.hits.value()),
-		SourceCount: figureOf(f.sourceCount.value()),
-		VulnID:      bounded(joined(f.vulnID.value()), maxText),
-		Threat:      figureOf(f.threat.value()),
-		Target:      f.target.bounded(maxText),
-		Payloads:    figureOf(f.payloads.value()),
-		BlockStatus: f.blockStatus.bounded(maxText),
-		State:       f.state.bounded(maxText),
+		ID:          identity(f.AttackID),
+		ClientID:    int(wholeNumber(f.ClientID)),
+		App:         anyNumber(f.App),
+		Domain:      bounded(wordOf(f.Domain), maxText),
+		Path:        bounded(wordOf(f.Path), MaxPath),
+		Method:      bounded(wordOf(f.Method), maxText),
+		Parameter:   bounded(wordOf(f.Parameter), maxText),
+		Type:        bounded(wordOf(f.Type), maxText),
+		First:       moment(f.First),
+		Last:        moment(f.Last),
+		Hits:        figureOf(f.Hits),
+		SourceCount: figureOf(f.SourceCount),
+		StatusCodes: wholeNumbers(f.StatusCodes),
+		VulnID:      bounded(joined(f.VulnID), maxText),
+		Threat:      figureOf(f.Threat),
+		Target:      bounded(wordOf(f.Target), maxText),
+		Payloads:    figureOf(f.Payloads),
+		BlockStatus: bounded(wordOf(f.BlockStatus), maxText),
+		State:       bounded(wordOf(f.State), maxText),
 	}
 	if a.ID == "" {
-		a.ID = identity(f.id.value())
+		a.ID = identity(f.ID)
 	}
-	f.statusCodes.walk(listBrackets, func(_, item raw) {
-		if n, exact, _ := number(item.value()); exact {
-			a.StatusCodes = append(a.StatusCodes, int(n))
-		}
-	})
-	for _, s := range busiest(f.sources) {
-		ip, err := netip.ParseAddr(s.ip)
+	for _, s := range busiest(f.Sources) {
+		ip, err := netip.ParseAddr(wordOf(s.IP))
 		ip = ip.Unmap().WithZone("")
 		if err == nil && !slices.ContainsFunc(a.Sources, func(before Source) bool { return before.IP == ip }) { // 192.0.2.1 may also come as ::ffff:192.0.2.1
-			a.Sources = append(a.Sources, Source{IP: ip, Hits: s.hits, Country: s.country})
+			a.Sources = append(a.Sources, Source{IP: ip, Hits: figureOf(s.Hits), Country: s.country()})
 		}
 	}
-	for _, s := range busiest(f.countries) {
-		a.Countries = append(a.Countries, CountryShare{Country: s.country, Hits: s.hits})
+	for _, s := range busiest(f.Countries) {
+		a.Countries = append(a.Countries, CountryShare{Country: s.country(), Hits: figureOf(s.Hits)})
 	}
 	return a
+}
+
+// country is a country's code, none of which is long.
+func (t topItem) country() string { return cut(wordOf(t.Country), briefText) }
+
+// maxTop is how many of its busiest sources an attack is known by: the service cuts its lists, too.
+const maxTop = 100
+
+// busiest are the items with the most hits, where there are too many.
+func busiest(top []topItem) []topItem {
+	if len(top) > maxTop {
+		slices.SortStableFunc(top, func(x, y topItem) int { return cmp.Compare(figureOf(y.Hits).N, figureOf(x.Hits).N) })
+		top = top[:maxTop]
+	}
+	return top
 }
 
 // How long texts of an attack record may be, in bytes, to be kept whole.
@@ -333,33 +320,6 @@ func bounded(text string, most int) string {
 		return text
 	}
 	return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", cut(text, most), len(text), sha256.Sum256([]byte(text)))
-}
-
-func (r raw) bounded(most int) string { return bounded(wordOf(r.value()), most) }
-
-// topItem is one of the sources or countries that an attack's hits came from.
-type topItem struct {
-	ip, country string
-	hits        Figure
-}
-
-// maxTop is how many of its busiest sources an attack is known by: the service cuts its lists, too.
-const maxTop = 100
-
-// busiest are a list's items with the most hits, where it has too many.
-func busiest(list raw) (top []topItem) {
-	list.walk(listBrackets, func(_, item raw) {
-		if !item.isObject() {
-			return
-		}
-		v, _, _ := item.members(`"ip"`, `"country"`, `"count"`)
-		top = append(top, topItem{wordOf(v[0].value()), cut(wordOf(v[1].value()), briefText), figureOf(v[2].value())}) // no country's code is long
-	})
-	if len(top) > maxTop {
-		slices.SortStableFunc(top, func(x, y topItem) int { return cmp.Compare(y.hits.N, x.hits.N) })
-		top = top[:maxTop]
-	}
-	return top
 }
 
 // cut is the beginning of a text: at most so many bytes, and whole characters.

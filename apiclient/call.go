@@ -30,7 +30,6 @@ type call struct {
 	query        url.Values
 	body         any // encoded as JSON; nil: none
 	effect       effect
-	listing      bool // its answer is a list, whose items are read one by one
 }
 
 // effect is what sending a call does. The HTTP method doesn't show it, because the service reads with POST.
@@ -44,14 +43,10 @@ const (
 
 // answer is the service's answer with a good status.
 type answer struct {
-	value      any   // not of a listing
-	items      []raw // of a listing; nil: it holds no list
-	raw        []byte
+	body       json.RawMessage // without its envelope; nil: the answer is empty
 	serverTime time.Time
 	doubtful   bool // an earlier try may have taken effect
 }
-
-func (a answer) empty() bool { return len(bytes.TrimSpace(a.raw)) == 0 }
 
 // change sends a call whose body names the account.
 func (c *Client) change(ctx context.Context, k call, body func(clientID int) any) (answer, error) {
@@ -129,7 +124,7 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 		return answer{}, (&Error{Op: k.op, Kind: Network, Err: err, unknown: got.Load() || !asked.Load()}).clean(token)
 	}
 	defer resp.Body.Close()
-	ans, failure := read(k, resp)
+	ans, failure := read(k.op, resp)
 	if failure != nil {
 		failure.RetryAfter = RetryAfter(resp.Header)
 		return answer{}, failure.clean(token)
@@ -159,8 +154,7 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 }
 
 // read reads an answer. The status decides how, even if the body is cut short.
-func read(k call, resp *http.Response) (answer, *Error) {
-	op := k.op
+func read(op string, resp *http.Response) (answer, *Error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		failure := refusal(op, resp.StatusCode, body)
@@ -178,18 +172,12 @@ func read(k call, resp *http.Response) (answer, *Error) {
 	case len(body) > maxAnswer:
 		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Err: errTooLong, unknown: true}
 	}
-	ans := answer{raw: body, serverTime: serverTime(resp.Header)}
-	if ans.empty() {
+	ans := answer{serverTime: serverTime(resp.Header)}
+	if len(bytes.TrimSpace(body)) == 0 {
 		return ans, nil
 	}
-	status := 0
-	if k.listing {
-		ans.items, status, err = cutList(body)
-	} else {
-		ans.value, err = decode(body)
-		status = innerStatus(ans.value)
-	}
-	if err != nil {
+	var status int
+	if ans.body, status, err = unwrap(body); err != nil {
 		if isPage(body) {
 			err = errors.New(notJSON)
 		}
@@ -199,12 +187,6 @@ func read(k call, resp *http.Response) (answer, *Error) {
 		return answer{}, refusal(op, status, body)
 	}
 	return ans, nil
-}
-
-// innerStatus is the envelope's status, which can be an error under HTTP 200; 0: none.
-func innerStatus(v any) int {
-	object, _ := v.(map[string]any)
-	return int(record(object).id("status"))
 }
 
 // serverTime is the time on the service's clock, zero when it is missing.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -30,9 +29,11 @@ func (r record) texts(key string) []string {
 	return readable(r.list(key), func(item any) (string, bool) { t := wordOf(item); return t, t != "" })
 }
 
-// ints are the readable items of a list.
-func (r record) ints(key string) []int {
-	return readable(r.list(key), func(item any) (int, bool) { n, exact, _ := number(item); return int(n), exact })
+// ints are the whole numbers of a list.
+func (r record) ints(key string) []int { return wholeNumbers(r.list(key)) }
+
+func wholeNumbers(list []any) []int {
+	return readable(list, func(item any) (int, bool) { n, exact, _ := number(item); return int(n), exact })
 }
 
 func readable[T any](list []any, read func(any) (T, bool)) (out []T) {
@@ -44,45 +45,51 @@ func readable[T any](list []any, read func(any) (T, bool)) (out []T) {
 	return out
 }
 
-// decode reads one JSON value, with numbers as they are written.
-func decode(data []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
+// unwrap checks that an answer is JSON, and takes the envelope off if there is one. status is the envelope's, which can be an error under HTTP 200;
+// 0: it has none.
+func unwrap(answer []byte) (body json.RawMessage, status int, err error) {
+	var members map[string]json.RawMessage
+	err = json.Unmarshal(answer, &members)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other {
+		return answer, 0, nil
+	} else if err != nil {
+		return nil, 0, err
+	}
+	given, hasStatus := members["status"]
+	status = int(wholeNumber(decode[any](given)))
+	switch body, enveloped := members["body"]; {
+	case enveloped:
+		return body, status, nil
+	case hasStatus && len(members) == 1:
+		return json.RawMessage("null"), status, nil
+	}
+	return answer, status, nil
+}
+
+// listed cuts a body into the items of its list, which is bare or in "data" or "objects". Null is an empty list. What an item holds is read only if its
+// caller doesn't know these bytes.
+func listed(body json.RawMessage) (items []json.RawMessage, ok bool) {
+	if json.Unmarshal(body, &items) == nil {
+		return items, true
+	}
+	var in struct{ Data, Objects json.RawMessage }
+	if json.Unmarshal(body, &in) != nil {
+		return nil, false
+	}
+	if in.Data == nil {
+		in.Data = in.Objects
+	}
+	return items, json.Unmarshal(in.Data, &items) == nil
+}
+
+func isObject(item json.RawMessage) bool { return len(item) > 0 && item[0] == '{' }
+
+// decode reads a value of which unwrap has checked that it is JSON, with numbers as they are written. What is of another type than T has it is left out.
+func decode[T any](value json.RawMessage) (v T) {
+	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("more than one JSON value")
-	}
-	return v, nil
-}
-
-// unwrap takes the envelope off, if there is one.
-func unwrap(v any) any {
-	object, _ := v.(map[string]any)
-	_, hasStatus := object["status"]
-	if body, ok := object["body"]; ok || hasStatus && len(object) == 1 {
-		return body
-	}
+	_ = dec.Decode(&v)
 	return v
-}
-
-// listed finds the list in an answer: bare, in "data" or "objects", in the envelope or not. Null is an empty list.
-func listed(v any) (list []any, ok bool) {
-	body := unwrap(v)
-	if object, isObject := body.(map[string]any); isObject {
-		for _, key := range []string{"objects", "data"} {
-			if inner, found := object[key]; found {
-				body = inner
-			}
-		}
-	}
-	if body == nil {
-		return nil, true
-	}
-	list, ok = body.([]any)
-	return list, ok
 }
 
 // wordOf reads a string, or a number as it is written.

@@ -112,8 +112,8 @@ func isPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []
 // refusal reads an error answer. status is the HTTP status, or the inner one under HTTP 2xx.
 func refusal(op string, status int, body []byte) *Error {
 	e := &Error{Op: op, Status: status}
-	if v, err := decode(body); err == nil {
-		e.Message, e.Fields = explain(unwrap(v))
+	if inner, _, err := unwrap(body); err == nil {
+		e.Message, e.Fields = explain(decode[any](inner))
 	} else if isPage(body) || len(body) > longestText {
 		e.Message = notJSON
 	} else {

@@ -91,7 +91,7 @@ func (c *Client) AddIPRule(ctx context.Context, r IPRule, force bool) (IPRule, e
 	if err != nil {
 		return IPRule{}, err
 	}
-	return confirmed(r, readIPRule(object(ans.value))), nil
+	return confirmed(r, readIPRule(object(ans.body))), nil
 }
 
 // DeleteIPRules removes entries by their ids: DELETE /v4/ip_rules. It may be repeated while they are what they were: one that is overwritten keeps its

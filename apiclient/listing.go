@@ -3,6 +3,7 @@ package apiclient
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"maps"
@@ -36,9 +37,8 @@ func (c *Client) objects(ctx context.Context, q query) iter.Seq2[page, error] {
 func since(from time.Time) [][]any { return [][]any{{max(from.Unix(), 0), nil}} }
 
 type page struct {
-	op         string // for errors
-	items      []raw
-	raw        []byte // the answer
+	items      []json.RawMessage
+	body       []byte // that holds them
 	serverTime time.Time
 	times      int // how often the same answer has come in a row
 }
@@ -72,7 +72,7 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 				return
 			}
 			offset += len(got.items)
-			if len(got.raw) < maxAnswer/4 {
+			if len(got.body) < maxAnswer/4 {
 				limit = min(2*limit, most)
 			}
 		}
@@ -82,16 +82,16 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 // page reads one page. It fails if a service that disregards the offset gives the same page for the third time. Twice can happen: new records push
 // the list on.
 func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
-	k.listing = true
 	ans, err := c.do(ctx, k)
 	if err != nil {
 		return before, err
 	}
-	if ans.items == nil {
+	items, ok := listed(ans.body)
+	if !ok {
 		return before, puzzling(k, "answer holds no list")
 	}
-	p := page{op: k.op, items: ans.items, raw: ans.raw, serverTime: ans.serverTime, times: 1}
-	if bytes.Equal(p.raw, before.raw) {
+	p := page{items: items, body: ans.body, serverTime: ans.serverTime, times: 1}
+	if bytes.Equal(p.body, before.body) {
 		p.times += before.times
 	}
 	if len(p.items) > 0 && p.times > 2 {
@@ -100,23 +100,7 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	return p, nil
 }
 
-// records are the items that are objects.
-func (p page) records() iter.Seq2[record, error] {
-	return func(yield func(record, error) bool) {
-		for _, item := range p.items {
-			v, err := decode(item)
-			if err != nil {
-				yield(nil, &Error{Op: p.op, Kind: Server, Message: "answer can't be read", Err: err})
-				return
-			}
-			if object, ok := v.(map[string]any); ok && !yield(object, nil) {
-				return
-			}
-		}
-	}
-}
-
-// each reads the listing record by record.
+// each reads the listing record by record: the items that are objects.
 func each[T any](pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -125,12 +109,8 @@ func each[T any](pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T,
 				yield(none, err)
 				return
 			}
-			for r, err := range p.records() {
-				if err != nil {
-					yield(none, err)
-					return
-				}
-				if !yield(read(r), nil) {
+			for _, item := range p.items {
+				if isObject(item) && !yield(read(decode[record](item)), nil) {
 					return
 				}
 			}
@@ -138,11 +118,10 @@ func each[T any](pages iter.Seq2[page, error], read func(record) T) iter.Seq2[T,
 	}
 }
 
-// object is the one object in an answer, be it bare, in the envelope or alone in a list; nil when there is none.
-func object(v any) record {
-	if list, ok := listed(v); ok && len(list) > 0 {
-		v = list[0]
+// object is the one object in a body, be it bare or alone in a list; nil when there is none.
+func object(body json.RawMessage) record {
+	if list, ok := listed(body); ok && len(list) > 0 {
+		body = list[0]
 	}
-	o, _ := unwrap(v).(map[string]any)
-	return o
+	return decode[record](body)
 }

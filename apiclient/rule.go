@@ -111,7 +111,7 @@ func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	created := readRule(object(ans.value))
+	created := readRule(object(ans.body))
 	if created.ID == 0 {
 		return Rule{}, puzzling(k, "answer has no rule id")
 	}
@@ -131,10 +131,10 @@ func (c *Client) DeleteRule(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	if ans.empty() {
+	if ans.body == nil {
 		return puzzling(k, "answer is empty")
 	}
-	if isNothing(unwrap(ans.value)) {
+	if isNothing(decode[any](ans.body)) {
 		return &Error{Op: k.op, Kind: NotFound, Message: "nothing was deleted", unknown: ans.doubtful}
 	}
 	return nil

@@ -89,6 +89,14 @@ func TestAPollComparesLittle(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, a.store.takeNames())
 	require.Equal(t, 1, asked, "what is muted")
+
+	for i := range 150 {
+		a.add(fmt.Sprintf("y:%03d", i), 0)
+	}
+	asked = 0
+	require.NoError(t, p.Poll(t.Context()))
+	require.Len(t, a.store.takeNames(), 150)
+	require.Equal(t, 151, asked, "each once, though the first page is settled before the second is read")
 }
 
 // Accounts that start together, as after a takeover, neither poll nor mirror in step; the first one waits for nothing.

@@ -15,36 +15,8 @@ import (
 // refreshAfter is how old the state of an ongoing attack without a card gets: it must not be deleted while the attack goes on.
 const refreshAfter = time.Hour
 
-// keptAfterEvent is how long an attack is stored after an event of it, however old it is.
-const keptAfterEvent = time.Hour
-
-// preferences are what people asked for, as far as it decides what is an event.
-type preferences struct {
-	muted  func(apiclient.Attack) bool // asked only where there would be an event
-	wanted func(attackid string) bool  // a person wants a card of a grouped attack
-}
-
-// result is what follows from a snapshot: what is to be saved, and what only this process has to know.
-type result struct {
-	Update
-	suppressed map[string]bool // attack ids whose events a mute suppresses
-	paces      map[string]pace // by attack id
-	storms     storm.Batch
-	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new
-	again      map[string]bool // ids of records that must be judged again with what the snapshot lacks
-}
-
-// decision is one comparison of a snapshot with the state. It changes neither.
-type decision struct {
-	cfg  *Config
-	st   *state
-	snap snapshot
-	preferences
-	out result
-}
-
-// decide names the events in a snapshot and all that has to be saved of it; good reports whether the snapshot is complete.
-func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) result {
+// decide names the events in a snapshot and all that has to be saved of it.
+func decide(cfg *Config, st *state, snap snapshot, p preferences) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
 		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
@@ -63,13 +35,8 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences, good bool) res
 	if st.lastGood.IsZero() {
 		d.firstStart(record.FirstStartFacts{Ongoing: ungrouped, Grouped: grouped})
 	}
-	d.closeGap(good)
+	d.closeGap()
 	sortEvents(d.out.Events)
-	if !good && d.gap() {
-		for id := range snap.records {
-			d.judgeAgain(id)
-		}
-	}
 	return d.out
 }
 
@@ -80,9 +47,12 @@ func sortEvents(events []record.Event) {
 	})
 }
 
-// candidates are the attacks that can be events: what was read, what time alone can make an event, what a mute suppressed and may be over, and
-// what a person wants a card of. That is little beside all that is known.
+// candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, what a mute suppressed and may be
+// over, and what a person wants a card of. That is little beside all that is known.
 func (d *decision) candidates() map[string]apiclient.Attack {
+	if d.snap.early {
+		return d.snap.records
+	}
 	attacks := maps.Clone(d.snap.records)
 	add := func(id string) bool {
 		if _, read := attacks[id]; !read {
@@ -99,19 +69,6 @@ func (d *decision) candidates() map[string]apiclient.Attack {
 	}
 	return attacks
 }
-
-// attack is the state of an attack or storm as this decision leaves it.
-func (d *decision) attack(id string) record.AttackState {
-	if s, decided := d.out.Attacks[id]; decided {
-		return s
-	}
-	return d.st.attacks[id]
-}
-
-func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }
-
-// gap reports whether the account was not polled before this snapshot.
-func (d *decision) gap() bool { return d.st.gap(d.snap.at, d.cfg.Interval) }
 
 // judge adds one attack to the result, if there is anything to save about it.
 func (d *decision) judge(o compare.Observation) {
@@ -144,48 +101,9 @@ func (d *decision) judge(o compare.Observation) {
 	d.emit(finding{last: last, now: compare.After(last, o, kind), kind: kind, route: route, calm: first})
 }
 
-// judgeAgain has a record judged again, if it was read, though its bytes stay the same.
-func (d *decision) judgeAgain(id string) {
-	if _, read := d.snap.records[id]; read {
-		d.out.again[id] = true
-	}
-}
-
 // overBefore reports whether an attack was over at the account's first start, when everything that went on got a card.
 func (d *decision) overBefore(o compare.Observation) bool {
 	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.OngoingFor
-}
-
-// finding is that an attack, or a storm, is an event.
-type finding struct {
-	last, now record.AttackState
-	kind      record.EventKind
-	route     Route // that takes it
-	calm      bool  // it neither mentions nor pages people until it gets worse
-}
-
-// emit adds the event of a finding to the result, with whom it mentions.
-func (d *decision) emit(f finding) {
-	s, last, route, attackid := f.now, f.last, f.route, f.now.Attack.ID
-	if !last.Notified || f.kind == record.BecameIncident && route.Channel != "" {
-		s.Channel = route.Channel // an incident may belong elsewhere than the attack did
-	}
-	if !f.calm && !last.Notified {
-		s.FoundAt = d.snap.begin.Round(0).UTC()
-	}
-	s, suppressed := f.mention(s, d.snap.at, d.cfg.QuietHours)
-	if !f.calm {
-		s.Pager = pagerAfter(last.Pager, f.kind, f.route, d.snap.begin)
-	}
-	id := record.DeliveryID(d.cfg.Account, attackid, f.kind, s.Revision)
-	if !last.Notified {
-		id = record.CardDelivery(d.cfg.Account, attackid)
-	}
-	d.out.Attacks[attackid] = s
-	d.out.Events = append(d.out.Events, record.Event{
-		ID: id, Account: d.cfg.Account, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
-		Payload: record.AttackChanged{Attack: s.Attack, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
-	})
 }
 
 // firstStart adds the one event of an account's first poll.
@@ -196,13 +114,6 @@ func (d *decision) firstStart(facts record.FirstStartFacts) {
 		}
 	}
 	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.FirstStart, 0, d.snap.at, facts))
-}
-
-// accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its kind.
-func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
-	return record.Event{
-		ID: record.DeliveryID(c.Account, "", kind, int(number)), Account: c.Account, Kind: kind, Channel: c.Channel, At: at, Payload: payload,
-	}
 }
 
 // deletable are the records that left the lookback so long ago that they won't flicker at its edge any more. Left out are those whose events a mute

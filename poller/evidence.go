@@ -16,14 +16,6 @@ const (
 	maxMilestones, firstMilestones = 30, 10
 )
 
-// pace is how fast an attack's hits come. It is all that is held of evidence between polls: evidence is read when it is to be changed.
-type pace struct {
-	hits  apiclient.Figure // from which the next rate is measured
-	at    time.Time        // when there were so many
-	peak  int64            // hits per minute, as stored
-	known bool             // peak is
-}
-
 // alteration is what is to be done to evidence.
 type alteration struct {
 	st         *state
@@ -146,18 +138,4 @@ func addMilestone(e record.Evidence, n record.Event) record.Evidence {
 		e.Dropped++
 	}
 	return e
-}
-
-// applyPaces takes over how fast hits come, of attacks that go on.
-func (st *state) applyPaces(r result) {
-	for id, now := range r.paces {
-		if st.attacks[id].Quiet {
-			delete(st.paces, id)
-		} else {
-			st.paces[id] = now
-		}
-	}
-	for _, id := range r.Delete {
-		delete(st.paces, id)
-	}
 }

@@ -12,30 +12,20 @@ import (
 	"github.com/wafbot/wafbot/poller/compare"
 )
 
-const (
-	// outageAfter is for how many intervals polls fail before that is an event.
-	outageAfter = 4
-	// outageFailures and leastOutage are how many polls fail in a row at least, and for how long, before that is an event: a single refusal or
-	// error may be one broken instance of the service, also where polls are frequent.
-	outageFailures, leastOutage = 3, 10 * time.Second
-	// leastGap is how far back the last good poll lies at least after a monitoring gap. A shorter gap can't be distinguished from time that was not saved yet,
-	// and from a replica taking over.
-	leastGap = 2 * time.Minute
-	// maxListed is how many attacks of each kind the event of a gap lists.
-	maxListed = 20
-)
+// maxListed is how many attacks of each kind the event of a gap lists.
+const maxListed = 20
 
 // closeGap has the good poll that ends a monitoring gap notify of it. Attacks that are over and would get their first card now are listed there
 // instead; a snapshot of a part leaves them to the one of all.
-func (d *decision) closeGap(good bool) {
-	if good && !d.st.outage.From.IsZero() {
+func (d *decision) closeGap() {
+	if d.snap.good && !d.st.outage.From.IsZero() {
 		d.out.Outage, d.out.Stale = &record.Outage{}, d.st.ongoing()
 	}
 	if !d.gap() {
 		return
 	}
-	over := d.takeOver(good)
-	if !good {
+	over := d.takeOver()
+	if !d.snap.good {
 		return
 	}
 	facts := record.GapFacts{From: d.st.lastGood, To: d.snap.at, Why: d.outageCauses()}
@@ -47,18 +37,19 @@ func (d *decision) closeGap(good bool) {
 }
 
 // takeOver takes the events of the attacks out that the event of a gap lists, and returns these. Their states are saved with that event.
-func (d *decision) takeOver(good bool) (over []apiclient.Attack) {
+func (d *decision) takeOver() (over []apiclient.Attack) {
 	d.out.Events = slices.DeleteFunc(d.out.Events, func(n record.Event) bool {
 		if !d.listedByGap(n) {
 			return false
 		}
 		over = append(over, n.Attack())
-		delete(d.out.Attacks, n.Attack().ID)
-		if good {
-			listed := d.st.attacks[n.Attack().ID]
-			listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack(), n.At, compare.Raised(listed.Baseline, n.Attack(), record.NewAttack)
-			d.out.Attacks[n.Attack().ID] = listed
+		if delete(d.out.Attacks, n.Attack().ID); !d.snap.good {
+			d.judgeAgain(n.Attack().ID)
+			return true
 		}
+		listed := d.st.attacks[n.Attack().ID]
+		listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack(), n.At, compare.Raised(listed.Baseline, n.Attack(), record.NewAttack)
+		d.out.Attacks[n.Attack().ID] = listed
 		return true
 	})
 	return over

@@ -17,14 +17,6 @@ import (
 // all read in the same second.
 const mirrorEvery = time.Minute
 
-// Settings mirrors what is in force, for previews.
-type Settings struct {
-	At      time.Time          // when all of it was last read, on this machine's clock; zero: never yet
-	Entries []apiclient.IPRule // all IP lists
-	Rules   []apiclient.Rule   // modes and virtual patches only
-	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At
-}
-
 // mirror keeps a copy of the service's lists and rules.
 type mirror struct {
 	api  ListReader
@@ -142,32 +134,4 @@ func differing(before, after []apiclient.IPRule) []apiclient.IPRule {
 		return slices.DeleteFunc(slices.Clone(all), func(e apiclient.IPRule) bool { return reflect.DeepEqual(byID[e.ID], e) })
 	}
 	return append(without(before, after), without(after, before)...)
-}
-
-// staleFor are the attacks and storms that go on and whose sources an entry names that was edited: others edit the lists, too, and a source that
-// another person denied makes no event by itself.
-func staleFor(st *state, edited []apiclient.IPRule) (ids []string) {
-	if len(edited) == 0 {
-		return nil
-	}
-	for _, id := range slices.Sorted(slices.Values(st.ongoing())) {
-		sources := st.attacks[id].Attack.Sources
-		if seen := st.records[id]; seen != nil { // else it is a storm
-			sources = seen.attack.Sources
-		}
-		if slices.ContainsFunc(edited, func(e apiclient.IPRule) bool { return slices.ContainsFunc(sources, names(e)) }) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// names reports whether an entry names a source, by its address or country: the attack says nothing of other kinds.
-func names(e apiclient.IPRule) func(apiclient.Source) bool {
-	return func(s apiclient.Source) bool {
-		if e.Kind == apiclient.KindRange {
-			return e.Subnet.IsValid() && e.Subnet.Contains(s.IP.Unmap())
-		}
-		return s.Country != "" && slices.Contains(e.Values, s.Country)
-	}
 }

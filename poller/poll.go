@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +20,7 @@ const saveEvery = 30 * time.Second
 type storeError struct{ err error }
 
 func (e *storeError) Error() string { return e.err.Error() }
+
 func (e *storeError) Unwrap() error { return e.err }
 
 // Poll reads the service once, saves the events that it finds and wakes the notifier for them. Its errors are those of the service
@@ -44,9 +47,8 @@ func (p *Poller) poll(ctx context.Context) error {
 	if readErr != nil && (ctx.Err() != nil || len(snap.records) == 0 || p.st.lastGood.IsZero()) {
 		return readErr // a first start is notified of as a whole
 	}
-	good := readErr == nil
-	res := decide(&p.cfg, p.st, snap, p.preferences(ctx), good)
-	if good {
+	res := decide(&p.cfg, p.st, snap, p.preferences(ctx))
+	if snap.good {
 		res.LastGood = snap.at
 	}
 	if snap.whole {
@@ -59,7 +61,7 @@ func (p *Poller) poll(ctx context.Context) error {
 		return err
 	}
 	p.mirror.dropEdited(len(edited))
-	if good {
+	if snap.good {
 		p.mu.Lock()
 		p.health.LastGood = time.Now()
 		p.mu.Unlock()
@@ -68,15 +70,37 @@ func (p *Poller) poll(ctx context.Context) error {
 	return readErr
 }
 
-// settleEarly settles what a poll has read before it reads on: that may be long, and people wait. It reports whether it did: what ends a monitoring
-// gap, or is an account's first poll, is notified of as a whole.
-func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (settled bool, err error) {
-	if p.st.lastGood.IsZero() {
-		return false, nil
+// load makes the stored state the poller's own, unless it is already.
+func (p *Poller) load(ctx context.Context) error {
+	if p.loaded {
+		return nil
 	}
-	res := decide(&p.cfg, p.st, snap, p.preferences(ctx), false)
-	err = p.settle(ctx, snap, &res)
-	return err == nil && len(res.again) == 0, err
+	stored, err := p.cfg.Store.Load(ctx, p.cfg.Account)
+	if err != nil {
+		return err
+	}
+	next := p.st.loaded(stored)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.st, p.loaded = next, true
+	return nil
+}
+
+// newReader is a reader of a poll that begins now.
+func (p *Poller) newReader() *reader {
+	begin := time.Now()
+	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
+		begin: begin, at: begin.Add(p.skew), records: map[string]apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
+		causes: slices.Clone(p.causes),
+	}}
+	return r
+}
+
+// settleEarly settles what a poll has read before it reads on, and returns the ids of those records that must be judged again.
+func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[string]bool, err error) {
+	snap.early = true
+	res := decide(&p.cfg, p.st, snap, p.preferences(ctx))
+	return res.again, p.settle(ctx, snap, &res)
 }
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
@@ -105,22 +129,6 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	return nil
 }
 
-// load makes the stored state the poller's own, unless it is already.
-func (p *Poller) load(ctx context.Context) error {
-	if p.loaded {
-		return nil
-	}
-	stored, err := p.cfg.Store.Load(ctx, p.cfg.Account)
-	if err != nil {
-		return err
-	}
-	next := p.st.loaded(stored)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.st, p.loaded = next, true
-	return nil
-}
-
 // save saves an update, unless it can wait.
 func (p *Poller) save(ctx context.Context, u Update) error {
 	if u.empty() && u.LastGood.Sub(p.st.saved).Abs() < saveEvery {
@@ -134,6 +142,26 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 		p.st.outage = *u.Outage
 	}
 	return nil
+}
+
+// observe gives the observer what complete polls found since the last time.
+func (p *Poller) observe(ctx context.Context, snap snapshot) {
+	c := &p.st.changes
+	d := PollDelta{At: snap.begin, Since: c.last, Skew: snap.at.Sub(snap.begin)}
+	for id, before := range c.before {
+		if now, known := p.st.records[id]; known {
+			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: now.attack})
+		}
+	}
+	clear(c.before)
+	if c.whole = c.whole || snap.whole; c.whole {
+		c.last = snap.begin
+	}
+	if p.cfg.Observer == nil {
+		return
+	}
+	d.Settings = p.Settings()
+	p.cfg.Observer.Observe(ctx, p.cfg.Account, d)
 }
 
 // preferences reads what people asked for, each once, when decide first needs it: the mutes, and of which grouped attacks they want a card. Most
@@ -168,4 +196,59 @@ func (p *Poller) wantedCards(ctx context.Context) func(attackid string) bool {
 		}
 	}
 	return func(string) bool { return false }
+}
+
+// noteHealth notes how a poll went that began then. It logs each cause of an outage once.
+func (p *Poller) noteHealth(err error, begin time.Time) {
+	h, log := &p.health, p.cfg.Log
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		if len(p.causes) > 0 {
+			log.Info("polling works again", "after", time.Since(h.Since).Round(time.Second))
+		}
+		p.causes, p.failures, h.Failing, h.Since = nil, 0, "", time.Time{}
+		return
+	}
+	if apiclient.KindOf(err) != 0 {
+		p.failures++
+	}
+	h.Failing = inWords(err)
+	if _, store := errors.AsType[*storeError](err); store {
+		h.Failing = "the bot's store can't be reached"
+	}
+	if h.Since.IsZero() {
+		h.Since = begin
+	}
+	if !slices.Contains(p.causes, h.Failing) {
+		p.causes = append(p.causes, h.Failing)
+		log.Error("polling fails", "why", h.Failing, "error", err)
+	}
+}
+
+// notifyOutage notifies once in an outage that the account can't be polled. Failures of the store are no such event: it could not be saved.
+func (p *Poller) notifyOutage(ctx context.Context, err error) {
+	kind := apiclient.KindOf(err)
+	if kind == 0 {
+		return
+	}
+	h := p.health
+	least := max(outageAfter*p.cfg.Interval, leastOutage)
+	if kind == apiclient.Unauthenticated || kind == apiclient.Forbidden { // for good, until a person fixes it
+		least = leastOutage
+	}
+	if !p.st.outage.From.IsZero() || p.failures < outageFailures || time.Since(h.Since) < least {
+		return
+	}
+	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Fix: fix(kind)}
+	if !p.st.lastGood.IsZero() {
+		facts.LastGood = p.st.lastGood.Add(-p.skew)
+	}
+	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), time.Now().UTC(), facts)}
+	if err := p.save(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events}); err != nil {
+		p.loaded = false
+		p.cfg.Log.Error("the outage can't be saved yet, so no one is notified", "err", err)
+		return
+	}
+	p.cfg.Notifier.Notify(p.cfg.Account, events)
 }

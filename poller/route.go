@@ -16,6 +16,9 @@ const (
 	KindAttack   = "attack" // that is no incident
 )
 
+// DefaultMentionEvery is the least time between two mentions about one attack, where the configuration says nothing.
+const DefaultMentionEvery = 10 * time.Minute
+
 // Match says which attacks a route takes. The zero value takes all; every key that is set must hold.
 type Match struct {
 	Kind    string             // KindIncident or KindAttack; "": both
@@ -106,38 +109,4 @@ func Explain(routes []Route, a apiclient.Attack) []TriedRoute {
 		}
 	}
 	return all
-}
-
-// routeIndex is the place of the first route that takes the attack; below 0 if none does.
-func (c *Config) routeIndex(a apiclient.Attack) int {
-	return slices.IndexFunc(c.Routes, func(r Route) bool { return r.Match.fails(a) == "" })
-}
-
-// route returns the first route that takes the attack, with its channel filled in.
-func (c *Config) route(a apiclient.Attack) (Route, bool) {
-	i := c.routeIndex(a)
-	if i < 0 {
-		return Route{}, false
-	}
-	r := c.Routes[i]
-	r.Channel = cmp.Or(r.Channel, c.Channel)
-	return r, true
-}
-
-// stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks mentions, as often as that
-// one, and has the pager that is called soonest. Taken are the indexes of the routes that take its attacks.
-func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
-	merged := Route{Channel: channel}
-	for i, route := range c.Routes {
-		if !taken[i] {
-			continue
-		}
-		if merged.Mention == "" {
-			merged.Mention, merged.MentionEvery = route.Mention, route.MentionEvery
-		}
-		if route.PageAfter > 0 && (merged.PageAfter == 0 || route.PageAfter < merged.PageAfter) {
-			merged.PageAfter, merged.Match = route.PageAfter, route.Match
-		}
-	}
-	return merged
 }

@@ -1,10 +1,8 @@
 package poller
 
 import (
-	"context"
-	"fmt"
+	"maps"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -33,195 +31,18 @@ type snapshot struct {
 	whole     bool                        // no record was left out
 	incidents bool                        // no incident was left out
 	causes    []string                    // why the polls before it failed, in words for people; none: they didn't
+	early     bool                        // the poll reads on
+	good      bool                        // the poll has read all that it wanted
 }
 
-// drop forgets the records.
-func (s *snapshot) drop() {
-	s.records, s.sums, s.same, s.changed = map[string]apiclient.Attack{}, map[string]uint64{}, nil, nil
+// settled drops the records, but those that must be judged again.
+func (s *snapshot) settled(again map[string]bool) {
+	s.same, s.changed = nil, nil
+	maps.DeleteFunc(s.records, func(id string, _ apiclient.Attack) bool { return !again[id] })
+	maps.DeleteFunc(s.sums, func(id string, _ uint64) bool { return !again[id] })
 }
 
 // covers reports whether a hit later than last would have been seen.
 func (s *snapshot) covers(last time.Time) bool {
 	return s.whole || !s.reached.IsZero() && !last.Before(s.reached)
-}
-
-// reader reads the service once.
-type reader struct {
-	cfg  *Config
-	st   *state
-	snap snapshot
-	// settleEarly is given what is new on the first page, and on all before the first page without anything new: the other pages may be many, and
-	// people wait. It reports whether that is settled, so that no record is judged twice.
-	settleEarly func(ctx context.Context, snap snapshot) (settled bool, err error)
-}
-
-// newReader is a reader of a poll that begins now.
-func (p *Poller) newReader() *reader {
-	begin := time.Now()
-	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
-		begin: begin, at: begin.Add(p.skew), tries: map[netip.Addr]time.Time{}, causes: slices.Clone(p.causes),
-	}}
-	r.snap.drop()
-	return r
-}
-
-// read asks the service. After an error the snapshot holds what came before it.
-func (r *reader) read(ctx context.Context) (snapshot, error) {
-	r.snap.from = r.snap.at.Add(-r.cfg.Lookback)
-	if err := r.readNewest(ctx); err != nil {
-		return r.snap, fmt.Errorf("read attacks: %w", err)
-	}
-	if r.snap.whole || r.snap.incidents || r.snap.begin.Sub(r.st.incidentsAt) < incidentsEvery {
-		return r.snap, nil
-	}
-	err := r.readIncidents(ctx)
-	return r.snap, err
-}
-
-// readNewest reads from the newest record to the first page that is old enough and holds nothing unknown; in a sweep,
-// or if there is no such page, to the end of the lookback.
-func (r *reader) readNewest(ctx context.Context) error {
-	s := &r.snap
-	var until time.Time // in a sweep nothing is old enough
-	first, known, sweep := true, false, !s.begin.Before(r.st.sweepAt)
-	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: s.from, Known: r}) {
-		if err != nil {
-			return err
-		}
-		if first && !page.ServerTime.IsZero() {
-			s.at = page.ServerTime
-		}
-		if first && !sweep {
-			until = r.readUntil()
-		}
-		changed, oldest := r.take(page)
-		if first {
-			if err := r.afterFirst(ctx, page.Attacks, changed); err != nil {
-				return err
-			}
-		}
-		first = false
-		if !oldest.IsZero() {
-			s.reached = earlier(s.reached, oldest)
-		}
-		switch {
-		case !s.reached.IsZero() && s.reached.Before(s.from): // by a service that ignores the filter
-			s.whole = true
-			return nil
-		case !changed && !s.reached.IsZero() && s.reached.Before(until):
-			return nil
-		case !changed && !known && len(s.changed) > 0:
-			known = true // and so is what follows
-			if err := r.settle(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	s.whole = true
-	return nil
-}
-
-// afterFirst reads incidents before the other pages of a flood: people are notified of them first. Then it gives the first page on.
-func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, changed bool) error {
-	if r.floods(page) {
-		if err := r.readIncidents(ctx); err != nil {
-			return err
-		}
-	}
-	if !changed {
-		return nil
-	}
-	return r.settle(ctx)
-}
-
-// settle gives on what was read, and forgets it if that is settled.
-func (r *reader) settle(ctx context.Context) error {
-	settled, err := r.settleEarly(ctx, r.snap)
-	if settled {
-		r.snap.drop()
-	}
-	return err
-}
-
-// floods reports whether the first page holds so many new attacks that more pages of them may follow.
-func (r *reader) floods(page []apiclient.Attack) bool {
-	unknown := 0
-	for _, a := range page {
-		if r.st.records[a.ID] == nil {
-			unknown++
-		}
-	}
-	return r.cfg.Storm.Over > 0 && !r.st.lastGood.IsZero() && unknown > r.cfg.Storm.Over
-}
-
-// readIncidents reads them all.
-func (r *reader) readIncidents(ctx context.Context) error {
-	for page, err := range r.cfg.API.Attacks(ctx, apiclient.AttackFilter{From: r.snap.from, IncidentsOnly: true, Known: r}) {
-		if err != nil {
-			return fmt.Errorf("read incidents: %w", err)
-		}
-		r.take(page)
-	}
-	r.snap.incidents = true
-	return nil
-}
-
-// readUntil is how far back to read at least: past the last good poll, and past the last hit of each attack that is
-// due to go quiet, now and not when a mute ends. That costs some pages once for each of these.
-func (r *reader) readUntil() time.Time {
-	until := r.st.lastGood.Add(-overlap)
-	for id := range r.st.agenda.until(r.snap.at) {
-		o := r.st.observe(r.st.records[id].attack, r.snap.at, nil)
-		if last := o.Attack.Last; !r.st.attacks[id].Quiet && !r.st.suppressed[id] && o.Silent() && last.Before(until) {
-			until = last
-		}
-	}
-	return until
-}
-
-// Known implements apiclient.KnownRecords.
-func (r *reader) Known(sum uint64) bool { return r.st.bySum[sum] != nil }
-
-// earlier is the earlier of two times, of which the first may be zero.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// take keeps a page's records, reports whether one of them is unknown or has changed, and says when the oldest was last hit. Records come twice when the
-// list shifts while it is read. One that is unknown and older than the lookback is left out: it may have been deleted already.
-func (r *reader) take(page apiclient.AttackPage) (changed bool, oldest time.Time) {
-	s := &r.snap
-	for _, sum := range page.Known {
-		seen := r.st.bySum[sum]
-		if s.same = append(s.same, seen); !seen.attack.Last.IsZero() {
-			oldest = earlier(oldest, seen.attack.Last)
-		}
-	}
-	for i, a := range page.Attacks {
-		if !a.Last.IsZero() {
-			oldest = earlier(oldest, a.Last)
-		}
-		before, known := r.st.records[a.ID]
-		if a.ID == "" || !known && !a.Last.IsZero() && a.Last.Before(s.from) {
-			continue
-		}
-		if known && before.attack.Equal(a) {
-			a = before.attack // the same, but held in memory once
-		} else {
-			changed, s.changed = true, append(s.changed, a.ID)
-		}
-		s.records[a.ID], s.sums[a.ID] = a, page.Sums[i]
-		if !a.Result() {
-			continue
-		}
-		for _, source := range a.Sources {
-			if a.Last.After(s.tries[source.IP]) {
-				s.tries[source.IP] = a.Last
-			}
-		}
-	}
-	return changed, oldest
 }

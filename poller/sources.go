@@ -17,25 +17,6 @@ const countEvery = time.Minute
 // maxSources is how many sources are stored.
 const maxSources = 2000
 
-// sourceCount is in how many attacks each source was when they were last counted.
-type sourceCount struct {
-	stored map[netip.Addr]record.SourceActivity // nil: not known
-	stale  bool                                 // something that counts may have changed
-	at     time.Time                            // on this machine's clock
-}
-
-// apply notes that a snapshot was counted, or that it makes the count stale.
-func (c *sourceCount) apply(snap snapshot, r result) {
-	if r.counted {
-		c.at, c.stale = snap.begin, false
-	} else {
-		c.stale = c.stale || len(snap.changed) > 0 || snap.whole
-	}
-	if r.Sources != nil {
-		c.stored = r.Sources
-	}
-}
-
 // countSources counts in how many attacks each source is, when it is time to and something that counts may have changed: then counted is true. The
 // figures are nil when there is nothing new to store.
 func countSources(st *state, snap snapshot) (figures map[netip.Addr]record.SourceActivity, counted bool) {

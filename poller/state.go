@@ -48,12 +48,41 @@ type seenRecord struct {
 	sum    uint64    // of its bytes, if it is in state.bySum; else 0
 }
 
+// grouping is what is known of a storm between polls.
+type grouping struct {
+	members map[string]bool // ids of the attacks that it groups
+	waits   bool            // its figures are no event yet, or may be wrong
+	until   time.Time       // when to look at them again, on the service's clock
+}
+
+// pace is how fast an attack's hits come. It is all that is held of evidence between polls: evidence is read when it is to be changed.
+type pace struct {
+	hits  apiclient.Figure // from which the next rate is measured
+	at    time.Time        // when there were so many
+	peak  int64            // hits per minute, as stored
+	known bool             // peak is
+}
+
+// sourceCount is in how many attacks each source was when they were last counted.
+type sourceCount struct {
+	stored map[netip.Addr]record.SourceActivity // nil: not known
+	stale  bool                                 // something that counts may have changed
+	at     time.Time                            // on this machine's clock
+}
+
+// changeLog is what the observer has yet to learn of.
+type changeLog struct {
+	before map[string]*apiclient.Attack // what records were before they changed, by id; nil: not known
+	last   time.Time                    // the last complete poll that it learned of, on this machine's clock; zero: none yet
+	whole  bool                         // all records were read since the start
+}
+
 // newState is a state of which nothing is known.
 func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
 		lastTries: map[netip.Addr]time.Time{},
-		storms:    map[string]*grouping{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		storms:    map[string]*grouping{}, suppressed: map[string]bool{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
 }
@@ -78,61 +107,18 @@ func (st *state) loaded(stored State) *state {
 	return next
 }
 
-// apply takes a saved result over.
-func (st *state) apply(snap snapshot, r result) {
-	for _, id := range snap.changed {
-		st.changes.note(id, st.records[id])
-	}
-	for id, a := range snap.records {
-		st.see(id, &seenRecord{attack: a, at: snap.at, sum: snap.sums[id]}, !r.again[id])
-	}
-	for _, seen := range snap.same {
-		seen.at = snap.at
-	}
-	for source, at := range snap.tries {
-		if at.After(st.lastTries[source]) {
-			st.lastTries[source] = at
+// loadStorms puts together which attacks each stored storm groups.
+func (st *state) loadStorms() {
+	for id, s := range st.attacks {
+		if s.Storm != nil {
+			st.storms[id] = &grouping{members: map[string]bool{}, waits: true} // perhaps a poll was saved in part
 		}
 	}
-	st.applyStorms(r)
-	maps.Copy(st.attacks, r.Attacks)
-	for id := range snap.records {
-		st.plan(id)
+	for id, s := range st.attacks {
+		if g := st.storms[s.StormID]; g != nil {
+			g.members[id] = true
+		}
 	}
-	for id := range r.Attacks {
-		st.plan(id)
-	}
-	for _, id := range r.Delete {
-		st.see(id, &seenRecord{}, false)
-		delete(st.records, id)
-		delete(st.attacks, id)
-		delete(st.withPager, id)
-		st.agenda.drop(id)
-	}
-	st.sources.apply(snap, r)
-	st.applyPaces(r)
-	st.suppressed = r.suppressed
-	st.lastGood = r.LastGood
-	if snap.whole {
-		st.sweepAt, st.incidentsAt = snap.begin.Add(spread(sweepEvery)), snap.begin
-		maps.DeleteFunc(st.lastTries, func(_ netip.Addr, last time.Time) bool { return snap.at.Sub(last) >= st.ongoingFor })
-	}
-	if snap.incidents {
-		st.incidentsAt = snap.begin
-	}
-}
-
-// see takes over how a record was read; judged tells that nothing is left to decide about it as long as it stays so.
-func (st *state) see(id string, now *seenRecord, judged bool) {
-	if before := st.records[id]; before != nil {
-		delete(st.bySum, before.sum)
-	}
-	if judged {
-		st.bySum[now.sum] = now
-	} else {
-		now.sum = 0
-	}
-	st.records[id] = now
 }
 
 // plan puts an attack with a card on the agenda for the time from which it can be an event without being read: for its figures, which wait for
@@ -211,54 +197,43 @@ func (st *state) goesOn(meant func(attackid string) bool, now time.Time) bool {
 	return false
 }
 
+// stormGoesOn reports whether an attack of a storm goes on.
+func (st *state) stormGoesOn(g *grouping, now time.Time) bool {
+	for id := range g.members {
+		seen := st.records[id]
+		if seen != nil && st.attacks[id].Grouped() && !seen.attack.FalsePositive() && !st.observe(seen.attack, now, nil).Silent() {
+			return true
+		}
+	}
+	return false
+}
+
+// stormStates are all storms as they are stored, by id.
+func (st *state) stormStates() map[string]record.AttackState {
+	all := make(map[string]record.AttackState, len(st.storms))
+	for id := range st.storms {
+		all[id] = st.attacks[id]
+	}
+	return all
+}
+
+// cardless are the ids of all attacks that show only in a storm's card.
+func (st *state) cardless() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, g := range st.storms {
+			for id := range g.members {
+				if st.attacks[id].Grouped() && !yield(id) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // gap reports whether the account was not polled between the last good poll and this time.
 func (st *state) gap(at time.Time, interval time.Duration) bool {
 	if st.lastGood.IsZero() {
 		return false
 	}
 	return !st.outage.From.IsZero() || at.Sub(st.lastGood) > max(leastGap, outageAfter*interval)
-}
-
-// agenda holds from when on attacks must be compared although they were not read, grouped by minute: so a poll need not go through all that are
-// known.
-type agenda struct {
-	times   map[string]time.Time
-	minutes map[int64]map[string]bool
-}
-
-func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
-
-// put enters an attack, or moves it.
-func (a *agenda) put(id string, at time.Time) {
-	a.drop(id)
-	minute := minuteOf(at)
-	if a.minutes[minute] == nil {
-		a.minutes[minute] = map[string]bool{}
-	}
-	a.times[id], a.minutes[minute][id] = at, true
-}
-
-// drop takes an attack off, if it is on.
-func (a *agenda) drop(id string) {
-	minute := minuteOf(a.times[id])
-	delete(a.times, id)
-	if delete(a.minutes[minute], id); len(a.minutes[minute]) == 0 {
-		delete(a.minutes, minute)
-	}
-}
-
-// until gives the attacks that are due at a time, in no order.
-func (a *agenda) until(at time.Time) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for minute, ids := range a.minutes {
-			if minute > minuteOf(at) {
-				continue
-			}
-			for id := range ids {
-				if !a.times[id].After(at) && !yield(id) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -10,87 +9,6 @@ import (
 	"github.com/wafbot/wafbot/poller/compare"
 	"github.com/wafbot/wafbot/poller/storm"
 )
-
-// grouping is what is known of a storm between polls.
-type grouping struct {
-	members map[string]bool // ids of the attacks that it groups
-	waits   bool            // its figures are no event yet, or may be wrong
-	until   time.Time       // when to look at them again, on the service's clock
-}
-
-// loadStorms puts together which attacks each stored storm groups.
-func (st *state) loadStorms() {
-	for id, s := range st.attacks {
-		if s.Storm != nil {
-			st.storms[id] = &grouping{members: map[string]bool{}, waits: true} // perhaps a poll was saved in part
-		}
-	}
-	for id, s := range st.attacks {
-		if g := st.storms[s.StormID]; g != nil {
-			g.members[id] = true
-		}
-	}
-}
-
-// applyStorms takes over what a result says of storms, before its attacks are taken over.
-func (st *state) applyStorms(r result) {
-	st.arrivals = r.storms.Arrivals
-	for id := range r.storms.Begun {
-		st.storms[id] = &grouping{members: map[string]bool{}}
-	}
-	for id, attacks := range r.storms.Joined {
-		for _, attack := range attacks {
-			if before := st.storms[st.attacks[attack].StormID]; before != nil {
-				delete(before.members, attack)
-			}
-			st.storms[id].members[attack] = true
-		}
-	}
-	for id, until := range r.storms.CheckAt {
-		if g := st.storms[id]; g != nil {
-			g.waits, g.until = !until.IsZero(), until
-		}
-	}
-	for _, id := range r.Delete {
-		if g := st.storms[st.attacks[id].StormID]; g != nil {
-			delete(g.members, id)
-		}
-		delete(st.storms, id)
-	}
-}
-
-// stormStates are all storms as they are stored, by id.
-func (st *state) stormStates() map[string]record.AttackState {
-	all := make(map[string]record.AttackState, len(st.storms))
-	for id := range st.storms {
-		all[id] = st.attacks[id]
-	}
-	return all
-}
-
-// cardless are the ids of all attacks that show only in a storm's card.
-func (st *state) cardless() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, g := range st.storms {
-			for id := range g.members {
-				if st.attacks[id].Grouped() && !yield(id) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// stormGoesOn reports whether an attack of a storm goes on.
-func (st *state) stormGoesOn(g *grouping, now time.Time) bool {
-	for id := range g.members {
-		seen := st.records[id]
-		if seen != nil && st.attacks[id].Grouped() && !seen.attack.FalsePositive() && !st.observe(seen.attack, now, nil).Silent() {
-			return true
-		}
-	}
-	return false
-}
 
 // group takes the events of new attacks back that come too fast for a card each, and has storms show them instead. Incidents, and attacks of
 // which a person wants a card, keep theirs. So do those that the event of a monitoring gap lists.

@@ -19,7 +19,7 @@ import (
 
 // Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
 func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
-	all, err := a.store.Triage.Mutes(ctx, account)
+	all, err := a.store.Triage.OwnedMutes(ctx, account)
 	now := time.Now()
 	return func(attack apiclient.Attack) bool {
 		_, muted := policy.Muted(all, attack, now)

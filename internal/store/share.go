@@ -31,11 +31,11 @@ type Pending struct {
 // then on another replica may do it. Pending comes about once a second when there is anything, the newest only.
 type Own func(held, more context.Context, account string, pending <-chan Pending)
 
-// renewOwned renews the lease of an account and reads what there is to do.
+// renewOwned renews the lease of an account and reads what there is to do, and what polls go by.
 // KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the redraw queue, KEYS[4] the due changes, KEYS[5] the due requests, KEYS[6] the wanted cards,
-// KEYS[7] the number of the last audit entry; ARGV[1] the holder's token, ARGV[2] the lease's length in ms.
-// Result: how many events, stale cards and wanted cards there are, the Unix time of the first due change or request, -1 if there is none, and the
-// number of the last audit entry; nothing, if the lease is lost.
+// KEYS[7] the number of the last audit entry, KEYS[8] the mutes; ARGV[1] the holder's token, ARGV[2] the lease's length in ms.
+// Result: how many events, stale cards and wanted cards there are, the Unix time of the first due change or request, -1 if there is none, the
+// number of the last audit entry, and the mutes as JSON; nothing, if the lease is lost.
 var renewOwned = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -44,16 +44,10 @@ for i = 4, 5 do
   local first = tonumber(redis.call('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')[2] or '-1')
   if first >= 0 and (due < 0 or first < due) then due = first end
 end
-return {redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), redis.call('SCARD', KEYS[6]), math.floor(due), tonumber(redis.call('GET', KEYS[7]) or '0')}`)
-
-// owned is an account that this replica owns.
-type owned struct {
-	lease   *lease
-	stop    context.CancelFunc // begin nothing more
-	pending chan Pending       // holds the newest
-	ended   chan struct{}      // own has returned
-	giving  bool               // it is being given up
-}
+return {
+  redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), redis.call('SCARD', KEYS[6]), math.floor(due),
+  tonumber(redis.call('GET', KEYS[7]) or '0'), redis.call('GET', KEYS[8]) or 'null'
+}`)
 
 // sharing is one replica's part in sharing out the accounts.
 type sharing struct {
@@ -202,7 +196,7 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 	unlink := context.AfterFunc(more, stop)
 	t := &owned{lease: l, stop: stop, pending: make(chan Pending, 1), ended: make(chan struct{})}
 	sh.held[account] = t
-	sh.store.held.Store(account, l)
+	sh.store.held.Store(account, t)
 	cutShort := context.AfterFunc(begin, func() {
 		limit := time.NewTimer(endWithin)
 		defer limit.Stop()
@@ -227,53 +221,26 @@ func (sh *sharing) begin(ctx, more context.Context, account string, l *lease, un
 	}()
 }
 
-// renew renews all leases in one round trip and passes on what there is to do.
+// renew renews all leases in one round trip, and passes on what there is to do.
 func (sh *sharing) renew(ctx context.Context) {
 	accounts := slices.Sorted(maps.Keys(sh.held))
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
-		keys := []string{keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyApprovalsDue(account), keyWantedCards(account), keyAudited(account)}
-		renewals[i] = call{keys, []any{sh.held[account].lease.token, ownFor.Milliseconds()}}
+		renewals[i] = call{[]string{
+			keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyApprovalsDue(account), keyWantedCards(account), keyAudited(account), keyMutes(account),
+		}, []any{sh.held[account].lease.token, ownFor.Milliseconds()}}
 	}
-	until := time.Now().Add(ownFor)
+	begun := time.Now()
 	for i, answer := range sh.store.pipelined(ctx, renewOwned, renewals) {
 		t := sh.held[accounts[i]]
-		found, err := answer.Int64Slice()
+		found, err := answer.Slice()
 		switch {
 		case err != nil: // what isn't renewed runs out
 		case len(found) == 0:
 			t.lease.end(leaseLost(t.lease.key))
 		default:
-			t.lease.extend(until)
-			t.pass(Pending{Events: int(found[0]), StaleCards: int(found[1]), WantedCards: int(found[2]), Due: dueAt(found[3]), Audited: found[4]})
+			t.lease.extend(begun.Add(ownFor))
+			t.take(found, begun)
 		}
 	}
-}
-
-func dueAt(unix int64) time.Time {
-	if unix < 0 {
-		return time.Time{}
-	}
-	return time.Unix(unix, 0)
-}
-
-// pass replaces older work that was not received yet by the newest.
-func (t *owned) pass(d Pending) {
-	if d == (Pending{}) {
-		return
-	}
-	select {
-	case <-t.pending:
-	default:
-	}
-	t.pending <- d // there is room: only this goroutine sends
-}
-
-// ownerLease is the lease under which this process owns an account, and stores what it finds of it.
-func (s *client) ownerLease(account string) (*lease, error) {
-	l, ok := s.held.Load(account)
-	if !ok {
-		return nil, leaseLost(keyLease(account))
-	}
-	return l.(*lease), nil
 }

@@ -91,7 +91,7 @@ type client struct {
 	away      func(err error)
 	replica   string // what this process is called among all replicas
 	peers     peers
-	held      sync.Map // by account that this process owns, its *lease
+	held      sync.Map // *owned, by account
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.

@@ -51,12 +51,17 @@ func (s *Attacks) WantCards(ctx context.Context, account string, attacks []strin
 		b.do("SADD", keyWantedCards(account), id)
 	}
 	b.do("PEXPIRE", keyWantedCards(account), wantedFor.Milliseconds())
+	defer s.outdate(account)
 	_, err := s.save(ctx, condition{}, &b, "wanted cards of "+account)
 	return err
 }
 
-// WantedCards are the grouped attacks that are to get a card each, by their ids as record.AttackID makes them.
+// WantedCards are the grouped attacks that are to get a card each, by their ids as record.AttackID makes them. The owner of an account asks for them
+// when the last renewal of its lease found some.
 func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]struct{}, error) {
+	if facts := s.pollFacts(account); facts != nil && facts.wanted == 0 {
+		return nil, nil
+	}
 	ids, err := s.rdb.SMembersMap(ctx, keyWantedCards(account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read wanted cards of %s: %w", account, err)

@@ -107,8 +107,8 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
-		require.ElementsMatch(t, []string{one, two}, wanted())
 		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.pending).WantedCards == 2 }, 5*time.Second, time.Millisecond, "The account's owner hears of it")
+		require.ElementsMatch(t, []string{one, two}, wanted())
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", stormy()))
 		require.Equal(t, []string{two}, wanted())

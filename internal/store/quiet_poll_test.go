@@ -1,0 +1,156 @@
+package store_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
+)
+
+// quiet is a service whose attacks stay as they are, polled as cmd/wafbot has it polled.
+type quiet struct {
+	store   *store.Store
+	attacks []apiclient.Attack
+	now     time.Time // on the service's clock
+
+	mu   sync.Mutex
+	sent []string // commands that polls sent
+}
+
+// Attacks implements poller.API.
+func (q *quiet) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
+	return func(yield func(apiclient.AttackPage, error) bool) {
+		_ = yield(apiclient.AttackPage{Attacks: q.attacks, Sums: make([]uint64, len(q.attacks)), ServerTime: q.now}, nil)
+	}
+}
+
+// IPRules implements poller.API.
+func (*quiet) IPRules(context.Context, apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error] {
+	return func(func(apiclient.IPRule, error) bool) {}
+}
+
+// Rules implements poller.API.
+func (*quiet) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
+	return func(func(apiclient.Rule, error) bool) {}
+}
+
+// Muted implements poller.Preferences.
+func (q *quiet) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
+	all, err := q.store.Triage.OwnedMutes(ctx, account)
+	return func(a apiclient.Attack) bool {
+		return slices.ContainsFunc(all, func(m record.Mute) bool { return m.Type == a.Type })
+	}, err
+}
+
+// WantedCards implements poller.Preferences.
+func (q *quiet) WantedCards(ctx context.Context, account string) (func(attackid string) bool, error) {
+	all, err := q.store.Attacks.WantedCards(ctx, account)
+	return func(id string) bool { _, wanted := all[record.AttackID(account, id)]; return wanted }, err
+}
+
+// Notify implements poller.Notifier.
+func (*quiet) Notify(string, []record.Event) {}
+
+// polling marks the contexts of polls: beats and renewals go on beside them.
+type polling struct{}
+
+// DialHook implements redis.Hook.
+func (*quiet) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (q *quiet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		q.note(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (q *quiet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		q.note(ctx, cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+func (q *quiet) note(ctx context.Context, cmds ...redis.Cmder) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, cmd := range cmds {
+		if ctx.Value(polling{}) != nil {
+			q.sent = append(q.sent, cmd.Name())
+		}
+	}
+}
+
+// polls are the commands of so many polls.
+func (q *quiet) polls(t *testing.T, p *poller.Poller, n int) []string {
+	t.Helper()
+	q.sent = nil
+	for range n {
+		require.NoError(t, p.Poll(context.WithValue(t.Context(), polling{}, true)))
+	}
+	return q.sent
+}
+
+func (q *quiet) add(at time.Time, typ string, ids ...string) {
+	for _, id := range ids {
+		q.attacks = append(q.attacks, apiclient.Attack{ID: id, Type: typ, First: at, Last: at, Hits: apiclient.Known(100), BlockStatus: "monitored"})
+	}
+}
+
+// A poll that finds nothing new sends Redis nothing, though a mute suppresses an attack and a storm groups others: the lease's renewal says what is
+// muted, and whether cards are wanted. Twice a minute a poll stores that it was good, in one command: a monitoring gap begins at that time.
+func TestAQuietPollAsksRedisNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		q := &quiet{store: w.open(t), now: noon}
+		q.store.AddHook(q)
+		owning(t, q.store)
+		p := poller.New(poller.Config{
+			Account: "acme", API: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},
+		})
+		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
+		locked(t, q.store, func(l commands.Lock) error {
+			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
+		})
+		q.now = q.now.Add(time.Second)
+		q.add(q.now, "rce", "x:1", "x:2", "x:3")
+		q.add(q.now, "sqli", "x:4")
+		require.NotEmpty(t, q.polls(t, p, 1), "the storm")
+		require.Eventually(t, func() bool { return len(q.polls(t, p, 1)) == 0 }, 10*time.Second, 10*time.Millisecond, "the lease is renewed once a second")
+		require.Empty(t, q.polls(t, p, 20))
+		q.now = q.now.Add(30 * time.Second)
+		require.Equal(t, []string{"evalsha"}, q.polls(t, p, 20))
+
+		state := func(id string) record.AttackState {
+			s, _, err := q.store.Attacks.AttackState(t.Context(), "acme", record.AttackID("acme", id))
+			require.NoError(t, err)
+			return s
+		}
+		other := w.open(t)
+		require.NoError(t, other.Attacks.WantCards(t.Context(), "acme", []string{record.AttackID("acme", "x:2")}))
+		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:2").OwnCard }, 10*time.Second, 10*time.Millisecond, "another replica's user wants it")
+		require.False(t, state("x:4").Notified)
+		locked(t, other, func(l commands.Lock) error { return l.SaveMutes(t.Context(), nil) })
+		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, 10*time.Second, 10*time.Millisecond, "another replica's user ended the mute")
+
+		locked(t, q.store, func(l commands.Lock) error {
+			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
+		})
+		q.add(q.now, "sqli", "x:5")
+		q.polls(t, p, 1)
+		require.False(t, state("x:5").Notified, "what this process saved holds at once")
+	})
+}

@@ -1,0 +1,137 @@
+package poller
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller/storm"
+)
+
+// Config says what to poll and who is notified.
+type Config struct {
+	Account     string        // its name
+	API         API           // reads the service
+	Store       Store         // holds what was decided
+	Notifier    Notifier      // is woken for events
+	Preferences Preferences   // nil: nothing is muted, and grouped attacks get no cards on request
+	Observer    Observer      // nil: none
+	Interval    time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
+	Lookback    time.Duration // how far back records are read; 0: DefaultLookback
+	OngoingFor  time.Duration // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
+	Routes      []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
+	Storm       storm.Config  // the zero one: each attack gets a card of its own
+	QuietHours  QuietHours    // zero: there are none
+	Channel     string        // of the first message, and of routes without one
+	Log         *slog.Logger  // nil: slog.Default()
+	Starts      *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
+}
+
+// Where the configuration says nothing.
+const (
+	DefaultInterval   = 15 * time.Second
+	DefaultLookback   = 24 * time.Hour
+	DefaultOngoingFor = 15 * time.Minute
+)
+
+// API is what the poller reads. *apiclient.Client is one.
+type API interface {
+	AttackReader
+	ListReader
+}
+
+// AttackReader lists attack records, the latest hit first.
+type AttackReader interface {
+	Attacks(ctx context.Context, f apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error]
+}
+
+// ListReader lists what is in force.
+type ListReader interface {
+	IPRules(ctx context.Context, f apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error]
+	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
+}
+
+// Preferences reads what people asked for. Its answers are used within the same poll.
+type Preferences interface {
+	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident. After an error nothing is
+	// muted.
+	Muted(ctx context.Context, account string) (muted func(apiclient.Attack) bool, err error)
+	// WantedCards reads of which grouped attacks people want a card; nil: of none.
+	WantedCards(ctx context.Context, account string) (wanted func(attackid string) bool, err error)
+}
+
+// Notifier notifies people of events.
+type Notifier interface {
+	// Notify says that events of the account were stored. They are passed along so that they need not be read back.
+	Notify(account string, events []record.Event)
+}
+
+// Observer takes in what complete polls found, also when they found nothing: time passes.
+type Observer interface {
+	Observe(ctx context.Context, account string, delta PollDelta)
+}
+
+// PollDelta is how records changed between two complete polls.
+type PollDelta struct {
+	At       time.Time     // of the poll, on this machine's clock
+	Since    time.Time     // of the poll before, likewise; zero: the records of before aren't known
+	Skew     time.Duration // how far the service's clock is ahead of this machine's
+	Changes  []record.AttackDelta
+	Settings Settings // what is in force at the service
+}
+
+// Settings mirrors what is in force, for previews.
+type Settings struct {
+	At      time.Time          // when all of it was last read, on this machine's clock; zero: never yet
+	Entries []apiclient.IPRule // all IP lists
+	Rules   []apiclient.Rule   // modes and virtual patches only
+	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At
+}
+
+// routeIndex is the place of the first route that takes the attack; below 0 if none does.
+func (c *Config) routeIndex(a apiclient.Attack) int {
+	return slices.IndexFunc(c.Routes, func(r Route) bool { return r.Match.fails(a) == "" })
+}
+
+// route returns the first route that takes the attack, with its channel filled in.
+func (c *Config) route(a apiclient.Attack) (Route, bool) {
+	i := c.routeIndex(a)
+	if i < 0 {
+		return Route{}, false
+	}
+	r := c.Routes[i]
+	r.Channel = cmp.Or(r.Channel, c.Channel)
+	return r, true
+}
+
+// stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks mentions, as often as that
+// one, and has the pager that is called soonest. Taken are the indexes of the routes that take its attacks.
+func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
+	merged := Route{Channel: channel}
+	for i, route := range c.Routes {
+		if !taken[i] {
+			continue
+		}
+		if merged.Mention == "" {
+			merged.Mention, merged.MentionEvery = route.Mention, route.MentionEvery
+		}
+		if route.PageAfter > 0 && (merged.PageAfter == 0 || route.PageAfter < merged.PageAfter) {
+			merged.PageAfter, merged.Match = route.PageAfter, route.Match
+		}
+	}
+	return merged
+}
+
+// accountEvent is an event of the account as a whole, for its channel. The number distinguishes it from others of its kind.
+func (c *Config) accountEvent(kind record.EventKind, number int64, at time.Time, payload record.Payload) record.Event {
+	return record.Event{
+		ID: record.DeliveryID(c.Account, "", kind, int(number)), Account: c.Account, Kind: kind, Channel: c.Channel, At: at, Payload: payload,
+	}
+}
