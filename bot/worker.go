@@ -60,9 +60,9 @@ func (w *worker) handle(held, more context.Context, p Piece) {
 	}
 }
 
-// maxInHand is how many requests a replica carries out and answers at a time, some 30 kB each; the others wait in Redis or are other replicas'. An account whose
-// service hangs holds one line of each person for workLimit, and those whose change is stored; a line whose answer Slack doesn't take is held for answerFor.
-// So it takes 1,024 people, or nearly two lines a second for ten minutes, to fill it.
+// maxInHand is how many requests a replica carries out and answers at a time, below 100 kB each with its connection to the service; the others wait in Redis
+// or are other replicas'. An account whose service hangs holds one line of each person for workLimit, and those whose change is stored; a line whose answer
+// Slack doesn't take is held for answerFor. So it takes 1,024 people, or nearly two lines a second for ten minutes, to fill it.
 const maxInHand = 1024
 
 // workLimit bounds one change, including retries and verification.
