@@ -23,7 +23,9 @@ func TestAnAccountThatHangsHoldsNoOther(t *testing.T) {
 		w.message("#waf-globex", "Deny 203.0.113.99", "Anna Weber")
 		require.Len(t, w.entries("globex"), 1)
 		require.Empty(t, w.ephemerals("rob", "accepted by the service"))
-		w.until("refusals", func() bool { return len(w.ephemerals("rob", "Not done: 64 of your lines wait already")) >= lines-kept-1 })
+		w.until("refusals", func() bool {
+			return len(w.ephemerals("rob", "Not done: 64 of your lines wait already")) >= lines-kept-1
+		})
 	})
 }
 

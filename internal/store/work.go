@@ -26,8 +26,8 @@ const maxWaiting = 64
 //
 // Work belongs to a lane, one person's lines on one account, and is carried out in order there. The lane's list begins with the id in the stream of the
 // work whose turn it is; behind it, as they were accepted, wait those that aren't in the stream yet. No lane gets stuck: the script that begins a list
-// also puts the work of its first id into the stream (accept), and the script that takes that id off the list puts the next one into the stream, as does
-// the one that takes the work off the stream (settle). So behind each list stands work that a replica has in hand, or gets when that replica dies.
+// also puts the work of its first id into the stream (accept), and the one that takes that work off the stream takes the id off the list, too, and puts the
+// next work in the place of both (settle). So behind each list stands work that a replica has in hand, or gets when that replica dies.
 // KEYS[1] the stream, KEYS[2] the lane, the others the delivery's names; ARGV[1] how long these are stored in ms, ARGV[2] the work, may be left out,
 // ARGV[3] how many may wait.
 // Result: 1 if none of the names was known, else 0; -n if n wait already: then the delivery was refused, once for all.
