@@ -35,13 +35,24 @@ type Verbs interface {
 
 // Inbox takes deliveries once and keeps those that change something until they are carried out.
 type Inbox interface {
-	// Accept writes work down under the names of its delivery; fresh is false if one of them was known already. After an error the outcome is unknown.
-	Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error)
+	// Accept writes work down under the names of its delivery; fresh is false if one of them was known already. Work of one lane is carried out in order.
+	// If the lane is full, nothing is written down, and waiting is how many wait in it; else it is 0. After an error the outcome is unknown.
+	Accept(ctx context.Context, work []byte, lane string, names ...string) (fresh bool, waiting int, err error)
 	// First reports whether a delivery comes for the first time.
 	First(ctx context.Context, names ...string) (bool, error)
-	// Work hands over what was accepted, oldest first, until its context ends. done is called when it is carried out; mine reports whether it
-	// is still this replica's.
-	Work(ctx context.Context, handle func(work []byte, mine func(context.Context) bool, done func(context.Context) error)) error
+	// Work hands over what was accepted, each lane's oldest first, until its context ends.
+	Work(ctx context.Context, handle func(Piece)) error
+}
+
+// Piece is work that was handed over; *store.Piece is one.
+type Piece interface {
+	Work() []byte
+	// Mine reports whether it is still this replica's.
+	Mine(ctx context.Context) bool
+	// Pass has the lane's next piece handed over before this one is done.
+	Pass(ctx context.Context) error
+	// Done ends it, and passes the turn unless Pass did.
+	Done(ctx context.Context) error
 }
 
 // Cards finds the card that a message is.
@@ -129,7 +140,7 @@ func (b *Bot) Drain(ctx context.Context) { b.requests.wait(ctx) }
 // token for good from the beginning.
 func (b *Bot) Receive(ctx context.Context) error { return b.socket.Receive(ctx) }
 
-// Work carries out stored requests: one after another in each account, accounts side by side. It begins no request after more has ended, and
+// Work carries out stored requests: one person's on one account in order, all others side by side. It begins no request after more has ended, and
 // returns when those in progress are done, or held ends.
 func (b *Bot) Work(held, more context.Context) error { return b.worker.run(held, more) }
 

@@ -1,8 +1,10 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -78,21 +81,36 @@ type requests struct {
 	wg       sync.WaitGroup
 }
 
-// store stores a change, once for each delivery. If that fails it returns what to say.
+// store stores a change, once for each delivery. If it isn't stored it returns what to say.
 func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
 	req.Version = workVersion
+	waiting := 0
 	work, err := json.Marshal(req)
 	if err == nil {
-		_, err = r.cfg.Inbox.Accept(ctx, work, req.names...)
+		_, waiting, err = r.cfg.Inbox.Accept(ctx, work, r.lane(req.Invocation), req.names...)
 	}
-	if err == nil {
-		return nil
+	switch {
+	case err != nil:
+		r.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
+		if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
+			return new(say(refusal.Away(err).Text))
+		}
+		return new(say(perhapsStored()))
+	case waiting > 0:
+		r.cfg.Log.Warn("too many requests of one person at once", "user", req.Invocation.Actor.ID)
+		return new(say(text.New("Not done: ", waiting, " of your lines wait already, and one is carried out after another. Send it again when they are answered")))
 	}
-	r.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
-	if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
-		return new(say(refusal.Away(err).Text))
+	return nil
+}
+
+// lane is what a request must keep its order in: the person's lines on one account. Lines without an account share a lane, as do those that name one that isn't
+// there, so that nobody opens lanes at will, and all of a person's where there is one account alone.
+func (r *requests) lane(inv call.Invocation) string {
+	account := cmp.Or(inv.Line.Keys["account"], inv.Account)
+	if len(r.cfg.Accounts) == 1 || !slices.ContainsFunc(r.cfg.Accounts, func(a notify.Account) bool { return a.Name == account }) {
+		account = ""
 	}
-	return new(say(perhapsStored()))
+	return account + ":" + inv.Actor.Team + "/" + inv.Actor.ID
 }
 
 // perhapsStored says that whether a request was stored is unknown.

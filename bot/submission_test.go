@@ -20,17 +20,22 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// accepted keeps the stored requests.
+// accepted keeps the stored requests, unless so many wait that they are refused.
 type accepted struct {
 	Inbox
-	works []request
+	works   []request
+	lanes   []string
+	waiting int
 }
 
-func (a *accepted) Accept(_ context.Context, work []byte, _ ...string) (bool, error) {
+func (a *accepted) Accept(_ context.Context, work []byte, lane string, _ ...string) (fresh bool, waiting int, err error) {
+	if a.waiting > 0 {
+		return false, a.waiting, nil
+	}
 	var req request
-	err := json.Unmarshal(work, &req)
-	a.works = append(a.works, req)
-	return true, err
+	err = json.Unmarshal(work, &req)
+	a.works, a.lanes = append(a.works, req), append(a.lanes, lane)
+	return true, 0, err
 }
 
 // changer treats every line as a change.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,21 +20,45 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// inbox holds one request.
+// inbox hands one request over, and is told what becomes of it.
 type inbox struct {
 	Inbox
 	request request
-	done    bool
+	lost    atomic.Bool // to another replica
+
+	mu   sync.Mutex
+	told []string // pass, done
 }
 
-func (i *inbox) Work(_ context.Context, handle func([]byte, func(context.Context) bool, func(context.Context) error)) error {
-	work, err := json.Marshal(i.request)
-	if err != nil {
-		return err
-	}
-	handle(work, func(context.Context) bool { return true }, func(context.Context) error { i.done = true; return nil })
+func (i *inbox) tell(what string) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.told = append(i.told, what)
 	return nil
 }
+
+// heard is what it was told until now.
+func (i *inbox) heard() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.told)
+}
+
+func (i *inbox) Work(_ context.Context, handle func(Piece)) error {
+	handle(piece{i})
+	return nil
+}
+
+type piece struct{ *inbox }
+
+func (p piece) Work() []byte {
+	work, _ := json.Marshal(p.request)
+	return work
+}
+
+func (p piece) Mine(context.Context) bool  { return !p.lost.Load() }
+func (p piece) Pass(context.Context) error { return p.tell("pass") }
+func (p piece) Done(context.Context) error { return p.tell("done") }
 
 // awayFor is a runner whose store is unreachable at first.
 type awayFor struct {
@@ -49,8 +76,11 @@ func (a *awayFor) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
 
-// answered keeps the texts of answers.
-type answered struct{ texts []string }
+// answered keeps the texts of answers, which Slack takes after some time.
+type answered struct {
+	after time.Duration
+	texts []string
+}
 
 // RoundTrip implements http.RoundTripper.
 func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -58,6 +88,7 @@ func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 		return nil, err
 	}
+	time.Sleep(a.after)
 	a.texts = append(a.texts, message.Text)
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
@@ -85,10 +116,72 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 					Inbox: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
-				require.True(t, waits.done)
+				require.Equal(t, []string{"done"}, waits.heard())
 				require.Len(t, answers.texts, 1)
 				require.Contains(t, answers.texts[0], c.want)
 			})
 		})
 	}
+}
+
+// takes is a runner that stores what it changes at once, and carries it out after some time.
+type takes struct {
+	noRunner
+
+	plan, carryOut time.Duration
+	meanwhile      func()
+}
+
+func (takes) Changes(record.Line) bool { return true }
+
+func (r takes) Do(_ context.Context, inv call.Invocation) (call.Result, error) {
+	time.Sleep(r.plan)
+	inv.Begun()
+	time.Sleep(r.carryOut)
+	r.meanwhile()
+	return call.Result{Outcome: "done", Lines: []text.Text{text.New("done")}}, nil
+}
+
+// The next line of the same person waits until what this one changes is stored; not for the service, and not for Slack.
+func TestATurnIsPassedWhenTheLineIsStored(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                   string
+		plan, carryOut, answer time.Duration
+		carriedOut             []string // what the inbox is told by then
+		told                   []string
+	}{
+		{name: "a quick click costs no round trip", plan: time.Second, carryOut: 20 * time.Millisecond, answer: 20 * time.Millisecond, told: []string{"done"}},
+		{name: "the service is slow", carryOut: time.Minute, carriedOut: []string{"pass"}, told: []string{"pass", "done"}},
+		{name: "Slack is slow", answer: time.Second, told: []string{"pass", "done"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				one := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}
+				runner := takes{plan: c.plan, carryOut: c.carryOut, meanwhile: func() { require.Equal(t, c.carriedOut, one.heard()) }}
+				b := New(Config{
+					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &answered{after: c.answer}}}),
+					Inbox: one, Runner: runner, Verbs: runner,
+				})
+				require.NoError(t, b.Work(t.Context(), t.Context()))
+				require.Equal(t, c.told, one.heard())
+			})
+		})
+	}
+}
+
+// A replica that lost a line in the meantime neither answers it nor ends it: that is another one's now.
+func TestALineThatAnotherReplicaHasIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, answers := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}, &answered{}
+		runner := takes{plan: time.Minute, meanwhile: func() { one.lost.Store(true) }}
+		b := New(Config{
+			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}), Inbox: one, Runner: runner, Verbs: runner,
+		})
+		require.NoError(t, b.Work(t.Context(), t.Context()))
+		require.Empty(t, one.heard())
+		require.Empty(t, answers.texts)
+	})
 }

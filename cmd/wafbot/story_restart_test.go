@@ -31,8 +31,8 @@ func (w *world) another() other {
 	var both sync.WaitGroup
 	both.Go(func() { _ = s.Replicas.Beat(ctx) })
 	both.Go(func() {
-		_ = s.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) {
-			o.took <- string(work)
+		_ = s.Inbox.Work(ctx, func(p *store.Piece) {
+			o.took <- string(p.Work())
 			newLog(w.journal, slog.LevelInfo).Info("another replica takes work") // which wakes the story that waits for it
 		})
 	})

@@ -102,7 +102,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		},
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: a.store.Inbox, Links: a.store.Links,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
 		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Collectors: append(a.notifier.Collectors(), a.calls),
 	})
 	return a, nil

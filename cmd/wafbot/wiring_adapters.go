@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -139,4 +140,12 @@ func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, e
 		return nil, refusal.ErrEmptied
 	}
 	return l.Ledger.Changes(ctx, account)
+}
+
+// inbox is the store's inbox as the bot needs it.
+type inbox struct{ *store.Inbox }
+
+// Work implements bot.Inbox.
+func (i inbox) Work(ctx context.Context, handle func(bot.Piece)) error {
+	return i.Inbox.Work(ctx, func(p *store.Piece) { handle(p) })
 }

@@ -59,6 +59,7 @@ type Invocation struct {
 	Warned  bool         `json:"warned,omitempty"`  // the warnings that follow from the line were shown, in a button's dialog
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Ask     bool         `json:"ask,omitempty"`     // do nothing but say what would be done
+	Begun   func()       `json:"-"`                 // called once, as soon as what it changes is stored, so that the same person's next line may be planned; nil: nobody waits
 }
 
 // Result is what came of an invocation.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,41 +18,61 @@ import (
 )
 
 func (p *protocol) deliver(t *rapid.T) {
-	one, id := p.awake(t), fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "id"))
+	one, id, lane := p.awake(t), fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "id")), fmt.Sprint("acme:U", rapid.IntRange(1, 3).Draw(t, "person"))
 	p.writes++
-	work := fmt.Sprint(id, "/", p.writes)
-	fresh, err := one.store.Inbox.Accept(t.Context(), []byte(work), id)
+	work := fmt.Sprint(lane, "/", id, "/", p.writes)
+	fresh, waiting, err := one.store.Inbox.Accept(t.Context(), []byte(work), lane, id)
 	require.NoError(t, err)
+	require.Zero(t, waiting)
 	_, known := p.accepted[id]
 	require.Equal(t, !known, fresh)
 	if fresh {
 		p.accepted[id] = work
+		p.lanes[lane] = append(p.lanes[lane], work)
 	}
 }
 
 // finish finishes what a replica has in hand, its own or what was taken over by another meanwhile.
-func (p *protocol) finish(t *rapid.T) { p.finishOne(t, p.awake(t)) }
+func (p *protocol) finish(t *rapid.T) { p.settleOne(t, p.awake(t), false) }
 
-func (p *protocol) finishOne(t *rapid.T, one *process) {
-	one.mu.Lock()
+// pass passes the turn of what a replica has in hand, which stays there.
+func (p *protocol) pass(t *rapid.T) { p.settleOne(t, p.awake(t), true) }
+
+// settleOne reports whether the replica has anything in hand.
+func (p *protocol) settleOne(t *rapid.T, one *process, pass bool) bool {
+	synctest.Wait() // for what is handed over since another turn was passed
 	if len(one.hand) == 0 {
-		one.mu.Unlock()
-		return
+		return false
 	}
 	i := rapid.IntRange(0, len(one.hand)-1).Draw(t, "in hand")
-	j := one.hand[i]
-	one.hand = slices.Delete(one.hand, i, i+1)
-	one.mu.Unlock()
-	before, mine := p.stream(t), j.mine(t.Context())
-	if mine && slices.Contains(before, j.work) {
+	j, settle := one.hand[i], one.hand[i].Pass
+	if !pass {
+		one.hand, settle = slices.Delete(one.hand, i, i+1), j.Done
+	}
+	left := p.stream(t)
+	counts := j.Mine(t.Context()) && slices.Contains(left, j.work)
+	if counts {
 		p.requireOneHolder(t, one, j.work)
+		left = append(left, p.next(j.work)...)
 	}
-	require.NoError(t, j.done(t.Context()))
-	if mine && slices.Contains(before, j.work) {
+	if counts && !pass {
 		p.finished[j.work]++
-		before = slices.DeleteFunc(before, func(work string) bool { return work == j.work })
+		left = slices.DeleteFunc(left, func(work string) bool { return work == j.work })
 	}
-	require.ElementsMatch(t, before, p.stream(t))
+	require.NoError(t, settle(t.Context()))
+	require.ElementsMatch(t, left, p.stream(t))
+	return true
+}
+
+// next is what comes into the stream when that work passes its turn: none if it did before, or none waits.
+func (p *protocol) next(work string) []string {
+	name, _, _ := strings.Cut(work, "/")
+	lane := p.lanes[name]
+	if len(lane) == 0 || lane[0] != work {
+		return nil
+	}
+	p.lanes[name] = lane[1:]
+	return lane[1:min(2, len(lane))]
 }
 
 // requireOneHolder requires that work is one replica's at a time.
@@ -60,7 +82,7 @@ func (p *protocol) requireOneHolder(t *rapid.T, one *process, work string) {
 			continue
 		}
 		for _, j := range other.hand {
-			require.False(t, j.work == work && j.mine(t.Context()), "%s and %s have %s", one.name, other.name, work)
+			require.False(t, j.work == work && j.Mine(t.Context()), "%s and %s have %s", one.name, other.name, work)
 		}
 	}
 }

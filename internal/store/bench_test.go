@@ -35,7 +35,7 @@ func BenchmarkAccept(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		_, err := s.Inbox.Accept(b.Context(), work, fmt.Sprint(n))
+		_, _, err := s.Inbox.Accept(b.Context(), work, fmt.Sprint("acme:", n), fmt.Sprint(n))
 		require.NoError(b, err)
 	}
 	reportTrips(b, trip)
@@ -99,7 +99,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		job := within(b, 20*time.Second, inherited)
 		worked += time.Since(killed)
 		owned += within(b, 20*time.Second, held.begun).began.Sub(killed)
-		require.NoError(b, job.done(b.Context()))
+		require.NoError(b, job.Done(b.Context()))
 		stopWork()
 		stopHeir()
 		next.stop()

@@ -48,7 +48,7 @@ func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
 // counts are the writes that must outlive the server that takes them. A server that has them says so when they come again.
 var counts = map[string]func(ctx context.Context, s *store.Store) error{
 	"Accept": func(ctx context.Context, s *store.Store) error {
-		_, err := s.Inbox.Accept(ctx, []byte("work"), "1")
+		_, _, err := s.Inbox.Accept(ctx, []byte("work"), "acme:U1", "1")
 		return err
 	},
 	"Trying": func(ctx context.Context, s *store.Store) error {
@@ -97,7 +97,7 @@ func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
 	jobs, _, _ := worker(t, s)
 	got := within(t, 5*time.Second, jobs) // what can't be copied can be worked off
 	finished := make(chan error, 1)
-	go func() { finished <- got.done(t.Context()) }()
+	go func() { finished <- got.Done(t.Context()) }()
 	require.Never(t, func() bool { return len(finished) > 0 }, time.Second, 100*time.Millisecond)
 	w.replicaOf(t)
 	require.NoError(t, within(t, 10*time.Second, finished))
@@ -153,7 +153,7 @@ func TestScriptsAreSentAgainToAServerWithACopy(t *testing.T) {
 	for i := range 3 {
 		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
 		work := fmt.Sprint(i)
-		require.Eventually(t, func() bool { _, err := s.Inbox.Accept(t.Context(), nil, work); return err == nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, _, err := s.Inbox.Accept(t.Context(), nil, "acme:"+work, work); return err == nil }, 10*time.Second, time.Millisecond)
 		require.EqualValues(t, i+1, copied.XLen(t.Context(), "{work}:stream").Val())
 	}
 }

@@ -63,11 +63,11 @@ func TestFailovers(t *testing.T) {
 		done := map[string]int{}
 		for _, r := range []*replica{one, two} {
 			running(t, func(ctx context.Context) error {
-				return r.store.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, finish func(context.Context) error) {
+				return r.store.Inbox.Work(ctx, func(p *store.Piece) {
 					mu.Lock()
-					done[string(work)]++
+					done[string(p.Work())]++
 					mu.Unlock()
-					_ = finish(ctx)
+					_ = p.Done(ctx)
 				})
 			})
 		}
@@ -77,7 +77,7 @@ func TestFailovers(t *testing.T) {
 			stop, _ := running(t, func(ctx context.Context) error {
 				for i := 0; ctx.Err() == nil; i++ {
 					id := fmt.Sprint(n, " ", i)
-					if _, err := direct.Inbox.Accept(ctx, []byte(id), id); err == nil {
+					if _, _, err := direct.Inbox.Accept(ctx, []byte(id), "acme:"+id, id); err == nil {
 						mu.Lock()
 						accepted = append(accepted, id)
 						mu.Unlock()
@@ -93,7 +93,10 @@ func TestFailovers(t *testing.T) {
 			require.NoError(t, killed.Restart()) // a cluster's shard of two has no copies before
 			require.NoError(t, set.Whole())
 			whole := time.Now()
-			eventually(t, "accept", func() error { _, err := direct.Inbox.Accept(ctx, []byte("after"), fmt.Sprint("after ", n)); return err })
+			eventually(t, "accept", func() error {
+				_, _, err := direct.Inbox.Accept(ctx, []byte("after"), "acme:U1", fmt.Sprint("after ", n))
+				return err
+			})
 			eventually(t, "lock, save", func() error {
 				_, l, err := direct.Ledger.Lock(ctx, "acme", false)
 				if err != nil {
@@ -161,7 +164,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 			eventually(t, "append", func() error { _, err := s.Audit.Append(ctx, record.AuditEntry{Account: account, At: noon}); return err })
 			eventually(t, "load", func() error { _, err := s.Attacks.Load(ctx, account); return err })
 		}
-		eventually(t, "accept", func() error { _, err := s.Inbox.Accept(ctx, []byte("after"), "after"); return err })
+		eventually(t, "accept", func() error { _, _, err := s.Inbox.Accept(ctx, []byte("after"), "acme:U1", "after"); return err })
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
 		for account, h := range w.holds() {

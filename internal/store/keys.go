@@ -4,6 +4,8 @@ package store
 //
 //	key                     type    holds                                                 ends
 //	{work}:stream           stream  requests that change something, until carried out     when done (XDEL)
+//	{work}:lane:NAME:PERSON list    the id in the stream of the request whose turn it is, when none is left
+//	                                then those that wait behind it, as they were accepted
 //	{work}:delivery:NAME    string  a delivery that was accepted                          1 h
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
@@ -55,6 +57,7 @@ const (
 	keyPing    = "{work}:ping"
 )
 
+func keyLane(name string) string     { return "{work}:lane:" + name }
 func keyDelivery(name string) string { return "{work}:delivery:" + name }
 func keyPeople(of string) string     { return "{work}:people:" + of }
 

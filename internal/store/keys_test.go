@@ -94,7 +94,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		table[m[1]] = row{m[2], m[3]}
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
-	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "card:C1:1.1", "card:CH:TS",
+	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
 		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "people:U1", "people:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
@@ -143,7 +143,7 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	jobs, stop, ended := worker(t, s)
-	require.NoError(t, within(t, 5*time.Second, jobs).done(ctx))
+	require.NoError(t, within(t, 5*time.Second, jobs).Done(ctx))
 	stop()
 	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
 	w.requireNoWork(t)

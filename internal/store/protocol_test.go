@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +26,6 @@ type process struct {
 	lock   commands.Lock
 
 	work context.CancelFunc
-	mu   sync.Mutex
 	hand []job
 }
 
@@ -44,9 +43,10 @@ type protocol struct {
 	flushed     bool
 	writes      int // numbers all writes
 
-	accepted map[string]string // delivery's id → its work
-	finished map[string]int    // by work
-	events   map[string]string // delivery's id → where its message is; "": nowhere yet
+	accepted map[string]string   // delivery's id → its work
+	finished map[string]int      // by work
+	lanes    map[string][]string // by lane, the work whose turn it is and what waits behind it
+	events   map[string]string   // delivery's id → where its message is; "": nowhere yet
 	tried    map[string]time.Time
 	begun    bool // the account has a state
 
@@ -62,7 +62,7 @@ type written struct {
 
 func newProtocol(t *rapid.T) *protocol {
 	p := &protocol{
-		T: t, mini: miniredis.NewMiniRedis(), accepted: map[string]string{}, finished: map[string]int{}, events: map[string]string{}, tried: map[string]time.Time{},
+		T: t, mini: miniredis.NewMiniRedis(), accepted: map[string]string{}, finished: map[string]int{}, lanes: map[string][]string{}, events: map[string]string{}, tried: map[string]time.Time{},
 		poll: written{writers: map[int]*process{}}, case_: written{writers: map[int]*process{}},
 	}
 	p.mini.ClockTTL(true)
@@ -93,11 +93,7 @@ func (p *protocol) start(t *rapid.T) {
 	p.Cleanup(one.work)
 	go func() {
 		defer close(ended)
-		_ = s.Inbox.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
-			one.mu.Lock()
-			defer one.mu.Unlock()
-			one.hand = append(one.hand, job{string(work), mine, done})
-		})
+		_ = s.Inbox.Work(ctx, func(p *store.Piece) { one.hand = append(one.hand, job{p, string(p.Work())}) })
 	}()
 	p.living, p.all = append(p.living, one), append(p.all, one)
 }
@@ -162,6 +158,7 @@ func (p *protocol) flush(t *rapid.T) {
 	time.Sleep(time.Millisecond) // no entry of the stream is called like an earlier one
 	p.flushed, p.begun = true, false
 	clear(p.accepted)
+	clear(p.lanes)
 	clear(p.events)
 	clear(p.tried)
 	p.poll.value, p.case_.value = 0, 0
@@ -212,8 +209,7 @@ func (p *protocol) settle(t *rapid.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, one := range p.living {
-			for n := len(one.hand); n > 0; n-- {
-				p.finishOne(t, one)
+			for p.settleOne(t, one, false) {
 			}
 		}
 	}
@@ -226,6 +222,7 @@ func (p *protocol) settle(t *rapid.T) {
 	for work, n := range p.finished {
 		require.Equal(t, 1, n, work)
 	}
+	require.NotContains(t, strings.Join(p.mini.Keys(), "\n"), "{work}:lane:")
 }
 
 // Whatever replicas do, and whatever is done to them: nothing is lost, nothing is done twice, and who lost a lease writes nothing.
@@ -242,7 +239,7 @@ func TestProtocol(t *testing.T) {
 			}
 			actions := map[string]func(*rapid.T){
 				"": p.check, "start": p.start, "kill": p.kill, "stop": p.stop, "pause": p.pause, "go on": p.goOn, "wait": p.wait,
-				"deliver": p.deliver, "deliver more": p.deliver, "finish": p.finish, "finish more": p.finish,
+				"deliver": p.deliver, "deliver more": p.deliver, "finish": p.finish, "finish more": p.finish, "pass": p.pass,
 				"announce": p.announce, "notify": p.notify, "save poll": p.savePoll, "lock": p.lock, "save": p.save, "late": p.late,
 			}
 			if rapid.IntRange(0, 3).Draw(t, "redis is emptied") == 0 {

@@ -62,7 +62,7 @@ func TestRedisThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := openURL(t, "redis://"+freeAddress(t))
 	begun := time.Now()
-	_, err := s.Inbox.Accept(t.Context(), []byte("work"), "1")
+	_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:U1", "1")
 	require.True(t, neverSent(err), "%v", err)
 	_, _, err = s.Ledger.Lock(t.Context(), "acme", false)
 	require.True(t, neverSent(err), "%v", err)
@@ -76,7 +76,7 @@ func TestRedisThatHangs(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	s := openURL(t, "redis://"+l.Addr().String())
 	begun := time.Now()
-	_, err = s.Inbox.Accept(t.Context(), []byte("work"), "1")
+	_, _, err = s.Inbox.Accept(t.Context(), []byte("work"), "acme:U1", "1")
 	require.Error(t, err)
 	require.Less(t, time.Since(begun), 2100*time.Millisecond)
 }
@@ -92,7 +92,7 @@ func TestRedisThatHangsLater(t *testing.T) {
 			require.NoError(t, s.Ping(t.Context()))
 			net.SetFilters(filters[0], filters[1])
 			begun := time.Now()
-			_, err := s.Inbox.Accept(t.Context(), []byte("work"), "1")
+			_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:U1", "1")
 			require.Error(t, err)
 			require.False(t, neverSent(err), "%v", err)
 			require.Less(t, time.Since(begun), 2100*time.Millisecond)
@@ -105,13 +105,13 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := newWire(t, w.addr)
 		s := net.open(t)
-		_, err := s.Inbox.Accept(t.Context(), []byte("first"), "1") // the script is known from here on
+		_, _, err := s.Inbox.Accept(t.Context(), []byte("first"), "acme:U1", "1") // the script is known from here on
 		require.NoError(t, err)
 		net.SetFilters(nil, func([]byte) ([]byte, bool) {
 			net.Refuse()
 			return nil, false
 		})
-		_, err = s.Inbox.Accept(t.Context(), []byte("second"), "2")
+		_, _, err = s.Inbox.Accept(t.Context(), []byte("second"), "acme:U2", "2")
 		require.Error(t, err)
 		require.False(t, neverSent(err), "%v", err)
 		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()

@@ -47,7 +47,7 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 					case <-one:
 						mine = append(mine, "work "+id)
 					case got := <-two:
-						require.NoError(t, got.done(t.Context()))
+						require.NoError(t, got.Done(t.Context()))
 					}
 				}
 				if len(mine) == 0 {
@@ -58,7 +58,7 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 				for _, id := range mine {
 					got := within(t, 10*time.Second, two)
 					require.Equal(t, id, got.work)
-					require.NoError(t, got.done(t.Context()))
+					require.NoError(t, got.Done(t.Context()))
 				}
 				require.Less(t, time.Since(died), tt.limit)
 				require.Never(t, func() bool { return len(two) > 0 }, 1200*time.Millisecond, 100*time.Millisecond, "each once")
@@ -76,19 +76,19 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
 		before := within(t, 5*time.Second, one)
-		require.True(t, before.mine(t.Context()))
+		require.True(t, before.Mine(t.Context()))
 		resume := net.Stall()
 		two, _, _ := worker(t, w.open(t))
 		after := within(t, 10*time.Second, two)
 		require.Equal(t, before.work, after.work)
 		resume()
-		require.Eventually(t, func() bool { return !before.mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
-		require.NoError(t, before.done(t.Context()))
-		require.True(t, after.mine(t.Context()))
+		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		require.NoError(t, before.Done(t.Context()))
+		require.True(t, after.Mine(t.Context()))
 		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		require.NoError(t, after.done(t.Context()))
+		require.NoError(t, after.Done(t.Context()))
 		w.requireNoWork(t)
 		accept(t, w.open(t), "2")
 		require.Eventually(t, func() bool { return len(one)+len(two) == 1 }, 5*time.Second, 10*time.Millisecond)
@@ -107,11 +107,11 @@ func TestWorkThatWasLeftCanComeBack(t *testing.T) {
 		two, _, _ := worker(t, there.open(t))
 		require.Equal(t, before.work, within(t, 10*time.Second, two).work)
 		resume()
-		require.Eventually(t, func() bool { return !before.mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
 		there.Stall()
 		again := within(t, 10*time.Second, one)
 		require.Equal(t, before.work, again.work)
-		require.NoError(t, again.done(t.Context()))
+		require.NoError(t, again.Done(t.Context()))
 		w.requireNoWork(t)
 	})
 }
@@ -122,14 +122,14 @@ func TestDeadReplicasAreDeleted(t *testing.T) {
 			s := w.open(t)
 			jobs, stop, ended := worker(t, s)
 			accept(t, s, fmt.Sprint(time.Now().UnixNano()))
-			require.NoError(t, within(t, 5*time.Second, jobs).done(t.Context()))
+			require.NoError(t, within(t, 5*time.Second, jobs).Done(t.Context()))
 			stop()
 			require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
 		}
 		last := w.open(t)
 		jobs, _, _ := worker(t, last)
 		accept(t, last, "last")
-		require.NoError(t, within(t, 5*time.Second, jobs).done(t.Context()))
+		require.NoError(t, within(t, 5*time.Second, jobs).Done(t.Context()))
 		require.Eventually(t, func() bool { return w.consumers(t) == 1 }, 5*time.Second, 20*time.Millisecond)
 		n, err := w.rdb.ZCard(t.Context(), "{work}:beats").Result()
 		require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
 	for range n {
 		j := within(t, 5*time.Second, next)
 		got = append(got, j.work)
-		require.NoError(t, j.done(t.Context()))
+		require.NoError(t, j.Done(t.Context()))
 	}
 	require.Equal(t, want, got)
 	w.requireNoWork(t)
@@ -188,7 +188,7 @@ func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
 		for range all {
 			got := within(t, 10*time.Second, jobs)
 			handed[got.work]++
-			require.NoError(t, got.done(t.Context()))
+			require.NoError(t, got.Done(t.Context()))
 		}
 		net.SetFilters(nil, nil)
 		require.Len(t, handed, all)
@@ -235,7 +235,7 @@ func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 		})
 		require.NoError(t, err)
 		within(t, 5*time.Second, gate.came)
-		require.NoError(t, one.done(t.Context()))
+		require.NoError(t, one.Done(t.Context()))
 		close(gate.passes)
 		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
 	})
@@ -248,7 +248,7 @@ func TestNoReplicaWorksWithoutABeat(t *testing.T) {
 		accept(t, s, "1")
 		handed := make(chan string, 10)
 		running(t, func(ctx context.Context) error {
-			return s.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, _ func(context.Context) error) { handed <- string(work) })
+			return s.Inbox.Work(ctx, func(p *store.Piece) { handed <- string(p.Work()) })
 		})
 		require.Never(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond, 50*time.Millisecond)
 		groups, err := w.rdb.XInfoGroups(t.Context(), "{work}:stream").Result()

@@ -19,38 +19,55 @@ const deliveryFor = time.Hour
 // group is the stream's consumer group. Each replica is a consumer of it.
 const group = "workers"
 
+// maxWaiting is how many lines may wait in a lane behind the one whose turn it is. Nobody types as many on purpose.
+const maxWaiting = 64
+
 // accept accepts a delivery once and stores the work in it, if there is any. A delivery has several names when it can come in several ways.
-// KEYS[1] the stream, the others the delivery's names; ARGV[1] how long they are stored in ms, ARGV[2] the work, may be left out.
-// Result: 1 if none of the names was known, else 0.
+//
+// Work belongs to a lane, one person's lines on one account, and is carried out in order there. The lane's list begins with the id in the stream of the
+// work whose turn it is; behind it, as they were accepted, wait those that aren't in the stream yet. No lane gets stuck: the script that begins a list
+// also puts the work of its first id into the stream (accept), and the one that takes that work off the stream takes the id off the list, too, and puts the
+// next work in the place of both (settle). So behind each list stands work that a replica has in hand, or gets when that replica dies.
+// KEYS[1] the stream, KEYS[2] the lane, the others the delivery's names; ARGV[1] how long these are stored in ms, ARGV[2] the work, may be left out,
+// ARGV[3] how many may wait.
+// Result: 1 if none of the names was known, else 0; -n if n wait already: then the delivery was refused, once for all.
 var accept = redis.NewScript(`
 local fresh = 1
-for i = 2, #KEYS do
+for i = 3, #KEYS do
   if not redis.call('SET', KEYS[i], '1', 'NX', 'PX', ARGV[1]) then fresh = 0 end
 end
-if fresh == 1 and ARGV[2] then redis.call('XADD', KEYS[1], '*', 'work', ARGV[2]) end
-return fresh`)
+if fresh == 0 or not ARGV[2] then return fresh end
+local lane = redis.call('LLEN', KEYS[2])
+if lane > tonumber(ARGV[3]) then return 1 - lane end
+if lane == 0 then
+  redis.call('RPUSH', KEYS[2], redis.call('XADD', KEYS[1], '*', 'work', ARGV[2], 'lane', KEYS[2]))
+else
+  redis.call('RPUSH', KEYS[2], ARGV[2])
+end
+return 1`)
 
-// Accept stores work under the names of its delivery, in one step, so that a delivery that comes again is no new work. After an error the outcome
-// is unknown: the work may be stored.
-func (s *Inbox) Accept(ctx context.Context, work []byte, names ...string) (fresh bool, err error) {
-	n, err := s.write(ctx, accept, deliveryKeys(names), deliveryFor.Milliseconds(), work).Int()
+// Accept stores work under the names of its delivery, in one step, so that a delivery that comes again is no new work. Work of one lane is handed over
+// in the order in which it was accepted. If the lane is full, nothing is stored but the names, and waiting is how many wait in it; else it is 0. After an
+// error the outcome is unknown: the work may be stored.
+func (s *Inbox) Accept(ctx context.Context, work []byte, lane string, names ...string) (fresh bool, waiting int, err error) {
+	n, err := s.write(ctx, accept, deliveryKeys(lane, names), deliveryFor.Milliseconds(), work, maxWaiting).Int()
 	if err != nil {
-		return false, fmt.Errorf("accept work: %w", err)
+		return false, 0, fmt.Errorf("accept work: %w", err)
 	}
-	return n == 1, nil
+	return n == 1, max(0, -n), nil
 }
 
 // First reports whether a delivery that changes nothing comes for the first time.
 func (s *Inbox) First(ctx context.Context, names ...string) (bool, error) {
-	n, err := accept.Run(ctx, s.rdb, deliveryKeys(names), deliveryFor.Milliseconds()).Int()
+	n, err := accept.Run(ctx, s.rdb, deliveryKeys("", names), deliveryFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
 	}
 	return n == 1, nil
 }
 
-func deliveryKeys(names []string) []string {
-	keys := []string{keyStream}
+func deliveryKeys(lane string, names []string) []string {
+	keys := []string{keyStream, keyLane(lane)}
 	for _, name := range names {
 		keys = append(keys, keyDelivery(name))
 	}
@@ -80,23 +97,6 @@ for _, c in ipairs(consumers) do
 end
 return given`)
 
-// finish takes work off the stream, unless another replica has taken it over.
-// KEYS[1] the stream; ARGV[1] the group, ARGV[2] the replica, ARGV[3] the work's id, ARGV[4] 'ask': nothing is taken off.
-// Result: 0 if another replica has it, else 1.
-var finish = redis.NewScript(`
-local p = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
-if p.err or #p == 0 then return 1 end
-if p[1][2] ~= ARGV[2] then return 0 end
-if ARGV[4] == 'ask' then return 1 end
-redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
-redis.call('XDEL', KEYS[1], ARGV[3])
-return 1`)
-
-// Handle is given work. It calls done when the work is carried out, and not before, however long that takes: done goes on until Redis has stored
-// it, or the context ends. mine reports whether the work is still this replica's: a replica that counted as dead has lost it, and must do no more
-// about it.
-type Handle = func(work []byte, mine func(context.Context) bool, done func(context.Context) error)
-
 // working is a replica's part in working the stream off.
 type working struct {
 	store *Inbox
@@ -109,9 +109,9 @@ type working struct {
 // errDead says that this replica has no recent beat, so that the others take over its work.
 var errDead = errors.New("no beat lately")
 
-// Work hands over what was accepted, oldest first, until the context ends. Each piece is one replica's at a time: what a replica has in hand
+// Work hands over what was accepted, each lane's oldest first, until the context ends. Each piece is one replica's at a time: what a replica has in hand
 // when it dies is another's within five seconds. Nothing is handed over without Beat.
-func (s *Inbox) Work(ctx context.Context, handle Handle) error {
+func (s *Inbox) Work(ctx context.Context, handle func(*Piece)) error {
 	w := &working{store: s, inHand: map[string]bool{}}
 	doubt := false // whether there may be work of this replica's that was never handed over
 	for ctx.Err() == nil {
@@ -154,7 +154,7 @@ func (w *working) takeOver(ctx context.Context) (given bool, err error) {
 }
 
 // hand hands over what is new; in doubt, first what is this replica's already and not in hand.
-func (w *working) hand(ctx context.Context, doubt bool, handle Handle) error {
+func (w *working) hand(ctx context.Context, doubt bool, handle func(*Piece)) error {
 	w.clearFinished()
 	for last := "0"; doubt; {
 		mine, err := w.store.read(ctx, last)
@@ -177,7 +177,7 @@ func (w *working) hand(ctx context.Context, doubt bool, handle Handle) error {
 }
 
 // handEach hands over what isn't in hand. What it doesn't, when it fails, another replica takes.
-func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Handle) error {
+func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle func(*Piece)) error {
 	for _, m := range msgs {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -189,14 +189,8 @@ func (w *working) handEach(ctx context.Context, msgs []redis.XMessage, handle Ha
 			continue
 		}
 		work, _ := m.Values["work"].(string)
-		mine := func(ctx context.Context) bool {
-			is, err := w.store.finish(ctx, m.ID, true)
-			if err == nil && !is {
-				w.leave(m.ID)
-			}
-			return is || err != nil
-		}
-		handle([]byte(work), mine, func(ctx context.Context) error { return w.done(ctx, m.ID) })
+		lane, _ := m.Values["lane"].(string)
+		handle(&Piece{working: w, id: m.ID, lane: lane, work: []byte(work)})
 	}
 	return nil
 }
@@ -225,33 +219,6 @@ func (w *working) leave(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inHand[id] = false
-}
-
-// done takes work off the stream, however long Redis is away.
-func (w *working) done(ctx context.Context, id string) error {
-	for {
-		_, err := w.store.finish(context.WithoutCancel(ctx), id, false) // what is done counts, also after a stop
-		if err == nil || ctx.Err() != nil {
-			w.leave(id)
-			return err
-		}
-		_ = delay.Sleep(ctx, opTimeout/4)
-	}
-}
-
-// finish takes work off the stream, or only asks whether it is still this replica's.
-func (s *Inbox) finish(ctx context.Context, id string, askOnly bool) (mine bool, err error) {
-	var answer *redis.Cmd
-	if askOnly {
-		answer = finish.Run(ctx, s.rdb, []string{keyStream}, group, s.replica, id, "ask")
-	} else {
-		answer = s.write(ctx, finish, []string{keyStream}, group, s.replica, id, "")
-	}
-	n, err := answer.Int()
-	if err != nil {
-		return false, fmt.Errorf("finish work: %w", err)
-	}
-	return n == 1, nil
 }
 
 // read waits up to half a second for work, so that a stop is noticed soon. From "0" on it gives what is this replica's, without waiting.

@@ -17,31 +17,34 @@ import (
 
 // job is work that was handed over.
 type job struct {
+	*store.Piece
+
 	work string
-	mine func(context.Context) bool
-	done func(context.Context) error
 }
 
 // worker runs Work, with its beats, and passes on what it hands over.
 func worker(t testing.TB, s *store.Store) (jobs <-chan job, stop func(), ended <-chan error) {
 	handed := make(chan job, 10_000)
-	stop, ended = running(t, func(ctx context.Context) error {
+	stop, ended = workerTo(t, s, func(j job) { handed <- j })
+	return handed, stop, ended
+}
+
+func workerTo(t testing.TB, s *store.Store, handle func(job)) (stop func(), ended <-chan error) {
+	return running(t, func(ctx context.Context) error {
 		live, leave := context.WithCancel(context.WithoutCancel(ctx))
 		var beats sync.WaitGroup
 		beats.Go(func() { _ = s.Replicas.Beat(live) })
 		defer beats.Wait()
 		defer leave()
-		return s.Inbox.Work(ctx, func(work []byte, mine func(context.Context) bool, done func(context.Context) error) {
-			handed <- job{string(work), mine, done}
-		})
+		return s.Inbox.Work(ctx, func(p *store.Piece) { handle(job{p, string(p.Work())}) })
 	})
-	return handed, stop, ended
 }
 
+// accept accepts work, each in a lane of its own.
 func accept(t testing.TB, s *store.Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		fresh, err := s.Inbox.Accept(t.Context(), []byte("work "+id), id)
+		fresh, _, err := s.Inbox.Accept(t.Context(), []byte("work "+id), "acme:"+id, id)
 		require.NoError(t, err)
 		require.True(t, fresh)
 	}
@@ -55,13 +58,16 @@ func (w *world) requireNoWork(t testing.TB) {
 	pending, err := w.rdb.XPending(t.Context(), "{work}:stream", "workers").Result()
 	require.NoError(t, err)
 	require.Zero(t, pending.Count)
+	lanes, err := w.rdb.Keys(t.Context(), "{work}:lane:*").Result()
+	require.NoError(t, err)
+	require.Empty(t, lanes)
 }
 
 func TestADeliveryIsTakenOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, other := w.open(t), w.open(t)
 		accept(t, s, "1")
-		fresh, err := other.Inbox.Accept(t.Context(), []byte("again"), "1")
+		fresh, _, err := other.Inbox.Accept(t.Context(), []byte("again"), "acme:U1", "1")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		for id, want := range map[string]bool{"1": false, "2": true} {
@@ -69,7 +75,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, first)
 		}
-		fresh, err = s.Inbox.Accept(t.Context(), []byte("seen"), "2")
+		fresh, _, err = s.Inbox.Accept(t.Context(), []byte("seen"), "acme:U1", "2")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		jobs, _, _ := worker(t, s)
@@ -96,7 +102,7 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 			{[]string{"event 2", "message b"}, false}, // its first name is known from the one before
 			{[]string{"event 3"}, true},
 		} {
-			fresh, err := s.Inbox.Accept(t.Context(), []byte("work"), delivery.names...)
+			fresh, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:"+delivery.names[0], delivery.names...)
 			require.NoError(t, err)
 			require.Equal(t, delivery.fresh, fresh, delivery.names)
 		}
@@ -131,7 +137,7 @@ func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
 		for _, id := range ids {
 			got := within(t, 5*time.Second, jobs)
 			require.Equal(t, "work "+id, got.work)
-			require.NoError(t, got.done(t.Context()))
+			require.NoError(t, got.Done(t.Context()))
 		}
 		w.requireNoWork(t)
 		stop()
@@ -156,7 +162,7 @@ func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
 		require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.NoError(t, handed[1].done(ctx), "what is done counts, also after the stop")
+		require.NoError(t, handed[1].Done(ctx), "what is done counts, also after the stop")
 		accept(t, s, "new")
 
 		next := w.open(t)
@@ -164,7 +170,7 @@ func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
 		for _, id := range append(slices.Delete(ids, 1, 2), "new") {
 			got := within(t, 5*time.Second, jobs)
 			require.Equal(t, "work "+id, got.work)
-			require.NoError(t, got.done(t.Context()))
+			require.NoError(t, got.Done(t.Context()))
 		}
 		w.requireNoWork(t)
 	})
@@ -177,10 +183,10 @@ func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		leave, left := running(t, s.Replicas.Beat)
 		var handed []string
-		err := s.Inbox.Work(ctx, func(work []byte, _ func(context.Context) bool, done func(context.Context) error) {
-			handed = append(handed, string(work))
+		err := s.Inbox.Work(ctx, func(p *store.Piece) {
+			handed = append(handed, string(p.Work()))
 			stop()
-			require.NoError(t, done(ctx))
+			require.NoError(t, p.Done(ctx))
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, []string{"work 1"}, handed)
@@ -201,7 +207,7 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 		accept(t, s, "1") // no record of it is left
 		got := within(t, 5*time.Second, jobs)
 		require.Equal(t, "work 1", got.work)
-		require.NoError(t, got.done(t.Context()))
+		require.NoError(t, got.Done(t.Context()))
 		w.requireNoWork(t)
 	})
 }
@@ -232,9 +238,9 @@ func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
 		for _, id := range []string{"2", "3"} {
 			got := within(t, 5*time.Second, jobs)
 			require.Equal(t, "work "+id, got.work)
-			require.NoError(t, got.done(t.Context()))
+			require.NoError(t, got.Done(t.Context()))
 		}
-		require.NoError(t, inHand.done(t.Context()))
+		require.NoError(t, inHand.Done(t.Context()))
 		require.Empty(t, jobs)
 		w.requireNoWork(t)
 	})

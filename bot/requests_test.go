@@ -1,0 +1,57 @@
+package bot
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/bot/notify"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// slashed is a line that a person of T1 types.
+func slashed(user, place string, line record.Line) request {
+	return request{Invocation: call.Invocation{Line: line, Account: place, Actor: record.Actor{ID: user, Team: "T1"}}}
+}
+
+func accountsNamed(names ...string) (all []notify.Account) {
+	for _, name := range names {
+		all = append(all, notify.Account{Account: &call.Account{Name: name}})
+	}
+	return all
+}
+
+// One person's lines on one account share a lane, whichever way they name it; lines on another account or of another person don't.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	on := func(account string) record.Line { return record.Line{Name: "undo"}.With("account", account) }
+	for _, c := range []struct {
+		req       request
+		one, many string
+	}{
+		{slashed("U1", "acme", on("")), ":T1/U1", "acme:T1/U1"},
+		{slashed("U1", "", on("acme")), ":T1/U1", "acme:T1/U1"},
+		{slashed("U1", "acme", on("globex")), ":T1/U1", "globex:T1/U1"},
+		{slashed("U2", "acme", on("")), ":T1/U2", "acme:T1/U2"},
+		{slashed("U1", "", on("")), ":T1/U1", ":T1/U1"},
+		{slashed("U1", "acme", on("none-of-them")), ":T1/U1", ":T1/U1"},
+	} {
+		for want, accounts := range map[string][]notify.Account{"one": accountsNamed("acme"), "many": accountsNamed("acme", "globex")} {
+			lane := map[string]string{"one": c.one, "many": c.many}[want]
+			inbox := &accepted{}
+			b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: changer{}, Verbs: changer{}, Accounts: accounts})
+			require.Nil(t, b.requests.store(t.Context(), c.req))
+			require.Equal(t, []string{lane}, inbox.lanes, "%s of %s accounts", c.req.Invocation.Line, want)
+		}
+	}
+}
+
+func TestAPersonWithTooManyLinesIsToldSo(t *testing.T) {
+	t.Parallel()
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{waiting: 64}, Runner: changer{}, Verbs: changer{}})
+	failed := b.requests.store(t.Context(), slashed("U1", "", record.Line{Name: "undo"}))
+	require.NotNil(t, failed)
+	require.Contains(t, failed.Text, "Not done: 64 of your lines wait already")
+}
