@@ -1,131 +1,155 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
 // clickTimes are how long after a signed click it was acknowledged, its call arrived at the service, and its card was redrawn.
-type clickTimes struct{ acknowledged, called, redrawn durations }
+type clickTimes struct{ acknowledged, called, drawn durations }
 
 // BenchmarkClick is a signed click on Deny, each on another source: until it is acknowledged, by which it is written down in Redis; until its call
-// arrives at the service; until the redrawn card arrives at Slack. Beside it in the same run: a bare round trip of the same body, and a careless bot,
-// which acknowledges at once, calls the service and edits the card, and has all of that go wrong where anything does.
+// arrives at the service; until the redrawn card arrives at Slack. Beside it in the same run a careless bot, which has all of that go wrong where
+// anything does.
 func BenchmarkClick(b *testing.B) {
-	s := newStage(b, limits{"{messages_per_second: 0, edits_per_minute: 100000}", "{over: 100000}"})
-	s.serve(b)
-	click := s.click(b)
-	carelessly := s.careless(b)
-	var wafbot, careless clickTimes
-	var bare durations
-	for n := range enough {
-		body, header := click(n)
-		bare.add(post(b, s.url+"/bare", body, header))
-		s.clicked(b, &wafbot, s.bot+"/slack/interactions", body, header, source(n))
-		<-s.answers
-		s.await(b, "slack "+source(n)) // the reply under the card
-		body, header = click(1000 + n)
-		s.clicked(b, &careless, carelessly, body, header, source(1000+n))
+	s := newStage(b, unlimited())
+	bot := s.run(b, theBot)
+	clicks := s.newClicks(b)
+	var times, carelessTimes clickTimes
+	for range enough {
+		sent := clicks.timed(b, bot, &times)
+		s.seen.await(b, "replied", sent.source) // the last that it does for a click: the next one finds it idle
+	}
+	bot.stop()
+	careless := s.run(b, carelessClicker)
+	for range enough {
+		clicks.timed(b, careless, &carelessTimes)
 	}
 	for b.Loop() { // the stage has its own clock
 	}
 	for _, m := range []struct {
-		what             string
-		wafbot, careless durations
-	}{{"ack", wafbot.acknowledged, careless.acknowledged}, {"call", wafbot.called, careless.called}, {"card", wafbot.redrawn, careless.redrawn}} {
-		b.ReportMetric(float64(m.wafbot.median().Microseconds()), m.what+"-µs")
-		b.ReportMetric(float64(m.careless.median().Microseconds()), m.what+"-careless-µs")
-		b.ReportMetric(float64(m.wafbot.median())/float64(m.careless.median()), m.what+"-x-careless")
-		b.ReportMetric(float64(m.wafbot.median())/float64(bare.median()), m.what+"-roundtrips")
+		what          string
+		bot, careless durations
+	}{{"ack", times.acknowledged, carelessTimes.acknowledged}, {"call", times.called, carelessTimes.called}, {"card", times.drawn, carelessTimes.drawn}} {
+		reportBeside(b, m.what+"-", m.bot, m.careless)
 	}
-	b.ReportMetric(float64(bare.median().Microseconds()), "bare-µs")
-	b.ReportMetric(0, "ns/op")
 }
 
-// source is the n-th address to be denied.
-func source(n int) string { return fmt.Sprintf("45.0.%d.%d", n/250, 1+n%250) }
-
-// clicked clicks, and adds how long it took until each part of it was done.
-func (s *stage) clicked(b *testing.B, times *clickTimes, to, body string, header http.Header, source string) {
-	b.Helper()
-	begun := time.Now()
-	times.acknowledged.add(post(b, to, body, header))
-	times.called.add(s.await(b, "call "+source).Sub(begun))
-	times.redrawn.add(s.await(b, "card "+source).Sub(begun))
+// clicks makes clicks on Deny as Slack sends them, each signed and of another source, whose answers come to the stage.
+type clicks struct {
+	s       *stage
+	payload map[string]any
+	n       int
 }
 
-// careless runs a bot as one would write it first, and returns where it takes clicks.
-func (s *stage) careless(b *testing.B) (address string) {
+// newClicks takes the first click off a card of wafbot's, and waits until it is carried out.
+func (s *stage) newClicks(b *testing.B) *clicks {
 	b.Helper()
-	service, err := apiclient.New(apiclient.Config{BaseURL: s.url + "/service", Token: "token", ClientID: 5})
+	ctx, cancel := context.WithTimeout(b.Context(), patienceOfBench)
+	defer cancel()
+	card := s.card(b, "/clicked")
+	i := slices.IndexFunc(card.Buttons(), func(button blockkit.Button) bool { return strings.HasPrefix(button.Value, "deny ") })
+	require.GreaterOrEqual(b, i, 0, "%+v", card.Buttons())
+	first, err := s.slack.Click(ctx, workspace.Click{User: "rob", Channel: "waf", TS: card.TS, Button: card.Buttons()[i].Value})
 	require.NoError(b, err)
-	client := slack.New("xoxb-bench", slack.OptionAPIURL(s.url+"/slack/api/"))
-	deny := func(form url.Values) error {
-		var p slack.InteractionCallback
-		if err := json.Unmarshal([]byte(form.Get("payload")), &p); err != nil {
-			return err
-		}
-		address := strings.Fields(p.ActionCallback.BlockActions[0].Value)[1]
-		entry := apiclient.IPRule{
-			List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.PrefixFrom(netip.MustParseAddr(address), 32), Apps: []int{apiclient.AllApps},
-			Reason: "careless", Expires: time.Now().Add(4 * time.Hour),
-		}
-		if _, err := service.AddIPRule(context.Background(), entry, false); err != nil {
-			return err
-		}
-		words := slack.NewTextBlockObject(slack.MarkdownType, fmt.Sprintf("Deny %s everywhere for 4 h: accepted by the service", address), false, false)
-		_, _, _, err := client.UpdateMessage(p.Channel.ID, p.Container.MessageTs, slack.MsgOptionBlocks(slack.NewSectionBlock(words, nil, nil)))
-		return err
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		verifier, err := slack.NewSecretsVerifier(r.Header, benchSecret)
-		body, _ := io.ReadAll(io.TeeReader(r.Body, &verifier))
-		if err != nil || verifier.Ensure() != nil {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		form, _ := url.ParseQuery(string(body))
-		go func() {
-			if err := deny(form); err != nil {
-				b.Error(err)
-			}
-		}()
-	}))
-	b.Cleanup(server.Close)
-	return server.URL
+	_, err = s.slack.WaitEphemeral(ctx, "rob", func(m workspace.Message) bool { return says(m, "accepted by the service") })
+	require.NoError(b, err)
+	form, err := url.ParseQuery(first.EnvelopeBody)
+	require.NoError(b, err)
+	c := &clicks{s: s}
+	require.NoError(b, json.Unmarshal([]byte(form.Get("payload")), &c.payload))
+	c.payload["response_url"] = s.url + "/answer"
+	return c
 }
 
-// seeClick notes the call of a click that arrives at the service, and the card that shows what came of it.
-func (s *stage) seeClick(r *http.Request) {
-	at := time.Now()
-	body, _ := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	switch r.URL.Path {
-	case "/v4/ip_rules":
-		if r.Method == http.MethodPost {
-			s.see("call", string(body), at)
-		}
-	case "/api/chat.update":
-		form, _ := url.ParseQuery(string(body))
-		for line := range strings.SplitSeq(form.Get("blocks"), "Deny ") { // each change begins with it
-			if strings.Contains(line, "accepted by the service") {
-				s.see("card", line, at)
-			}
-		}
+// card starts an attack and waits for its card.
+func (s *stage) card(b *testing.B, path string) workspace.Message {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), patienceOfBench)
+	defer cancel()
+	_, err := s.waf.StartAttack(waf.AttackSpec{Path: path, Hits: 100, Started: waf.Duration(time.Minute)})
+	require.NoError(b, err)
+	card, err := s.slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool { return says(m, path) })
+	require.NoError(b, err)
+	return card
+}
+
+// clicked is a click that was acknowledged.
+type clicked struct {
+	source       string // to be denied
+	at           time.Time
+	acknowledged time.Duration // after that
+}
+
+// click sends the next click.
+func (c *clicks) click(b *testing.B, to *program) clicked {
+	b.Helper()
+	c.n++
+	sent := clicked{source: fmt.Sprintf("45.0.%d.%d", c.n/250, 1+c.n%250)}
+	action := c.payload["actions"].([]any)[0].(map[string]any)
+	line := strings.Fields(action["value"].(string))
+	line[1] = sent.source
+	c.payload["trigger_id"], action["value"] = strconv.Itoa(c.n), strings.Join(line, " ")
+	text, err := json.Marshal(c.payload)
+	require.NoError(b, err)
+	body := url.Values{"payload": {string(text)}}.Encode()
+	now := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(benchSecret))
+	fmt.Fprintf(mac, "v0:%s:%s", now, body)
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, to.address+"/slack/interactions", strings.NewReader(body))
+	require.NoError(b, err)
+	req.Header = http.Header{
+		"Content-Type": {"application/x-www-form-urlencoded"}, "X-Slack-Request-Timestamp": {now}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))},
 	}
+	sent.at = time.Now()
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(b, err)
+	_, err = io.Copy(io.Discard, res.Body)
+	sent.acknowledged = time.Since(sent.at)
+	require.NoError(b, err)
+	res.Body.Close()
+	require.Equal(b, http.StatusOK, res.StatusCode)
+	return sent
+}
+
+// timed clicks, waits until the click is answered, and adds how long each part of it took.
+func (c *clicks) timed(b *testing.B, to *program, times *clickTimes) clicked {
+	b.Helper()
+	sent := c.click(b, to)
+	times.acknowledged.add(sent.acknowledged)
+	times.called.add(c.s.seen.await(b, "called", sent.source).Sub(sent.at))
+	times.drawn.add(c.s.seen.await(b, "drawn", sent.source).Sub(sent.at))
+	c.s.seen.await(b, "answered", sent.source)
+	return sent
+}
+
+// atOnce clicks so many times without waiting, and returns how long each took until it was answered.
+func (c *clicks) atOnce(b *testing.B, to *program, n int) (took durations) {
+	b.Helper()
+	var all []clicked
+	for range n {
+		all = append(all, c.click(b, to))
+	}
+	for _, one := range all {
+		took.add(c.s.seen.await(b, "answered", one.source).Sub(one.at))
+	}
+	return took
 }

@@ -33,10 +33,11 @@ func BenchmarkStorm(b *testing.B) {
 			for b.Loop() {
 				s := newStage(b, asIntended())
 				s.slack.SetRateLimits(true)
-				s.serve(b)
+				bot := s.run(b, theBot)
 				_, err := s.slack.WaitMessage(b.Context(), "#waf", func(m workspace.Message) bool { return strings.Contains(m.Text, "wafbot watches") })
 				require.NoError(b, err)
 				s.storm(b, c.over)
+				bot.stop()
 			}
 			b.ReportMetric(0, "ns/op") // it has waiting in it
 		})

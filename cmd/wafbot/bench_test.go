@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,26 +14,41 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// BenchmarkNotifyAttack is from the answer of the service that holds a new attack to the arrival of its card at Slack.
-func BenchmarkNotifyAttack(b *testing.B) {
-	s := newStage(b, unlimited())
-	s.serve(b)
-	body, header := s.click(b)(0)
-	var notified, bare, idle durations
-	sample(b, enough, func(n int) {
-		idle.add(post(b, s.url+"/bare", body, header)) // after the same silence that the bot's own requests come after
-		bare.add(post(b, s.url+"/bare", body, header))
-		path := "/notified/" + strconv.Itoa(n)
-		_, err := s.waf.StartAttack(waf.AttackSpec{Path: path, Hits: 100, Started: waf.Duration(time.Minute)})
-		require.NoError(b, err)
-		notified.add(s.await(b, "slack "+path).Sub(s.await(b, "service "+path)))
+// BenchmarkOneByOne is two hundred attacks one by one, at twenty a second: from the service's answer with it to the arrival of its card at Slack, by
+// wafbot and by a careless poller.
+func BenchmarkOneByOne(b *testing.B) {
+	const attacks = 200
+	var bot, careless durations
+	sample(b, 1, func(int) {
+		bot = append(bot, oneByOne(b, theBot, attacks)...)
+		careless = append(careless, oneByOne(b, carelessPoller, attacks)...)
 	})
-	report(b, notified, bare)
-	b.ReportMetric(float64(notified.median())/float64(idle.median()), "idle-roundtrips")
+	reportBeside(b, "", bot, careless)
+}
+
+func oneByOne(b *testing.B, name string, attacks int) (took durations) {
+	b.Helper()
+	s := newStage(b, unlimited())
+	s.listing.prepare(b, s.waf, nil)
+	p := s.run(b, name)
+	defer p.stop()
+	s.listing.awaitPolls(2)
+	s.listing.prepare(b, s.waf, shownRow{attacks: attacks}.specs())
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for range attacks {
+		<-tick.C
+		s.listing.reveal(1)
+	}
+	require.True(b, s.seen.until("posted", attacks), "not all were posted")
+	listed, _ := s.seen.first("listed")
+	posted, _ := s.seen.first("posted")
+	for path, at := range posted {
+		took.add(at.Sub(listed[path]))
+	}
+	return took
 }
 
 // BenchmarkColdStart is from the start of the built binary to its first answer on /healthz, and what memory it holds after some polls.
@@ -59,16 +72,19 @@ func BenchmarkColdStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// enough samples make a median; the slow benchmarks would stop after a handful.
+// enough samples make a median of what is fast.
 const enough = 25
 
+// longEnough is after how long a sample isn't taken again for the sake of its median: what lasts so long varies little.
+const longEnough = time.Minute
+
 func sample(b *testing.B, least int, take func(n int)) {
-	n := 0
+	begun, n := time.Now(), 0
 	for b.Loop() {
 		take(n)
 		n++
 	}
-	for ; n < least; n++ {
+	for ; n < least && time.Since(begun) < longEnough; n++ {
 		take(n)
 	}
 }
@@ -82,10 +98,11 @@ func (d durations) median() time.Duration {
 	return d[len(d)/2]
 }
 
-func report(b *testing.B, measured, bare durations) {
-	b.ReportMetric(float64(measured.median())/float64(bare.median()), "roundtrips")
-	b.ReportMetric(float64(measured.median().Microseconds()), "µs")
-	b.ReportMetric(float64(bare.median().Microseconds()), "bare-µs")
+// reportBeside reports the median of what wafbot took, and what that is as a ratio to a careless bot.
+func reportBeside(b *testing.B, of string, bot, careless durations) {
+	b.ReportMetric(float64(bot.median().Microseconds()), of+"µs")
+	b.ReportMetric(float64(careless.median().Microseconds()), of+"careless-µs")
+	b.ReportMetric(float64(bot.median())/float64(careless.median()), of+"x-careless")
 	b.ReportMetric(0, "ns/op") // it has waiting in it
 }
 
@@ -94,27 +111,17 @@ func (s *stage) coldStart(b *testing.B, binary string) (started time.Duration, r
 	b.Helper()
 	address := freeAddress(b)
 	cmd := exec.Command(binary, "serve")
-	cmd.Env = append(s.environ, "WAFBOT_LISTEN="+address)
-	logs, err := cmd.StderrPipe()
-	require.NoError(b, err)
+	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN="+address)
 	begun := time.Now()
-	require.NoError(b, cmd.Start())
-	lines := bufio.NewScanner(logs)
-	for lines.Scan() && !strings.Contains(lines.Text(), "msg=listening") {
-	}
+	kill := launch(b, cmd)
+	defer kill()
 	res, err := http.Get("http://" + address + "/healthz")
 	require.NoError(b, err)
 	started = time.Since(begun)
 	res.Body.Close()
 	require.Equal(b, http.StatusOK, res.StatusCode)
-	for range 8 { // a poll each 250 ms
-		<-s.polls
-	}
-	resident = residentMB(b, cmd.Process.Pid)
-	require.NoError(b, cmd.Process.Signal(os.Interrupt))
-	_, _ = io.Copy(io.Discard, logs)
-	require.NoError(b, cmd.Wait())
-	return started, resident
+	s.listing.awaitPolls(7) // one each 250 ms
+	return started, residentMB(b, cmd.Process.Pid)
 }
 
 // residentMB is the memory that a process holds; 0 where the system doesn't report it in Linux' way.

@@ -27,7 +27,11 @@ import (
 )
 
 // TestMain runs more stories at a time than there are processors: they wait more than they compute.
+// Benchmarks run it as one of the programs that they compare.
 func TestMain(m *testing.M) {
+	if name := os.Getenv(programVariable); name != "" {
+		beProgram(name)
+	}
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The programs that are compared. Each runs in a process of its own, so that it can be killed, and that what it costs is known without the emulation.
+// All are the test binary, told which by a variable.
+const (
+	theBot          = "wafbot"
+	carelessPoller  = "careless poller"
+	carelessClicker = "careless clicker"
+
+	programVariable = "BENCH_PROGRAM"
+	stageVariable   = "BENCH_STAGE" // where careless ones find the service and the workspace
+)
+
+// beProgram runs a program in place of the tests, and doesn't return.
+func beProgram(name string) {
+	if name == theBot {
+		os.Args = []string{"wafbot", "serve"}
+		main()
+	}
+	c := newCareless(os.Getenv(stageVariable))
+	if name == carelessPoller {
+		go c.poll()
+	}
+	l, err := net.Listen("tcp", os.Getenv("WAFBOT_LISTEN"))
+	if err == nil {
+		fmt.Fprintln(os.Stderr, listeningLine)
+		err = http.Serve(l, http.HandlerFunc(c.takeClick))
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(exitFailed)
+}
+
+// program is a program that runs.
+type program struct {
+	cmd     *exec.Cmd
+	address string
+	stop    func() // kills it
+}
+
+// run starts a program that works on the stage, until it is stopped or the benchmark ends.
+func (s *stage) run(b *testing.B, name string) *program {
+	b.Helper()
+	address := freeAddress(b)
+	self, err := os.Executable()
+	require.NoError(b, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN="+address, programVariable+"="+name, stageVariable+"="+s.url)
+	p := &program{cmd: cmd, address: "http://" + address, stop: launch(b, cmd)}
+	if name == theBot {
+		s.slack.DeliverTo(p.address)
+	}
+	return p
+}
+
+const listeningLine = "msg=listening"
+
+// launch starts a process and returns when it listens.
+func launch(b *testing.B, cmd *exec.Cmd) (kill func()) {
+	b.Helper()
+	logs, err := cmd.StderrPipe()
+	require.NoError(b, err)
+	require.NoError(b, cmd.Start())
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+	})
+	b.Cleanup(kill)
+	lines := bufio.NewReader(logs)
+	for said := ""; ; {
+		line, err := lines.ReadString('\n')
+		if said += line; strings.Contains(line, listeningLine) {
+			break
+		}
+		require.NoError(b, err, said)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	return kill
+}
+
+// cpu is the processor time that the program has used; 0 where the system doesn't report it in Linux' way.
+func (p *program) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	require.NoError(b, err)
+	_, rest, _ := strings.Cut(string(stat), ") ") // behind the name
+	fields := strings.Fields(rest)
+	var ticks int64
+	for _, field := range fields[11:13] { // in user mode and in the kernel
+		n, err := strconv.ParseInt(field, 10, 64)
+		require.NoError(b, err)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond // Linux counts hundredths of a second
+}
+
+// waiting reports whether wafbot has events left to be notified: what is in doubt could still come twice.
+func (p *program) waiting(b *testing.B) bool {
+	b.Helper()
+	res, err := http.Get(p.address + "/metrics")
+	require.NoError(b, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(b, err)
+	return !strings.Contains(string(text), "\nwafbot_events_waiting 0\n")
+}
+
+// awaitRecorded waits until wafbot has no events left to be notified.
+func (p *program) awaitRecorded(b *testing.B) {
+	b.Helper()
+	for deadline := time.Now().Add(patienceOfBench); p.waiting(b); time.Sleep(20 * time.Millisecond) {
+		require.True(b, time.Now().Before(deadline), "events are left to be notified")
+	}
+}
