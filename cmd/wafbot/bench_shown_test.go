@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,9 +29,9 @@ func BenchmarkShown(b *testing.B) {
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			var bot, careless plays
-			sample(b, 3, func(int) {
-				bot = append(bot, row.play(b, theBot))
-				careless = append(careless, row.play(b, carelessPoller))
+			sample(b, 3, func(round int) {
+				bot = append(bot, row.play(b, theBot, round))
+				careless = append(careless, row.play(b, carelessPoller, round))
 			})
 			row.report(b, bot, careless)
 		})
@@ -53,11 +54,11 @@ type outcome struct {
 }
 
 // play has a program play the row, alone.
-func (row shownRow) play(b *testing.B, name string) (o outcome) {
+func (row shownRow) play(b *testing.B, name string, round int) (o outcome) {
 	b.Helper()
 	s := newStage(b, unlimited())
 	for _, t := range row.troubles {
-		t.befall(b, s)
+		t.befall(b, s, round)
 	}
 	s.listing.prepare(b, s.waf, row.olderSpecs())
 	s.listing.reveal(row.older)
@@ -112,23 +113,25 @@ func (row shownRow) olderSpecs() (specs []waf.AttackSpec) {
 func (row shownRow) report(b *testing.B, bot, careless plays) {
 	took, carelessTook := bot.took().median(), careless.took().median()
 	b.ReportMetric(took.Seconds()*1000, "ms/shown")
+	b.ReportMetric(slices.Max(bot.took()).Seconds()*1000, "max-ms/shown")
 	b.ReportMetric(carelessTook.Seconds()*1000, "careless-ms/shown")
 	b.ReportMetric(float64(took)/float64(carelessTook), "x-careless")
 	b.ReportMetric(float64(row.attacks)/took.Seconds(), "shown/s")
-	of, carelessOf := bot.sum(), careless.sum()
-	b.ReportMetric(float64(of.lost), "lost")
-	b.ReportMetric(float64(of.twice), "twice")
-	b.ReportMetric(float64(carelessOf.lost), "careless-lost")
-	b.ReportMetric(float64(carelessOf.twice), "careless-twice")
-	if each := float64(row.attacks * len(bot)); row.attacks >= 1000 { // for fewer the system's clock is too coarse
-		b.ReportMetric(float64(of.cpu.Microseconds())/each, "cpu-µs/attack")
-		b.ReportMetric(float64(carelessOf.cpu.Microseconds())/each, "careless-cpu-µs/attack")
-	}
-	b.ReportMetric(float64(of.requests)/float64(len(bot)), "requests")
-	b.ReportMetric(float64(carelessOf.requests)/float64(len(bot)), "careless-requests")
-	b.ReportMetric(float64(of.bytes)/float64(len(bot))/1e6, "MB")
-	b.ReportMetric(float64(carelessOf.bytes)/float64(len(bot))/1e6, "careless-MB")
+	row.reportCost(b, "", bot)
+	row.reportCost(b, "careless-", careless)
 	b.ReportMetric(0, "ns/op") // it has waiting in it
+}
+
+// reportCost reports means of all rounds.
+func (row shownRow) reportCost(b *testing.B, of string, all plays) {
+	sum, rounds := all.sum(), float64(len(all))
+	b.ReportMetric(float64(sum.lost)/rounds, of+"lost")
+	b.ReportMetric(float64(sum.twice)/rounds, of+"twice")
+	b.ReportMetric(float64(sum.requests)/rounds, of+"requests")
+	b.ReportMetric(float64(sum.bytes)/rounds/1e6, of+"MB")
+	if row.attacks >= 1000 { // for fewer the system's clock is too coarse
+		b.ReportMetric(float64(sum.cpu.Microseconds())/rounds/float64(row.attacks), of+"cpu-µs/attack")
+	}
 }
 
 type plays []outcome
@@ -153,17 +156,19 @@ func (all plays) sum() (sum outcome) {
 
 // trouble is what goes wrong on a stage.
 type trouble interface {
-	befall(b *testing.B, s *stage)
+	befall(b *testing.B, s *stage, round int)
 }
 
-// roughPosts is a Slack that takes its time for a post, refuses every so manieth with 500, and accepts every so manieth without an answer.
+// roughPosts is a Slack that takes its time for a post, refuses every so manieth with 500, and accepts every so manieth without an answer. Each round
+// it begins to count elsewhere: how long it all takes depends on whether one message meets it several times.
 type roughPosts struct {
 	every500, everyLost int64 // 0: none
 	takes               time.Duration
 }
 
-func (t roughPosts) befall(_ *testing.B, s *stage) {
+func (t roughPosts) befall(_ *testing.B, s *stage, round int) {
 	var count atomic.Int64
+	count.Store(int64(round))
 	posts := s.posts
 	s.posts = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(t.takes)
@@ -182,7 +187,7 @@ func (t roughPosts) befall(_ *testing.B, s *stage) {
 // roughService is a service that refuses every so manieth request with 500.
 type roughService struct{ every500 int64 }
 
-func (t roughService) befall(_ *testing.B, s *stage) {
+func (t roughService) befall(_ *testing.B, s *stage, _ int) {
 	var count atomic.Int64
 	service := s.service
 	s.service = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -197,11 +202,11 @@ func (t roughService) befall(_ *testing.B, s *stage) {
 // slackLimits is Slack's own limit of a message a second and channel.
 type slackLimits struct{}
 
-func (slackLimits) befall(_ *testing.B, s *stage) { s.slack.SetRateLimits(true) }
+func (slackLimits) befall(_ *testing.B, s *stage, _ int) { s.slack.SetRateLimits(true) }
 
 // hangingTitles is a service whose listing of vulnerabilities never answers.
 type hangingTitles struct{}
 
-func (hangingTitles) befall(b *testing.B, s *stage) {
+func (hangingTitles) befall(b *testing.B, s *stage, _ int) {
 	require.NoError(b, s.waf.SetFault(waf.Fault{Endpoint: "/v1/objects/vuln", Kind: "hang"}))
 }

@@ -29,8 +29,9 @@ func BenchmarkStuckDeny(b *testing.B) {
 	b.ReportMetric(bot.deny.median().Seconds()*1000, "deny-ms")
 	b.ReportMetric(float64(bot.others.median())/float64(bot.undisturbed.median()), "others-x-undisturbed")
 	b.ReportMetric(slices.Max(bot.others).Seconds()*1000, "others-max-ms")
-	b.ReportMetric(float64(bot.lost), "lost")
-	b.ReportMetric(float64(careless.lost), "careless-lost")
+	rounds := float64(len(bot.deny))
+	b.ReportMetric(float64(bot.lost)/rounds, "lost")
+	b.ReportMetric(float64(careless.lost)/rounds, "careless-lost")
 	reportBeside(b, "others-", bot.others, careless.others)
 }
 
@@ -96,10 +97,9 @@ func (s *stage) denied(b *testing.B, source string) (n int) {
 // BenchmarkClicksWhileChangesAreSlow is five clicks on five targets at once while the service takes half a second to answer a change: how long until
 // all are answered, as a ratio to that half second and to a careless bot.
 func BenchmarkClicksWhileChangesAreSlow(b *testing.B) {
-	const targets = 5
-	slow := slowChanges{500 * time.Millisecond}
+	const targets, takes = 5, 500 * time.Millisecond
 	s := newStage(b, unlimited())
-	slow.befall(b, s)
+	s.slowChanges(takes)
 	bot, careless := s.run(b, theBot), s.run(b, carelessClicker)
 	clicks := s.newClicks(b)
 	var took, carelessTook durations
@@ -107,18 +107,16 @@ func BenchmarkClicksWhileChangesAreSlow(b *testing.B) {
 		carelessTook.add(slices.Max(clicks.atOnce(b, careless, targets))) // first: wafbot still draws when it has answered
 		took.add(slices.Max(clicks.atOnce(b, bot, targets)))
 	})
-	b.ReportMetric(float64(took.median())/float64(slow.takes), "x-one-answer")
+	b.ReportMetric(float64(took.median())/float64(takes), "x-one-answer")
 	reportBeside(b, "", took, carelessTook)
 }
 
-// slowChanges is a service that takes its time to answer a change of its lists.
-type slowChanges struct{ takes time.Duration }
-
-func (t slowChanges) befall(_ *testing.B, s *stage) {
+// slowChanges has the service take its time to answer a change of its lists.
+func (s *stage) slowChanges(takes time.Duration) {
 	service := s.service
 	s.service = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.Path == "/v4/ip_rules" {
-			time.Sleep(t.takes)
+			time.Sleep(takes)
 		}
 		service.ServeHTTP(w, r)
 	})
