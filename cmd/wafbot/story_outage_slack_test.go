@@ -57,7 +57,7 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				require.Equal(t, 1, len(w.cards("#waf", "/login")))
 				require.Equal(t, 1, len(w.cards("#waf", "/other")))
 				if posted == 1 { // else a card was posted before its attack changed, and its thread may say that
-					require.Empty(t, over.replies())
+					require.LessOrEqual(t, len(over.replies()), len(over.replies("Quiet")), "a slow machine begins its card before it is over; its end is told then: %s", w.all())
 					require.Zero(t, len(card.replies()), "the card says it: %s", w.all())
 				}
 				require.Len(t, w.Slack.Messages("#waf"), 3+len(card.replies())+len(over.replies()))
