@@ -162,12 +162,14 @@ func joinPath(segments map[string]string, exact bool, ext string) string {
 // sameConditions reports whether both match the same requests, as far as that shows: in any order, with the spellings
 // the service changes (case of hosts and header names, indexes as text). A condition that could not be read is like no other.
 func sameConditions(a, b []Condition) bool {
-	x, okX := conditionKeys(a)
-	y, okY := conditionKeys(b)
-	return okX && okY && maps.Equal(x, y)
+	x, okX := ConditionKeys(a)
+	y, okY := ConditionKeys(b)
+	return okX && okY && slices.Equal(x, y)
 }
 
-func conditionKeys(cs []Condition) (map[string]bool, bool) {
+// ConditionKeys are conditions as texts, each once and sorted, which are equal for those that match the same requests; ok is false where one could
+// not be read.
+func ConditionKeys(cs []Condition) (all []string, ok bool) {
 	keys := make(map[string]bool, len(cs))
 	for _, c := range cs {
 		point := normalPoint(c.Point)
@@ -182,7 +184,7 @@ func conditionKeys(cs []Condition) (map[string]bool, bool) {
 		}
 		keys[strings.Join(append([]string{c.Type, strconv.Quote(c.Value)}, point...), "\x00")] = true
 	}
-	return keys, true
+	return slices.Sorted(maps.Keys(keys)), true
 }
 
 // normalPoint writes a flat point the same whether its numbers are ints, floats or text, and header names in upper case.

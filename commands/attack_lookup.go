@@ -63,7 +63,7 @@ func (l *loader) searchAttacks(ctx context.Context, accounts []*call.Account, ty
 		if len(accounts) > 1 {
 			patient, cancel = context.WithTimeout(ctx, accountPatience)
 		}
-		answers := sideBySide(accounts, func(a *call.Account) (got answer) {
+		answers := sideBySide(accounts, loadsAtOnce, func(a *call.Account) (got answer) {
 			got.hits, got.err = search(patient, a, typed)
 			return got
 		})

@@ -15,7 +15,7 @@ import (
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	for name, break_ := range map[string]func(*ledger){
-		"no lock":       func(l *ledger) { l.lockFail = true },
+		"no lock":       func(l *ledger) { l.beginFail = true },
 		"can't be read": func(l *ledger) { l.readFail = true },
 		"can't be written": func(l *ledger) {
 			l.saveFail = func(int) bool { return true }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -11,51 +12,37 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// change plans and carries out under the account's lock, so that what the plan saw still holds when it is done.
-func (r *Runner) change(held context.Context, c *job) (call.Result, error) {
-	if err := r.loadLocked(held, c); err != nil {
-		return call.Result{}, err
-	}
+// change plans what a line asks for, claims what that touches, and carries it out.
+func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
 	begun, whole := r.begun(c)
 	switch late := approval.Late(c.Call); {
 	case whole || late && len(begun) > 0:
-		return r.executor.resumeAll(held, c, begun, whole)
+		return r.executor.resumeAll(ctx, c, begun, whole)
 	case late:
-		if res, ok := r.askedBefore(held, c); ok {
+		if res, ok := r.askedBefore(ctx, c); ok {
 			return res, nil
 		}
 		return call.Result{}, approval.TooLate(c.Call)
 	}
-	plans, err := r.plan(held, c, len(begun) > 0)
+	plans, err := r.plan(ctx, c, len(begun) > 0)
 	if err != nil {
 		return call.Result{}, err
 	}
 	if needsRequest(c.Call, plans) {
-		return r.askApproval(held, c, plans)
+		return r.askApproval(ctx, c, plans)
 	}
-	res, err := r.executor.carryOutPlans(held, c, plans)
+	res, err := r.executor.carryOutPlans(ctx, c, plans)
 	if res.Outcome == "dry_run" && len(c.Needs) > 0 {
 		res.Lines = append(res.Lines, approval.Note(c.Call))
 	}
 	return res, err
 }
 
-// loadLocked loads, under the account's lock, what each change goes by, and adds what this call did before it lost the lock. Everything after
-// works on these facts.
-func (r *Runner) loadLocked(held context.Context, c *job) (err error) {
-	if err := r.loader.loadBasis(held, c); err != nil || len(c.lost) == 0 {
-		return err
-	}
-	err = r.executor.reconcile(held, c)
-	c.Know(call.FactChanges, nil, c.Changes)
-	return err
-}
-
 // plan makes the plans of a line and guards them. begun reports that this delivery has begun to carry them out before.
-func (r *Runner) plan(held context.Context, c *job, begun bool) ([]call.Plan, error) {
+func (r *Runner) plan(ctx context.Context, c *job, begun bool) ([]call.Plan, error) {
 	c.Needs = nil // of an attempt before
-	plans, err := withFacts(held, r.loader, c.Call, c.Cmd.Plan)
-	r.executor.noteUnplanned(held, c, err)
+	plans, err := withFacts(ctx, r.loader, c.Call, c.Cmd.Plan)
+	r.executor.noteUnplanned(ctx, c, err)
 	if err != nil && !begun {
 		err = refusal.NotBegun(err)
 	}
@@ -73,31 +60,35 @@ func (r *Runner) plan(held context.Context, c *job, begun bool) ([]call.Plan, er
 // resumeAll answers a request that came before: what it began is finished, what is done is only said.
 func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, whole bool) (call.Result, error) {
 	res := call.Result{Account: c.Account.Name, AttackID: mine[0].AttackID}
+	var failed []error
 	for _, ch := range mine {
-		if err := x.resume(ctx, c, ch, &res); err != nil {
+		err := x.resume(ctx, c, ch, &res)
+		switch {
+		case refusal.PlansAgain(err), errors.Is(err, refusal.ErrAway):
 			return res, err
+		case err != nil:
+			failed = append(failed, err)
 		}
 	}
-	switch {
-	case !whole && c.Cmd.Parts == 0:
+	if len(failed) > 0 {
+		return res, partlyDone(len(mine), res, failed)
+	}
+	if !whole {
 		res.Lines = append(res.Lines, text.New("It was asked over ", text.Duration(approval.MaxAge), " ago: what was not begun by then was not done"))
-	case !whole:
-		res.Lines = append(res.Lines, text.New("The rest was asked over ", text.Duration(approval.MaxAge), " ago and not begun: it was not done"))
 	}
 	return res, nil
 }
 
-// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole reports that
-// there are no others; of a line that undoes many only a new plan knows, which finds those that were begun by their ids.
+// begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole reports that there
+// are no others, for they were claimed together; of a line that undoes many only a new plan knows, which finds those that were begun by their ids.
 func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
-	parts := max(c.Cmd.Parts, 1)
-	for part := range parts {
+	for part := range max(c.Cmd.Parts, 1) {
 		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
 		if i := record.IndexChange(c.Changes, id); i >= 0 {
 			mine = append(mine, c.Changes[i])
 		}
 	}
-	whole = len(mine) == parts
+	whole = len(mine) > 0
 	for _, ch := range c.Changes {
 		if ch.Undoes != "" && ch.ID == record.ChangeID(c.Account.Name, c.ID, ch.Undoes) {
 			mine = append(mine, ch)

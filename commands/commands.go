@@ -20,7 +20,6 @@ type Config struct {
 	Members    Members
 
 	Ledger      Ledger
-	Bases       Bases
 	Attacks     KnownAttacks
 	History     AttackHistory
 	Contexts    AccountContexts
@@ -44,8 +43,8 @@ type Config struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Runner is the one door: every line, button and command of the terminal goes through Do. It alone loads facts, locks an account, changes the
-// service and the store, and records.
+// Runner is the one door: every line, button and command of the terminal goes through Do. It alone loads facts, claims what a change touches,
+// changes the service and the store, and records.
 type Runner struct {
 	cfg      *Config
 	accounts map[string]*call.Account // by name

@@ -17,12 +17,14 @@ func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 		w := newWorld(t)
 		known := facts{}
 		return storetest.Store{
-			Ledger: w.ledger, Bases: w.cfg.Bases, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
+			Ledger: w.ledger, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
 			Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
-			Polled:   func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
-			Wanted:   func(*testing.T) []string { return w.storms.asked },
-			Events:   func(*testing.T) []record.Event { return w.ledger.events() },
-			LoseLock: func(*testing.T) { w.ledger.loseLock(1, func() {}) },
+			Polled: func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
+			Wanted: func(*testing.T) []string { return w.storms.asked },
+			Events: func(*testing.T) []record.Event { return w.ledger.events() },
+			LoseClaim: func(_ *testing.T, ch record.Change) {
+				w.ledger.set(func(l *ledger) { delete(l.claims, ch.Account+" "+ch.ID) })
+			},
 			Spoil: func(t *testing.T, at time.Time) {
 				_, err := w.audit.Append(t.Context(), record.AuditEntry{Account: storetest.Account, At: at, Line: unreadable})
 				require.NoError(t, err)

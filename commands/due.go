@@ -29,7 +29,6 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 			return
 		case <-check:
 		}
-		r.checkRequests(ctx, account)
 		now := r.cfg.Now()
 		switch {
 		case r.cfg.Policy.Changes != policy.ChangesOn:
@@ -43,6 +42,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 				r.cfg.Log.Error("check due changes", "account", account, "err", err, "again", again)
 			}
 		}
+		r.checkRequests(ctx, account) // after the changes: what was cut short has an outcome by then
 	}
 }
 
@@ -57,6 +57,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 	}
 	var todo []record.Change
 	err = d.saveDue(ctx, account, func(known []record.Change) (all []change.DueDecision) {
+		todo = nil
 		for _, id := range ids {
 			ch := record.Change{ID: id, Account: account} // it is no longer stored
 			if i := record.IndexChange(known, id); i >= 0 {
@@ -73,38 +74,35 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 	if err != nil {
 		return err
 	}
-	for _, ch := range todo {
-		if err := d.actByClock(ctx, ch, now); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(sideBySide(todo, sendsAtOnce, func(ch record.Change) error { return d.actByClock(ctx, ch, now) })...)
 }
 
-// saveDue writes down, under the account's lock, what came of checking its changes.
+// saveDue writes down what came of checking an account's changes, as they are stored when it is written.
 func (d dueChecker) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
-	held, lock, err := d.runner.cfg.Ledger.Lock(ctx, account)
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
-	known, err := d.runner.cfg.Ledger.Changes(held, account)
-	if err != nil {
-		return err
-	}
-	all := at(known)
-	if len(all) == 0 {
-		return nil
-	}
+	c := d.runner.executor.clockJob(account)
 	var events []record.Event
-	for _, l := range all {
-		events = append(events, dueEvents(l, d.runner.channel(account))...)
+	err := d.runner.executor.settled(ctx, c, func() error {
+		all := at(c.Changes)
+		if len(all) == 0 {
+			return nil
+		}
+		events = nil
+		for _, l := range all {
+			events = append(events, dueEvents(l, c.Account.Channel)...)
+		}
+		return c.draft.SaveDue(ctx, events, all...)
+	})
+	if err == nil {
+		d.runner.cfg.Notifier.Notify(account, events)
 	}
-	if err := lock.SaveDue(held, events, all...); err != nil {
-		return err
-	}
-	d.runner.cfg.Notifier.Notify(account, events)
-	return nil
+	return err
+}
+
+// clockJob is what wafbot does by itself on an account.
+func (x *executor) clockJob(account string) *job {
+	return &job{Call: &call.Call{
+		Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.Now(), Account: x.loader.accounts[account],
+	}}
 }
 
 // decideDue decides about a change whose time has come; act: it is to be ended, prolonged or verified.
@@ -112,7 +110,7 @@ func (d dueChecker) decideDue(ch record.Change, now time.Time) (l change.DueDeci
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
-	case change.VerifiesDeletion(ch, now):
+	case ch.State == record.StateBegun && !now.Before(change.CheckAt(ch)), ch.State != record.StateBegun && change.VerifiesDeletion(ch, now):
 		return l, true
 	case change.CheckAt(ch).IsZero(): // it was undone, or never made
 	case over && ch.MustBeEnded():
@@ -138,7 +136,10 @@ func (d dueChecker) ongoing(ch record.Change) bool {
 
 // actByClock ends or prolongs a change, as a person would by a line. When that fails it says so and checks again later; then an error is one of the store.
 func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
-	if change.VerifiesDeletion(ch, now) {
+	switch {
+	case ch.State == record.StateBegun:
+		return d.settle(ctx, ch, now)
+	case change.VerifiesDeletion(ch, now):
 		return d.verifyDeletion(ctx, ch, now)
 	}
 	over := !now.Before(ch.Until)
@@ -166,6 +167,23 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 			return []change.DueDecision{change.NotEnded(known[i], err, now, d.inPermissionNotice(ctx, known[i]))}
 		}
 		return []change.DueDecision{d.notRenewed(known[i], err, now)}
+	})
+}
+
+// settle finds out what became of a change that was begun and cut short.
+func (d dueChecker) settle(ctx context.Context, ch record.Change, now time.Time) error {
+	err := d.runner.executor.settleAbandoned(ctx, ch)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	if !errors.Is(err, refusal.ErrClaimed) {
+		d.runner.cfg.Log.Warn("settle a change that was cut short", "account", ch.Account, "change", ch.ID, "err", err)
+	}
+	return d.saveDue(ctx, ch.Account, func([]record.Change) []change.DueDecision {
+		return []change.DueDecision{{Change: ch, Next: now.Add(change.RetryEvery)}}
 	})
 }
 
@@ -234,21 +252,16 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 	if err != nil || !slices.ContainsFunc(all, due) {
 		return // nothing is, or it is checked again within a second
 	}
-	held, lock, err := r.cfg.Ledger.Lock(ctx, account)
-	if err != nil {
-		return
-	}
-	defer lock.Unlock()
-	c := &job{lock: lock, Call: &call.Call{Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: now, Account: of}}
-	if all, err = r.cfg.Approvals.Requests(held, account); err == nil {
-		c.Changes, err = r.cfg.Ledger.Changes(held, account)
+	c := r.executor.clockJob(account)
+	if err = r.loader.begin(ctx, c, c.AttackID()); err == nil {
+		all, err = r.loader.approvals(ctx, c)
 	}
 	for _, q := range all {
 		if err == nil && due(q) {
-			err = r.settleDueRequest(held, c, q)
+			err = r.settleDueRequest(ctx, c, q)
 		}
 	}
-	if err != nil && held.Err() == nil {
+	if err != nil && !refusal.PlansAgain(err) && ctx.Err() == nil { // else it is checked again within a second
 		r.cfg.Log.Error("check due requests", "account", account, "err", err)
 	}
 }
@@ -270,9 +283,6 @@ func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.Approval
 			break
 		}
 		q.Outcome = "done"
-		if cmd, err := r.command(&q.Line); err != nil || len(made) < cmd.Parts {
-			q.Outcome, q.Fault = "failed", "perhaps only partly done: status shows what is in force. Ask again for the rest"
-		}
 		if i := slices.IndexFunc(made, func(ch record.Change) bool { return ch.State != record.StateDone && ch.State != record.StateUndone }); i >= 0 {
 			q.Outcome, q.Fault = "failed", "NOT done, or only partly: "+cmp.Or(made[i].Fault, "what came of it isn't known, see status")
 		}

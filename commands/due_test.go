@@ -90,10 +90,10 @@ func TestTheDueListIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
 		w.anyway(ann, "mode 4 block for=10m")
-		w.ledger.set(func(l *ledger) { l.lockFail = true })
+		w.ledger.set(func(l *ledger) { l.beginFail = true })
 		runDue(t, w, 20*time.Minute)
 		require.Equal(t, []string{"block"}, w.modes())
-		w.ledger.set(func(l *ledger) { l.lockFail = false })
+		w.ledger.set(func(l *ledger) { l.beginFail = false })
 		runDue(t, w, 2*time.Minute)
 		require.Equal(t, []string{"monitoring"}, w.modes())
 	})

@@ -33,12 +33,11 @@ func (w *world) seen(all map[string]record.SourceActivity) map[netip.Addr]record
 // count keeps what the poller counted.
 func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 	w.t.Helper()
-	_, l, err := w.ledger.Lock(w.t.Context(), "acme")
+	_, d, err := w.ledger.Begin(w.t.Context(), "acme", "")
 	require.NoError(w.t, err)
-	defer l.Unlock()
-	held, ok := l.TriageSaver.(*lock)
+	saver, ok := d.TriageSaver.(*saver)
 	require.True(w.t, ok)
-	require.NoError(w.t, held.write(w.t.Context(), held.kept, map[string]any{"seen acme": counted}))
+	require.NoError(w.t, saver.write(w.t.Context(), saver.kept, map[string]any{"seen acme": counted}))
 }
 
 func TestShared(t *testing.T) {

@@ -37,11 +37,14 @@ func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer l.service.ServeHTTP(httptest.NewRecorder(), l.held)
 	case r.URL.Path == "/v1/objects/hint" && l.held != nil:
 		if l.lists--; l.lists == 0 {
-			l.service.ServeHTTP(httptest.NewRecorder(), l.held)
+			l.arrive()
 		}
 	}
 	l.service.ServeHTTP(w, r)
 }
+
+// arrive has the request be carried out that was held back.
+func (l *late) arrive() { l.service.ServeHTTP(httptest.NewRecorder(), l.held) }
 
 // A request that everybody took for lost is carried out after it was sent again: never two rules.
 func TestACreationThatArrivesLate(t *testing.T) {
@@ -54,7 +57,7 @@ func TestACreationThatArrivesLate(t *testing.T) {
 	}{
 		{"before it is sent again", 3, 1, false},
 		{"after it was sent again", 0, 1, true},
-		{"later than anybody looks", 27, 2, false},
+		{"later than anybody looks", -1, 2, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +72,7 @@ func TestACreationThatArrivesLate(t *testing.T) {
 			ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
 			if c.rules == 2 {
 				require.Len(t, w.rules("vpatch"), 1)
-				w.reads(ann, "rules") // somebody looks, and it appears
+				net.arrive()
 				w.service.CatchUp()
 			}
 			require.Len(t, w.rules("vpatch"), c.rules)

@@ -20,11 +20,11 @@ import (
 // loadsAtOnce is how many facts, or accounts, are read at the same time.
 const loadsAtOnce = 32
 
-// sideBySide does something with all items at the same time, as many as may be read at once, and keeps their order.
-func sideBySide[T, R any](items []T, do func(T) R) []R {
+// sideBySide does something with all items, so many at the same time, and keeps their order.
+func sideBySide[T, R any](items []T, atOnce int, do func(T) R) []R {
 	done := make([]R, len(items))
 	var g errgroup.Group
-	g.SetLimit(loadsAtOnce)
+	g.SetLimit(atOnce)
 	for i, item := range items {
 		g.Go(func() error {
 			done[i] = do(item)
@@ -62,30 +62,30 @@ func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
 		}
 	}
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
-	for i, got := range sideBySide(needs, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
+	for i, got := range sideBySide(needs, loadsAtOnce, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
 		f.Known[needs[i]] = got
 	}
 	for _, n := range needs {
 		own, _ := f.Known[changesOf(n.Account)].Value.([]record.Change)
-		f.Known[n] = overlaid(n, f.Known[n], own, l.cfg.Now())
+		f.Known[n] = overlaid(n, f.Known[n], own)
 	}
 }
 
 func changesOf(account string) call.Need { return call.Need{Account: account, Fact: call.FactChanges} }
 
 // overlaid is a fact with what wafbot did lately laid over it, where it is a listing that lags.
-func overlaid(n call.Need, listed call.Loaded, own []record.Change, read time.Time) call.Loaded {
-	switch all := listed.Value.(type) {
+func overlaid(n call.Need, read call.Loaded, own []record.Change) call.Loaded {
+	switch all := read.Answer.(type) {
 	case []apiclient.IPRule:
 		list := n.Arg.(apiclient.IPRuleFilter).List
-		all, _ = efficacy.Overlay(all, nil, own, read)
-		listed.Value = slices.DeleteFunc(all, func(e apiclient.IPRule) bool { return list != "" && e.List != list })
+		all, _ = efficacy.Overlay(all, nil, own, read.At)
+		read.Value = slices.DeleteFunc(all, func(e apiclient.IPRule) bool { return list != "" && e.List != list })
 	case []apiclient.Rule:
 		condition := n.Arg.(apiclient.RuleFilter).ConditionID
-		_, all = efficacy.Overlay(nil, all, own, read)
-		listed.Value = slices.DeleteFunc(all, func(r apiclient.Rule) bool { return condition != 0 && r.ConditionID != condition })
+		_, all = efficacy.Overlay(nil, all, own, read.At)
+		read.Value = slices.DeleteFunc(all, func(r apiclient.Rule) bool { return condition != 0 && r.ConditionID != condition })
 	}
-	return listed
+	return read
 }
 
 // How long a fact of the service is waited for, where nothing is changed: one account whose service hangs must not keep the others' from people,
@@ -95,23 +95,31 @@ const (
 	formPatience    = 3 * time.Second
 )
 
-// loadBasis has a call work on what each change of its account goes by, and on nothing that was read before.
-func (l *loader) loadBasis(ctx context.Context, c *job) error {
-	attack := c.AttackID()
-	b, err := l.cfg.Bases.Basis(ctx, c.Account.Name, attack)
-	if err != nil {
+// keepListings is for how long a listing of the service may be planned on again, with what wafbot itself did since laid over it.
+const keepListings = 5 * time.Second
+
+// begin has a call work on what is stored now of its account, and of an attack if it is about one, and write on the condition that nobody wrote since.
+// Of what was read before only the service's answers stay, for a short while.
+func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
+	if c.basis, c.draft, err = l.cfg.Ledger.Begin(ctx, c.Account.Name, attack); err != nil {
 		if ctx.Err() == nil {
 			l.cfg.Log.Warn("read what changes go by", "account", c.Account.Name, "err", err)
 		}
 		return refusal.Away(err)
 	}
+	b, before := c.basis, c.Loaded
 	c.Loaded = call.NewFacts()
+	for n, read := range before.Known {
+		if read.Err == nil && l.cfg.Now().Sub(read.At) < keepListings && n.Account == c.Account.Name {
+			c.Loaded.Known[n] = overlaid(n, read, b.Changes)
+		}
+	}
 	c.Know(call.FactChanges, nil, b.Changes)
 	c.Know(call.FactContext, nil, b.Context)
 	c.Know(call.FactPermissionLoss, nil, b.Loss)
-	if attack != "" {
-		c.Know(call.FactTriage, attack, b.Triage)
-		c.Know(call.FactObservation, attack, call.Found[record.Observation]{Value: b.Observed, Ok: b.Observed.Attack.ID != ""})
+	if b.Attack != "" {
+		c.Know(call.FactTriage, b.Attack, b.Triage)
+		c.Know(call.FactObservation, b.Attack, call.Found[record.Observation]{Value: b.Observed, Ok: b.Observed.Attack.ID != ""})
 	}
 	c.Changes, c.Context = slices.Clone(b.Changes), b.Context
 	return nil
@@ -134,6 +142,9 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 		defer cancel()
 	}
 	got.Value, got.Err = read(reading{l, patient, account, f, n.Arg})
+	if ofService {
+		got.Answer, got.At = got.Value, l.cfg.Now()
+	}
 	if got.Err != nil && ctx.Err() == nil {
 		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
 	}

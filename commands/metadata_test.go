@@ -78,7 +78,7 @@ func TestMetadataHoldsAllOfAChange(t *testing.T) {
 		kinds[c.Line.Name+" "+string(c.State)] = true
 		back, err := change.ReadMetadata(throughSlack(t, change.Metadata(c)))
 		require.NoError(t, err)
-		c.Observed = nil // evidence is wafbot's own, and too large
+		c.Observed, c.With = nil, "" // evidence is wafbot's own, and too large; what is done is carried out by nobody
 		require.JSONEq(t, inJSON(t, c), inJSON(t, back))
 	}
 	require.Len(t, kinds, 12, "%v", kinds)

@@ -85,7 +85,7 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 	for _, res := range results {
 		made += len(res.Changes)
 		if len(res.Changes) == 0 {
-			require.Contains(t, textOf(res), "done already by "+done[0].Actor.Name)
+			require.Contains(t, textOf(res), " by "+done[0].Actor.Name)
 		}
 	}
 	require.Equal(t, 1, made)

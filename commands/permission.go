@@ -19,33 +19,30 @@ func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what re
 	if !change.PermissionRefused(fault) || x.cfg.Policy.Changes != policy.ChangesOn {
 		return
 	}
-	t, err := x.cfg.Permissions.PermissionLoss(ctx, c.Account.Name)
-	if err != nil {
-		x.cfg.Log.Error("write down a refused change", "account", c.Account.Name, "err", err)
-		return
-	}
-	if !t.GoesOn() {
-		t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
-	}
-	lacks := change.NeededPermissions(what.Steps)
 	e, _ := errors.AsType[*apiclient.Error](fault)
-	if e.Kind == apiclient.Unauthenticated || len(lacks) == 0 {
-		lacks = []record.Permission{record.PermissionAll}
-	}
-	lacks = slices.DeleteFunc(lacks, t.LacksPermission)
-	i := slices.IndexFunc(t.Refused, func(was record.RefusedChange) bool { return was.Line.String() == what.Line.String() })
-	switch {
-	case i >= 0 && what.By.Via == record.ViaClock && len(lacks) == 0:
-		return // it is tried each minute
-	case i >= 0:
-		t.Refused[i] = what
-	case len(t.Refused) < change.MaxRefused:
-		t.Refused = append(t.Refused, what)
-	default:
-		t.More++
-	}
-	t.Lacks, t.Status = append(t.Lacks, lacks...), e.Status
-	x.savePermissionLoss(ctx, c, t)
+	x.savePermissionLoss(ctx, c, func(t *record.PermissionLoss) (changed bool) {
+		if !t.GoesOn() {
+			*t = record.PermissionLoss{Account: c.Account.Name, Since: c.Now}
+		}
+		lacks := change.NeededPermissions(what.Steps)
+		if e.Kind == apiclient.Unauthenticated || len(lacks) == 0 {
+			lacks = []record.Permission{record.PermissionAll}
+		}
+		lacks = slices.DeleteFunc(lacks, t.LacksPermission)
+		i := slices.IndexFunc(t.Refused, func(was record.RefusedChange) bool { return was.Line.String() == what.Line.String() })
+		switch {
+		case i >= 0 && what.By.Via == record.ViaClock && len(lacks) == 0:
+			return false // it is tried each minute
+		case i >= 0:
+			t.Refused = slices.Replace(slices.Clone(t.Refused), i, i+1, what)
+		case len(t.Refused) < change.MaxRefused:
+			t.Refused = append(slices.Clip(t.Refused), what)
+		default:
+			t.More++
+		}
+		t.Lacks, t.Status = append(slices.Clip(t.Lacks), lacks...), e.Status
+		return true
+	})
 }
 
 // noteGranted ends the permission loss, or a part of it, when the service has taken a change.
@@ -53,37 +50,42 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 	if len(ch.Steps) == 0 {
 		return
 	}
-	x.loader.load(ctx, c.Loaded, call.Need{Account: ch.Account, Fact: call.FactPermissionLoss})
-	t, err := c.Given().PermissionLoss()
-	if err != nil {
-		x.cfg.Log.Error("check whether changes were refused", "account", ch.Account, "err", err)
-		return
-	}
 	granted := append(change.NeededPermissions(ch.Steps), record.PermissionAll)
-	left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p record.Permission) bool { return slices.Contains(granted, p) })
-	if !t.GoesOn() || len(left) == len(t.Lacks) {
-		return
-	}
-	t.Lacks = left
-	t.Refused = slices.DeleteFunc(t.Refused, func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
-	if len(left) == 0 {
-		t.Until = x.cfg.Now()
-	}
-	x.savePermissionLoss(ctx, c, t)
+	x.savePermissionLoss(ctx, c, func(t *record.PermissionLoss) (changed bool) {
+		left := slices.DeleteFunc(slices.Clone(t.Lacks), func(p record.Permission) bool { return slices.Contains(granted, p) })
+		if !t.GoesOn() || len(left) == len(t.Lacks) {
+			return false
+		}
+		t.Lacks = left
+		t.Refused = slices.DeleteFunc(slices.Clone(t.Refused), func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
+		if len(left) == 0 {
+			t.Until = x.cfg.Now()
+		}
+		return true
+	})
 }
 
-// savePermissionLoss outlives the request: people must be notified of what was refused.
-func (x *executor) savePermissionLoss(ctx context.Context, c *job, t record.PermissionLoss) {
+// savePermissionLoss stores what becomes of the account's permission loss, if anything does. It outlives the request: people must be notified.
+func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(t *record.PermissionLoss) (changed bool)) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	t.Revision++
-	event := permissionEvent(t, c.Account.Channel)
-	if err := c.lock.SavePermissionLoss(ctx, t, event); err != nil {
-		x.cfg.Log.Error("write down a refused change", "account", t.Account, "err", err)
-		return
+	err := x.store(ctx, c, "", func() error {
+		t := c.basis.Loss
+		if !becomes(&t) {
+			return nil
+		}
+		t.Revision++
+		event := permissionEvent(t, c.Account.Channel)
+		if err := c.draft.SavePermissionLoss(ctx, t, event); err != nil {
+			return err
+		}
+		c.basis.Loss = t
+		x.cfg.Notifier.Notify(t.Account, []record.Event{event})
+		return nil
+	})
+	if err != nil {
+		x.cfg.Log.Error("write down a permission loss", "account", c.Account.Name, "err", err)
 	}
-	c.Know(call.FactPermissionLoss, nil, t)
-	x.cfg.Notifier.Notify(t.Account, []record.Event{event})
 }
 
 // noteUnplanned is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
@@ -115,7 +117,7 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	}
 	var all []record.RefusedChange
 	for _, p := range plans {
-		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: x.newChange(c, "", p).Steps})
+		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: c.newChange(x.cfg.Now(), "", p).Steps})
 	}
 	return all
 }
@@ -132,7 +134,7 @@ func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change
 	}
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	if err := c.lock.SaveLocked(ctx, at); err != nil {
+	if err := x.store(ctx, c, "", func() error { return c.draft.SaveLocked(ctx, at) }); err != nil {
 		x.cfg.Log.Warn("write down whether rules are locked", "account", ch.Account, "err", err)
 	}
 }

@@ -19,62 +19,161 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// executor carries out plans: it sends their steps, verifies them, and stores what became of them. It works under the account's lock.
+// executor carries out plans: it claims what they touch, sends their steps, verifies them, and stores what became of them.
 type executor struct {
 	cfg      *Config
 	loader   *loader
 	recorder *recorder
 }
 
-// carryOutPlans carries out the plans one after another, each as a change of its own.
+// carryOutPlans carries out the plans one after another, each as a change of its own. What they touch is claimed before anything is sent, all or none;
+// but of what is planned when its turn comes, by itself. What is sent right after the claim is stored as sent with it.
 func (x *executor) carryOutPlans(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	res := call.Result{Outcome: "nothing", Account: c.Account.Name, AttackID: c.AttackID()}
+	plans = slices.Clone(plans)
+	made, err := x.newChanges(ctx, c, plans)
+	if err != nil {
+		return res, err
+	}
+	atOnce := len(made) > 0 && made[0].ID == approval.ChangeID(c.Call, plans[0], 0)
+	if atOnce {
+		err = x.markSent(ctx, c, together(made[0].Steps))
+	}
+	if err != nil {
+		return res, err
+	}
+	held, release, err := x.claim(ctx, c, made)
+	if err != nil {
+		return res, err
+	}
+	defer release()
 	var failed []error
 	for i, p := range plans {
 		id := approval.ChangeID(c.Call, p, i)
-		if err := x.carryOutNext(ctx, c, id, p, &res); err != nil {
+		known, fresh := record.IndexChange(c.Changes, id), record.IndexChange(made, id)
+		switch {
+		case fresh >= 0:
+			err = x.carryOutChange(held, c, made[fresh], atOnce && fresh == 0, &res)
+			if err == nil {
+				res.Lines = append(res.Lines, p.Notes...)
+			}
+		case known >= 0:
+			err = x.resume(ctx, c, c.Changes[known], &res)
+		case p.Later != nil:
+			err = x.carryOutLater(ctx, c, p, &res)
+		default:
+			err = x.carryOutNothing(ctx, c, p, &res)
+		}
+		if err != nil {
 			failed = append(failed, err)
 		}
 	}
 	if len(failed) > 0 {
-		return res, partlyDone(plans, res, failed)
+		return res, partlyDone(len(plans), res, failed)
 	}
 	return res, nil
 }
 
-// carryOutPlan carries out one plan, unless the same effect is there already: then it says whose it is.
-func (x *executor) carryOutPlan(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
-	if i := record.IndexChange(c.Changes, id); i >= 0 {
-		return x.resume(ctx, c, c.Changes[i], res)
-	}
-	if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, p) }); i >= 0 {
-		if c.Changes[i].State == record.StateBegun {
-			return x.resume(ctx, c, c.Changes[i], res)
+// newChanges are the changes to make: of plans that aren't carried out yet, and whose effect nothing has. A plan whose effect is there says whose it is.
+func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (made []record.Change, err error) {
+	for i := range plans {
+		p, id := &plans[i], approval.ChangeID(c.Call, plans[i], i)
+		if p.Later != nil || record.IndexChange(c.Changes, id) >= 0 {
+			continue
 		}
-		p.Nothing = change.DoneAlready(c.Changes[i], p)
-		p.Steps = nil
+		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, *p) }); i >= 0 {
+			p.Nothing, p.Steps = change.DoneAlready(c.Changes[i], *p), nil
+		}
+		if len(p.Nothing) == 0 && x.cfg.Policy.Changes == policy.ChangesOn {
+			ch := c.newChange(x.cfg.Now(), id, *p)
+			ch.Observed = x.observed(ctx, c.Call)
+			made = append(made, ch)
+		}
 	}
-	if len(p.Nothing) > 0 {
-		res.Lines = append(res.Lines, text.New(p.Nothing, ". Nothing was sent"))
-		x.recorder.recordPlan(ctx, c.Call, p, "nothing", p.Nothing.String())
-		return x.closeUndone(ctx, c, p.Undoes)
+	for i := range made {
+		if made[i].With = made[0].ID; i == 0 {
+			made[i].With = ""
+		}
+		if err := notInHand(c, made[i].Targets()); err != nil {
+			return nil, err
+		}
 	}
-	ch := x.newChange(c, id, p)
-	ch.Observed = x.observed(ctx, c.Call)
-	if x.cfg.Policy.Changes != policy.ChangesOn {
+	return made, nil
+}
+
+// claim stores changes as begun, and claims them; release must be called when they are carried out.
+func (x *executor) claim(ctx context.Context, c *job, made []record.Change) (held context.Context, release func(), err error) {
+	if len(made) == 0 {
+		return ctx, func() {}, nil
+	}
+	held, claim, err := c.draft.Claim(ctx, made...)
+	if err != nil {
+		return nil, nil, refusal.Away(err)
+	}
+	if c.claim = claim; c.Begun != nil {
+		c.Begun()
+	}
+	return held, func() { claim.Release(ctx) }, nil
+}
+
+// carryOutNothing says why there is nothing to do, or, as a dry run, what would be done.
+func (x *executor) carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
+	if len(p.Nothing) == 0 {
+		ch := c.newChange(x.cfg.Now(), "", p)
 		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
 		x.recorder.recordPlan(ctx, c.Call, p, "dry_run", "")
 		return nil
 	}
-	return x.carryOutSteps(ctx, c, ch, p, res)
+	if err := x.closeUndone(ctx, c, p.Undoes); err != nil {
+		return err
+	}
+	res.Lines = append(res.Lines, text.New(p.Nothing, ". Nothing was sent"))
+	x.recorder.recordPlan(ctx, c.Call, p, "nothing", p.Nothing.String())
+	return nil
 }
 
-// resume finishes a change that was begun, by this delivery or another with the same effect.
+// carryOutLater plans what is planned when its turn comes, on what is stored then, and carries it out.
+func (x *executor) carryOutLater(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
+	return x.settled(ctx, c, func() error {
+		full, err := withFacts(ctx, x.loader, c.Call, p.Later)
+		switch {
+		case refusal.PlansAgain(err):
+			return err
+		case errors.Is(err, refusal.ErrNothing):
+			text, _ := call.ForPeople(c.Invocation, err)
+			res.Lines = append(res.Lines, text)
+			x.recorder.recordPlan(ctx, c.Call, p, "nothing", text.String())
+			return nil
+		case err != nil:
+			x.noteRefused(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
+			err = refusal.NotBegun(err)
+			x.recorder.recordPlan(ctx, c.Call, p, "failed", err.Error())
+			return fmt.Errorf("%w: %w", refusal.ErrRecorded, err)
+		}
+		full.Part = p.Part
+		did, err := x.carryOutPlans(ctx, c, []call.Plan{full})
+		if err == nil {
+			res.Outcome = cmp.Or(map[string]string{"nothing": res.Outcome}[did.Outcome], did.Outcome)
+			res.Changes, res.Lines = append(res.Changes, did.Changes...), append(res.Lines, did.Lines...)
+		}
+		return err
+	})
+}
+
+// resume finishes a change that this delivery began before, and says what became of one that is finished.
 func (x *executor) resume(ctx context.Context, c *job, ch record.Change, res *call.Result) error {
 	switch ch.State {
 	case record.StateBegun:
-		return x.carryOutSteps(ctx, c, ch, call.Plan{}, res)
+		held, now, err := x.take(ctx, c, ch)
+		if err != nil {
+			return err
+		}
+		defer c.claim.Release(ctx)
+		if now.State != record.StateBegun {
+			return x.resume(ctx, c, now, res)
+		}
+		return x.carryOutChange(held, c, now, false, res)
 	case record.StateFailed, record.StateHalf:
 		return change.NotDone(ch, nil)
 	case record.StateUndone:
@@ -97,11 +196,20 @@ func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
 			events = changeEvents(all[i], c.Account.Channel)
 		}
 	}
-	if _, err := c.save(ctx, nil, events, all...); err != nil {
+	if _, err := c.draft.SaveChanges(ctx, nil, events, all...); err != nil {
 		return refusal.Away(err)
 	}
 	x.changed(c.Account.Name, events, all)
 	return nil
+}
+
+// carryOutChange carries out what is left of a change, under its claim, and says so.
+func (x *executor) carryOutChange(ctx context.Context, c *job, ch record.Change, fresh bool, res *call.Result) error {
+	ch, err := x.carryOutSteps(ctx, c, ch, fresh)
+	if err == nil {
+		addChange(res, ch)
+	}
+	return err
 }
 
 // addChange puts a finished change into the result.
@@ -119,10 +227,10 @@ func addChange(res *call.Result, ch record.Change) {
 }
 
 // newChange is the plan as it will be stored.
-func (x *executor) newChange(c *job, id string, p call.Plan) record.Change {
+func (c *job) newChange(at time.Time, id string, p call.Plan) record.Change {
 	ch := record.Change{
 		ID: id, Account: c.Account.Name, Line: p.Line, Effect: p.Effect(), Does: p.Does, When: p.When, Actor: c.Actor, Reason: c.Line.Keys["reason"],
-		At: x.cfg.Now(), Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
+		At: at, Until: p.Until, State: record.StateBegun, Steps: p.Steps, Role: max(c.Cmd.Role, p.Role), Undoes: p.Undoes, Extends: p.Extends,
 		Renew: p.Renews, AttackID: c.AttackID(),
 	}
 	if q := c.Granted; q != nil {
@@ -161,9 +269,9 @@ func (x *executor) observed(ctx context.Context, c *call.Call) *record.Observati
 	return &record.Observation{At: c.Now, Attack: c.Attack.Brief()} // it isn't stored: the service has just listed it
 }
 
-// partlyDone is the error for plans of which not all were done: what was done is said beside what was not.
-func partlyDone(plans []call.Plan, res call.Result, failed []error) error {
-	if len(plans) == 1 {
+// partlyDone is the error for changes of which not all were done: what was done is said beside what was not.
+func partlyDone(all int, res call.Result, failed []error) error {
+	if all == 1 {
 		return failed[0]
 	}
 	var words text.Text
@@ -177,32 +285,8 @@ func partlyDone(plans []call.Plan, res call.Result, failed []error) error {
 		}
 		words = text.New(words, refused.Text, ".\n")
 	}
-	if len(failed) < len(plans) {
+	if len(failed) < all {
 		words = text.New(text.Bold("Half done. "), words)
 	}
 	return &refusal.Refusal{Kind: refusal.ErrService, Text: words, Cause: errors.Join(failed...)}
-}
-
-// carryOutNext carries out one plan when its turn has come.
-func (x *executor) carryOutNext(ctx context.Context, c *job, id string, p call.Plan, res *call.Result) error {
-	if p.Later == nil || record.IndexChange(c.Changes, id) >= 0 {
-		return x.carryOutPlan(ctx, c, id, p, res)
-	}
-	if err := x.loader.loadBasis(ctx, c); err != nil { // with what the plans before did
-		return err
-	}
-	full, err := withFacts(ctx, x.loader, c.Call, p.Later)
-	switch {
-	case errors.Is(err, refusal.ErrNothing):
-		text, _ := call.ForPeople(c.Invocation, err)
-		res.Lines = append(res.Lines, text)
-		x.recorder.recordPlan(ctx, c.Call, p, "nothing", text.String())
-		return nil
-	case err != nil:
-		x.noteRefused(ctx, c, err, change.RefusedUndo(c.Call, p.Undoes))
-		err = refusal.NotBegun(err)
-		x.recorder.recordPlan(ctx, c.Call, p, "failed", err.Error())
-		return fmt.Errorf("%w: %w", refusal.ErrRecorded, err)
-	}
-	return x.carryOutPlan(ctx, c, id, full, res)
 }

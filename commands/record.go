@@ -101,14 +101,6 @@ func (w *recorder) recordWrite(ctx context.Context, c *call.Call, res call.Resul
 	w.record(ctx, e)
 }
 
-// channel is where notices of an account go.
-func (r *Runner) channel(account string) string {
-	if a, ok := r.accounts[account]; ok {
-		return a.Channel
-	}
-	return ""
-}
-
 // changeEvents are the events of a change that was written down: one when it came to an end. Of a change that was undone the undo makes the
 // event, which is a change of its own, unless nothing was left to undo. A change that could not be ended when it was due is tried each minute,
 // which is no event each minute.

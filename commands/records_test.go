@@ -62,5 +62,6 @@ func (b bases) Basis(ctx context.Context, account, attack string) (all record.Ba
 		all.Triage, faults[3] = b.triage.TriageOf(ctx, account, attack)
 		all.Observed, _, faults[4] = b.records.LastObservation(ctx, account, attack)
 	}
+	all.Attack = attack
 	return all, errors.Join(faults...)
 }

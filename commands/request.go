@@ -60,7 +60,7 @@ func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (ca
 	return requestResult(waiting, q, approval.WaitingLines(c.Call, q)...), nil
 }
 
-// approvals are the account's approval requests as they were when the lock was taken.
+// approvals are the account's approval requests, read once for each draft.
 func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalRequest, error) {
 	l.load(ctx, c.Loaded, call.Need{Account: c.Account.Name, Fact: call.FactApprovals})
 	return c.Given().Approvals()
@@ -100,7 +100,7 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	defer cancel()
 	q.Revision++
 	event := approvalEvent(*q, c.Account.Channel)
-	n, err := c.lock.SaveRequest(ctx, entry, *q, event)
+	n, err := c.draft.SaveRequest(ctx, entry, *q, event)
 	if err != nil {
 		q.Revision--
 		return err
@@ -113,26 +113,23 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	return nil
 }
 
-// decide settles a request under the account's lock.
-func (r *Runner) decide(held context.Context, c *job) (call.Result, error) {
-	if err := r.loadLocked(held, c); err != nil {
-		return call.Result{}, err
-	}
-	d, err := withFacts(held, r.loader, c.Call, c.Cmd.Decide)
+// decide settles a request.
+func (r *Runner) decide(ctx context.Context, c *job) (call.Result, error) {
+	d, err := withFacts(ctx, r.loader, c.Call, c.Cmd.Decide)
 	switch {
 	case err != nil || c.Ask:
 		return call.Result{}, err // when it is carried out it is planned again, and refused if its premise changed
 	case d.As == record.RequestRejected:
-		return r.reject(held, c, d)
+		return r.reject(ctx, c, d)
 	}
 	asked, err := r.asAsker(c, d.Request, d.Line)
 	switch {
 	case err != nil:
 		return call.Result{}, err
 	case d.Begun:
-		return r.resumeRequest(held, c, d, asked)
+		return r.resumeRequest(ctx, c, d, asked)
 	}
-	return r.carryOutRequest(held, c, d, asked)
+	return r.carryOutRequest(ctx, c, d, asked)
 }
 
 // reject writes down that a request is rejected.
@@ -156,11 +153,11 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 
 // asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
 func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
-	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true})
+	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: c.Now, Account: q.Account, Anyway: true, Begun: c.Begun})
 	if err != nil {
 		return nil, err
 	}
-	asked.lock, asked.Now, asked.Account, asked.Granted = c.lock, c.Now, c.Account, &q
+	asked.basis, asked.draft, asked.Now, asked.Account, asked.Granted = c.basis, c.draft, c.Now, c.Account, &q
 	asked.Loaded, asked.Changes, asked.Context = c.Loaded, c.Changes, c.Context
 	return asked, nil
 }
@@ -234,11 +231,11 @@ func (r *Runner) resumeRequest(ctx context.Context, c *job, d call.Decision, ask
 	return r.carryOutRequest(ctx, c, call.Decision{Request: q, As: q.State}, asked)
 }
 
-// settleRequest writes down what came of a decided request.
+// settleRequest writes down what came of a decided request, unless another who decided it at the same time did so.
 func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job, res call.Result, err error) (call.Result, error) {
 	c.lost = append(c.lost, asked.lost...)
 	switch {
-	case errors.Is(err, refusal.ErrLost), errors.Is(err, refusal.ErrAway):
+	case refusal.PlansAgain(err), errors.Is(err, refusal.ErrAway):
 		return res, err // it is gone on with
 	case err != nil:
 		text, _ := call.ForPeople(c.Invocation, err)
@@ -246,7 +243,18 @@ func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalReq
 	default:
 		q.Outcome = res.Outcome
 	}
-	if failed := r.saveRequest(ctx, c, nil, &q); failed != nil { // it is checked again in a while
+	failed := r.executor.store(ctx, c, "", func() error {
+		all, err := r.loader.approvals(ctx, c)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(all, func(have record.ApprovalRequest) bool { return have.ID == q.ID && have.Outcome != "" }); i >= 0 {
+			q = all[i]
+			return nil
+		}
+		return r.saveRequest(ctx, c, nil, &q)
+	})
+	if failed != nil { // it is checked again in a while
 		r.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
 	}
 	res.Lines = append([]text.Text{describe.Approval(q, c.Now)}, res.Lines...)

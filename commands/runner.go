@@ -12,8 +12,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Do carries out a request, however it came: look up → authorise → find the attack → check arguments → guard → lock → carry out → record.
-// What changes nothing is read and answered instead of the last four. An error that wraps a Refusal is for the person who asked; others are
+// Do carries out a request, however it came: look up → authorise → find the attack → check arguments → guard → plan → claim → carry out → record.
+// What changes nothing is read and answered instead of the last five. An error that wraps a Refusal is for the person who asked; others are
 // faults.
 func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
 	c, err := r.lookUp(inv)
@@ -38,7 +38,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err := r.guard(c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	res, err := r.locked(ctx, c, r.carryOut)
+	res, err := r.drafted(ctx, c, r.carryOut)
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
 }
 
@@ -137,7 +137,7 @@ func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 	return withFacts(ctx, r.loader, c.Call, c.Cmd.Read)
 }
 
-// guard refuses what the configuration rules out, before anything is locked. What depends on the service or the store is guarded under the lock.
+// guard refuses what the configuration rules out, before anything is read. What depends on the service or the store is guarded when it is planned.
 func (r *Runner) guard(c *job) error {
 	if c.ID == "" {
 		return errors.New("a request that changes something has no delivery id")
@@ -145,15 +145,15 @@ func (r *Runner) guard(c *job) error {
 	return requireNotOff(c)
 }
 
-// carryOut does, under the account's lock, what a line asks for: it writes to the store, decides an approval request, or changes the service.
-func (r *Runner) carryOut(held context.Context, c *job) (call.Result, error) {
+// carryOut does what a line asks for, on what was stored when its draft was begun: it writes to the store, decides an approval request, or changes the service.
+func (r *Runner) carryOut(ctx context.Context, c *job) (call.Result, error) {
 	switch {
 	case c.Cmd.Write != nil:
-		return r.write(held, c)
+		return r.write(ctx, c)
 	case c.Cmd.Decide != nil:
-		return r.decide(held, c)
+		return r.decide(ctx, c)
 	}
-	return r.change(held, c)
+	return r.change(ctx, c)
 }
 
 // requireNotOff refuses all changes of the service where the configuration switches them off.

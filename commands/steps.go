@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,21 +11,22 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// carryOutSteps carries out what is left of a change. Every step is stored before it is sent, and all of them at the end,
+// carryOutSteps carries out what is left of a change, under its claim. Every step is stored before it is sent, and all of them at the end,
 // so that after a crash it is verified before it is sent again.
-func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, p call.Plan, res *call.Result) error {
+func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, fresh bool) (record.Change, error) {
 	ch.Fault = "" // of an attempt before: no event while it is resumed
 	if i := record.IndexChange(c.Changes, ch.Undoes); i >= 0 {
 		ch.Late = c.Changes[i].Late // it may have become late since the undo was begun
 	}
-	fault := x.doSteps(ctx, c, &ch)
-	sent := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Sent })
+	fault := x.doSteps(ctx, c, &ch, fresh)
+	sent := slices.ContainsFunc(ch.Steps, wasSent)
 	if errors.Is(fault, refusal.ErrAway) && !sent {
-		return fault
+		return ch, fault
 	}
 	x.settle(&ch, fault)
 	x.noteRefused(ctx, c, fault, ch.Refused())
@@ -36,21 +38,31 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 		if sent { // else it is planned again: another may have done it meanwhile
 			c.lost = append(c.lost, ch)
 		}
-		return change.Unsaved(ch, err)
+		return ch, change.Unsaved(ch, err)
 	case err != nil:
-		return change.NotDone(ch, change.Unsaved(ch, err))
+		return ch, change.NotDone(ch, change.Unsaved(ch, err))
 	case fault != nil:
-		return change.NotDone(ch, fault)
+		return ch, change.NotDone(ch, fault)
 	}
 	x.noteGranted(ctx, c, ch)
-	addChange(res, ch)
-	res.Lines = append(res.Lines, p.Notes...)
-	return nil
+	return ch, nil
 }
 
-// doSteps does the steps that aren't done yet, until one fails.
-func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change) error {
-	for i := 0; i < len(ch.Steps); {
+// doSteps does the steps that aren't done yet, until one fails. The first of a fresh change are stored as sent, and not sent yet.
+func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh bool) error {
+	i := 0
+	if fresh {
+		for i < len(ch.Steps) && ch.Steps[i].Sent {
+			i++
+		}
+		if err := x.sendSteps(ctx, c, ch, ch.Steps[:i]); err != nil {
+			return err
+		}
+	}
+	if sent := slices.ContainsFunc(ch.Steps, wasSent); !sent && tooOld(*ch, c.Now) {
+		return notDoneInTime(*ch)
+	}
+	for i < len(ch.Steps) {
 		steps := together(ch.Steps[i:])
 		i += len(steps)
 		if steps[0].Done = steps[0].Done || overwritten(ch.Steps, steps[0]); steps[0].Done {
@@ -63,13 +75,16 @@ func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change) error
 	return nil
 }
 
-// together are the first of the steps that are sent in one request: all deletions of entries, of others one alone.
+func wasSent(s record.Step) bool { return s.Sent }
+
+// together are the first of the steps that are sent at the same time: all deletions of entries in one request, all additions in one each; of others
+// one alone.
 func together(steps []record.Step) []record.Step {
 	n := 0
-	for n < len(steps) && steps[n].Kind == record.DeleteEntry && !steps[n].Sent {
+	for n < len(steps) && steps[n].Entry != nil && steps[n].Kind == steps[0].Kind && !steps[n].Sent {
 		n++
 	}
-	return steps[:max(n, 1)]
+	return steps[:min(max(n, 1), len(steps))]
 }
 
 // overwritten reports whether the entry that a step is to delete became what another step added: a service may keep the number of one of which only
@@ -106,21 +121,25 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 	}
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	x.loader.load(ctx, c.Loaded, call.Need{Account: ch.Account, Fact: call.FactTriage, Arg: ch.AttackID})
-	k, err := c.Given().Triage(ch.AttackID)
-	if err == nil && k.Owner == nil {
-		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
-		if err = c.lock.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k}); err == nil {
-			c.Know(call.FactTriage, ch.AttackID, k)
+	err := x.store(ctx, c, ch.AttackID, func() error {
+		k := c.basis.Triage
+		if k.Owner != nil {
+			return nil
 		}
-	}
+		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
+		err := c.draft.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
+		if err == nil {
+			c.basis.Triage = k
+		}
+		return err
+	})
 	if err != nil {
 		x.cfg.Log.Error("acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
 	}
 }
 
 // saveOutcome saves a finished change together with those that it undoes or prolongs and its audit entry, all in one step: it must not be found
-// half written. An entry that can't be saved with it is recorded alone, unless another one holds the lock by now.
+// half written. An entry that can't be saved with it is recorded alone, unless somebody else may have the claim by now.
 func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change) error {
 	all, entry := []record.Change{ch}, change.AuditEntry(c.Call, ch)
 	if ch.State == record.StateDone {
@@ -152,31 +171,48 @@ func (x *executor) changed(account string, events []record.Event, all []record.C
 func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	ctx, cancel := outlive(ctx)
 	defer cancel()
-	return c.lock.SaveChanges(ctx, entry, events, all...)
+	return c.claim.SaveChanges(ctx, entry, events, all...)
 }
 
-// doStep does one step, or several that go in one request: write them down, then send them; a step that was perhaps sent before is looked for first.
+// doStep does one step, or several at the same time: it writes them down, then sends them. A step that was perhaps sent before is looked for first.
 func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
-	step := &steps[0]
-	if step.Sent {
-		return x.done(x.verifyOrResend(ctx, c, ch, step), steps)
+	if steps[0].Sent {
+		return x.done(x.verifyOrResend(ctx, c, ch, &steps[0]), steps)
 	}
-	if step.Kind == record.CreateRule {
-		equal, err := x.equalRules(ctx, ch.Account, *step.Rule)
-		if err != nil {
-			return err
-		}
-		step.Equal = equal
+	if err := x.markSent(ctx, c, steps); err != nil {
+		return err
 	}
-	for i := range steps {
-		steps[i].Sent, steps[i].SentAt = true, x.cfg.Now()
-	}
-	if _, err := c.lock.SaveChanges(ctx, nil, nil, *ch); err != nil {
+	if _, err := c.claim.SaveChanges(ctx, nil, nil, *ch); err != nil {
 		for i := range steps {
 			steps[i].Sent, steps[i].SentAt = false, time.Time{}
 		}
 		return refusal.Away(err)
 	}
+	return x.sendSteps(ctx, c, ch, steps)
+}
+
+// sendsAtOnce is how many requests of a change are on their way at the same time.
+const sendsAtOnce = 8
+
+// sendSteps sends steps that go together. That one fails keeps no other from being sent.
+func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	requests := [][]record.Step{steps}
+	if steps[0].Kind == record.AddEntry {
+		requests = slices.Collect(slices.Chunk(steps, 1))
+	}
+	faults := sideBySide(requests, sendsAtOnce, func(steps []record.Step) error { return x.sendOrVerify(ctx, c, ch, steps) })
+	unknown := slices.IndexFunc(faults, func(err error) bool { return errors.Is(err, change.ErrOutcomeUnknown) })
+	if unknown >= 0 {
+		return faults[unknown]
+	}
+	return cmp.Or(faults...)
+}
+
+// sendOrVerify makes one request, and verifies each of its steps if its outcome is unknown.
+func (x *executor) sendOrVerify(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
 	err := send(ctx, x.cfg.Services[c.Account.Name], steps)
 	if !errors.Is(err, change.ErrOutcomeUnknown) {
 		return x.done(err, steps)
@@ -186,6 +222,30 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps 
 		if err := x.done(x.verifyOrResend(ctx, c, ch, &steps[i]), steps[i:i+1]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// knownFor is how old the rules may be that count as those from before a rule is made: an equal one made by hand since would be taken for it.
+const knownFor = time.Second
+
+// markSent notes that steps are about to be sent, and which rules were equal before.
+func (x *executor) markSent(ctx context.Context, c *job, steps []record.Step) error {
+	for i := range steps {
+		s := &steps[i]
+		if s.Kind == record.CreateRule {
+			rules := call.Need{Account: c.Account.Name, Fact: call.FactRules, Arg: apiclient.RuleFilter{}}
+			if x.cfg.Now().Sub(c.Loaded.Known[rules].At) > knownFor {
+				delete(c.Loaded.Known, rules)
+			}
+			x.loader.load(ctx, c.Loaded, rules)
+			before, err := c.Given().Rules(apiclient.RuleFilter{})
+			if err != nil {
+				return err
+			}
+			s.Equal = efficacy.EqualRules(before, *s.Rule)
+		}
+		s.Sent, s.SentAt = true, x.cfg.Now()
 	}
 	return nil
 }

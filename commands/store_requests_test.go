@@ -36,7 +36,7 @@ func (r *requests) Requests(_ context.Context, account string) ([]record.Approva
 	return all, nil
 }
 
-func (l *lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
+func (l *saver) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
 	return l.writeAudited(ctx, entry, l.kept, map[string]any{"request " + q.ID: q}, events...)
 }
 

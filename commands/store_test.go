@@ -23,15 +23,16 @@ import (
 
 // ledger keeps changes as JSON, as the real one does, so that no caller can alter what is kept without saving it.
 type ledger struct {
-	locks chan struct{} // one account is all that is needed
+	mu        sync.Mutex
+	changes   map[string]string
+	claims    map[string]*claim // by account and the change under whose id they were claimed
+	revision  int
+	saves     int
+	beginFail bool
+	readFail  bool
+	saveFail  func(n int) bool // whether the n-th save fails; nil: none
 
-	mu       sync.Mutex
-	changes  map[string]string
-	saves    int
-	lockFail bool
-	readFail bool
-	saveFail func(n int) bool // whether the n-th save fails; nil: none
-
+	basis       func(ctx context.Context, account, attack string) (record.Basis, error)
 	audit       *auditLog // written in the same step as changes
 	permissions *permissions
 	perhaps     int               // how often a change of unknown outcome was saved, which is an event
@@ -43,42 +44,99 @@ type ledger struct {
 	redrawn     []string       // attacks whose cards a mute, or what was protected, has drawn again
 	due         map[string]time.Time
 	dueSaved    []change.DueDecision // of which people are notified
-	term        int
-	loseAt      int    // the save at which the lock is found lost; 0: none
-	meanwhile   func() // what happens before
+	loseAt      int                  // the save before which somebody else writes, and takes all claims over; 0: none
+	meanwhile   func()               // what happens before
 }
 
 func newLedger() *ledger {
-	return &ledger{locks: make(chan struct{}, 1), changes: map[string]string{}, kept: map[string]string{}, effects: map[string]string{}, due: map[string]time.Time{}}
+	return &ledger{changes: map[string]string{}, claims: map[string]*claim{}, kept: map[string]string{}, effects: map[string]string{}, due: map[string]time.Time{}}
 }
 
-func (l *ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
-	if l.fails(&l.lockFail) {
-		return nil, commands.Lock{}, errAway
+func (l *ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
+	l.mu.Lock()
+	saver := &saver{ledger: l, account: account, revision: l.revision}
+	l.mu.Unlock()
+	if l.fails(&l.beginFail) {
+		return record.Basis{}, commands.Draft{}, errAway
 	}
-	select {
-	case l.locks <- struct{}{}:
-	case <-ctx.Done():
-		return nil, commands.Lock{}, ctx.Err()
+	b, err := l.basis(ctx, account, attack)
+	return b, commands.Draft{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Claimer: saver}, err
+}
+
+func (l *ledger) Resume(ctx context.Context, ch record.Change) (context.Context, commands.Claim, error) {
+	if l.fails(&l.beginFail) {
+		return nil, nil, errAway
 	}
-	held, cancel := context.WithCancel(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.term++
-	saver := &lock{ledger: l, account: account, term: l.term, cancel: cancel}
-	return held, commands.Lock{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Unlock: func() { cancel(); <-l.locks }}, nil
+	if l.claims[ch.Account+" "+ch.ClaimedAs()] != nil {
+		return nil, nil, refusal.ErrClaimed
+	}
+	return l.claimed(ctx, ch.Account, ch, nil)
 }
 
-// lock is held for one term.
-type lock struct {
+// claimed is a claim that was just taken. The caller holds mu.
+func (l *ledger) claimed(ctx context.Context, account string, as record.Change, open map[string]bool) (context.Context, commands.Claim, error) {
+	held, end := context.WithCancel(ctx)
+	c := &claim{saver: &saver{ledger: l, account: account}, key: account + " " + as.ClaimedAs(), open: open, end: end}
+	c.saver.claim = c
+	l.claims[c.key] = c
+	return held, c, nil
+}
+
+// claim is the right to carry changes out.
+type claim struct {
+	*saver
+	key  string
+	open map[string]bool // changes without a known outcome; nil: it was resumed
+	end  context.CancelFunc
+}
+
+func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (int64, error) {
+	n, err := c.saver.SaveChanges(ctx, entry, events, all...)
+	for _, ch := range all {
+		if err == nil && ch.State != record.StateBegun {
+			delete(c.open, ch.ID)
+		}
+	}
+	if err == nil && c.open != nil && len(c.open) == 0 {
+		c.Release(ctx)
+	}
+	return n, err
+}
+
+func (c *claim) Release(context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end()
+	if c.claims[c.key] == c {
+		delete(c.claims, c.key)
+	}
+}
+
+// saver writes while nobody else wrote, or, for a claim, while that is held.
+type saver struct {
 	*ledger
-	account string
-	term    int
-	cancel  context.CancelFunc
+	account  string
+	revision int
+	claim    *claim
 }
 
-// loseLock has the holder of the lock find it lost at its n-th save from now on.
-func (l *ledger) loseLock(n int, meanwhile func()) {
+func (l *saver) Claim(ctx context.Context, all ...record.Change) (context.Context, commands.Claim, error) {
+	if _, err := l.SaveChanges(ctx, nil, nil, all...); err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	open := map[string]bool{}
+	for _, ch := range all {
+		open[ch.ID] = true
+	}
+	return l.claimed(ctx, l.account, all[0], open)
+}
+
+// lose has somebody else write before the n-th save from now on, and its claim be lost.
+func (l *ledger) lose(n int, meanwhile func()) {
 	l.set(func(l *ledger) { l.loseAt, l.meanwhile = n, meanwhile })
 }
 
@@ -183,7 +241,7 @@ func (l *ledger) SaveEfficacy(_ context.Context, account string, all []efficacy.
 	return nil
 }
 
-func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+func (l *saver) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
@@ -204,7 +262,7 @@ func (l *lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events
 }
 
 // writeAudited writes with an audit entry, if there is one, both or neither, and gives its number.
-func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any, events ...record.Event) (n int64, err error) {
+func (l *saver) writeAudited(ctx context.Context, entry *record.AuditEntry, where map[string]string, values map[string]any, events ...record.Event) (n int64, err error) {
 	if entry != nil && l.audit.fails() {
 		return 0, errAway
 	}
@@ -214,7 +272,7 @@ func (l *lock) writeAudited(ctx context.Context, entry *record.AuditEntry, where
 	return l.audit.Append(ctx, *entry)
 }
 
-func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
+func (l *saver) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	kept := map[string]any{}
 	for _, decision := range all {
 		if decision.Asks || decision.Late || decision.Listed {
@@ -235,7 +293,7 @@ func (l *lock) SaveDue(ctx context.Context, events []record.Event, all ...change
 	return nil
 }
 
-func (l *lock) setDue(id string, at time.Time) {
+func (l *saver) setDue(id string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := l.account + " " + id
@@ -329,7 +387,7 @@ func (d *triage) Mutes(_ context.Context, account string) (all []record.Mute, er
 	return all, err
 }
 
-func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
+func (l *saver) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	kept := map[string]any{}
 	for attack, triage := range all {
 		kept["case "+l.account+" "+attack] = triage
@@ -341,7 +399,7 @@ func (l *lock) SaveTriage(ctx context.Context, all map[string]record.Triage, eve
 	return err
 }
 
-func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+func (l *saver) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
 	if err := l.write(ctx, l.kept, map[string]any{"permission " + l.account: t}, events...); err != nil {
 		return err
 	}
@@ -349,7 +407,7 @@ func (l *lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, 
 	return nil
 }
 
-func (l *lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
+func (l *saver) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
 	return l.write(ctx, l.kept, map[string]any{"drill " + l.account: d}, events...)
 }
 
@@ -360,17 +418,17 @@ func (d *triage) Drill(_ context.Context, account string) (drill record.Drill, e
 
 func (d *triage) Serving(context.Context) (int, error) { return d.serving, nil }
 
-func (l *lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
+func (l *saver) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
 	return l.write(ctx, l.kept, map[string]any{"mutes " + l.account: all})
 }
 
-func (l *lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+func (l *saver) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	l.redrawn = append(l.redrawn, attacks...)
 	return l.write(ctx, l.kept, map[string]any{"protected " + l.account: all})
 }
 
-func (l *lock) SaveLocked(ctx context.Context, at time.Time) error {
+func (l *saver) SaveLocked(ctx context.Context, at time.Time) error {
 	return l.write(ctx, l.kept, map[string]any{"locked " + l.account: at})
 }
 
@@ -380,28 +438,30 @@ func (d *triage) AccountContext(_ context.Context, account string) (s record.Acc
 	return s, err
 }
 
-// write keeps something as JSON, unless another holds the lock by now.
-func (l *lock) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
+// write keeps something as JSON, unless somebody else wrote, or holds the claim by now.
+func (l *saver) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	l.mu.Lock()
-	l.saves++
-	if l.loseAt == l.saves {
+	defer l.mu.Unlock()
+	if l.saves++; l.loseAt == l.saves {
 		meanwhile := l.meanwhile
 		l.loseAt = 0
-		l.ledger.term++
-		l.cancel()
-		<-l.locks
+		l.ledger.revision++
+		for _, c := range l.claims {
+			c.end()
+		}
+		clear(l.claims)
 		l.mu.Unlock()
 		meanwhile()
-		l.locks <- struct{}{} // for Unlock
 		l.mu.Lock()
 	}
-	defer l.mu.Unlock()
 	switch {
-	case l.term != l.ledger.term:
+	case l.claim != nil && l.claims[l.claim.key] != l.claim:
 		return refusal.ErrLost
+	case l.claim == nil && l.revision != l.ledger.revision:
+		return refusal.ErrChanged
 	case l.saveFail != nil && l.saveFail(l.saves):
 		return errAway
 	}
@@ -413,6 +473,8 @@ func (l *lock) write(ctx context.Context, where map[string]string, values map[st
 		where[key] = string(text)
 	}
 	l.outbox = append(l.outbox, events...)
+	l.ledger.revision++
+	l.revision = l.ledger.revision
 	return nil
 }
 

@@ -10,31 +10,44 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Ledger stores changes. An error of any of its methods means that nothing may be changed now.
+// Ledger stores changes. An error of any of its methods means that nothing may be changed now; with refusal.ErrEmptied they fail while what Redis
+// lost is being rebuilt.
 type Ledger interface {
-	// Lock makes changes to one account run one after another, over all processes. It fails with ErrEmptied while what Redis lost is being
-	// rebuilt. The context it returns ends when the lock is lost.
-	Lock(ctx context.Context, account string) (held context.Context, lock Lock, err error)
+	// Begin reads what each change of an account goes by, in one round trip; attack is the one that the change is about, "" if none. What follows
+	// from that is written as the draft.
+	Begin(ctx context.Context, account, attack string) (record.Basis, Draft, error)
+	// Resume claims a change that was begun before, with those that were claimed with it. It fails with refusal.ErrClaimed while somebody else
+	// carries it out. The context ends when the claim is lost.
+	Resume(ctx context.Context, ch record.Change) (held context.Context, c Claim, err error)
 	// Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
 	// Efficacy is what was seen of the account's changes, by their ids.
 	Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error)
 }
 
-// Bases reads what changes go by.
-type Bases interface {
-	// Basis is what each change of an account goes by, in one round trip; attack is the one that the change is about, "" if none. It fails with
-	// ErrEmptied as Ledger.Lock does.
-	Basis(ctx context.Context, account, attack string) (record.Basis, error)
-}
-
-// Lock is the right to change one account. Its methods fail with ErrLost when another one holds the lock by now. Each save is one step: all of
-// it is stored, with the events that follow from it, or nothing.
-type Lock struct {
+// Draft is what is written about an account on the condition that nobody wrote since it was begun. Each save is one step: all of it is stored, with
+// the events that follow from it, or nothing, with refusal.ErrChanged where somebody did write. Its own saves count as the draft's. One goroutine uses it.
+type Draft struct {
 	ChangeSaver
 	TriageSaver
 	AccountSaver
-	Unlock func()
+	Claimer
+}
+
+// Claimer claims what changes touch.
+type Claimer interface {
+	// Claim stores changes as begun, and gives the right to carry them out, all or none: whoever plans something that overlaps waits until their
+	// outcome is known. The context ends when the claim is lost.
+	Claim(ctx context.Context, all ...record.Change) (held context.Context, c Claim, err error)
+}
+
+// Claim is the right to carry changes out. One goroutine uses it.
+type Claim interface {
+	// SaveChanges stores changes again, with an audit entry if there is one, whose number it gives. It fails with refusal.ErrLost when somebody
+	// else may have the claim by now.
+	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
+	// Release gives the claim up. What has no known outcome by then may be resumed by anybody.
+	Release(ctx context.Context)
 }
 
 // ChangeSaver stores changes and the approval requests that they wait for.

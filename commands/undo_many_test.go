@@ -3,6 +3,7 @@ package commands_test
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func (w *world) denied() (all []string) {
 	for _, e := range w.listed("black") {
 		all = append(all, strings.TrimSuffix(e.Subnet, "/32"))
 	}
+	slices.Sort(all)
 	return all
 }
 

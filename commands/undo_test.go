@@ -102,7 +102,7 @@ func TestUndoOfSeveralSources(t *testing.T) {
 	w := newWorld(t)
 	w.seed(waf.IPRule{Subnet: "203.0.113.8", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 203.0.113.9")
-	w.overwrite(w.listed("black")[1], "mine now", time.Hour) // 203.0.113.7
+	w.overwrite(w.entry("203.0.113.7"), "mine now", time.Hour)
 	w.does(ann, "undo "+ch.ID)
 	require.ElementsMatch(t, []string{"203.0.113.7/32 [0] 1h0m0s", "203.0.113.8/32 [0] 1h0m0s"}, w.entries("black"))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -24,7 +23,7 @@ import (
 // that doesn't show may still be made, so that one more would be a second one.
 const (
 	firstPause  = 250 * time.Millisecond
-	longestWait = 5 * time.Second
+	longestWait = 2 * time.Second
 	verifyFor   = 35 * time.Second
 )
 
@@ -62,7 +61,7 @@ var errNotListed = errors.New("it is not listed yet")
 // settle verifies the step once, and sends it again if it may. known: nothing more is to be learnt.
 func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	found, before, err := d.verify(ctx)
-	age, old := d.cfg.Now().Sub(d.step.SentAt), d.job.Now.Sub(d.change.At) > approval.MaxAge && !d.change.Partly()
+	age, old := d.cfg.Now().Sub(d.step.SentAt), tooOld(*d.change, d.job.Now)
 	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
 	switch {
 	case err != nil:
@@ -72,7 +71,7 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	case d.refused != nil:
 		return gone, d.refused
 	case old && gone:
-		return true, refusal.Guarded(text.New("it was asked at ", d.change.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
+		return true, notDoneInTime(*d.change)
 	case old, d.step.Kind == record.CreateRule && age < verifyFor:
 		return false, errNotListed
 	case !before:
@@ -93,6 +92,15 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	return false, err
 }
 
+// tooOld reports whether nothing of a change may be sent any more: later the world is another one. One that was done in part is finished.
+func tooOld(ch record.Change, now time.Time) bool {
+	return now.Sub(ch.At) > approval.MaxAge && !ch.Partly()
+}
+
+func notDoneInTime(ch record.Change) error {
+	return refusal.Guarded(text.New("it was asked at ", ch.At, ", over ", text.Duration(approval.MaxAge), " ago, and nothing of it was done. Ask again if it is still wanted"))
+}
+
 // send makes the step's call once more.
 func (d *doubt) send(ctx context.Context) error {
 	one := []record.Step{*d.step}
@@ -110,7 +118,7 @@ func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
 		})
 		return err == nil && efficacy.EntryDone(entries, *d.change, d.step), !changed, err
 	}
-	rules, err := d.rules(ctx, d.change.Account)
+	rules, err := d.rules(ctx)
 	return err == nil && efficacy.RuleDone(rules, d.step), true, err
 }
 
@@ -124,8 +132,8 @@ func read[T, F any](ctx context.Context, x *executor, account string, name call.
 	return take(c.Given(), filter)
 }
 
-func (x *executor) rules(ctx context.Context, account string) ([]apiclient.Rule, error) {
-	return read(ctx, x, account, call.FactRules, apiclient.RuleFilter{}, call.AccountFacts.Rules)
+func (d *doubt) rules(ctx context.Context) ([]apiclient.Rule, error) {
+	return read(ctx, d.executor, d.change.Account, call.FactRules, apiclient.RuleFilter{}, call.AccountFacts.Rules)
 }
 
 // createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may have been on its way all the
@@ -139,12 +147,11 @@ func (d *doubt) createAgain(ctx context.Context) error {
 		return err
 	}
 	_ = d.cfg.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself
-	ids, err := d.equalRules(ctx, d.change.Account, *d.step.Rule)
+	rules, err := d.rules(ctx)
 	if err != nil { // the undo verifies again
 		d.cfg.Log.Warn("look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
-		ids = nil
 	}
-	for _, id := range ids {
+	for _, id := range efficacy.EqualRules(rules, *d.step.Rule) {
 		if id == d.step.ID || slices.Contains(d.step.Equal, id) {
 			continue
 		}
@@ -154,64 +161,5 @@ func (d *doubt) createAgain(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// equalRules are the ids of the rules that do the same.
-func (x *executor) equalRules(ctx context.Context, account string, want apiclient.Rule) ([]int64, error) {
-	rules, err := x.rules(ctx, account)
-	return efficacy.EqualRules(rules, want), err
-}
-
-// reconcile brings together what this call did and couldn't store, because it lost the lock, with what is stored by now: another
-// replica may have taken the request over, and then it verified before it sent anything again.
-func (x *executor) reconcile(ctx context.Context, c *job) error {
-	for len(c.lost) > 0 {
-		mine := c.lost[0]
-		i := record.IndexChange(c.Changes, mine.ID)
-		if i < 0 { // Redis was emptied in between
-			mine.State, mine.Fault = record.StateBegun, ""
-			i, c.Changes = len(c.Changes), append(c.Changes, mine)
-		}
-		written := &c.Changes[i]
-		for n := range written.Steps {
-			if err := x.reconcileStep(ctx, c, written, n, mine.Steps[n]); err != nil {
-				return change.Unsaved(mine, err)
-			}
-		}
-		if written.State == record.StateBegun {
-			written.Fault = ""
-			if _, err := c.save(ctx, nil, nil, *written); err != nil {
-				return change.Unsaved(mine, err)
-			}
-		}
-		c.lost = c.lost[1:]
-	}
-	return nil
-}
-
-// reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is stored.
-func (x *executor) reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
-	switch written := &ch.Steps[n]; {
-	case !mine.Done: // nothing is known of it
-	case !written.Done:
-		*written = mine
-	case mine.Kind == record.CreateRule && mine.ID != written.ID:
-		return x.deleteDouble(ctx, c, *ch, mine)
-	}
-	return nil
-}
-
-// deleteDouble deletes a rule that was made a second time.
-func (x *executor) deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
-	if err := change.IgnoreNotFound(x.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
-		return err
-	}
-	double := *made.Rule
-	double.ID = made.ID
-	x.recorder.record(ctx, record.AuditEntry{
-		At: x.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
-		After: []string{describe.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
-	})
 	return nil
 }

@@ -101,6 +101,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	w.triage, w.permissions, w.records = newTriage(w.ledger), &permissions{ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked, w.storms = &requests{w.ledger}, &storms{ledger: w.ledger, grouped: map[string][]record.GroupedAttack{}}
 	w.ledger.audit, w.ledger.permissions, w.notified = w.audit, w.permissions, &notified{}
+	w.ledger.basis = bases{w.ledger, w.triage, w.permissions, w.records}.Basis
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -120,7 +121,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 				Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
 		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
-		Members:  w.members, Ledger: w.ledger, Bases: bases{w.ledger, w.triage, w.permissions, w.records}, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
+		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 		AuditOut: w.out, Now: w.clock,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,

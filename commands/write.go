@@ -1,30 +1,25 @@
 package commands
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// How long, and how often, it is tried to store what was sent after the lock was lost.
-const (
-	resaveFor   = 2 * time.Minute
-	resaveEvery = 500 * time.Millisecond
-)
-
-// job is a call on its way through the Runner; under the lock, with the right to change its account.
+// job is a call on its way through the Runner.
 type job struct {
 	*call.Call
 	changes bool // it asks for a change, at the service or in the store
-	lock    Lock
-	lost    []record.Change // as they were when they couldn't be saved, because the lock was lost
+	basis   record.Basis
+	draft   Draft           // of what follows from the basis
+	claim   Claim           // of what is carried out now; nil: nothing is
+	lost    []record.Change // as they were when they couldn't be saved, because their claim was lost
 }
 
 // named is the account as the line names it; "": it doesn't.
@@ -35,68 +30,115 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
-// locked does something under the account's lock, one after another over all replicas. A process that loses the lock meanwhile, because it was paused
-// or Redis was away for too long, takes it again and verifies what became of its change: another may have resumed it.
-func (r *Runner) locked(ctx context.Context, c *job, do func(held context.Context, c *job) (call.Result, error)) (call.Result, error) {
+// drafted does something on what is stored now, and again as long as that is not what it was: somebody else wrote meanwhile, or carries out what it
+// touches, or this process lost its claim, because it was paused or Redis was away for too long.
+func (r *Runner) drafted(ctx context.Context, c *job, do func(ctx context.Context, c *job) (call.Result, error)) (res call.Result, err error) {
+	err = r.executor.settled(ctx, c, func() error {
+		res, err = do(ctx, c)
+		return err
+	})
+	return res, err
+}
+
+// settled begins a draft and does something with it, until that doesn't have to be planned again.
+func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
+	for try := 0; ; try++ {
+		err := x.begin(ctx, c)
+		if err == nil {
+			err = do()
+		}
+		if !refusal.PlansAgain(err) {
+			return err
+		}
+		if err := x.await(ctx, c, err, try); err != nil {
+			return err
+		}
+	}
+}
+
+// store writes what holds whatever else was written meanwhile, on what is stored of the account, and of an attack if it is about one.
+func (x *executor) store(ctx context.Context, c *job, attack string, save func() error) error {
 	for {
-		held, lock, err := r.cfg.Ledger.Lock(ctx, c.Account.Name)
-		switch {
-		case err == nil:
-		case len(c.lost) == 0:
-			return call.Result{}, refusal.Away(err)
-		case delay.Sleep(ctx, resaveEvery) != nil || r.cfg.Now().Sub(c.lost[0].At) > resaveFor:
-			return call.Result{}, change.Unsaved(c.lost[0], err)
-		default:
-			continue
+		err := refusal.ErrChanged
+		if attack == "" || attack == c.basis.Attack {
+			err = save()
 		}
-		c.lock = lock
-		res, err := do(held, c)
-		lock.Unlock()
-		if !errors.Is(err, refusal.ErrLost) {
-			return res, err
+		if !refusal.PlansAgain(err) {
+			return err
 		}
-		r.cfg.Log.Warn("lost the lock in the middle of a change, verifying it", "account", c.Account.Name, "err", err)
+		if err := x.loader.begin(ctx, c, cmp.Or(attack, c.basis.Attack)); err != nil {
+			return err
+		}
 	}
 }
 
 // write stores what a command writes, and records it.
-func (r *Runner) write(held context.Context, c *job) (call.Result, error) {
+func (r *Runner) write(ctx context.Context, c *job) (call.Result, error) {
 	if approval.Late(c.Call) {
 		return call.Result{}, approval.TooLate(c.Call)
 	}
-	c.Loaded = call.NewFacts()
-	res, err := withFacts(held, r.loader, c.Call, c.Cmd.Write)
+	res, err := withFacts(ctx, r.loader, c.Call, c.Cmd.Write)
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
-	if err := r.saveWrites(held, c, res.Saves); err != nil {
+	if err := notInHand(c, protects(c, res.Saves)); err != nil {
+		return call.Result{}, err
+	}
+	if err := r.saveWrites(ctx, c, res.Saves); err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
 	res.Account, res.AttackID = c.Account.Name, c.AttackID()
-	r.recorder.recordWrite(held, c.Call, res)
+	r.recorder.recordWrite(ctx, c.Call, res)
 	return res, nil
+}
+
+// protects are the ranges that a command protects anew, as targets: it must say whether they are denied.
+func protects(c *job, s call.Saves) (targets []record.Target) {
+	if s.Protected == nil {
+		return nil
+	}
+	known := map[netip.Prefix]bool{}
+	for _, p := range c.Context.Protected {
+		known[p.Range] = true
+	}
+	for _, p := range s.Protected.All {
+		if !known[p.Range] {
+			targets = append(targets, record.RangeTarget(p.Range))
+		}
+	}
+	return targets
+}
+
+// notInHand refuses targets for now that overlap with those of a change whose outcome isn't known. What is made together is no obstacle to itself.
+func notInHand(c *job, targets []record.Target, together ...record.Change) error {
+	for _, ch := range c.Changes {
+		if ch.State == record.StateBegun && record.IndexChange(together, ch.ID) < 0 && record.Overlap(ch.Targets(), targets) {
+			return &refusal.InHand{Change: ch}
+		}
+	}
+	return nil
 }
 
 // saveWrites stores what a command writes, one after another. The first error ends it.
 func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
-		if err := c.lock.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
+		if err := c.draft.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
 			return err
 		}
 		r.cfg.Notifier.Redraw(c.Account.Name)
 	}
 	if s.Mutes != nil {
-		if err := c.lock.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...); err != nil {
+		if err := c.draft.SaveMutes(ctx, s.Mutes.All, s.Mutes.Stale...); err != nil {
 			return err
 		}
 	}
 	if s.Protected != nil {
-		if err := c.lock.SaveProtected(ctx, s.Protected.All, s.Protected.Stale...); err != nil {
+		if err := c.draft.SaveProtected(ctx, s.Protected.All, s.Protected.Stale...); err != nil {
 			return err
 		}
 	}
 	if s.Drill != nil {
-		if err := c.lock.SaveDrill(ctx, *s.Drill, s.Events...); err != nil {
+		if err := c.draft.SaveDrill(ctx, *s.Drill, s.Events...); err != nil {
 			return err
 		}
 	}

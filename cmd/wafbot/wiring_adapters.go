@@ -120,14 +120,14 @@ type ledger struct {
 	posts  func(account string) bool // whether there is a channel to rebuild the state from
 }
 
-// Lock implements commands.Ledger.
-func (l ledger) Lock(ctx context.Context, account string) (held context.Context, lock commands.Lock, err error) {
-	return l.Ledger.Lock(ctx, account, !l.posts(account))
+// Begin implements commands.Ledger.
+func (l ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
+	return l.Ledger.Begin(ctx, account, attack, !l.posts(account))
 }
 
-// Basis implements commands.Bases.
-func (l ledger) Basis(ctx context.Context, account, attack string) (record.Basis, error) {
-	return l.Ledger.Basis(ctx, account, attack, !l.posts(account))
+// Resume implements commands.Ledger.
+func (l ledger) Resume(ctx context.Context, ch record.Change) (held context.Context, c commands.Claim, err error) {
+	return l.Ledger.Resume(ctx, ch, !l.posts(ch.Account))
 }
 
 // Changes implements commands.Ledger.

@@ -77,8 +77,8 @@ func Decide(c *call.Call, q *record.ApprovalRequest, state record.RequestState, 
 	q.State, q.Decided, q.DecidedAt, q.Delivery, q.Why = state, new(c.Actor), c.Now, c.ID, why
 }
 
-// DecidedBefore reports whether this very delivery decided the request so before, or another did and was cut short: under the account's lock
-// no other is at it.
+// DecidedBefore reports whether this very delivery decided the request so before, or another did of which the outcome isn't known: who comes second
+// waits for what the first one claimed, or goes on with it where that was cut short.
 func DecidedBefore(c *call.Call, q record.ApprovalRequest, as record.RequestState) bool {
 	return q.State == as && (q.Delivery == c.ID || q.InHand())
 }

@@ -31,7 +31,7 @@ type Command struct {
 	Args    []Arg
 	Flags   []string
 	Role    record.Role // the least role
-	Parts   int         // how many changes one line makes; 0: one
+	Parts   int         // how many changes one line makes at most; 0: one
 	// Past lets the command be about an attack of which only the evidence is left, named by its whole id.
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
@@ -115,7 +115,7 @@ type Decision struct {
 	Begun   bool        // decided by this very delivery before, or cut short
 }
 
-// Saves is what a command wants written to the store. The Runner writes it, under the account's lock.
+// Saves is what a command wants written to the store. The Runner writes it on the condition that nobody else wrote since.
 type Saves struct {
 	Triage    map[string]record.Triage // by attack
 	Mutes     *Replacement[record.Mute]

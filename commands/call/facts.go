@@ -68,8 +68,10 @@ type Facts struct {
 
 // Loaded is a fact, or why it is unknown.
 type Loaded struct {
-	Value any
-	Err   error
+	Value  any
+	Err    error
+	Answer any       // of the service, before what wafbot did lately was laid over it
+	At     time.Time // when the service answered; zero: it wasn't asked
 }
 
 // NewFacts are no facts yet.

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -105,17 +104,11 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// HasEffect reports whether a change has the plan's effect: it is in hand, or it is in force, and asked again would only last longer, or it was made
-// so lately that the service's listing may not show it yet. The clock asks for nothing twice: when it prolongs by as much again, it is to last longer.
+// HasEffect reports whether a change has the plan's effect: it is in force, and asked again would only last longer, or it was made so lately that the
+// service's listing may not show it yet. The clock asks for nothing twice: when it prolongs by as much again, it is to last longer.
 func HasEffect(c *call.Call, ch record.Change, p call.Plan) bool {
 	age := c.Now.Sub(ch.At)
-	switch {
-	case ch.Effect != p.Effect():
-		return false
-	case ch.State == record.StateBegun:
-		return age <= approval.MaxAge
-	}
-	return ch.State == record.StateDone && c.Actor.Via != record.ViaClock && ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.Superseded(ch, c.Changes)
+	return ch.Effect == p.Effect() && ch.State == record.StateDone && c.Actor.Via != record.ViaClock && ch.InForce(c.Now) && (age < efficacy.ListedWithin || onlyProlongs(p, ch)) && !efficacy.Superseded(ch, c.Changes)
 }
 
 // onlyProlongs reports whether all that the plan does is to put entries of the change in their own place, with a later end.

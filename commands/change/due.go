@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -36,10 +37,12 @@ type DueDecision struct {
 // leadOf is how long before its end wafbot checks a change: a quarter of its time, where that is less than an hour.
 func leadOf(c record.Change) time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
 
-// CheckAt is when wafbot has to check the change by itself, to prolong it, to ask about it, to end it, to show that it has ended, or to verify what
+// CheckAt is when wafbot has to check the change by itself: to settle one that was begun and cut short, to prolong it, to ask about it, to end it, to show that it has ended, or to verify what
 // it deleted; zero for never. Which of these it is follows from what is known by then.
 func CheckAt(c record.Change) time.Time {
 	switch {
+	case c.State == record.StateBegun:
+		return record.Earlier(c.DueAt(), c.At.Add(approval.MaxAge))
 	case deletedAt(c).After(time.Time{}):
 		return deletedAt(c).Add(efficacy.ListedWithin)
 	case c.Parent() != "" || c.Until.IsZero():

@@ -24,7 +24,7 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	case c.Actor.Via == record.ViaClock && c.Now.Before(CheckAt(ch)):
 		return nil, extendedMeanwhile(ch)
 	case ch.State == record.StateBegun:
-		return nil, refusal.Guarded(text.New(ch.Does, " is still in hand: whether it was done isn't known yet. Nothing was sent"))
+		return nil, &refusal.InHand{Change: ch}
 	case !ch.InForce(c.Now):
 		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it again. Nothing was sent"))
 	case ch.Until.IsZero():

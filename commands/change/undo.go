@@ -2,11 +2,9 @@ package change
 
 import (
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -25,6 +23,9 @@ func undoText(ch record.Change) string { return "Undo of: " + ch.Does }
 
 // PlanUndo plans to take a change back.
 func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
+	if ch.State == record.StateBegun {
+		return call.Plan{}, &refusal.InHand{Change: ch}
+	}
 	if c.Actor.Via == record.ViaClock && (ch.Until.IsZero() || c.Now.Before(ch.Until)) {
 		return call.Plan{}, extendedMeanwhile(ch)
 	}
@@ -57,29 +58,16 @@ func takeAttack(c *call.Call, ch record.Change) {
 	}
 }
 
-// read reads what stands where the change did something, and marks each step of unknown outcome as done if it took place.
+// read reads what stands where the change did something.
 func (u *undoing) read() (err error) {
-	u.change.Steps = slices.Clone(u.change.Steps)
-	for i := range u.change.Steps {
-		s := &u.change.Steps[i]
+	for _, s := range u.change.Steps {
 		if s.Entry != nil {
 			u.entries, err = u.Given().Entries(apiclient.IPRuleFilter{List: s.Entry.List})
 		} else {
 			u.rules, err = u.Given().Rules(apiclient.RuleFilter{})
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !s.Sent || s.Done:
-			continue
-		case s.Entry != nil:
-			s.Done = efficacy.EntryDone(u.entries, u.change, s)
-		default:
-			s.Done = efficacy.RuleDone(u.rules, s)
-		}
-		if shows := s.SentAt.Add(efficacy.ListedWithin); !s.Done && u.change.State == record.StateBegun && u.Now.Before(shows) {
-			return refusal.Guarded(text.New(u.change.Does, " may have been done: the service did not answer, and its lists lag. Nothing was sent. Ask again in ",
-				text.Duration(shows.Sub(u.Now).Truncate(time.Second)+time.Second)))
 		}
 	}
 	return nil
@@ -90,7 +78,9 @@ func ByLine(c *call.Call) (record.Change, error) {
 	if len(c.Line.Words) > 0 {
 		return standing(c, c.Line.Words[0])
 	}
-	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return ch.Actor.ID == c.Actor.ID && ch.Undoes == "" && ch.InForce(c.Now) })
+	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
+		return ch.Actor.ID == c.Actor.ID && ch.Undoes == "" && (ch.InForce(c.Now) || ch.State == record.StateBegun && !ch.Expired(c.Now))
+	})
 	if i < 0 {
 		return record.Change{}, refusal.Nothing(text.New("nothing of yours is in force on ", c.Account.Name))
 	}

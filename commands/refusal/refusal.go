@@ -139,10 +139,24 @@ func serviceWords(err error) string {
 
 // What the Ledger can't do just now.
 var (
-	ErrLost  = errors.New("the account's lock was lost")
-	ErrNewer = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
-	ErrOlder = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, empty this redis database (FLUSHDB), and start again; what is in force at the service stays so, and is found again by its reason")
+	ErrChanged = errors.New("somebody else wrote meanwhile") // it is planned again
+	ErrClaimed = errors.New("somebody else carries it out")
+	ErrLost    = errors.New("the claim was lost")
+	ErrNewer   = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
+	ErrOlder   = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, empty this redis database (FLUSHDB), and start again; what is in force at the service stays so, and is found again by its reason")
 )
+
+// InHand is the error of a plan that touches what a change is about whose outcome isn't known yet: it is planned again when that is known.
+type InHand struct{ Change record.Change }
+
+// Error names the change.
+func (e *InHand) Error() string { return "change " + e.Change.ID + " is in hand" }
+
+// PlansAgain reports whether an error only says that what was planned on is not what it was.
+func PlansAgain(err error) bool {
+	_, inHand := errors.AsType[*InHand](err)
+	return inHand || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost)
+}
 
 // RefusedByStore reports whether Redis answered and took nothing: it is read-only or full, or it is starting.
 func RefusedByStore(err error) bool {

@@ -108,7 +108,7 @@ func assignee(c *call.Call) (record.Actor, error) {
 	return to, nil
 }
 
-// writeTakeOver hands every attack that goes on to one user. It is one write: the account's lock is held, and there is one answer.
+// writeTakeOver hands every attack that goes on to one user. It is one write, and there is one answer.
 func writeTakeOver(c *call.Call) (call.Result, error) {
 	to, toErr := assignee(c)
 	ongoing, ongoingErr := ongoingNow(c)

@@ -23,7 +23,8 @@ type Basis struct {
 	Changes  []Change // the newest first
 	Context  AccountContext
 	Loss     PermissionLoss
-	Triage   Triage      // of the attack that the change is about
+	Attack   string      // the one that the change is about; "": none
+	Triage   Triage      // of that attack
 	Observed Observation // of that attack, as the poller last decided about it; zero: it isn't known
 }
 

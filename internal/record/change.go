@@ -33,6 +33,7 @@ type Change struct {
 	Role       Role         `json:"role,omitempty"`    // the least role that may ask for it
 	Undoes     string       `json:"undoes,omitempty"`  // the change that this one undoes
 	Extends    string       `json:"extends,omitempty"` // the change whose end this one moves
+	With       string       `json:"with,omitempty"`    // the first of the changes that were claimed together; "": it is alone, or the first
 	Actor      Actor        `json:"actor"`
 	Approved   *Actor       `json:"approved,omitempty"`   // who approved it; nil: no approval was needed, or it was overridden
 	Overridden bool         `json:"overridden,omitempty"` // it needed approval, and the asker did it without
@@ -91,6 +92,9 @@ func (c Change) InForce(at time.Time) bool {
 
 // Parent is the change that this one undoes or extends, whose line names both; "" for one of its own.
 func (c Change) Parent() string { return cmp.Or(c.Undoes, c.Extends) }
+
+// ClaimedAs is the change under whose id this one was claimed.
+func (c Change) ClaimedAs() string { return cmp.Or(c.With, c.ID) }
 
 // MustBeEnded reports whether wafbot itself has to end the change: the service lets entries expire, but never rules.
 func (c Change) MustBeEnded() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -155,55 +156,88 @@ func (p *protocol) savePollAs(t *rapid.T, one *process) {
 	}
 }
 
-// lock takes the lock, unless a replica holds it that may go on for some time.
-func (p *protocol) lock(t *rapid.T) {
+// theChange is what replicas claim.
+var theChange = record.Change{ID: "c1", Account: "acme", State: record.StateBegun}
+
+// claim claims the change, unless a replica holds it that may go on for some time.
+func (p *protocol) claim(t *rapid.T) {
 	one := p.awake(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a paused replica loses it meanwhile
-	defer cancel()
-	_, l, err := one.store.Ledger.Lock(ctx, "acme", false)
-	if !p.begun {
+	_, c, err := one.store.Ledger.Resume(t.Context(), theChange, false)
+	switch {
+	case !p.begun:
 		require.ErrorIs(t, err, refusal.ErrEmptied)
-		require.NoError(t, beginWith(ctx, one.store, "acme", store.Rebuilt{Epoch: store.NewEpoch()}))
+		require.NoError(t, beginWith(t.Context(), one.store, "acme", store.Rebuilt{Epoch: store.NewEpoch()}))
 		p.begun = true
-		return
-	}
-	if err == nil {
-		one.lock = l
-		p.Cleanup(l.Unlock)
-		p.case_.holders = append(p.case_.holders, one)
+	case err == nil:
+		one.claim = c
+		p.Cleanup(func() { c.Release(context.Background()) })
+		p.change.holders = append(p.change.holders, one)
+	default:
+		require.ErrorIs(t, err, refusal.ErrClaimed)
+		require.NotEmpty(t, p.change.holders)
 	}
 }
 
-// save has anybody who ever had the lock write under it.
+// save has anybody who ever claimed the change write it.
 func (p *protocol) save(t *rapid.T) {
 	if len(p.all) == 0 {
 		t.Skip("there is none")
 	}
 	one := rapid.SampledFrom(p.all).Draw(t, "replica")
-	if one.lock.Unlock == nil {
-		t.Skip("it never had it")
+	if one.claim == nil {
+		t.Skip("it never claimed it")
 	}
 	p.saveAs(t, one)
 }
 
 func (p *protocol) saveAs(t *rapid.T, one *process) {
 	p.writes++
-	p.case_.writers[p.writes] = one
-	err := one.lock.SaveTriage(t.Context(), map[string]record.Triage{"a1": {Notes: []record.Note{{ID: fmt.Sprint(p.writes)}}}})
-	if last := p.case_.holders[len(p.case_.holders)-1]; last != one {
+	p.change.writers[p.writes] = one
+	ch := theChange
+	ch.Does = strconv.Itoa(p.writes)
+	_, err := one.claim.SaveChanges(t.Context(), nil, nil, ch)
+	if last := p.change.holders[len(p.change.holders)-1]; last != one {
 		require.Error(t, err)
+	}
+	if err == nil {
+		p.written++
+	}
+}
+
+// draft has a replica read what it will write on the condition that nobody wrote since.
+func (p *protocol) draft(t *rapid.T) {
+	one := p.awake(t)
+	if _, d, err := one.store.Ledger.Begin(t.Context(), "acme", "", false); p.begun {
+		require.NoError(t, err)
+		one.draft, one.drawn = d, p.written
+	}
+}
+
+// saveDraft has anybody who ever read write: it holds only if nobody did since.
+func (p *protocol) saveDraft(t *rapid.T) {
+	one := p.awake(t)
+	if one.draft.ChangeSaver == nil {
+		t.Skip("it read nothing")
+	}
+	err := one.draft.SaveMutes(t.Context(), nil)
+	if p.written > one.drawn {
+		require.Error(t, err)
+	}
+	if err == nil {
+		p.written++
+		one.drawn = p.written
 	}
 }
 
 // late has a replica write while it is paused, perhaps for longer than its leases last, so that what it wrote arrives afterwards.
 func (p *protocol) late(t *rapid.T) {
 	one := p.awake(t)
-	if h := p.watch.holds()["acme"]; h == nil || h.replica != one.replica && one.lock.Unlock == nil {
+	if h := p.watch.holds()["acme"]; h == nil || h.replica != one.replica && one.claim == nil {
 		t.Skip("it may write nothing")
 	}
 	one.resume = one.net.Stall()
 	p.savePollAs(t, one)
-	if one.lock.Unlock != nil {
+	if one.claim != nil {
 		p.saveAs(t, one)
 	}
 	time.Sleep(time.Duration(rapid.IntRange(2, 9).Draw(t, "seconds")) * time.Second)

@@ -14,14 +14,14 @@ import (
 const decidedFor = 7 * 24 * time.Hour
 
 // SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry if there is one, whose
-// number it returns: all in one step. It fails with refusal.ErrLost when the lock is lost.
-func (l *Lock) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
+// number it returns: all in one step.
+func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
 	var b batch
-	b.do("HSET", keyApprovals(l.account), q.ID, b.json(q))
-	b.due(keyApprovalsDue(l.account), q.ID, approval.DueAt(q))
+	b.do("HSET", keyApprovals(d.account), q.ID, b.json(q))
+	b.due(keyApprovalsDue(d.account), q.ID, approval.DueAt(q))
 	b.announce(events...)
-	b.audit(entry, l.store.auditKeep)
-	return l.save(ctx, &b, "request "+q.ID)
+	b.audit(entry, d.store.auditKeep)
+	return d.save(ctx, &b, "request "+q.ID)
 }
 
 // Requests are the account's approval requests, the newest first: all that wait and those decided lately.
@@ -63,11 +63,11 @@ func (s *Permissions) PermissionLoss(ctx context.Context, account string) (recor
 }
 
 // SavePermissionLoss stores a loss of permission, and its event, in one step.
-func (l *Lock) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
+func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
 	var b batch
-	b.do("SET", keyPermission(l.account), b.json(t))
+	b.do("SET", keyPermission(d.account), b.json(t))
 	b.announce(events...)
-	_, err := l.save(ctx, &b, "permission loss of "+l.account)
+	_, err := d.save(ctx, &b, "permission loss of "+d.account)
 	return err
 }
 

@@ -18,7 +18,7 @@ import (
 func (s *Audit) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
 	var b batch
 	b.audit(&e, s.auditKeep)
-	return s.save(ctx, condition{}, &b, "audit entry")
+	return s.save(ctx, conditions{}, &b, "audit entry")
 }
 
 // Entries are the account's audit entries since then, the newest first.

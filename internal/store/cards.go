@@ -99,7 +99,7 @@ func (s *Cards) details(ctx context.Context, q *questions, account, attack strin
 func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
 	var b batch
 	b.stale(account, urgency, attack)
-	_, err := s.save(ctx, condition{}, &b, "mark of card of "+attack)
+	_, err := s.save(ctx, conditions{}, &b, "mark of card of "+attack)
 	return err
 }
 

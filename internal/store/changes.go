@@ -10,7 +10,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -18,21 +17,25 @@ import (
 const endedFor = 30 * 24 * time.Hour
 
 // SaveChanges stores changes, new or again, with the times at which they are due, marks their attacks' cards stale, announces events, and
-// appends an audit entry if there is one, whose number it returns: all in one step. It fails with
-// refusal.ErrLost when the lock is lost.
-func (l *Lock) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+// appends an audit entry if there is one, whose number it returns: all in one step.
+func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil
 	}
 	var b batch
-	for _, c := range all {
-		b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
-		b.due(keyDue(l.account), c.ID, change.CheckAt(c))
-		b.stale(l.account, record.UrgentActed, c.AttackID)
-	}
+	b.changes(d.account, all)
 	b.announce(events...)
-	b.audit(entry, l.store.auditKeep)
-	return l.save(ctx, &b, "changes")
+	b.audit(entry, d.store.auditKeep)
+	return d.save(ctx, &b, "changes")
+}
+
+// changes stores changes, with the times at which they are due, and marks their attacks' cards stale.
+func (b *batch) changes(account string, all []record.Change) {
+	for _, c := range all {
+		b.do("HSET", keyChanges(account), c.ID, b.json(c))
+		b.due(keyDue(account), c.ID, change.CheckAt(c))
+		b.stale(account, record.UrgentActed, c.AttackID)
+	}
 }
 
 // due sets when something is to be checked; zero: never.
@@ -46,20 +49,20 @@ func (b *batch) due(key, id string, at time.Time) {
 
 // SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which is an event, and that a
 // card is stale, all in one step.
-func (l *Lock) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
+func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	var b batch
 	for _, decision := range all {
 		c := decision.Change
-		b.due(keyDue(l.account), c.ID, decision.Next)
+		b.due(keyDue(d.account), c.ID, decision.Next)
 		if decision.Asks || decision.Late || decision.Listed {
-			b.do("HSET", keyChanges(l.account), c.ID, b.json(c))
+			b.do("HSET", keyChanges(d.account), c.ID, b.json(c))
 		}
 		if decision.Ended {
-			b.stale(l.account, record.UrgentActed, c.AttackID)
+			b.stale(d.account, record.UrgentActed, c.AttackID)
 		}
 	}
 	b.announce(events...)
-	_, err := l.save(ctx, &b, "due decisions")
+	_, err := d.save(ctx, &b, "due decisions")
 	return err
 }
 
@@ -96,29 +99,6 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 		return nil, fmt.Errorf("read due changes of %s: %w", account, err)
 	}
 	return ids, nil
-}
-
-// Basis is what each change of an account goes by, in one round trip: people wait for it. attack is "" where it is about none. It fails with
-// refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
-func (s *Ledger) Basis(ctx context.Context, account, attack string, unread bool) (b record.Basis, err error) {
-	q := s.questions()
-	q.askContext(ctx, account, &b.Context)
-	ask(q, q.Get(ctx, keyPermission(account)), &b.Loss, "permission loss of "+account)
-	var shown record.AttackState
-	if attack != "" {
-		ask(q, q.HGet(ctx, keyTriage(account), attack), &b.Triage, "triage of "+attack)
-		ask(q, q.HGet(ctx, keyAttacks(account), attack), &shown, "attack "+attack)
-	}
-	changes, epoch := q.HVals(ctx, keyChanges(account)), q.Exists(ctx, keyEpoch(account))
-	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
-		return record.Basis{}, err
-	}
-	if epoch.Val() == 0 && !unread {
-		return record.Basis{}, refusal.ErrEmptied
-	}
-	b.Observed = observation(shown)
-	b.Changes, err = s.readChanges(ctx, account, changes)
-	return b, err
 }
 
 // Efficacy is what was seen of an account's changes, by their ids.

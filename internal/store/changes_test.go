@@ -21,7 +21,7 @@ var rule = []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{}, Sent
 func save(t testing.TB, s *store.Store, c record.Change) {
 	t.Helper()
 	c.Account = "acme"
-	locked(t, s, func(l commands.Lock) error { return saveChange(t.Context(), l, c) })
+	drafted(t, s, func(l commands.Draft) error { return saveChange(t.Context(), l, c) })
 }
 
 func changeIDs(t testing.TB, s *store.Store) []string {
@@ -151,7 +151,7 @@ func TestDecisionsAreStored(t *testing.T) {
 			if l.Asks || l.Late {
 				events = append(events, event(l.Change.ID+":ends", ""))
 			}
-			locked(t, s, func(lock commands.Lock) error { return lock.SaveDue(t.Context(), events, l) })
+			drafted(t, s, func(lock commands.Draft) error { return lock.SaveDue(t.Context(), events, l) })
 		}
 		kept := func() record.Change {
 			all, err := s.Ledger.Changes(t.Context(), "acme")
@@ -177,9 +177,9 @@ func TestDecisionsAreStored(t *testing.T) {
 		saveDue(change.DueDecision{Change: record.Change{ID: "lost"}})
 		require.Len(t, changeIDs(t, s), 1)
 
-		lost := lock(t, w.open(t))
-		require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
-		require.ErrorIs(t, lost.SaveDue(t.Context(), nil, change.DueDecision{Change: c, Next: at}), refusal.ErrLost)
+		late := draft(t, w.open(t))
+		drafted(t, s, func(d commands.Draft) error { return d.SaveMutes(t.Context(), nil) })
+		require.ErrorIs(t, late.SaveDue(t.Context(), nil, change.DueDecision{Change: c, Next: at}), refusal.ErrChanged)
 		require.Empty(t, due(t, s, c.Until))
 	})
 }

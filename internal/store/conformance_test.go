@@ -17,21 +17,21 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// ledger takes locks as the commands do: never of an account that is still rebuilt.
+// ledger does as the commands need it: nothing of an account that is still rebuilt.
 type ledger struct{ *store.Ledger }
 
-func (l ledger) Basis(ctx context.Context, account, attack string) (record.Basis, error) {
-	return l.Ledger.Basis(ctx, account, attack, false)
+func (l ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
+	return l.Ledger.Begin(ctx, account, attack, false)
+}
+
+func (l ledger) Resume(ctx context.Context, ch record.Change) (context.Context, commands.Claim, error) {
+	return l.Ledger.Resume(ctx, ch, false)
 }
 
 // efficacyStore is what judging mitigations reads and writes.
 type efficacyStore struct {
 	*store.Ledger
 	*store.Triage
-}
-
-func (l ledger) Lock(ctx context.Context, account string) (context.Context, commands.Lock, error) {
-	return l.Ledger.Lock(ctx, account, false)
 }
 
 func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
@@ -52,7 +52,7 @@ func conforming(t *testing.T, w *world) storetest.Store {
 	s := w.openOwner(t)
 	begin(t, s, storetest.Account)
 	return storetest.Store{
-		Ledger: ledger{s.Ledger}, Bases: ledger{s.Ledger}, Efficacy: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Attacks: s.Attacks, Contexts: s.Triage, History: s.Attacks, Triage: s.Triage,
+		Ledger: ledger{s.Ledger}, Efficacy: efficacyStore{s.Ledger, s.Triage}, Due: s.Ledger, Attacks: s.Attacks, Contexts: s.Triage, History: s.Attacks, Triage: s.Triage,
 		Storms: s.Attacks, Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Audit: s.Audit,
 		Polled: func(t *testing.T, p storetest.Polled) {
 			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))
@@ -67,7 +67,9 @@ func conforming(t *testing.T, w *world) storetest.Store {
 			require.NoError(t, err)
 			return events
 		},
-		LoseLock: func(t *testing.T) { require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err()) },
+		LoseClaim: func(t *testing.T, ch record.Change) {
+			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:claim:"+ch.ID).Err())
+		},
 		Spoil: func(t *testing.T, _ time.Time) {
 			n, err := w.rdb.Incr(t.Context(), "{a:acme}:audited").Result()
 			require.NoError(t, err)

@@ -29,8 +29,7 @@ func TestAnAccountsContextIsShared(t *testing.T) {
 			{ID: "p1", Range: netip.MustParsePrefix("203.0.113.0/24"), Name: "office", Deny: policy.DenyNever, Reason: "ticket", By: record.Actor{ID: "U1", Name: "Ann"}, At: noon},
 			{ID: "p2", Range: netip.MustParsePrefix("2001:db8::1/128"), Deny: policy.DenyApproval},
 		}
-		l := lock(t, s)
-		defer l.Unlock()
+		l := draft(t, s)
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, noon))
 		source := netip.MustParseAddr("203.0.113.7")

@@ -13,7 +13,7 @@ import (
 // drillFor is how long a drill can be read.
 const drillFor = 24 * time.Hour
 
-// The fields of an account's drill. The command writes the first under the account's lock, the notifier writes the second: neither waits for the other.
+// The fields of an account's drill. The command writes the first as a draft, the notifier writes the second: neither waits for the other.
 const (
 	fieldDrill = "drill"
 	fieldCard  = "card"
@@ -35,11 +35,11 @@ func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err
 }
 
 // SaveDrill replaces the account's last drill.
-func (l *Lock) SaveDrill(ctx context.Context, d record.Drill, events ...record.Event) error {
+func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
 	var b batch
-	b.drill(l.account, fieldDrill, d)
+	b.drill(d.account, fieldDrill, drill)
 	b.announce(events...)
-	_, err := l.save(ctx, &b, "drill of "+l.account)
+	_, err := d.save(ctx, &b, "drill of "+d.account)
 	return err
 }
 

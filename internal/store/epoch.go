@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,10 +39,11 @@ type Card struct{ Attack, Channel, TS string }
 func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
 	var b batch
 	b.rebuilt(account, r)
-	if _, begun, err = s.transact(ctx, condition{keyEpoch(account), nothing}, &b); err != nil {
-		return false, fmt.Errorf("restore state of %s: %w", account, err)
+	_, err = s.save(ctx, conditions{}.and(keyEpoch(account), nothing), &b, "rebuilt state of "+account)
+	if errors.Is(err, errUnmet) {
+		return false, nil
 	}
-	return begun, nil
+	return err == nil, err
 }
 
 // rebuilt writes what was rebuilt.

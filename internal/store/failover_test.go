@@ -97,13 +97,12 @@ func TestFailovers(t *testing.T) {
 				_, _, err := direct.Inbox.Accept(ctx, []byte("after"), "acme:U1", fmt.Sprint("after ", n))
 				return err
 			})
-			eventually(t, "lock, save", func() error {
-				_, l, err := direct.Ledger.Lock(ctx, "acme", false)
+			eventually(t, "draft, save", func() error {
+				_, d, err := direct.Ledger.Begin(ctx, "acme", "", false)
 				if err != nil {
 					return err
 				}
-				defer l.Unlock()
-				return saveChange(ctx, l, record.Change{ID: fmt.Sprint("c", n), Account: "acme", State: record.StateDone, At: noon})
+				return saveChange(ctx, d, record.Change{ID: fmt.Sprint("c", n), Account: "acme", State: record.StateDone, At: noon})
 			})
 			eventually(t, "notify", func() error {
 				id := fmt.Sprint("n", n)

@@ -44,7 +44,9 @@ package store
 //	{a:NAME}:approvals      hash    request's id → record.ApprovalRequest                 7 days after its end
 //	{a:NAME}:approvals:at   hash    request's id → REVISION CHANNEL TS of its card        with the request
 //	{a:NAME}:approvals:due  zset    request's id by the Unix time at which to check       when checked
-//	{a:NAME}:lock           string  the token of the process that changes the account     4 s, renewed
+//	{a:NAME}:revision       string  a token, new with each write that changes go by       never
+//	{a:NAME}:claim:ID       string  the token of who carries that change out, and those   4 s, renewed
+//	                                that were claimed with it
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured
 //	{a:NAME}:audited        string  the number of the last audit entry                    never
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
@@ -87,11 +89,13 @@ func keyApprovals(account string) string    { return accountKey(account, "approv
 func keyApprovalsAt(account string) string  { return accountKey(account, "approvals:at") }
 func keyApprovalsDue(account string) string { return accountKey(account, "approvals:due") }
 func keyDue(account string) string          { return accountKey(account, "due") }
-func keyLock(account string) string         { return accountKey(account, "lock") }
+func keyRevision(account string) string     { return accountKey(account, "revision") }
 func keyAudit(account string) string        { return accountKey(account, "audit") }
 func keyAudited(account string) string      { return accountKey(account, "audited") }
 func keyPages(account string) string        { return accountKey(account, "pages") }
 func keyDrill(account string) string        { return accountKey(account, "drill") }
+
+func keyClaim(account, change string) string { return accountKey(account, "claim:"+change) }
 
 func keyAttempt(account, delivery string) string { return accountKey(account, "attempt:"+delivery) }
 

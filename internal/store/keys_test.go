@@ -33,8 +33,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	requireTrying(t, s, "n1", noon, noon, "first")
 	recordPlace(t, s, event("n2", "x:1"), "C1", "1.1")
 	require.NoError(t, s.Cards.MarkStale(ctx, "acme", record.AttackID("acme", "x:1"), record.UrgentState))
-	l := lock(t, s)
-	t.Cleanup(l.Unlock)
+	l := draft(t, s)
 	require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{record.AttackID("acme", "x:1"): spoken()}))
 	require.NoError(t, l.SaveDrill(ctx, record.Drill{ID: "d1", Account: "acme"}))
 	require.NoError(t, s.Pages.SavePage(ctx, "acme", record.Page{ID: "p1", Attack: record.AttackID("acme", "x:1"), State: record.PageCalling}))
@@ -59,7 +58,10 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, err)
 	_, err = s.Pace.EditSlot(ctx, "T1", 40, 0)
 	require.NoError(t, err)
-	// Last of all: it is the first to run out.
+	// Last of all: they are the first to run out.
+	_, c, err := l.Claim(ctx, begunAs("c2"))
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Release(context.Background()) })
 	_, err = s.Links.TakeLink(ctx, "l1", 10)
 	require.NoError(t, err)
 }
@@ -95,7 +97,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
-		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "people:U1", "people:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
+		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}

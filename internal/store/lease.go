@@ -10,9 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/delay"
 )
 
 // takeLease takes a free lease of an account whose state has begun. Its holder may take it again: the answer to the first request may be lost.
@@ -45,7 +43,7 @@ return redis.call('DEL', KEYS[1])`)
 
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A replica reads this version alone,
 // and refuses to touch another.
-const stateVersion = 3
+const stateVersion = 4
 
 // leaseTaken is what takeLease answers when the lease was taken.
 const leaseTaken = "taken"
@@ -144,43 +142,7 @@ func (s *client) drop(ctx context.Context, all ...*lease) {
 	s.pipelined(context.WithoutCancel(ctx), dropLease, drops)
 }
 
-// lockFor is how long an account's lock lasts without being renewed.
-const lockFor = 4 * time.Second
-
-// Lock is the right to change one account, and to store what was changed.
-type Lock struct {
-	store   *client
-	account string
-	lease   *lease
-}
-
-// Lock makes changes to one account run one after another, over all processes. It waits while another changes the account, and fails at once
-// when Redis can't be reached, and with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt. The context ends
-// when the lock is lost.
-func (s *Ledger) Lock(ctx context.Context, account string, unread bool) (held context.Context, lock commands.Lock, err error) {
-	l := newLease(keyLock(account), lockFor)
-	take := l.take(keyEpoch(account), unread)
-	for {
-		until := time.Now().Add(lockFor) // from before the request is sent, so that it is never later than Redis' own
-		outcome, err := takeLease.Run(ctx, s.rdb, take.keys, take.args...).Text()
-		if err == nil {
-			err = leaseErrors[outcome]
-		}
-		if err == nil && outcome == leaseTaken {
-			held := l.begin(ctx, until)
-			saver := &Lock{store: s.client, account: account, lease: l}
-			return held, commands.Lock{ChangeSaver: saver, TriageSaver: saver, AccountSaver: saver, Unlock: s.renewing(held, l)}, nil
-		}
-		if err == nil {
-			err = delay.Sleep(ctx, 20*time.Millisecond)
-		}
-		if err != nil {
-			return nil, commands.Lock{}, fmt.Errorf("lock account %s: %w", account, err)
-		}
-	}
-}
-
-// renewing keeps a lease until stop is called, which also gives it back, or until it is lost.
+// renewing keeps a lease until stop is called, or until it is lost.
 func (s *client) renewing(held context.Context, l *lease) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -208,6 +170,5 @@ func (s *client) renewing(held context.Context, l *lease) (stop func()) {
 	return func() {
 		close(stopped)
 		<-done
-		s.drop(held, l)
 	}
 }

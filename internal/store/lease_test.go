@@ -3,10 +3,12 @@ package store_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -22,167 +24,131 @@ func begin(t testing.TB, s *store.Store, accounts ...string) {
 	}
 }
 
-func TestChangesToAnAccountRunOneAfterAnother(t *testing.T) {
+// begunAs is a change that is claimed under its own id.
+func begunAs(id string) record.Change {
+	return record.Change{ID: id, Account: "acme", AttackID: "a1", State: record.StateBegun, At: noon, Steps: rule}
+}
+
+// claimed begins a change and claims it.
+func claimed(t testing.TB, s *store.Store, ch record.Change) (context.Context, commands.Claim) {
+	t.Helper()
+	held, c, err := draft(t, s).Claim(t.Context(), ch)
+	require.NoError(t, err)
+	return held, c
+}
+
+// Of drafts begun at the same time one writes, the others begin again: none writes on what isn't so any more.
+func TestOneOfManyDraftsWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		stores := []*store.Store{w.open(t), w.open(t)}
 		begin(t, stores[0], "acme", "other")
 		const each = 8
-		inside, turns := make(chan int, 1), make(chan error, 2*each)
+		_, other, err := stores[0].Ledger.Begin(t.Context(), "other", "", false)
+		require.NoError(t, err)
+		var g errgroup.Group
 		for i := range 2 * each {
-			go func() {
-				held, l, err := stores[i%2].Ledger.Lock(t.Context(), "acme", false)
-				if err != nil {
-					turns <- err
-					return
+			g.Go(func() error {
+				for {
+					b, d, err := stores[i%2].Ledger.Begin(t.Context(), "acme", "", false)
+					if err != nil {
+						return err
+					}
+					all := append(b.Context.Protected, record.Protected{Range: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 32)})
+					if err := d.SaveProtected(t.Context(), all); !errors.Is(err, refusal.ErrChanged) {
+						return err
+					}
 				}
-				defer l.Unlock()
-				select {
-				case inside <- i:
-				default:
-					turns <- errors.New("two at the same time")
-					return
-				}
-				<-inside
-				turns <- held.Err()
-			}()
+			})
 		}
-		_, l, err := stores[0].Ledger.Lock(t.Context(), "other", false)
-		require.NoError(t, err, "another account is another lock")
-		l.Unlock()
-		for range 2 * each {
-			require.NoError(t, within(t, 8*time.Second, turns))
-		}
-		require.Eventually(t, func() bool { return len(w.keys(t)) == 2 }, 5*time.Second, 10*time.Millisecond, "given back: the epochs are left")
+		require.NoError(t, g.Wait())
+		known, err := stores[0].Triage.AccountContext(t.Context(), "acme")
+		require.NoError(t, err)
+		require.Len(t, known.Protected, 2*each, "no write was lost")
+		require.NoError(t, other.SaveMutes(t.Context(), nil), "another account is none of it")
 	})
 }
 
-func TestALockEndsWithItsContext(t *testing.T) {
+func TestALostClaimEndsItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s := w.open(t)
-		begin(t, s, "acme")
-		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
-		require.NoError(t, err)
-		other := w.open(t)
-		stop, ended := running(t, func(ctx context.Context) error {
-			_, _, err := other.Ledger.Lock(ctx, "acme", false)
-			return err
-		})
-		require.Never(t, func() bool { return len(ended) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
-		stop()
-		require.ErrorIs(t, within(t, 2*time.Second, ended), context.Canceled)
-		l.Unlock()
-		require.ErrorIs(t, held.Err(), context.Canceled)
-		_, l, err = s.Ledger.Lock(t.Context(), "acme", false)
-		require.NoError(t, err)
-		l.Unlock()
-	})
-}
-
-func TestALostLockEndsItsContext(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s := w.open(t)
-		begin(t, s, "acme")
-		held, l, err := s.Ledger.Lock(t.Context(), "acme", false)
-		require.NoError(t, err)
-		defer l.Unlock()
+		held, c := claimed(t, w.open(t), begunAs("c1"))
+		defer c.Release(t.Context())
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
 		within(t, 4*time.Second, held.Done())
 		require.ErrorContains(t, context.Cause(held), "lease lost")
 	})
 }
 
-// writes are all that is written under a lock.
-func writes(l commands.Lock) map[string]error {
-	ctx := context.Background()
-	return map[string]error{
-		"change":  saveChange(ctx, l, record.Change{ID: "late", Account: "acme", AttackID: "a1", State: record.StateDone, At: noon, Until: noon, Steps: rule}),
-		"case":    l.SaveTriage(ctx, map[string]record.Triage{"a1": spoken()}),
-		"mutes":   l.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}),
-		"no mute": l.SaveMutes(ctx, nil),
-		"request": saveRequest(ctx, l, waiting("late", noon)),
-	}
-}
-
-func TestALostLockWritesNothing(t *testing.T) {
+func TestALostClaimWritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, w *world, other *store.Store){
 		"another has it": func(t *testing.T, w *world, other *store.Store) {
-			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err()) // as when it ran out during a pause
-			l := lock(t, other)
-			t.Cleanup(l.Unlock)
-			require.NoError(t, l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, sourceMute)}))
+			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:claim:c1").Err()) // as when it ran out during a pause
+			_, c, err := other.Ledger.Resume(t.Context(), begunAs("c1"), false)
+			require.NoError(t, err)
+			t.Cleanup(func() { c.Release(context.Background()) })
 		},
 		"it is free": func(t *testing.T, w *world, _ *store.Store) {
-			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:lock").Err())
+			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:claim:c1").Err())
 		},
 		"redis was emptied": func(t *testing.T, w *world, _ *store.Store) { require.NoError(t, w.rdb.FlushAll(t.Context()).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *world) {
 				s, other, ctx := w.open(t), w.open(t), t.Context()
-				l := lock(t, s)
+				_, c := claimed(t, s, begunAs("c1"))
 				lose(t, w, other)
-				mutes := mutesOf(t, other, "acme")
-				for what, err := range writes(l) {
-					require.ErrorIs(t, err, refusal.ErrLost, what)
-				}
-				require.Empty(t, changeIDs(t, other))
-				require.Empty(t, due(t, other, time.Now()))
-				require.Empty(t, waitingEvents(t, other))
-				require.Equal(t, mutes, mutesOf(t, other, "acme"))
-				for _, key := range []string{"{a:acme}:triage", "{a:acme}:redraw", "{a:acme}:due"} {
-					require.NotContains(t, w.keys(t), key)
-				}
-				holder := w.rdb.Get(ctx, "{a:acme}:lock").Val()
-				l.Unlock()
-				require.Equal(t, holder, w.rdb.Get(ctx, "{a:acme}:lock").Val(), "only what is one's own is given back")
+				before := w.keys(t)
+				done := begunAs("c1")
+				done.State = record.StateDone
+				require.ErrorIs(t, saveChange(ctx, c, done), refusal.ErrLost)
+				require.ElementsMatch(t, before, w.keys(t))
+				require.NotContains(t, w.rdb.HGet(ctx, "{a:acme}:changes", "c1").Val(), `"state":"done"`)
+				holder := w.rdb.Get(ctx, "{a:acme}:claim:c1").Val()
+				c.Release(ctx)
+				require.Equal(t, holder, w.rdb.Get(ctx, "{a:acme}:claim:c1").Val(), "only what is one's own is given back")
 			})
 		})
 	}
 }
 
-// A pause is longer than the lock lasts, and a write that was sent before it arrives after it.
+// A pause is longer than the claim lasts, and a write that was sent before it arrives after it.
 func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		net := newWire(t, w.addr)
-		l := lock(t, net.open(t))
-		other := w.open(t)
+		net, other, ch := newWire(t, w.addr), w.open(t), begunAs("c1")
+		_, mine := claimed(t, net.open(t), ch)
 		resume := net.Stall()
-		late := make(chan map[string]error, 1)
-		go func() { late <- writes(l) }()
-		taken := make(chan commands.Lock, 1)
+		late := make(chan error, 1)
 		go func() {
-			_, l, err := other.Ledger.Lock(context.Background(), "acme", false)
-			require.NoError(t, err)
-			taken <- l
+			ch := ch
+			ch.Does = "late"
+			late <- saveChange(context.Background(), mine, ch)
 		}()
-		mine := within(t, 10*time.Second, taken)
-		require.NoError(t, mine.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, sourceMute)}))
-		before := w.keys(t)
+		var taken commands.Claim
+		require.Eventually(t, func() bool {
+			_, c, err := other.Ledger.Resume(t.Context(), ch, false)
+			taken = c
+			return err == nil
+		}, 10*time.Second, 20*time.Millisecond, "it runs out")
 		resume()
-		for what, err := range within(t, 10*time.Second, late) {
-			require.Error(t, err, what)
-		}
-		require.ErrorIs(t, l.SaveTriage(t.Context(), map[string]record.Triage{"a1": spoken()}), refusal.ErrLost)
-		require.ElementsMatch(t, before, w.keys(t))
-		require.Len(t, mutesOf(t, other, "acme"), 1)
-		mine.Unlock()
-		l.Unlock()
+		require.Error(t, within(t, 10*time.Second, late))
+		require.ErrorIs(t, saveChange(t.Context(), mine, ch), refusal.ErrLost)
+		require.NotContains(t, w.rdb.HGet(t.Context(), "{a:acme}:changes", "c1").Val(), "late")
+		taken.Release(t.Context())
+		mine.Release(t.Context())
 	})
 }
 
 func TestNothingIsChangedWithoutAState(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
-		_, _, err := s.Ledger.Lock(t.Context(), "acme", false)
+		_, _, err := s.Ledger.Begin(t.Context(), "acme", "", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 		require.Empty(t, w.keys(t))
 		begin(t, s, "acme")
-		_, l, err := s.Ledger.Lock(t.Context(), "acme", false)
+		_, _, err = s.Ledger.Begin(t.Context(), "acme", "", false)
 		require.NoError(t, err)
-		l.Unlock()
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
-		_, _, err = s.Ledger.Lock(t.Context(), "acme", false)
+		_, _, err = s.Ledger.Begin(t.Context(), "acme", "", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
 	})
 }
@@ -192,7 +158,7 @@ func TestAChangeIsStoredWithItsEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
-		locked(t, s, func(l commands.Lock) error {
+		drafted(t, s, func(l commands.Draft) error {
 			_, err := l.SaveChanges(t.Context(), nil, []record.Event{event("of c1", "x:1")}, ch)
 			return err
 		})

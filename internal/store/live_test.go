@@ -176,10 +176,9 @@ func (l *live) poll(attacks int) {
 
 // claim is what is saved when a user clicks.
 func (l *live) claim(attack string) {
-	_, lock, err := l.store.Ledger.Lock(l.t.Context(), "acme", false)
+	_, d, err := l.store.Ledger.Begin(l.t.Context(), "acme", "", false)
 	require.NoError(l.t, err)
-	defer lock.Unlock()
-	require.NoError(l.t, lock.SaveTriage(l.t.Context(), map[string]record.Triage{attack: spoken()}))
+	require.NoError(l.t, d.SaveTriage(l.t.Context(), map[string]record.Triage{attack: spoken()}))
 	l.notifier.Redraw("acme")
 }
 

@@ -28,7 +28,7 @@ func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, e
 func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
 	var b batch
 	b.announce(n)
-	_, err := s.save(ctx, condition{}, &b, "event of "+n.Account)
+	_, err := s.save(ctx, conditions{}, &b, "event of "+n.Account)
 	return err
 }
 

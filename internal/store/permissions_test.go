@@ -61,7 +61,7 @@ func TestAPermissionLossIsStoredWithItsEvents(t *testing.T) {
 		none, err := s.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Zero(t, none)
-		locked(t, s, func(l commands.Lock) error { return l.SavePermissionLoss(ctx, refused(), event("permission-1", "")) })
+		drafted(t, s, func(l commands.Draft) error { return l.SavePermissionLoss(ctx, refused(), event("permission-1", "")) })
 		got, err := other.Permissions.PermissionLoss(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, refused(), got)

@@ -2,8 +2,10 @@ package store_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -23,7 +26,9 @@ import (
 type process struct {
 	*replica
 	resume func() // nil: it isn't paused
-	lock   commands.Lock
+	claim  commands.Claim
+	draft  commands.Draft
+	drawn  int // how many writes were known when the draft was begun
 
 	work context.CancelFunc
 	hand []job
@@ -50,11 +55,13 @@ type protocol struct {
 	tried    map[string]time.Time
 	begun    bool // the account has a state
 
-	poll, case_ written
+	written int // writes as drafts, and under claims, that are known to have taken place
+
+	poll, change fenced
 }
 
-// written is a value that only the holder of a lease may write.
-type written struct {
+// fenced is a value that only the holder of a lease may write.
+type fenced struct {
 	value   int
 	writers map[int]*process // of values that may come
 	holders []*process       // since the last check, and then
@@ -63,7 +70,7 @@ type written struct {
 func newProtocol(t *rapid.T) *protocol {
 	p := &protocol{
 		T: t, mini: miniredis.NewMiniRedis(), accepted: map[string]string{}, finished: map[string]int{}, lanes: map[string][]string{}, events: map[string]string{}, tried: map[string]time.Time{},
-		poll: written{writers: map[int]*process{}}, case_: written{writers: map[int]*process{}},
+		poll: fenced{writers: map[int]*process{}}, change: fenced{writers: map[int]*process{}},
 	}
 	p.mini.ClockTTL(true)
 	t.Cleanup(p.mini.Close)
@@ -161,7 +168,7 @@ func (p *protocol) flush(t *rapid.T) {
 	clear(p.lanes)
 	clear(p.events)
 	clear(p.tried)
-	p.poll.value, p.case_.value = 0, 0
+	p.poll.value, p.change.value = 0, 0
 }
 
 // check looks at what must be true all the time.
@@ -178,16 +185,16 @@ func (p *protocol) check(t *rapid.T) {
 	}
 	good, _ := p.rdb.Get(t.Context(), "{a:acme}:last_good").Int()
 	p.poll.check(t, good)
-	c := 0
-	if text, _ := p.rdb.HGet(t.Context(), "{a:acme}:triage", "a1").Result(); text != "" {
-		_, err := fmt.Sscanf(text[len(`{"notes":[{"id":"`):], "%d", &c)
-		require.NoError(t, err, text)
+	var ch record.Change
+	if text, _ := p.rdb.HGet(t.Context(), "{a:acme}:changes", "c1").Result(); text != "" {
+		require.NoError(t, json.Unmarshal([]byte(text), &ch))
 	}
-	p.case_.check(t, c)
+	n, _ := strconv.Atoi(ch.Does)
+	p.change.check(t, n)
 }
 
 // check reads what is written now: only a holder since the last check may have written it.
-func (w *written) check(t *rapid.T, now int) {
+func (w *fenced) check(t *rapid.T, now int) {
 	if now != w.value {
 		require.Contains(t, w.holders, w.writers[now])
 		w.value = now
@@ -240,7 +247,7 @@ func TestProtocol(t *testing.T) {
 			actions := map[string]func(*rapid.T){
 				"": p.check, "start": p.start, "kill": p.kill, "stop": p.stop, "pause": p.pause, "go on": p.goOn, "wait": p.wait,
 				"deliver": p.deliver, "deliver more": p.deliver, "finish": p.finish, "finish more": p.finish, "pass": p.pass,
-				"announce": p.announce, "notify": p.notify, "save poll": p.savePoll, "lock": p.lock, "save": p.save, "late": p.late,
+				"announce": p.announce, "notify": p.notify, "save poll": p.savePoll, "claim": p.claim, "save": p.save, "draft": p.draft, "save draft": p.saveDraft, "late": p.late,
 			}
 			if rapid.IntRange(0, 3).Draw(t, "redis is emptied") == 0 {
 				actions["flush"] = p.flush

@@ -122,7 +122,7 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 			Account: "acme", API: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},
 		})
 		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
-		locked(t, q.store, func(l commands.Lock) error {
+		drafted(t, q.store, func(l commands.Draft) error {
 			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
 		})
 		q.now = q.now.Add(time.Second)
@@ -143,10 +143,10 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		require.NoError(t, other.Attacks.WantCards(t.Context(), "acme", []string{record.AttackID("acme", "x:2")}))
 		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:2").OwnCard }, 10*time.Second, 10*time.Millisecond, "another replica's user wants it")
 		require.False(t, state("x:4").Notified)
-		locked(t, other, func(l commands.Lock) error { return l.SaveMutes(t.Context(), nil) })
+		drafted(t, other, func(l commands.Draft) error { return l.SaveMutes(t.Context(), nil) })
 		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, 10*time.Second, 10*time.Millisecond, "another replica's user ended the mute")
 
-		locked(t, q.store, func(l commands.Lock) error {
+		drafted(t, q.store, func(l commands.Draft) error {
 			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})
 		})
 		q.add(q.now, "sqli", "x:5")

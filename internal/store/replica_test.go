@@ -166,27 +166,30 @@ func (w *world) openOwner(t testing.TB) *store.Store {
 	return s
 }
 
-// lock takes the lock of the account, whose state is begun if it isn't.
-func lock(t testing.TB, s *store.Store) commands.Lock {
+// draft begins a draft on the account, whose state is begun if it isn't.
+func draft(t testing.TB, s *store.Store) commands.Draft {
 	t.Helper()
 	begin(t, s, "acme")
-	_, l, err := s.Ledger.Lock(t.Context(), "acme", false)
+	_, d, err := s.Ledger.Begin(t.Context(), "acme", "", false)
 	require.NoError(t, err)
-	return l
+	return d
 }
 
-// locked does something under the lock of the account.
-func locked(t testing.TB, s *store.Store, do func(commands.Lock) error) {
+// drafted does something as a draft on the account.
+func drafted(t testing.TB, s *store.Store, do func(commands.Draft) error) {
 	t.Helper()
-	l := lock(t, s)
-	defer l.Unlock()
-	require.NoError(t, do(l))
+	require.NoError(t, do(draft(t, s)))
 }
 
 // saveChange writes one change down.
-func saveChange(ctx context.Context, l commands.Lock, c record.Change) error {
-	_, err := l.SaveChanges(ctx, nil, nil, c)
+func saveChange(ctx context.Context, d changeSaver, c record.Change) error {
+	_, err := d.SaveChanges(ctx, nil, nil, c)
 	return err
+}
+
+// changeSaver is a draft or a claim.
+type changeSaver interface {
+	SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error)
 }
 
 // beginWith begins a state, unless that was done.

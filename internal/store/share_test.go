@@ -273,7 +273,7 @@ func TestAnOlderReplicaKeepsItsHandsOff(t *testing.T) {
 		before := redis.keys(t)
 		two := w.startOn(redis, "two")
 		require.ErrorIs(t, within(t, 5*time.Second, two.ended), refusal.ErrNewer)
-		_, _, err = redis.open(t).Ledger.Lock(t.Context(), "acme", false)
+		_, _, err = redis.open(t).Ledger.Begin(t.Context(), "acme", "", false)
 		require.ErrorIs(t, err, refusal.ErrNewer)
 		require.ElementsMatch(t, before, redis.keys(t))
 
@@ -293,7 +293,7 @@ func TestTheStateOfAnOlderReplicaIsRefused(t *testing.T) {
 		before := redis.keys(t)
 		one := w.startOn(redis, "one")
 		require.ErrorIs(t, within(t, 5*time.Second, one.ended), refusal.ErrOlder)
-		_, _, err := redis.open(t).Ledger.Lock(t.Context(), "acme", false)
+		_, _, err := redis.open(t).Ledger.Begin(t.Context(), "acme", "", false)
 		require.ErrorIs(t, err, refusal.ErrOlder)
 		require.Empty(t, w.holds())
 		require.ElementsMatch(t, before, redis.keys(t))

@@ -64,7 +64,7 @@ func TestRedisThatRefuses(t *testing.T) {
 	begun := time.Now()
 	_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:U1", "1")
 	require.True(t, neverSent(err), "%v", err)
-	_, _, err = s.Ledger.Lock(t.Context(), "acme", false)
+	_, _, err = s.Ledger.Begin(t.Context(), "acme", "", false)
 	require.True(t, neverSent(err), "%v", err)
 	require.Less(t, time.Since(begun), 500*time.Millisecond)
 }

@@ -52,7 +52,7 @@ func (s *Attacks) WantCards(ctx context.Context, account string, attacks []strin
 	}
 	b.do("PEXPIRE", keyWantedCards(account), wantedFor.Milliseconds())
 	defer s.outdate(account)
-	_, err := s.save(ctx, condition{}, &b, "wanted cards of "+account)
+	_, err := s.save(ctx, conditions{}, &b, "wanted cards of "+account)
 	return err
 }
 

@@ -11,19 +11,21 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// transact carries out commands in one step, if a key holds what it should: a replica that lost a lease must not overwrite what the next owner
-// stored since.
-// KEYS[1] that key, or one of the commands' if there is no condition, the others all that the commands touch; ARGV[1] what it must hold, '-' if
-// nothing, empty if there is no condition, then the commands, each as the number of its words and the words. Two are no commands of Redis: AUDIT
-// counter stream oldest entry numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card
-// stale; of two marks the higher urgency and the earlier time stay. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
+// transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not overwrite what the next owner
+// stored since, and what was planned must still hold.
+// ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch; ARGV[2] and so on what each must hold,
+// '-' if nothing; then the commands, each as the number of its words and the words. Two are no commands of Redis: AUDIT counter stream oldest entry
+// numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card stale; of two marks the higher
+// urgency and the earlier time stay. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
 var transact = redis.NewScript(`
-if ARGV[1] ~= '' and (redis.call('GET', KEYS[1]) or '-') ~= ARGV[1] then return -1 end
-local at, number = 2, 0
+local conditions = tonumber(ARGV[1])
+for i = 1, conditions do
+  if (redis.call('GET', KEYS[i]) or '-') ~= ARGV[i + 1] then return -1 end
+end
+local at, number = conditions + 2, 0
 while at <= #ARGV do
   local n = tonumber(ARGV[at])
   local words = {}
@@ -44,13 +46,25 @@ while at <= #ARGV do
 end
 return number`)
 
-// condition is what a key must hold.
-type condition struct{ key, holds string }
+// conditions are what keys must hold for a batch to be carried out, and the error if one of them doesn't.
+type conditions struct {
+	keys  []string
+	holds []any
+	unmet error
+}
 
 const nothing = "-"
 
+// and is the conditions with one more.
+func (c conditions) and(key, holds string) conditions {
+	c.keys, c.holds = append(slices.Clip(c.keys), key), append(slices.Clip(c.holds), cmp.Or(holds, nothing))
+	return c
+}
+
 // held is the condition that a lease wasn't lost.
-func (l *lease) held() condition { return condition{l.key, l.token} }
+func (l *lease) held() conditions {
+	return conditions{unmet: leaseLost(l.key)}.and(l.key, l.token)
+}
 
 // batch is commands to be carried out in one step. The first error of making them stays in it: then none is carried out.
 type batch struct {
@@ -91,25 +105,17 @@ func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
 	b.keys = append(b.keys, keyAudit(e.Account))
 }
 
-// transact carries a batch out, if a condition holds; the zero condition does. done is false if it doesn't. n is the number of the batch's audit
-// entry, 0 if there is none.
-func (s *client) transact(ctx context.Context, only condition, b *batch) (n int64, done bool, err error) {
-	if b.err != nil || len(b.words) == 0 {
-		return 0, true, b.err
-	}
-	keys := b.keys
-	if only.holds != "" {
-		keys = append([]string{only.key}, keys...)
-	}
-	n, err = s.write(ctx, transact, keys, append([]any{only.holds}, b.words...)...).Int64()
-	return max(n, 0), n >= 0, err
-}
+// errUnmet says that a condition of a batch doesn't hold that names no error of its own.
+var errUnmet = errors.New("a condition doesn't hold")
 
-// save carries a batch out. It fails with errLeaseLost if the condition doesn't hold; what names the batch in errors.
-func (s *client) save(ctx context.Context, only condition, b *batch, what string) (n int64, err error) {
-	n, done, err := s.transact(ctx, only, b)
-	if err == nil && !done {
-		err = leaseLost(only.key)
+// save carries a batch out, if its conditions hold, and gives the number of its audit entry, 0 if there is none; what names the batch in errors.
+func (s *client) save(ctx context.Context, only conditions, b *batch, what string) (n int64, err error) {
+	if err = b.err; err == nil && len(b.words) > 0 {
+		args := append(append([]any{len(only.keys)}, only.holds...), b.words...)
+		n, err = s.write(ctx, transact, slices.Concat(only.keys, b.keys), args...).Int64()
+	}
+	if err == nil && n < 0 {
+		err = cmp.Or(only.unmet, errUnmet)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("save %s: %w", what, err)
@@ -125,14 +131,6 @@ func (s *client) saveAsOwner(ctx context.Context, account string, b *batch, what
 	}
 	_, err = s.save(ctx, under.held(), b, what)
 	return err
-}
-
-// save carries a batch out while the lock is held.
-func (l *Lock) save(ctx context.Context, b *batch, what string) (n int64, err error) {
-	if n, err = l.store.save(ctx, l.lease.held(), b, what); errors.Is(err, errLeaseLost) {
-		err = fmt.Errorf("%w: %w", refusal.ErrLost, err)
-	}
-	return n, err
 }
 
 // copyTimeout bounds waiting for replicas to have a write.

@@ -22,14 +22,14 @@ func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]reco
 
 // SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards stale, and announces events,
 // all in one step.
-func (l *Lock) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
+func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
 	var b batch
 	for attack, triage := range all {
-		b.do("HSET", keyTriage(l.account), attack, b.json(triage))
-		b.stale(l.account, record.UrgentActed, attack)
+		b.do("HSET", keyTriage(d.account), attack, b.json(triage))
+		b.stale(d.account, record.UrgentActed, attack)
 	}
 	b.announce(events...)
-	_, err := l.save(ctx, &b, "triage of "+l.account)
+	_, err := d.save(ctx, &b, "triage of "+d.account)
 	return err
 }
 
@@ -48,17 +48,17 @@ func (s *Triage) OwnedMutes(ctx context.Context, account string) ([]record.Mute,
 }
 
 // SaveMutes replaces all mutes of the account, until the last of them is over, and marks the attacks' cards stale.
-func (l *Lock) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
+func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
 	var b batch
 	if len(all) == 0 {
-		b.do("DEL", keyMutes(l.account))
+		b.do("DEL", keyMutes(d.account))
 	} else {
 		last := slices.MaxFunc(all, func(a, b record.Mute) int { return a.Until.Compare(b.Until) }).Until
-		b.do("SET", keyMutes(l.account), b.json(all), "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
+		b.do("SET", keyMutes(d.account), b.json(all), "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
 	}
-	b.stale(l.account, record.UrgentActed, attacks...)
-	defer l.store.outdate(l.account)
-	_, err := l.save(ctx, &b, "mutes of "+l.account)
+	b.stale(d.account, record.UrgentActed, attacks...)
+	defer d.store.outdate(d.account)
+	_, err := d.save(ctx, &b, "mutes of "+d.account)
 	return err
 }
 
@@ -80,23 +80,23 @@ func (q *questions) askContext(ctx context.Context, account string, c *record.Ac
 }
 
 // SaveProtected replaces all protected ranges of the account, and marks the attacks' cards stale.
-func (l *Lock) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	var b batch
-	b.do("SET", keyProtected(l.account), b.json(all))
-	b.stale(l.account, record.UrgentActed, attacks...)
-	_, err := l.save(ctx, &b, "protected ranges of "+l.account)
+	b.do("SET", keyProtected(d.account), b.json(all))
+	b.stale(d.account, record.UrgentActed, attacks...)
+	_, err := d.save(ctx, &b, "protected ranges of "+d.account)
 	return err
 }
 
 // SaveLocked stores for a while when the service said that its rules are locked; zero: they are no longer.
-func (l *Lock) SaveLocked(ctx context.Context, at time.Time) error {
+func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
 	var b batch
 	if at.IsZero() {
-		b.do("DEL", keyLocked(l.account))
+		b.do("DEL", keyLocked(d.account))
 	} else {
-		b.do("SET", keyLocked(l.account), b.json(at), "PX", lockedFor.Milliseconds())
+		b.do("SET", keyLocked(d.account), b.json(at), "PX", lockedFor.Milliseconds())
 	}
-	_, err := l.save(ctx, &b, "lock of "+l.account)
+	_, err := d.save(ctx, &b, "lock of "+d.account)
 	return err
 }
 

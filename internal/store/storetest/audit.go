@@ -26,7 +26,7 @@ func testAudit(t *testing.T, s Store) {
 	elsewhere := entry(at, "status")
 	elsewhere.Account = other
 	require.EqualValues(t, 1, got[int64](t)(s.Audit.Append(ctx, elsewhere)), "each account counts by itself")
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		e := entry(at, "deny 203.0.113.8")
 		n, err := l.SaveChanges(ctx, &e, nil, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at})
 		require.NoError(t, err)

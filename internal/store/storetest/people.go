@@ -29,7 +29,7 @@ func testTriage(t *testing.T, s Store) {
 	one, two := record.AttackID(Account, "x:1"), record.AttackID(Account, "x:2")
 	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, Account, one)))
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, Account)))
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{one: said}))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: {Notes: said.Notes}}))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{two: said}))
@@ -41,7 +41,7 @@ func testTriage(t *testing.T, s Store) {
 	require.Equal(t, record.Triage{}, got[record.Triage](t)(s.Triage.TriageOf(ctx, other, one)))
 	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, other)))
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, other)))
-	locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveMutes(ctx, nil)) })
+	drafted(t, s, func(l commands.Draft) { require.NoError(t, l.SaveMutes(ctx, nil)) })
 	require.Empty(t, got[[]record.Mute](t)(s.Triage.Mutes(ctx, Account)))
 }
 
@@ -57,14 +57,14 @@ func testContext(t *testing.T, s Store) {
 	}
 	counted := map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
 	s.Polled(t, Polled{At: at, Sources: counted})
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		require.NoError(t, l.SaveProtected(ctx, protected, "a1", "a2"))
 		require.NoError(t, l.SaveLocked(ctx, at))
 		require.NoError(t, l.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
 	})
 	require.Equal(t, record.AccountContext{Protected: protected, RulesLockedAt: at, Sources: counted, Mutes: []record.Mute{mute("m1", at)}}, known(Account))
 	require.Equal(t, record.AccountContext{}, known(other))
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		require.NoError(t, l.SaveProtected(ctx, protected[1:]))
 		require.NoError(t, l.SaveLocked(ctx, time.Time{}))
 		require.NoError(t, l.SaveMutes(ctx, nil))
@@ -78,7 +78,7 @@ func testPermissions(t *testing.T, s Store) {
 	loss := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403, Lacks: []record.Permission{record.PermissionLists},
 		Refused: []record.RefusedChange{{Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7", By: ann(), At: at}}}
 	for range 2 { // the second is in the place of the first
-		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SavePermissionLoss(ctx, loss)) })
+		drafted(t, s, func(l commands.Draft) { require.NoError(t, l.SavePermissionLoss(ctx, loss)) })
 		require.Equal(t, loss, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, Account)))
 		loss.Until, loss.Revision = at.Add(time.Minute), 2
 	}
@@ -88,29 +88,34 @@ func testPermissions(t *testing.T, s Store) {
 func testBasis(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	attack := record.AttackID(Account, "x:1")
-	nothing := got[record.Basis](t)(s.Bases.Basis(ctx, Account, attack))
+	basis := func(attack string) record.Basis {
+		b, _, err := s.Ledger.Begin(ctx, Account, attack)
+		require.NoError(t, err)
+		return b
+	}
+	nothing := basis(attack)
 	require.Empty(t, nothing.Changes)
 	nothing.Changes = nil
-	require.Equal(t, record.Basis{}, nothing)
+	require.Equal(t, record.Basis{Attack: attack}, nothing)
 	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{{ID: "x:1", Type: "sqli", Hits: apiclient.Known(7)}}})
 	loss := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403}
 	said := record.Triage{Owner: &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann()}}
 	save(t, s, record.Change{ID: "c1", Account: Account, AttackID: attack, At: at, State: record.StateDone, Until: at.Add(time.Hour)})
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		require.NoError(t, l.SavePermissionLoss(ctx, loss))
 		require.NoError(t, l.SaveTriage(ctx, map[string]record.Triage{attack: said}))
 		require.NoError(t, l.SaveLocked(ctx, at))
 	})
-	whole := got[record.Basis](t)(s.Bases.Basis(ctx, Account, attack))
+	whole := basis(attack)
 	seen, ok, err := s.History.LastObservation(ctx, Account, attack)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, record.Basis{
-		Changes: got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Triage: said, Observed: seen,
+		Changes: got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Attack: attack, Triage: said, Observed: seen,
 	}, whole)
 	require.Len(t, whole.Changes, 1)
-	whole.Triage, whole.Observed = record.Triage{}, record.Observation{}
-	require.Equal(t, whole, got[record.Basis](t)(s.Bases.Basis(ctx, Account, "")), "of a change that is about no attack")
+	whole.Attack, whole.Triage, whole.Observed = "", record.Triage{}, record.Observation{}
+	require.Equal(t, whole, basis(""), "of a change that is about no attack")
 }
 
 func testDrills(t *testing.T, s Store) {
@@ -119,7 +124,7 @@ func testDrills(t *testing.T, s Store) {
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
 	d := record.Drill{ID: "d1", Account: Account, By: ann(), At: at, Until: at.Add(5 * time.Minute), Redis: time.Millisecond, Audited: 1}
 	for range 2 { // the second is in the place of the first
-		locked(t, s, func(l commands.Lock) { require.NoError(t, l.SaveDrill(ctx, d)) })
+		drafted(t, s, func(l commands.Draft) { require.NoError(t, l.SaveDrill(ctx, d)) })
 		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
 		d.Answer = &record.DrillAnswer{By: ann(), Clicked: at.Add(time.Minute)}
 	}

@@ -21,7 +21,6 @@ const Account = "acme"
 // Store is a store that nothing was written to yet.
 type Store struct {
 	Ledger      commands.Ledger
-	Bases       commands.Bases
 	Efficacy    efficacy.Store
 	Due         commands.Due
 	Attacks     commands.KnownAttacks
@@ -34,11 +33,11 @@ type Store struct {
 	Drills      commands.Drills
 	Audit       commands.AuditLog
 
-	Polled   func(t *testing.T, p Polled)      // stores what a poll found
-	Wanted   func(t *testing.T) []string       // the attacks for which cards are wanted, each once
-	Events   func(t *testing.T) []record.Event // the account's stored events, in no order
-	LoseLock func(t *testing.T)                // has the holder of the lock lose it
-	Spoil    func(t *testing.T, at time.Time)  // stores an audit entry that has the next number and can't be read
+	Polled    func(t *testing.T, p Polled)         // stores what a poll found
+	Wanted    func(t *testing.T) []string          // the attacks for which cards are wanted, each once
+	Events    func(t *testing.T) []record.Event    // the account's stored events, in no order
+	LoseClaim func(t *testing.T, ch record.Change) // has the holder of a change's claim lose it
+	Spoil     func(t *testing.T, at time.Time)     // stores an audit entry that has the next number and can't be read
 }
 
 // Polled is what a poll found. Attacks go by the service's ids.
@@ -59,8 +58,10 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		run  func(t *testing.T, s Store)
 	}{
 		{"changes come newest first", testChanges},
-		{"one at a time holds the lock", testLock},
-		{"a lost lock writes nothing", testLost},
+		{"a draft writes what nobody wrote since", testDraft},
+		{"a claim is one's until the outcome is stored", testClaim},
+		{"a claim is all or none", testClaimAll},
+		{"a lost claim writes nothing", testLostClaim},
 		{"events come with their state", testEvents},
 		{"an event is never without its state", testOneStep},
 		{"changes become due, the oldest first", testDue},
@@ -95,20 +96,19 @@ func ann() record.Actor {
 	return record.Actor{ID: "U1", Team: "T1", Name: "Ann", Via: record.ViaButton}
 }
 
-// locked does something under the account's lock.
-func locked(t *testing.T, s Store, do func(l commands.Lock)) {
+// drafted does something with a draft on what is stored now.
+func drafted(t *testing.T, s Store, do func(d commands.Draft)) {
 	t.Helper()
-	_, l, err := s.Ledger.Lock(t.Context(), Account)
+	_, d, err := s.Ledger.Begin(t.Context(), Account, "")
 	require.NoError(t, err)
-	defer l.Unlock()
-	do(l)
+	do(d)
 }
 
 // save stores changes without an audit entry.
 func save(t *testing.T, s Store, all ...record.Change) {
 	t.Helper()
-	locked(t, s, func(l commands.Lock) {
-		n, err := l.SaveChanges(t.Context(), nil, nil, all...)
+	drafted(t, s, func(d commands.Draft) {
+		n, err := d.SaveChanges(t.Context(), nil, nil, all...)
 		require.NoError(t, err)
 		require.Zero(t, n, "there is no entry")
 	})

@@ -44,7 +44,7 @@ func testChanges(t *testing.T, s Store) {
 	require.Equal(t, whole, got[[]record.Change](t)(s.Ledger.Changes(t.Context(), Account))[3])
 	require.Empty(t, changeIDs(t, s, other))
 
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		e := entry(at, "deny 203.0.113.7")
 		n, err := l.SaveChanges(t.Context(), &e, nil, whole)
 		require.NoError(t, err)
@@ -56,28 +56,13 @@ func testChanges(t *testing.T, s Store) {
 	require.Len(t, got[[]record.AuditEntry](t)(s.Audit.Entries(t.Context(), Account, at.Add(-time.Minute))), 1)
 }
 
-func testLock(t *testing.T, s Store) {
-	held, l, err := s.Ledger.Lock(t.Context(), Account)
-	require.NoError(t, err)
-	require.NoError(t, held.Err())
-	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, _, err = s.Ledger.Lock(soon, Account)
-	require.Error(t, err)
-	deadline, _ := soon.Deadline()
-	require.Less(t, time.Until(deadline), 10*time.Millisecond, "it waits")
-	l.Unlock()
-	require.Error(t, held.Err(), "it ends with the lock")
-	locked(t, s, func(commands.Lock) {})
-}
-
 // event is one of the account.
 func event(id string, kind record.EventKind, payload record.Payload) record.Event {
 	return record.Event{ID: id, Account: Account, Kind: kind, Channel: "C1", At: now(), Payload: payload}
 }
 
-// saves writes something in every way that a lock has, each with an event if it takes any: these are the events.
-func saves(ctx context.Context, l commands.Lock, at time.Time) (errs map[string]error, events []record.Event) {
+// saves writes something in every way that a draft has, each with an event if it takes any: these are the events.
+func saves(ctx context.Context, l commands.Draft, at time.Time) (errs map[string]error, events []record.Event) {
 	facts := record.ChangeFacts{Change: "c1", Until: at}
 	settled, overdue, asked := event("settled", record.ChangeSettled, facts), event("overdue", record.EndOverdue, facts), event("asked", record.ApprovalAsked, record.ApprovalChanged{Request: "r1", Revision: 1})
 	handed, lost := event("handed", record.HandedOver, record.Assignment{Attack: attack("x:1", at), To: "U2"}), event("lost", record.PermissionLost, record.PermissionChanged{Since: at, Revision: 1})
@@ -98,28 +83,117 @@ func saves(ctx context.Context, l commands.Lock, at time.Time) (errs map[string]
 	}, []record.Event{settled, overdue, asked, handed, lost, drilled}
 }
 
-// Every write is fenced by the lock under which it was begun.
-func testLost(t *testing.T, s Store) {
+// Every write of a draft is stored only as long as nobody else wrote.
+func testDraft(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
-	_, l, err := s.Ledger.Lock(ctx, Account)
+	basis, mine, err := s.Ledger.Begin(ctx, Account, "")
 	require.NoError(t, err)
-	s.LoseLock(t)
-	errs, _ := saves(ctx, l, at)
+	require.Empty(t, basis.Changes)
+	drafted(t, s, func(d commands.Draft) {
+		require.NoError(t, d.SaveMutes(ctx, []record.Mute{mute("m1", at)}))
+		require.NoError(t, d.SaveMutes(ctx, []record.Mute{mute("m2", at)}), "its own writes are no others'")
+	})
+	errs, _ := saves(ctx, mine, at)
 	for what, err := range errs {
-		require.ErrorIs(t, err, refusal.ErrLost, what)
+		require.ErrorIs(t, err, refusal.ErrChanged, what)
 	}
-	l.Unlock()
-
+	require.Equal(t, []record.Mute{mute("m2", at)}, got[[]record.Mute](t)(s.Triage.Mutes(ctx, Account)))
 	require.Empty(t, changeIDs(t, s, Account))
 	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(time.Hour))))
 	require.Zero(t, got[int64](t)(s.Audit.Audited(ctx, Account)))
 	require.Empty(t, got[[]record.ApprovalRequest](t)(s.Approvals.Requests(ctx, Account)))
 	require.Empty(t, got[map[string]record.Triage](t)(s.Triage.AllTriage(ctx, Account)))
-	require.Equal(t, record.AccountContext{}, got[record.AccountContext](t)(s.Contexts.AccountContext(ctx, Account)))
+	require.Equal(t, record.AccountContext{Mutes: []record.Mute{mute("m2", at)}}, got[record.AccountContext](t)(s.Contexts.AccountContext(ctx, Account)))
 	require.Equal(t, record.PermissionLoss{}, got[record.PermissionLoss](t)(s.Permissions.PermissionLoss(ctx, Account)))
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
 	require.Empty(t, s.Events(t), "neither the state nor its events")
-	save(t, s, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at}) // the lock can be had again
+	save(t, s, record.Change{ID: "c1", Account: Account, State: record.StateDone, At: at}) // begun anew it is stored
+}
+
+// begunChange is one that is claimed.
+func begunChange(id, with string) record.Change {
+	return record.Change{ID: id, With: with, Account: Account, State: record.StateBegun, At: now()}
+}
+
+// A change is carried out by one at a time, until its outcome is stored or it is given up.
+func testClaim(t *testing.T, s Store) {
+	ctx, ch := t.Context(), begunChange("c1", "")
+	_, d, err := s.Ledger.Begin(ctx, Account, "")
+	require.NoError(t, err)
+	held, mine, err := d.Claim(ctx, ch)
+	require.NoError(t, err)
+	require.Equal(t, []string{"c1"}, changeIDs(t, s, Account), "it is stored with its claim")
+	require.NoError(t, d.SaveLocked(ctx, now()), "the draft's own claim is no other's write")
+	_, _, err = s.Ledger.Resume(ctx, ch)
+	require.ErrorIs(t, err, refusal.ErrClaimed)
+	_, err = mine.SaveChanges(ctx, nil, nil, ch)
+	require.NoError(t, err, "what others wrote meanwhile is no matter")
+	_, _, err = s.Ledger.Resume(ctx, ch)
+	require.ErrorIs(t, err, refusal.ErrClaimed, "its outcome isn't known")
+	require.NoError(t, held.Err())
+	mine.Release(ctx)
+	require.Error(t, held.Err(), "nothing is sent without a claim")
+
+	held, mine, err = s.Ledger.Resume(ctx, ch)
+	require.NoError(t, err)
+	_, before, err := s.Ledger.Begin(ctx, Account, "")
+	require.NoError(t, err)
+	ch.State = record.StateDone
+	_, err = mine.SaveChanges(ctx, nil, nil, ch)
+	require.NoError(t, err)
+	require.ErrorIs(t, before.SaveMutes(ctx, nil), refusal.ErrChanged, "an outcome is a write, too")
+	require.NoError(t, held.Err(), "a claim that was resumed ends when it is released: others may have been claimed with it")
+	mine.Release(ctx)
+	require.Error(t, held.Err())
+	_, again, err := s.Ledger.Resume(ctx, ch)
+	require.NoError(t, err)
+	again.Release(ctx)
+}
+
+// Changes are claimed all or none, and free when the last of them has an outcome.
+func testClaimAll(t *testing.T, s Store) {
+	ctx, one, two := t.Context(), begunChange("c1", ""), begunChange("c2", "c1")
+	_, late, err := s.Ledger.Begin(ctx, Account, "")
+	require.NoError(t, err)
+	_, d, err := s.Ledger.Begin(ctx, Account, "")
+	require.NoError(t, err)
+	_, mine, err := d.Claim(ctx, one, two)
+	require.NoError(t, err)
+	_, _, err = late.Claim(ctx, begunChange("c3", ""), begunChange("c4", "c3"))
+	require.ErrorIs(t, err, refusal.ErrChanged)
+	require.ElementsMatch(t, []string{"c1", "c2"}, changeIDs(t, s, Account))
+	one.State = record.StateFailed
+	_, err = mine.SaveChanges(ctx, nil, nil, one)
+	require.NoError(t, err)
+	for _, ch := range []record.Change{one, two} {
+		_, _, err = s.Ledger.Resume(ctx, ch)
+		require.ErrorIs(t, err, refusal.ErrClaimed, ch.ID)
+	}
+	two.State = record.StateDone
+	_, err = mine.SaveChanges(ctx, nil, nil, two)
+	require.NoError(t, err)
+	mine.Release(ctx)
+	_, last, err := s.Ledger.Resume(ctx, two)
+	require.NoError(t, err)
+	last.Release(ctx)
+}
+
+// What is written under a claim is fenced by it.
+func testLostClaim(t *testing.T, s Store) {
+	ctx, ch := t.Context(), begunChange("c1", "")
+	_, d, err := s.Ledger.Begin(ctx, Account, "")
+	require.NoError(t, err)
+	_, mine, err := d.Claim(ctx, ch)
+	require.NoError(t, err)
+	s.LoseClaim(t, ch)
+	e, done := entry(ch.At, "deny 203.0.113.7"), ch
+	done.State = record.StateDone
+	_, err = mine.SaveChanges(ctx, &e, []record.Event{event("settled", record.ChangeSettled, record.ChangeFacts{Change: "c1"})}, done)
+	require.ErrorIs(t, err, refusal.ErrLost)
+	mine.Release(ctx)
+	require.Equal(t, []record.Change{ch}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)))
+	require.Zero(t, got[int64](t)(s.Audit.Audited(ctx, Account)))
+	require.Empty(t, s.Events(t))
 }
 
 // Whatever a write changes, its events are stored with it, as they were given.
@@ -127,7 +201,7 @@ func testEvents(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	require.Empty(t, s.Events(t))
 	var want []record.Event
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		var errs map[string]error
 		errs, want = saves(ctx, l, at)
 		for what, err := range errs {
@@ -145,9 +219,8 @@ func testOneStep(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	const writes = 200
 	written := make(chan error, 1)
-	_, l, err := s.Ledger.Lock(ctx, Account)
+	_, l, err := s.Ledger.Begin(ctx, Account, "")
 	require.NoError(t, err)
-	defer l.Unlock()
 	go func() {
 		for i := range writes {
 			id := strconv.Itoa(i)
@@ -219,7 +292,7 @@ func testDecisions(t *testing.T, s Store) {
 	notified.Does = "asked whether it is to hold longer"
 	checked := quiet
 	checked.Does = "only checked"
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		require.NoError(t, l.SaveDue(ctx, nil, change.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: checked}, change.DueDecision{Change: deleted, Listed: true}))
 	})
 	require.Equal(t, []record.Change{notified, quiet, deleted}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are notified of changes the change")
@@ -242,7 +315,7 @@ func testRequests(t *testing.T, s Store) {
 		return got[[]record.ApprovalRequest](t)(s.Approvals.Requests(ctx, account))
 	}
 	require.Empty(t, all(Account))
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		e := entry(at, "deny country:FR")
 		n, err := l.SaveRequest(ctx, &e, waiting("r1", at))
 		require.NoError(t, err)
@@ -260,7 +333,7 @@ func testRequests(t *testing.T, s Store) {
 	require.EqualValues(t, 1, got[int64](t)(s.Audit.Audited(ctx, Account)))
 	decided := waiting("r1", at)
 	decided.State, decided.Revision = record.RequestExpired, 2
-	locked(t, s, func(l commands.Lock) {
+	drafted(t, s, func(l commands.Draft) {
 		_, err := l.SaveRequest(ctx, nil, decided)
 		require.NoError(t, err)
 	})

@@ -1,0 +1,204 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How long a change waits before it looks again whether what it touches is free, doubled each time.
+const (
+	claimPause   = 20 * time.Millisecond
+	longestPause = 500 * time.Millisecond
+)
+
+// How long, and how often, it is tried to store what was sent after its claim was lost.
+const (
+	resaveFor   = 2 * time.Minute
+	resaveEvery = 500 * time.Millisecond
+)
+
+// begin begins a draft on what is stored now, to which is added what this call did before it lost its claim.
+func (x *executor) begin(ctx context.Context, c *job) error {
+	for {
+		err := x.loader.begin(ctx, c, c.AttackID())
+		switch {
+		case len(c.lost) == 0:
+			return err
+		case err == nil:
+			return x.reconcile(ctx, c)
+		case delay.Sleep(ctx, resaveEvery) != nil || x.cfg.Now().Sub(c.lost[0].At) > resaveFor:
+			return change.Unsaved(c.lost[0], err)
+		}
+	}
+}
+
+// await waits until something can be planned again. What nobody carries out any more is settled.
+func (x *executor) await(ctx context.Context, c *job, cause error, try int) error {
+	inHand, waits := errors.AsType[*refusal.InHand](cause)
+	if !waits {
+		x.cfg.Log.Debug("plan again", "account", c.Account.Name, "line", c.Line.String(), "err", cause)
+		return nil
+	}
+	err := x.settleAbandoned(ctx, inHand.Change)
+	if !errors.Is(err, refusal.ErrClaimed) {
+		return err
+	}
+	return delay.Sleep(ctx, delay.Backoff(try, claimPause, longestPause))
+}
+
+// take claims a change of this very request, waits for that if need be, and gives it as it is stored then; as it was if it isn't stored any more.
+func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held context.Context, now record.Change, err error) {
+	for try := 0; ; try++ {
+		held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
+		switch {
+		case err == nil:
+			if err := x.loader.begin(ctx, c, c.AttackID()); err != nil {
+				claim.Release(ctx)
+				return nil, ch, err
+			}
+			c.claim = claim
+			if i := record.IndexChange(c.Changes, ch.ID); i >= 0 {
+				return held, c.Changes[i], nil
+			}
+			ch.State, ch.Fault = record.StateBegun, "" // Redis was emptied in between
+			return held, ch, nil
+		case !errors.Is(err, refusal.ErrClaimed):
+			return nil, ch, refusal.Away(err)
+		}
+		if err := delay.Sleep(ctx, delay.Backoff(try, claimPause, longestPause)); err != nil {
+			return nil, ch, err
+		}
+	}
+}
+
+// settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody carries them out any more. It
+// sends nothing: who wants it asks again. It fails with refusal.ErrClaimed while somebody carries them out.
+func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error {
+	held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
+	switch {
+	case errors.Is(err, refusal.ErrClaimed):
+		return err
+	case err != nil:
+		return refusal.Away(err)
+	}
+	defer claim.Release(ctx)
+	own := x.clockJob(ch.Account)
+	own.claim = claim
+	if err := x.loader.begin(held, own, ch.AttackID); err != nil {
+		return err
+	}
+	for _, left := range own.Changes {
+		if left.State != record.StateBegun || left.ClaimedAs() != ch.ClaimedAs() {
+			continue // it was settled meanwhile, or isn't of this claim
+		}
+		fault := x.verifyAbandoned(held, &left)
+		if errors.Is(fault, change.ErrOutcomeUnknown) {
+			return refusal.FromService(fault)
+		}
+		x.settle(&left, fault)
+		if err := x.saveOutcome(held, own, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyAbandoned looks which steps of a change were done, for as long as one may show still. It fails with change.ErrOutcomeUnknown if that can't
+// be read, and otherwise says what was not done.
+func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (fault error) {
+	for i := range ch.Steps {
+		s := &ch.Steps[i]
+		if s.Done {
+			continue
+		}
+		for s.Sent {
+			done, _, err := (&doubt{executor: x, change: ch, step: s}).verify(ctx)
+			if s.Done = done; err != nil {
+				return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
+			}
+			shows := s.SentAt.Add(verifyFor)
+			if s.Done || !x.cfg.Now().Before(shows) {
+				break
+			}
+			if err := x.cfg.Sleep(ctx, min(shows.Sub(x.cfg.Now()), longestWait)); err != nil {
+				return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
+			}
+		}
+		if !s.Done {
+			fault = refusal.Guarded(text.New("it was begun at ", ch.At, " and cut short: the service lists nothing of it. Ask again if it is still wanted"))
+		}
+	}
+	return fault
+}
+
+// reconcile brings together what this call did and couldn't store, because it lost its claim, with what is stored by now: another
+// replica may have taken the request over, and then it verified before it sent anything again.
+func (x *executor) reconcile(ctx context.Context, c *job) error {
+	for len(c.lost) > 0 {
+		mine := c.lost[0]
+		held, written, err := x.take(ctx, c, mine)
+		if err != nil {
+			return change.Unsaved(mine, err)
+		}
+		err = x.reconcileChange(held, c, written, mine)
+		c.claim.Release(ctx)
+		if err != nil {
+			return change.Unsaved(mine, err)
+		}
+		c.lost = c.lost[1:]
+		if err := x.loader.begin(ctx, c, c.AttackID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reconcileChange takes over what this call knows of a change.
+func (x *executor) reconcileChange(ctx context.Context, c *job, written, mine record.Change) error {
+	for n := range written.Steps {
+		if err := x.reconcileStep(ctx, c, &written, n, mine.Steps[n]); err != nil {
+			return err
+		}
+	}
+	if written.State != record.StateBegun {
+		return nil
+	}
+	written.Fault = ""
+	_, err := c.save(ctx, nil, nil, written)
+	return err
+}
+
+// reconcileStep takes over what this call knows of a step, and deletes a rule that it made beside the one that is stored.
+func (x *executor) reconcileStep(ctx context.Context, c *job, ch *record.Change, n int, mine record.Step) error {
+	switch written := &ch.Steps[n]; {
+	case !mine.Done: // nothing is known of it
+	case !written.Done:
+		*written = mine
+	case mine.Kind == record.CreateRule && mine.ID != written.ID:
+		return x.deleteDouble(ctx, c, *ch, mine)
+	}
+	return nil
+}
+
+// deleteDouble deletes a rule that was made a second time.
+func (x *executor) deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+	if err := change.IgnoreNotFound(x.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
+		return err
+	}
+	double := *made.Rule
+	double.ID = made.ID
+	x.recorder.record(ctx, record.AuditEntry{
+		At: x.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
+		After: []string{describe.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
+	})
+	return nil
+}

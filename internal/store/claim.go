@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// claimFor is how long a claim lasts without being renewed.
+const claimFor = 4 * time.Second
+
+// draft is what is written on the condition that nobody wrote since what it follows from was read. Each of its writes is one step, and fails with
+// refusal.ErrChanged where somebody did. One goroutine uses it.
+type draft struct {
+	store    *client
+	account  string
+	epoch    string
+	revision string
+}
+
+// Begin reads what each change of an account goes by, in one round trip: people wait for it; attack is "" where it is about none. What is written as
+// the draft follows from that. It fails with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
+func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d commands.Draft, err error) {
+	q := s.questions()
+	q.askContext(ctx, account, &b.Context)
+	ask(q, q.Get(ctx, keyPermission(account)), &b.Loss, "permission loss of "+account)
+	var shown record.AttackState
+	if attack != "" {
+		ask(q, q.HGet(ctx, keyTriage(account), attack), &b.Triage, "triage of "+attack)
+		ask(q, q.HGet(ctx, keyAttacks(account), attack), &shown, "attack "+attack)
+	}
+	changes, epoch, revision := q.HVals(ctx, keyChanges(account)), q.Get(ctx, keyEpoch(account)), q.Get(ctx, keyRevision(account))
+	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
+		return record.Basis{}, commands.Draft{}, err
+	}
+	if err := readableEpoch(epoch.Val(), unread); err != nil {
+		return record.Basis{}, commands.Draft{}, err
+	}
+	b.Attack, b.Observed = attack, observation(shown)
+	b.Changes, err = s.readChanges(ctx, account, changes)
+	writes := &draft{store: s.client, account: account, epoch: epoch.Val(), revision: revision.Val()}
+	return b, commands.Draft{ChangeSaver: writes, TriageSaver: writes, AccountSaver: writes, Claimer: writes}, err
+}
+
+// readableEpoch refuses the state of another version, and, unless unread is set, that there is none.
+func readableEpoch(epoch string, unread bool) error {
+	if epoch == "" {
+		if unread {
+			return nil
+		}
+		return refusal.ErrEmptied
+	}
+	version, _, _ := strings.Cut(epoch, " ")
+	switch n, err := strconv.Atoi(version); {
+	case err != nil:
+		return fmt.Errorf("read epoch %q: %w", epoch, err)
+	case n > stateVersion:
+		return refusal.ErrNewer
+	case n < stateVersion:
+		return refusal.ErrOlder
+	}
+	return nil
+}
+
+// save carries a batch out if nobody wrote since.
+func (d *draft) save(ctx context.Context, b *batch, what string) (n int64, err error) {
+	next := rand.Text()
+	b.do("SET", keyRevision(d.account), next)
+	only := conditions{unmet: refusal.ErrChanged}.and(keyEpoch(d.account), d.epoch).and(keyRevision(d.account), d.revision)
+	if n, err = d.store.save(ctx, only, b, what); err == nil {
+		d.revision = next
+	}
+	return n, err
+}
+
+// claim is the right to carry changes out that were claimed together.
+type claim struct {
+	store   *client
+	account string
+	lease   *lease
+	stop    func()          // renewing it
+	open    map[string]bool // changes of it that have no known outcome yet; nil: which these are isn't known, as it was resumed
+}
+
+// Claim stores changes as begun and claims them, all or none. The context ends when the claim is lost.
+func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c commands.Claim, err error) {
+	var b batch
+	l := newLease(keyClaim(d.account, all[0].ClaimedAs()), claimFor)
+	b.do("SET", l.key, l.token, "PX", claimFor.Milliseconds())
+	b.changes(d.account, all)
+	until := time.Now().Add(claimFor) // from before the request is sent, so that it is never later than Redis' own
+	if _, err := d.save(ctx, &b, "claim"); err != nil {
+		return nil, nil, err
+	}
+	open := map[string]bool{}
+	for _, ch := range all {
+		open[ch.ID] = true
+	}
+	return d.store.claimed(ctx, d.account, l, until, open)
+}
+
+// Resume claims a change that was begun before, with those that were claimed with it. It fails with refusal.ErrClaimed while somebody else carries it
+// out, and with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
+func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (held context.Context, c commands.Claim, err error) {
+	l := newLease(keyClaim(ch.Account, ch.ClaimedAs()), claimFor)
+	until := time.Now().Add(claimFor)
+	take := l.take(keyEpoch(ch.Account), unread)
+	outcome, err := takeLease.Run(ctx, s.rdb, take.keys, take.args...).Text()
+	switch {
+	case err != nil:
+	case outcome == leaseTaken:
+		return s.claimed(ctx, ch.Account, l, until, nil)
+	case leaseErrors[outcome] != nil:
+		err = leaseErrors[outcome]
+	default:
+		err = refusal.ErrClaimed
+	}
+	return nil, nil, fmt.Errorf("claim change %s: %w", ch.ID, err)
+}
+
+// claimed is a claim that was just taken.
+func (s *client) claimed(ctx context.Context, account string, l *lease, until time.Time, open map[string]bool) (context.Context, commands.Claim, error) {
+	held := l.begin(ctx, until)
+	return held, &claim{store: s, account: account, lease: l, stop: s.renewing(held, l), open: open}, nil
+}
+
+// SaveChanges stores changes as draft.SaveChanges does, while the claim is held; it fails with refusal.ErrLost when it is not. With the last outcome
+// of its changes the claim ends.
+func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
+	var b batch
+	b.changes(c.account, all)
+	b.announce(events...)
+	b.audit(entry, c.store.auditKeep)
+	b.do("SET", keyRevision(c.account), rand.Text())
+	open := maps.Clone(c.open)
+	for _, ch := range all {
+		if ch.State != record.StateBegun {
+			delete(open, ch.ID)
+		}
+	}
+	if over(open) {
+		b.do("DEL", c.lease.key) // within the last renewal's time: nothing is sent any more
+	}
+	only := c.lease.held()
+	only.unmet = fmt.Errorf("%w: %w", refusal.ErrLost, only.unmet)
+	if n, err = c.store.save(ctx, only, &b, "changes"); err == nil {
+		c.open = open
+	}
+	return n, err
+}
+
+// Release gives the claim up. What is left of its changes anybody may resume.
+func (c *claim) Release(ctx context.Context) {
+	c.stop()
+	if over(c.open) {
+		c.lease.end(context.Canceled)
+	} else {
+		c.store.drop(ctx, c.lease)
+	}
+}
+
+// over reports whether all that was claimed is known to have an outcome.
+func over(open map[string]bool) bool { return open != nil && len(open) == 0 }
