@@ -57,6 +57,7 @@ func (x *executor) await(ctx context.Context, c *job, cause error, try int) erro
 
 // take claims a change of this very request, waits for that if need be, and gives it as it is stored then; as it was if it isn't stored any more.
 func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held context.Context, now record.Change, err error) {
+	c.passTurn()
 	for try := 0; ; try++ {
 		held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
 		switch {

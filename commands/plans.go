@@ -110,9 +110,8 @@ func (x *executor) claim(ctx context.Context, c *job, made []record.Change) (hel
 	if err != nil {
 		return nil, nil, refusal.Away(err)
 	}
-	if c.claim = claim; c.Begun != nil {
-		c.Begun()
-	}
+	c.claim = claim
+	c.passTurn()
 	return held, func() { claim.Release(ctx) }, nil
 }
 

@@ -25,6 +25,13 @@ type job struct {
 // named is the account as the line names it; "": it doesn't.
 func (c *job) named() string { return c.Invocation.Line.Keys["account"] }
 
+// passTurn lets the same person's next line be planned: what this one changes is stored as begun.
+func (c *job) passTurn() {
+	if c.Begun != nil {
+		c.Begun()
+	}
+}
+
 // outlive is a context for what must be stored even when the caller has gone: what was sent, and what was decided.
 func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -65,7 +65,9 @@ func newStage(b *testing.B, limits limits) *stage {
 	var err error
 	s.slack, err = workspace.New(workspace.Config{
 		BaseURL: s.url + "/slack", SigningSecret: benchSecret, BotToken: "xoxb-bench",
-		Users:    []workspace.User{{ID: "U0ROB0002", Name: "rob", RealName: "Rob Diaz", TeamID: "T0SANDBOX"}},
+		Users: []workspace.User{
+			{ID: theClicker, Name: "rob", RealName: "Rob Diaz", TeamID: "T0SANDBOX"}, {ID: otherClicker, Name: "ann", RealName: "Ann Lee", TeamID: "T0SANDBOX"},
+		},
 		Channels: []workspace.Channel{{ID: "C0WAF0001", Name: "waf", BotIsMember: true}},
 	})
 	require.NoError(b, err)

@@ -18,8 +18,8 @@ import (
 )
 
 // BenchmarkStuckDeny is a click on Deny whose call the service answers with 500, and wafbot is killed. As soon as it runs again, and the service is
-// well again, ten clicks on other targets of the account come: how long until each of them is answered, beside ten clicks after it was killed with nothing
-// in hand, and how long until the first one is. A careless bot loses the first.
+// well again, another user clicks ten times on other targets of the account: how long until each of these is answered, beside ten clicks after a
+// restart with nothing in hand, and how long until the first one is. A careless bot loses the first.
 func BenchmarkStuckDeny(b *testing.B) {
 	var bot, careless stuck
 	sample(b, 3, func(int) {
@@ -44,6 +44,15 @@ type stuck struct {
 
 const otherClicks = 10
 
+// Who clicks. Each one's clicks on an account take turns.
+const (
+	theClicker   = "U0ROB0002"
+	otherClicker = "U0ANN0001"
+)
+
+// by has somebody else click from now on.
+func (c *clicks) by(user string) { c.payload["user"].(map[string]any)["id"] = user }
+
 func (o *stuck) play(b *testing.B, name string) {
 	b.Helper()
 	s := newStage(b, unlimited())
@@ -65,11 +74,14 @@ func (o *stuck) play(b *testing.B, name string) {
 	clicks := s.newClicks(b)
 	p.stop()
 	p = s.run(b, name)
+	clicks.by(otherClicker)
 	o.undisturbed = append(o.undisturbed, clicks.atOnce(b, p, otherClicks)...)
 	broken.Store(true)
+	clicks.by(theClicker)
 	first := clicks.click(b, p)
 	<-failed
 	p.stop()
+	clicks.by(otherClicker)
 	broken.Store(false)
 	p = s.run(b, name)
 	defer p.stop()

@@ -15,7 +15,7 @@ import (
 )
 
 // claimFor is how long a claim lasts without being renewed.
-const claimFor = 4 * time.Second
+const claimFor = 3 * time.Second
 
 // draft is what is written on the condition that nobody wrote since what it follows from was read. Each of its writes is one step, and fails with
 // refusal.ErrChanged where somebody did. One goroutine uses it.

@@ -45,7 +45,7 @@ package store
 //	{a:NAME}:approvals:at   hash    request's id → REVISION CHANNEL TS of its card        with the request
 //	{a:NAME}:approvals:due  zset    request's id by the Unix time at which to check       when checked
 //	{a:NAME}:revision       string  a token, new with each write that changes go by       never
-//	{a:NAME}:claim:ID       string  the token of who carries that change out, and those   4 s, renewed
+//	{a:NAME}:claim:ID       string  the token of who carries that change out, and those   3 s, renewed
 //	                                that were claimed with it
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured
 //	{a:NAME}:audited        string  the number of the last audit entry                    never
