@@ -81,8 +81,8 @@ func (x *executor) take(ctx context.Context, c *job, ch record.Change) (held con
 	}
 }
 
-// settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody carries them out any more. It
-// sends nothing: who wants it asks again. It fails with refusal.ErrClaimed while somebody carries them out.
+// settleAbandoned finds out what became of a change that was begun, and of those that were claimed with it, if nobody carries them out any more. One
+// that was done in part is finished; of others nothing is sent: who wants it asks again. It fails with refusal.ErrClaimed while somebody carries them out.
 func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error {
 	held, claim, err := x.cfg.Ledger.Resume(ctx, ch)
 	switch {
@@ -102,11 +102,16 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error 
 			continue // it was settled meanwhile, or isn't of this claim
 		}
 		fault := x.verifyAbandoned(held, &left)
-		if errors.Is(fault, change.ErrOutcomeUnknown) {
+		switch {
+		case errors.Is(fault, change.ErrOutcomeUnknown):
 			return refusal.FromService(fault)
+		case left.Partly():
+			_, err = x.carryOutSteps(held, own, left, false)
+		default:
+			x.settle(&left, fault)
+			err = x.saveOutcome(held, own, left)
 		}
-		x.settle(&left, fault)
-		if err := x.saveOutcome(held, own, left); err != nil {
+		if refusal.PlansAgain(err) || errors.Is(err, refusal.ErrAway) {
 			return err
 		}
 	}

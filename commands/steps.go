@@ -48,43 +48,40 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 	return ch, nil
 }
 
-// doSteps does the steps that aren't done yet, until one fails. The first of a fresh change are stored as sent, and not sent yet.
+// doSteps does the steps that aren't done yet, until some fail. The first of a fresh change are stored as sent, and not sent yet.
 func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh bool) error {
-	i := 0
-	if fresh {
-		for i < len(ch.Steps) && ch.Steps[i].Sent {
-			i++
-		}
-		if err := x.sendSteps(ctx, c, ch, ch.Steps[:i]); err != nil {
-			return err
-		}
-	}
-	if sent := slices.ContainsFunc(ch.Steps, wasSent); !sent && tooOld(*ch, c.Now) {
+	c.old = tooOld(*ch, c.Now)
+	if sent := slices.ContainsFunc(ch.Steps, wasSent); !sent && c.old {
 		return notDoneInTime(*ch)
 	}
-	for i < len(ch.Steps) {
-		steps := together(ch.Steps[i:])
-		i += len(steps)
-		if steps[0].Done = steps[0].Done || overwritten(ch.Steps, steps[0]); steps[0].Done {
+	for i := 0; i < len(ch.Steps); {
+		if s := &ch.Steps[i]; s.Done || overwritten(ch.Steps, *s) {
+			s.Done = true
+			i++
 			continue
 		}
-		if err := x.doStep(ctx, c, ch, steps); err != nil {
+		steps, do := together(ch.Steps[i:]), x.doStep
+		if fresh {
+			do, fresh = x.sendSteps, false
+		}
+		if err := do(ctx, c, ch, steps); err != nil {
 			return err
 		}
+		i += len(steps)
 	}
 	return nil
 }
 
 func wasSent(s record.Step) bool { return s.Sent }
 
-// together are the first of the steps that are sent at the same time: all deletions of entries in one request, all additions in one each; of others
-// one alone.
+// together are the first of the steps that are sent, or verified, at the same time: all deletions of entries in one request, all additions in one each;
+// of others one alone.
 func together(steps []record.Step) []record.Step {
-	n := 0
-	for n < len(steps) && steps[n].Entry != nil && steps[n].Kind == steps[0].Kind && !steps[n].Sent {
+	n := min(1, len(steps))
+	for n < len(steps) && steps[n].Entry != nil && steps[n].Kind == steps[0].Kind && steps[n].Sent == steps[0].Sent && !steps[n].Done {
 		n++
 	}
-	return steps[:min(max(n, 1), len(steps))]
+	return steps[:n]
 }
 
 // overwritten reports whether the entry that a step is to delete became what another step added: a service may keep the number of one of which only
@@ -174,10 +171,10 @@ func (c *job) save(ctx context.Context, entry *record.AuditEntry, events []recor
 	return c.claim.SaveChanges(ctx, entry, events, all...)
 }
 
-// doStep does one step, or several at the same time: it writes them down, then sends them. A step that was perhaps sent before is looked for first.
+// doStep does one step, or several at the same time: it writes them down, then sends them. Those that were perhaps sent before are verified first.
 func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
 	if steps[0].Sent {
-		return x.done(x.verifyOrResend(ctx, c, ch, &steps[0]), steps)
+		return x.verifySteps(ctx, c, ch, steps)
 	}
 	if err := x.markSent(ctx, c, steps); err != nil {
 		return err
@@ -196,34 +193,33 @@ const sendsAtOnce = 8
 
 // sendSteps sends steps that go together. That one fails keeps no other from being sent.
 func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
-	if len(steps) == 0 {
-		return nil
-	}
 	requests := [][]record.Step{steps}
 	if steps[0].Kind == record.AddEntry {
 		requests = slices.Collect(slices.Chunk(steps, 1))
 	}
-	faults := sideBySide(requests, sendsAtOnce, func(steps []record.Step) error { return x.sendOrVerify(ctx, c, ch, steps) })
-	unknown := slices.IndexFunc(faults, func(err error) bool { return errors.Is(err, change.ErrOutcomeUnknown) })
-	if unknown >= 0 {
-		return faults[unknown]
-	}
-	return cmp.Or(faults...)
+	return worst(sideBySide(requests, sendsAtOnce, func(steps []record.Step) error {
+		err := send(ctx, x.cfg.Services[c.Account.Name], steps)
+		if !errors.Is(err, change.ErrOutcomeUnknown) {
+			return x.done(err, steps)
+		}
+		x.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
+		return x.verifySteps(ctx, c, ch, steps)
+	}))
 }
 
-// sendOrVerify makes one request, and verifies each of its steps if its outcome is unknown.
-func (x *executor) sendOrVerify(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
-	err := send(ctx, x.cfg.Services[c.Account.Name], steps)
-	if !errors.Is(err, change.ErrOutcomeUnknown) {
-		return x.done(err, steps)
+// verifySteps verifies each of some steps that were perhaps sent. That one failed says nothing about the others.
+func (x *executor) verifySteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
+	return worst(sideBySide(slices.Collect(slices.Chunk(steps, 1)), sendsAtOnce, func(one []record.Step) error {
+		return x.done(x.verifyOrResend(ctx, c, ch, &one[0]), one)
+	}))
+}
+
+// worst is the fault of several steps: an outcome that isn't known, before what is known to have failed.
+func worst(faults []error) error {
+	if i := slices.IndexFunc(faults, func(err error) bool { return errors.Is(err, change.ErrOutcomeUnknown) }); i >= 0 {
+		return faults[i]
 	}
-	x.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
-	for i := range steps {
-		if err := x.done(x.verifyOrResend(ctx, c, ch, &steps[i]), steps[i:i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(faults...)
 }
 
 // knownFor is how old the rules may be that count as those from before a rule is made: an equal one made by hand since would be taken for it.

@@ -46,6 +46,8 @@ type ledger struct {
 	dueSaved    []change.DueDecision // of which people are notified
 	loseAt      int                  // the save before which somebody else writes, and takes all claims over; 0: none
 	meanwhile   func()               // what happens before
+	order       []string             // changes, as they were claimed first
+	overlapped  []string             // changes that were claimed while one in hand touched the same, or of what was protected by then
 }
 
 func newLedger() *ledger {
@@ -53,6 +55,9 @@ func newLedger() *ledger {
 }
 
 func (l *ledger) Begin(ctx context.Context, account, attack string) (record.Basis, commands.Draft, error) {
+	if lost, unanswered := replicaOf(ctx).meet(l); lost || unanswered {
+		return record.Basis{}, commands.Draft{}, errAway
+	}
 	l.mu.Lock()
 	saver := &saver{ledger: l, account: account, revision: l.revision}
 	l.mu.Unlock()
@@ -78,7 +83,7 @@ func (l *ledger) Resume(ctx context.Context, ch record.Change) (context.Context,
 // claimed is a claim that was just taken. The caller holds mu.
 func (l *ledger) claimed(ctx context.Context, account string, as record.Change, open map[string]bool) (context.Context, commands.Claim, error) {
 	held, end := context.WithCancel(ctx)
-	c := &claim{saver: &saver{ledger: l, account: account}, key: account + " " + as.ClaimedAs(), open: open, end: end}
+	c := &claim{saver: &saver{ledger: l, account: account}, key: account + " " + as.ClaimedAs(), open: open, end: end, by: replicaOf(ctx)}
 	c.saver.claim = c
 	l.claims[c.key] = c
 	return held, c, nil
@@ -90,6 +95,7 @@ type claim struct {
 	key  string
 	open map[string]bool // changes without a known outcome; nil: it was resumed
 	end  context.CancelFunc
+	by   *replica
 }
 
 func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (int64, error) {
@@ -120,9 +126,11 @@ type saver struct {
 	account  string
 	revision int
 	claim    *claim
+	begins   []record.Change // what is being claimed
 }
 
 func (l *saver) Claim(ctx context.Context, all ...record.Change) (context.Context, commands.Claim, error) {
+	l.begins = all
 	if _, err := l.SaveChanges(ctx, nil, nil, all...); err != nil {
 		return nil, nil, err
 	}
@@ -133,6 +141,31 @@ func (l *saver) Claim(ctx context.Context, all ...record.Change) (context.Contex
 		open[ch.ID] = true
 	}
 	return l.claimed(ctx, l.account, all[0], open)
+}
+
+// note holds that what is claimed touches nothing that is in hand, and denies nothing that is protected. The caller holds mu.
+func (l *ledger) note(claimed []record.Change) {
+	for _, ch := range claimed {
+		l.order = append(l.order, ch.ID)
+		for _, text := range l.changes {
+			if other := decoded[record.Change](text); other.State == record.StateBegun && record.Overlap(ch.Targets(), other.Targets()) {
+				l.overlapped = append(l.overlapped, ch.ID+" was claimed beside "+other.ID)
+			}
+		}
+		denies := slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Entry.List == "black" })
+		for _, p := range decoded[[]record.Protected](cmp.Or(l.kept["protected "+ch.Account], "null")) {
+			if denies && ch.Undoes == "" && record.Overlap([]record.Target{record.RangeTarget(p.Range)}, ch.Targets()) {
+				l.overlapped = append(l.overlapped, ch.ID+" denies what is protected: "+p.Range.String())
+			}
+		}
+	}
+}
+
+func decoded[T any](text string) (value T) {
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		panic(err)
+	}
+	return value
 }
 
 // lose has somebody else write before the n-th save from now on, and its claim be lost.
@@ -440,8 +473,12 @@ func (d *triage) AccountContext(_ context.Context, account string) (s record.Acc
 
 // write keeps something as JSON, unless somebody else wrote, or holds the claim by now.
 func (l *saver) write(ctx context.Context, where map[string]string, values map[string]any, events ...record.Event) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	lost, unanswered := replicaOf(ctx).meet(l.ledger)
+	switch {
+	case lost:
+		return errAway
+	case ctx.Err() != nil && !unanswered:
+		return ctx.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -465,6 +502,8 @@ func (l *saver) write(ctx context.Context, where map[string]string, values map[s
 	case l.saveFail != nil && l.saveFail(l.saves):
 		return errAway
 	}
+	l.note(l.begins)
+	l.begins = nil
 	for key, value := range values {
 		text, err := json.Marshal(value)
 		if err != nil {
@@ -475,6 +514,9 @@ func (l *saver) write(ctx context.Context, where map[string]string, values map[s
 	l.outbox = append(l.outbox, events...)
 	l.ledger.revision++
 	l.revision = l.ledger.revision
+	if unanswered {
+		return errAway
+	}
 	return nil
 }
 

@@ -61,7 +61,7 @@ var errNotListed = errors.New("it is not listed yet")
 // settle verifies the step once, and sends it again if it may. known: nothing more is to be learnt.
 func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	found, before, err := d.verify(ctx)
-	age, old := d.cfg.Now().Sub(d.step.SentAt), tooOld(*d.change, d.job.Now)
+	age := d.cfg.Now().Sub(d.step.SentAt)
 	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
 	switch {
 	case err != nil:
@@ -70,9 +70,9 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 		return true, nil
 	case d.refused != nil:
 		return gone, d.refused
-	case old && gone:
+	case d.job.old && gone:
 		return true, notDoneInTime(*d.change)
-	case old, d.step.Kind == record.CreateRule && age < verifyFor:
+	case d.job.old, d.step.Kind == record.CreateRule && age < verifyFor:
 		return false, errNotListed
 	case !before:
 		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, &refusal.Refusal{Kind: refusal.ErrService, Text: text.New(

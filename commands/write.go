@@ -19,6 +19,7 @@ type job struct {
 	basis   record.Basis
 	draft   Draft           // of what follows from the basis
 	claim   Claim           // of what is carried out now; nil: nothing is
+	old     bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
 	lost    []record.Change // as they were when they couldn't be saved, because their claim was lost
 }
 
@@ -116,10 +117,10 @@ func protects(c *job, s call.Saves) (targets []record.Target) {
 	return targets
 }
 
-// notInHand refuses targets for now that overlap with those of a change whose outcome isn't known. What is made together is no obstacle to itself.
-func notInHand(c *job, targets []record.Target, together ...record.Change) error {
+// notInHand refuses targets for now that overlap with those of a change whose outcome isn't known.
+func notInHand(c *job, targets []record.Target) error {
 	for _, ch := range c.Changes {
-		if ch.State == record.StateBegun && record.IndexChange(together, ch.ID) < 0 && record.Overlap(ch.Targets(), targets) {
+		if ch.State == record.StateBegun && record.Overlap(ch.Targets(), targets) {
 			return &refusal.InHand{Change: ch}
 		}
 	}
