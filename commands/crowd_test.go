@@ -85,7 +85,7 @@ func (l *ledger) loseClaims(of *replica) {
 // crowdNet carries replicas' requests to the service.
 type crowdNet struct {
 	inProcess
-	ledger func() *ledger
+	ledger func() *ledger // is made after it
 }
 
 func (n crowdNet) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -111,10 +111,13 @@ func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 	return n, err
 }
 
-func (c *claim) Release(context.Context) {
+func (c *claim) Release(ctx context.Context) {
+	lost, _ := replicaOf(ctx).meet(c.ledger)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.end()
+	if c.end(); lost {
+		return
+	}
 	if c.claims[c.key] == c {
 		delete(c.claims, c.key)
 	}

@@ -78,7 +78,7 @@ func newBubble(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
 	w := &world{t: t}
 	w.build(func(h http.Handler) (string, *http.Client) {
-		return "http://service", &http.Client{Transport: inProcess{h}}
+		return "http://service", &http.Client{Transport: crowdNet{inProcess{h}, func() *ledger { return w.ledger }}}
 	}, change)
 	return w
 }
