@@ -212,9 +212,7 @@ func (w *world) unlike() (wrong []string) {
 			wrong = append(wrong, string(text))
 		}
 		for _, r := range w.service.Requests("") {
-			if r.Method != http.MethodGet {
-				wrong = append(wrong, fmt.Sprint(r.Method, " ", r.Path, " ", r.Body))
-			}
+			wrong = append(wrong, fmt.Sprint(r.Time.Format("05.000"), " ", r.Method, " ", r.Path, " ", r.Body, " ", r.Status))
 		}
 	}
 	return wrong
