@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,8 +26,11 @@ type caller struct {
 	until map[string]time.Time // by method
 }
 
+// newCaller copies the client, because it must follow no redirect: a 307 sends the whole form, token included, to the host that it names.
 func newCaller(client *http.Client, api string) *caller {
-	return &caller{client: client, api: api, until: map[string]time.Time{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &caller{client: &own, api: api, until: map[string]time.Time{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "wafbot", Name: "slack_limited_total", Help: "Calls that Slack refused because there were too many (429), by method.",
 	}, []string{"method"})}
 }
@@ -44,8 +48,7 @@ func (e *heldError) Unwrap() error { return e.limited }
 
 // Do sends a request, to a method of the Web API or to another address of Slack's.
 func (c *caller) Do(req *http.Request) (*http.Response, error) {
-	method, ofAPI := strings.CutPrefix(req.URL.String(), c.api)
-	method, _, _ = strings.Cut(method, "?")
+	method, ofAPI := c.method(req.URL)
 	if left := c.left(method); ofAPI && left > 0 {
 		return nil, &heldError{method, &slack.RateLimitedError{RetryAfter: left}}
 	}
@@ -53,11 +56,22 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &unansweredError{WithoutURL(err)}
 	}
+	res.Body = newBoundedBody(res.Body, method)
 	if ofAPI && res.StatusCode == http.StatusTooManyRequests {
 		wait := c.hold(method, res.Header)
 		res.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // slack-go reads no dates
 	}
 	return res, nil
+}
+
+// method is the method of the Web API that an address is of.
+func (c *caller) method(u *url.URL) (name string, ofAPI bool) {
+	name, ofAPI = strings.CutPrefix(u.String(), c.api)
+	if !ofAPI {
+		return "a response URL", false // which itself must not be shown
+	}
+	name, _, _ = strings.Cut(name, "?")
+	return name, true
 }
 
 // unansweredError says that no answer came to a request, which may be on its way.
@@ -100,4 +114,11 @@ func (s *Client) Collector() prometheus.Collector { return s.http.refused }
 const (
 	MethodPost   = "chat.postMessage"
 	MethodUpdate = "chat.update"
+)
+
+// Methods whose answers are large.
+const (
+	methodHistory = "conversations.history"
+	methodReplies = "conversations.replies"
+	methodGroups  = "usergroups.list"
 )

@@ -2,12 +2,9 @@
 package slackconn
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -150,33 +147,6 @@ func (s *Client) Usable(ctx context.Context) error {
 		s.tried = time.Now()
 	}
 	return s.refused
-}
-
-// maxAnswer bounds what is read of a response URL's answer, in bytes.
-const maxAnswer = 1 << 20
-
-// Respond posts to a request's response URL. An error in the body fails too, also with status 200, which slack-go would take for success.
-func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
-	body, err := json.Marshal(msg)
-	if err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("use response address: %w", WithoutURL(err))
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := s.http.Do(req)
-	if err != nil {
-		return fmt.Errorf("use response address: %w", err)
-	}
-	defer res.Body.Close()
-	var refused slack.SlackResponse // success is a bare "ok"
-	_ = json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&refused)
-	if res.StatusCode/100 != 2 || refused.Error != "" {
-		return fmt.Errorf("use response address: status %d %s", res.StatusCode, refused.Error)
-	}
-	return nil
 }
 
 // Ephemeral shows a message in a channel, or in a thread there, to one user only (chat.postEphemeral).
