@@ -42,7 +42,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
-		in.cfg.Log.Warn("read event", "err", err)
+		in.log.warn("read event", "err", err)
 		return
 	}
 	if outer.Type == "app_rate_limited" {
@@ -54,7 +54,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	}
 	var m message
 	if err := json.Unmarshal(outer.Event, &m); err != nil {
-		in.cfg.Log.Warn("read event", "err", err)
+		in.log.warn("read event", "err", err)
 		return
 	}
 	if outer.ID != "" {
@@ -141,7 +141,7 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 	for _, a := range in.cfg.Accounts {
 		attack, err := in.cfg.Cards.AttackAt(ctx, a.Name, channel, thread)
 		if err != nil {
-			in.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
+			in.log.warn("find card of thread", "channel", channel, "err", err)
 			return "", ""
 		}
 		if attack != "" {
@@ -209,7 +209,7 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
 	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
-		in.cfg.Log.Warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
+		in.log.warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
 	in.cfg.Log.Debug("people invalidated", "of", of, "event", e.Type)

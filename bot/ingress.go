@@ -19,6 +19,7 @@ import (
 // ingress makes requests of deliveries.
 type ingress struct {
 	cfg      *Config
+	log      *sampledLog
 	requests *requests
 	forms    *forms
 }
@@ -112,7 +113,7 @@ type payload struct {
 func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
-		in.cfg.Log.Warn("read interaction", "err", err)
+		in.log.warn("read interaction", "err", err)
 		return nil
 	}
 	if p.Type == "view_submission" {
@@ -174,7 +175,7 @@ func (p payload) request(d delivery) request {
 
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
-	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
+	in.log.warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
 	in.requests.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
 		text.Code(in.cfg.Command+" help"), " what can be typed")))
 }
