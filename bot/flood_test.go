@@ -373,3 +373,39 @@ func TestWithoutAnAddressNothingIsRetried(t *testing.T) {
 		require.Len(t, slackEnd.at("/rob"), 1)
 	})
 }
+
+// limitedSlack answers every post with 429.
+type limitedSlack struct{ heard }
+
+func (l *limitedSlack) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
+		return l.heard.RoundTrip(r)
+	}
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1800"}}, Body: http.NoBody}, nil
+}
+
+// /readyz says which methods Slack takes no calls of, and until when.
+func TestReadinessShowsLongPauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newLinkStore()
+		b := New(Config{
+			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &limitedSlack{heard{texts: map[string][]string{}}}}}),
+			Secret: signingSecret, Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{},
+		})
+		ready := func() string {
+			w := httptest.NewRecorder()
+			b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+			require.Equal(t, http.StatusOK, w.Code)
+			return w.Body.String()
+		}
+		require.NotContains(t, ready(), "slack_limited")
+		until := time.Now().Add(30 * time.Minute)
+		_, _, err := b.cfg.Slack.Post(t.Context(), "C1")
+		require.Error(t, err)
+		time.Sleep(20 * time.Minute)
+		require.Contains(t, ready(), `"slack_limited":{"chat.postMessage":"`+until.Format(time.RFC3339)+`"}`)
+		time.Sleep(10 * time.Minute)
+		require.NotContains(t, ready(), "slack_limited")
+	})
+}
