@@ -23,7 +23,8 @@ type message struct {
 	Channel     string          `json:"channel"`
 	ChannelType string          `json:"channel_type"`
 	User        string          `json:"user"`
-	UserTeam    string          `json:"user_team"`
+	UserTeam    string          `json:"user_team"` // in shared channels
+	Team        string          `json:"team"`      // of the user, too
 	BotID       string          `json:"bot_id"`
 	Text        string          `json:"text"`
 	TS          string          `json:"ts"`
@@ -39,6 +40,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
 		Type  string          `json:"type"`
 		ID    string          `json:"event_id"`
+		App   string          `json:"api_app_id"`
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
@@ -49,7 +51,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		in.cfg.Log.Error("slack limits events: there were too many in the last hour")
 		return
 	}
-	if len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
+	if in.foreign(outer.App) || len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
 		return
 	}
 	var m message
@@ -124,7 +126,7 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 		Channel: m.Channel, Thread: m.ThreadTS, names: names,
 		Invocation: call.Invocation{
 			ID: id, At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
-			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
+			Actor: record.Actor{ID: m.User, Team: cmp.Or(m.UserTeam, m.Team), Name: m.User, Via: record.ViaMention},
 		},
 	}
 	if account, attack := in.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {

@@ -287,11 +287,14 @@ func (h *heard) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer h.mu.Unlock()
 	h.texts[r.URL.Path] = append(h.texts[r.URL.Path], string(words))
 	answer := httptest.NewRecorder()
-	if strings.HasPrefix(r.URL.Path, "/api/") {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/auth.test"), strings.HasSuffix(r.URL.Path, "/bots.info"):
+		_, _ = io.WriteString(answer, `{"ok":true,"team_id":"T0OURS","user_id":"U0BOT","bot_id":"B0BOT","bot":{"app_id":"A0OURS"}}`)
+	case strings.HasPrefix(r.URL.Path, "/api/"):
 		_, _ = io.WriteString(answer, `{"ok":false,"error":"not_found"}`) // as for a view that was closed
-		return answer.Result(), nil
+	default:
+		_, _ = io.WriteString(answer, "ok")
 	}
-	_, _ = io.WriteString(answer, "ok")
 	return answer.Result(), nil
 }
 

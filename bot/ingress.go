@@ -34,6 +34,10 @@ func (in *ingress) command(ctx context.Context, d delivery, get func(field strin
 			Actor: record.Actor{ID: get("user_id"), Team: get("team_id"), Name: get("user_name"), Via: record.ViaSlash},
 		},
 	}
+	if in.foreign(get("api_app_id")) {
+		in.requests.reply(req, ofAnotherApp())
+		return
+	}
 	in.take(ctx, req, typed(get("text")))
 }
 
@@ -75,6 +79,7 @@ func (in *ingress) accountIn(channel string) string {
 // payload is what is needed of an interaction. It is not slack-go's type, which refuses the whole click for one unknown block.
 type payload struct {
 	Type string `json:"type"`
+	App  string `json:"api_app_id"`
 	User struct {
 		ID       string `json:"id"`
 		Username string `json:"username"`
@@ -116,10 +121,16 @@ func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *sl
 		in.log.warn("read interaction", "err", err)
 		return nil
 	}
-	if p.Type == "view_submission" {
+	switch foreign, submission := in.foreign(p.App), p.Type == "view_submission"; {
+	case foreign && submission:
+		return in.forms.pushAnswer(p.request(d), ofAnotherApp())
+	case foreign:
+		in.requests.reply(p.request(d), ofAnotherApp())
+	case submission:
 		return in.forms.submittedInTime(ctx, p, d)
+	default:
+		in.click(ctx, p, d)
 	}
-	in.click(ctx, p, d)
 	return nil
 }
 

@@ -112,7 +112,8 @@ func Answered(err error) bool {
 // Again reports whether an answer or a view that failed is worth another try, and how long to wait before: Slack didn't answer, was busy, or had a fault of
 // its own. What it refuses under any other name it refuses for good.
 func Again(err error) (wait time.Duration, again bool) {
-	if errors.Is(err, errNotSlack) || errors.Is(err, errUsedUp) {
+	var status slack.StatusCodeError
+	if errors.Is(err, errNotSlack) || errors.Is(err, errUsedUp) || errors.As(err, &status) && status.Code/100 != 5 && status.Code != http.StatusTooManyRequests {
 		return 0, false
 	}
 	_, wait = Judge(err)

@@ -40,6 +40,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	self    *Identity
+	app     string // id of the token's app; "": not known yet
 	members map[string]member
 
 	trying  sync.Mutex
@@ -50,6 +51,7 @@ type Client struct {
 // Identity is the owner of the token: the app in its workspace.
 type Identity struct {
 	Team, User, Bot    string   // ids
+	Enterprise         string   // id of the Enterprise Grid that the workspace is of; "": of none
 	TeamName, UserName string   // of the workspace, and of the bot user
 	Scopes             []string // of the token; nil: Slack didn't say
 	url                string   // of the workspace, ends with a slash
@@ -97,7 +99,7 @@ func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("ask slack who wafbot is: %w", err)
 	}
-	self := Identity{Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team, UserName: res.User, url: res.URL}
+	self := Identity{Enterprise: res.EnterpriseID, Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team, UserName: res.User, url: res.URL}
 	for scope := range strings.SplitSeq(res.Header.Get("X-OAuth-Scopes"), ",") {
 		if scope = strings.TrimSpace(scope); scope != "" {
 			self.Scopes = append(self.Scopes, scope)

@@ -74,6 +74,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return err
 	})
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
+	g.Go(func() error { a.slack.FindApp(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		if errors.Is(err, refusal.ErrOlder) {
