@@ -29,6 +29,7 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error
 	if err := cfg.CheckServe(); err != nil {
 		return misused{err}
 	}
+	boundMemory(log)
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
