@@ -37,13 +37,11 @@ func allocated(do func()) uint64 {
 // endless is an answer of 512 MB, whose client leaves when it has enough.
 func endless(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"ok":true,"team_id":"T1","user_id":"U1","junk":"`)
-	for part := bytes.Repeat([]byte("x"), 1<<20); ; {
-		for range 512 {
-			if _, err := w.Write(part); err != nil {
-				return
-			}
+	part := bytes.Repeat([]byte("x"), 1<<20)
+	for range 512 {
+		if _, err := w.Write(part); err != nil {
+			return
 		}
-		return
 	}
 }
 
