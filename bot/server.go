@@ -80,11 +80,11 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		s.metrics.forged.Inc()
 		status, words = http.StatusUnauthorized, errForged.Error()
 	case errors.As(err, &tooLarge):
-		status = http.StatusRequestEntityTooLarge
+		status, words = http.StatusRequestEntityTooLarge, "body is over 1 MiB"
 	case errors.Is(err, errBodies):
 		status, words = http.StatusServiceUnavailable, errBodies.Error()
 	}
-	s.log.warn("refuse request", "status", status, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
+	s.log.warn("refuse request: "+words, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
 	w.Header().Set("Connection", "close")
 	http.Error(w, words, status)
 }
