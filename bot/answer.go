@@ -19,7 +19,10 @@ import (
 )
 
 // answers sends results to those who asked.
-type answers struct{ cfg *Config }
+type answers struct {
+	cfg *Config
+	log *sampledLog
+}
 
 // say is an answer of one line.
 func say(words text.Text) card.Message { return card.Lines([]text.Text{words}, nil) }
@@ -61,16 +64,19 @@ func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.M
 	}
 }
 
-// send uses the request's response URL. If there is none, or it has expired, it sends an ephemeral message. A click in a Home tab has neither: the
-// tab is redrawn with the answer on top. again reports a transient failure, and wait how long Slack asks to wait.
+// send shows the answer in the view that the request was made in, which may be closed. Else it uses the request's response URL. If there is none, or it has
+// expired, it sends an ephemeral message. A click in a Home tab has neither: the tab is redrawn with the answer on top. again reports a transient failure, and wait
+// how long Slack asks to wait.
 func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait time.Duration, again bool) {
-	if req.View != "" && a.answerView(ctx, req, msg) {
-		if req.Home {
-			a.drawHome(ctx, req) // behind the view
-		}
-		return 0, false
-	}
 	err := errNoAddress
+	if req.View != "" {
+		if err = a.answerView(ctx, req, msg); err == nil {
+			if req.Home {
+				a.drawHome(ctx, req) // behind the view
+			}
+			return 0, false
+		}
+	}
 	switch {
 	case req.Home:
 		err = a.publishHome(ctx, req, msg.Blocks)
@@ -85,23 +91,26 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 	if err == nil {
 		return 0, false
 	}
-	a.cfg.Log.Warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
+	a.log.warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
+	if errors.Is(err, errNoAddress) {
+		return 0, false
+	}
 	return slackconn.Again(err)
 }
 
-var errNoAddress = errors.New("no response URL")
+// errNoAddress says that a delivery names no place for an answer, as some kinds of Slack's don't.
+var errNoAddress = errors.New("no response URL, no channel with a user, no view")
 
-// answerView replaces the view that the request was made in by the answer (views.update). It reports whether it is shown: the view may have been
-// closed.
-func (a *answers) answerView(ctx context.Context, req request, msg card.Message) bool {
+// answerView replaces the view that the request was made in by the answer (views.update).
+func (a *answers) answerView(ctx context.Context, req request, msg card.Message) error {
 	v, err := card.AnswerView(msg, req.meta())
 	if err == nil {
 		err = a.cfg.Slack.UpdateView(ctx, req.View, v)
 	}
 	if err != nil && slackconn.ErrorName(err) != "not_found" {
-		a.cfg.Log.Warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		a.log.warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
-	return err == nil
+	return err
 }
 
 // drawHome draws a Home tab without an answer, and tries once.

@@ -101,6 +101,7 @@ type Config struct {
 // Bot receives what people click and type, and shows them what happens.
 type Bot struct {
 	cfg      Config
+	log      *sampledLog
 	requests *requests
 	server   *server
 	worker   *worker
@@ -116,13 +117,13 @@ func New(cfg Config) *Bot {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	b := &Bot{cfg: cfg, metrics: newMetrics()}
+	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log), metrics: newMetrics()}
 	b.metrics.registry.MustRegister(append(cfg.Collectors, cfg.Slack.Collector())...)
-	answers := &answers{&b.cfg}
-	b.requests = &requests{cfg: &b.cfg, answers: answers, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
+	answers := &answers{&b.cfg, b.log}
+	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
 	forms := &forms{&b.cfg, b.requests, answers}
-	ingress := &ingress{&b.cfg, b.requests, forms}
-	b.server = &server{&b.cfg, ingress, b.metrics}
+	ingress := &ingress{&b.cfg, b.log, b.requests, forms}
+	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: b.metrics}
 	b.worker = &worker{&b.cfg, answers, forms}
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
@@ -144,8 +145,8 @@ func (b *Bot) Receive(ctx context.Context) error { return b.socket.Receive(ctx) 
 // returns when those in progress are done, or held ends.
 func (b *Bot) Work(held, more context.Context) error { return b.worker.run(held, more) }
 
-// Handler serves Slack's requests, health and metrics.
-func (b *Bot) Handler() http.Handler {
+// handler serves Slack's requests, health and metrics.
+func (b *Bot) handler() http.Handler {
 	mux := http.NewServeMux()
 	if b.cfg.Secret != "" {
 		mux.HandleFunc("/slack/commands", b.server.signed(b.server.command))

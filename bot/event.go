@@ -23,7 +23,8 @@ type message struct {
 	Channel     string          `json:"channel"`
 	ChannelType string          `json:"channel_type"`
 	User        string          `json:"user"`
-	UserTeam    string          `json:"user_team"`
+	UserTeam    string          `json:"user_team"` // in shared channels
+	Team        string          `json:"team"`      // of the user, too
 	BotID       string          `json:"bot_id"`
 	Text        string          `json:"text"`
 	TS          string          `json:"ts"`
@@ -39,22 +40,23 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	var outer struct {
 		Type  string          `json:"type"`
 		ID    string          `json:"event_id"`
+		App   string          `json:"api_app_id"`
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
-		in.cfg.Log.Warn("read event", "err", err)
+		in.log.warn("read event", "err", err)
 		return
 	}
 	if outer.Type == "app_rate_limited" {
 		in.cfg.Log.Error("slack limits events: there were too many in the last hour")
 		return
 	}
-	if len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
+	if in.foreign(outer.App) || len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
 		return
 	}
 	var m message
 	if err := json.Unmarshal(outer.Event, &m); err != nil {
-		in.cfg.Log.Warn("read event", "err", err)
+		in.log.warn("read event", "err", err)
 		return
 	}
 	if outer.ID != "" {
@@ -124,7 +126,7 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 		Channel: m.Channel, Thread: m.ThreadTS, names: names,
 		Invocation: call.Invocation{
 			ID: id, At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
-			Actor: record.Actor{ID: m.User, Team: m.UserTeam, Name: m.User, Via: record.ViaMention},
+			Actor: record.Actor{ID: m.User, Team: cmp.Or(m.UserTeam, m.Team), Name: m.User, Via: record.ViaMention},
 		},
 	}
 	if account, attack := in.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {
@@ -141,7 +143,7 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 	for _, a := range in.cfg.Accounts {
 		attack, err := in.cfg.Cards.AttackAt(ctx, a.Name, channel, thread)
 		if err != nil {
-			in.cfg.Log.Warn("find card of thread", "channel", channel, "err", err)
+			in.log.warn("find card of thread", "channel", channel, "err", err)
 			return "", ""
 		}
 		if attack != "" {
@@ -209,7 +211,7 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
 	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
-		in.cfg.Log.Warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
+		in.log.warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
 	in.cfg.Log.Debug("people invalidated", "of", of, "event", e.Type)

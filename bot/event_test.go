@@ -1,16 +1,24 @@
 package bot
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
+	"github.com/wafbot/wafbot/commands/call"
 )
 
 // deliverEvent delivers an event with a message, and waits until it was answered.
@@ -146,4 +154,81 @@ func TestLineOfAMessage(t *testing.T) {
 		require.Equal(t, want.line, line, text)
 		require.Equal(t, want.addressed, addressed, text)
 	}
+}
+
+// watcher counts who is looked up, and refuses every line.
+type watcher struct {
+	noRunner
+
+	slack *slackconn.Client
+	mu    sync.Mutex
+	full  []bool
+}
+
+func (w *watcher) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
+	_, full, err := w.slack.Member(ctx, inv.Actor.Team, inv.Actor.ID)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.full = append(w.full, full)
+	return call.Result{}, err
+}
+
+// The author's workspace is in user_team or in team. Slack isn't asked about people of another one.
+func TestTheTeamOfAMessageIsItsAuthors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fields map[string]any
+		full   bool
+		asked  int
+	}{
+		{map[string]any{}, true, 1},
+		{map[string]any{"team": "T0OURS"}, true, 1},
+		{map[string]any{"team": "T0OTHER"}, false, 0},
+		{map[string]any{"user_team": "T0OTHER"}, false, 0},
+		{map[string]any{"user_team": "T0OTHER", "team": "T0OURS"}, false, 0},
+		{map[string]any{"user_team": "T0OURS", "team": "T0OTHER"}, true, 1},
+	} {
+		d, _ := newDirectory()
+		client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}})
+		store, runner := newLinkStore(), &watcher{slack: client}
+		b := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: runner, Verbs: runner})
+		m := wrote("U0ROB", "1795000000.000100", "status")
+		maps.Copy(m, c.fields)
+		deliverEvent(t, b, "Ev1", m)
+		require.Equal(t, []bool{c.full}, runner.full, "%v", c.fields)
+		require.Equal(t, c.asked, d.users, "%v", c.fields)
+	}
+}
+
+// What another app sends is refused: then the signing secret, or the app token, is of another app than the bot token. While that app isn't known nothing is.
+func TestDeliveriesOfAnotherAppAreRefused(t *testing.T) {
+	t.Parallel()
+	log, slackEnd := &lines{}, &heard{texts: map[string][]string{}}
+	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
+	store, runner := newLinkStore(), &watcher{slack: client}
+	b := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: runner, Verbs: runner, Log: slog.New(slog.NewTextHandler(log, nil))})
+	n := 0
+	sends := func(app string) {
+		n++
+		command := url.Values{"text": {"status"}, "user_id": {"U0ROB"}, "api_app_id": {app}, "trigger_id": {strconv.Itoa(n)}, "response_url": {"https://hooks.slack.com/command"}}
+		require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", command))
+		click := fmt.Sprintf(`{"type":"block_actions","api_app_id":%q,"user":{"id":"U0ROB"},"actions":[{"action_id":"do:1","value":"status"}],"response_url":"https://hooks.slack.com/click","trigger_id":"%d"}`, app, n)
+		require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/interactions", url.Values{"payload": {click}}))
+		b.Drain(t.Context())
+	}
+	sends("A0OTHER")
+	require.Len(t, runner.full, 2, "it isn't known which app the token is of")
+	client.FindApp(t.Context())
+	require.Equal(t, "A0OURS", client.App())
+	sends("A0OURS")
+	require.Len(t, runner.full, 4)
+	sends("A0OTHER")
+	require.Len(t, runner.full, 4)
+	for _, path := range []string{"/command", "/click"} {
+		require.Len(t, slackEnd.at(path), 3)
+		require.Contains(t, slackEnd.at(path)[2], "this was sent by another Slack app")
+	}
+	require.Len(t, log.of("refuse delivery of another app"), 1)
+	view := url.Values{"payload": {`{"type":"view_submission","api_app_id":"A0OTHER","user":{"id":"U0ROB"},"view":{"id":"V1","type":"modal"}}`}}
+	require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/interactions", view))
 }

@@ -20,7 +20,8 @@ type readiness struct {
 	Ready    bool                    `json:"ready"`
 	Redis    string                  `json:"redis"` // "ok", or what is wrong
 	Slack    string                  `json:"slack"`
-	Ingress  string                  `json:"ingress"` // "http", "socket mode", both with a comma, or what is wrong
+	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // the methods that Slack refuses because there were too many calls, and until when
+	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]accountState `json:"accounts"`
 	Sources  map[string]string       `json:"sources,omitempty"` // sources whose file can't be read, and why; the last good content counts
 }
@@ -73,6 +74,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	if workspace != nil {
 		state.Slack = "can't be used: " + slackconn.Brief(workspace)
 	}
+	state.Limited = b.cfg.Slack.Held()
 	if b.cfg.Broken != nil {
 		state.Sources = b.cfg.Broken()
 	}

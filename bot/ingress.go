@@ -19,6 +19,7 @@ import (
 // ingress makes requests of deliveries.
 type ingress struct {
 	cfg      *Config
+	log      *sampledLog
 	requests *requests
 	forms    *forms
 }
@@ -32,6 +33,10 @@ func (in *ingress) command(ctx context.Context, d delivery, get func(field strin
 			ID: d.names[0], At: d.at, Account: in.accountIn(channel),
 			Actor: record.Actor{ID: get("user_id"), Team: get("team_id"), Name: get("user_name"), Via: record.ViaSlash},
 		},
+	}
+	if in.foreign(get("api_app_id")) {
+		in.requests.reply(req, ofAnotherApp())
+		return
 	}
 	in.take(ctx, req, typed(get("text")))
 }
@@ -74,6 +79,7 @@ func (in *ingress) accountIn(channel string) string {
 // payload is what is needed of an interaction. It is not slack-go's type, which refuses the whole click for one unknown block.
 type payload struct {
 	Type string `json:"type"`
+	App  string `json:"api_app_id"`
 	User struct {
 		ID       string `json:"id"`
 		Username string `json:"username"`
@@ -112,13 +118,19 @@ type payload struct {
 func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
-		in.cfg.Log.Warn("read interaction", "err", err)
+		in.log.warn("read interaction", "err", err)
 		return nil
 	}
-	if p.Type == "view_submission" {
+	switch foreign, submission := in.foreign(p.App), p.Type == "view_submission"; {
+	case foreign && submission:
+		return in.forms.pushAnswer(p.request(d), ofAnotherApp())
+	case foreign:
+		in.requests.reply(p.request(d), ofAnotherApp())
+	case submission:
 		return in.forms.submittedInTime(ctx, p, d)
+	default:
+		in.click(ctx, p, d)
 	}
-	in.click(ctx, p, d)
 	return nil
 }
 
@@ -174,7 +186,7 @@ func (p payload) request(d delivery) request {
 
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
-	in.cfg.Log.Warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
+	in.log.warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
 	in.requests.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
 		text.Code(in.cfg.Command+" help"), " what can be typed")))
 }

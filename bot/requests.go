@@ -74,10 +74,12 @@ const (
 // that no acknowledged click is lost; any replica carries it out.
 type requests struct {
 	cfg      *Config
+	log      *sampledLog
 	answers  *answers
 	overload prometheus.Counter
 	open     chan struct{}
 	waiting  atomic.Int64
+	told     told
 	wg       sync.WaitGroup
 }
 
@@ -97,7 +99,7 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 		}
 		return new(say(perhapsStored()))
 	case waiting > 0:
-		r.cfg.Log.Warn("too many requests of one person at once", "user", req.Invocation.Actor.ID)
+		r.log.warn("too many requests of one person at once", "user", req.Invocation.Actor.ID)
 		return new(say(text.New("Not done: ", waiting, " of your lines wait already, and one is carried out after another. Send it again when they are answered")))
 	}
 	return nil
@@ -110,7 +112,7 @@ func (r *requests) lane(inv call.Invocation) string {
 	if len(r.cfg.Accounts) == 1 || !slices.ContainsFunc(r.cfg.Accounts, func(a notify.Account) bool { return a.Name == account }) {
 		account = ""
 	}
-	return account + ":" + inv.Actor.Team + "/" + inv.Actor.ID
+	return account + ":" + person(inv)
 }
 
 // perhapsStored says that whether a request was stored is unknown.
@@ -153,8 +155,7 @@ const readTimeout = 90 * time.Second
 func (r *requests) start(req request, do func(ctx context.Context)) {
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)
-		r.overload.Inc()
-		r.cfg.Log.Warn("too many requests at once", "user", req.Invocation.Actor.ID)
+		r.drop(req)
 		return
 	}
 	r.wg.Go(func() {

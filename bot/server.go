@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,17 +16,17 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 )
 
-// maxBody is the largest request that is taken, in bytes.
-const maxBody = 1 << 20
-
 // server receives over HTTP.
 type server struct {
 	cfg     *Config
+	log     *sampledLog
 	ingress *ingress
 	metrics *metrics
+	bodies  bodies
 }
 
-// signed checks method, size and signature before a request is handled. A bad signature, or one over five minutes off: 401.
+// signed checks a request before it is handled: first its method and headers, then its size, and then its signature. Only what has fresh and well-formed headers
+// is read. A bad signature, or one over five minutes off: 401.
 func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d delivery, body []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
@@ -34,19 +35,9 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 			http.Error(w, "use POST", http.StatusMethodNotAllowed)
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		body, err := s.readSigned(w, r)
 		if err != nil {
-			status := http.StatusBadRequest
-			if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-				status = http.StatusRequestEntityTooLarge
-			}
-			http.Error(w, "body can't be read", status)
-			return
-		}
-		if err := s.verify(r.Header, body); err != nil {
-			s.metrics.forged.Inc()
-			s.cfg.Log.Warn("refuse request", "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
-			http.Error(w, "bad signature", http.StatusUnauthorized)
+			s.refuse(w, r, err)
 			return
 		}
 		// A complete request is handled even if Slack closes the connection.
@@ -60,16 +51,42 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 
 const headerSignature = "X-Slack-Signature"
 
-// verify checks the signature of the raw body, and its time.
-func (s *server) verify(header http.Header, body []byte) error {
-	v, err := slack.NewSecretsVerifier(header, s.cfg.Secret.Reveal())
+var errForged = errors.New("bad signature")
+
+// readSigned reads the body of a request with a good signature.
+func (s *server) readSigned(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	v, err := slack.NewSecretsVerifier(r.Header, s.cfg.Secret.Reveal())
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%w: %w", errForged, err)
+	}
+	body, err := s.bodies.read(w, r)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := v.Write(body); err != nil {
-		return err
+		return nil, err
 	}
-	return v.Ensure()
+	if err := v.Ensure(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errForged, err)
+	}
+	return body, nil
+}
+
+// refuse answers a request that isn't handled, and closes its connection, so that the rest of its body isn't read.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	status, words := http.StatusBadRequest, "body can't be read"
+	switch tooLarge := (*http.MaxBytesError)(nil); {
+	case errors.Is(err, errForged):
+		s.metrics.forged.Inc()
+		status, words = http.StatusUnauthorized, errForged.Error()
+	case errors.As(err, &tooLarge):
+		status, words = http.StatusRequestEntityTooLarge, "body is over 1 MiB"
+	case errors.Is(err, errBodies):
+		status, words = http.StatusServiceUnavailable, errBodies.Error()
+	}
+	s.log.warn("refuse request: "+words, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
+	w.Header().Set("Connection", "close")
+	http.Error(w, words, status)
 }
 
 // signatureID is the signature in canonical form, so that its spelling can't make one delivery look like two.
@@ -87,7 +104,10 @@ func signatureID(header http.Header) string {
 func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		s.cfg.Log.Warn("read command", "err", err)
+		s.log.warn("read command", "err", err)
+		return
+	}
+	if form.Get("ssl_check") == "1" { // of Slack itself, which only wants the acknowledgement
 		return
 	}
 	s.ingress.command(r.Context(), d, form.Get)
@@ -97,7 +117,7 @@ func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, bod
 func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		s.cfg.Log.Warn("read interaction", "err", err)
+		s.log.warn("read interaction", "err", err)
 		return
 	}
 	answer := s.ingress.interaction(r.Context(), d, []byte(form.Get("payload")))
@@ -132,7 +152,7 @@ func (in *ingress) Envelope(ctx context.Context, e slackconn.Envelope) *slack.Vi
 	case "slash_commands":
 		var fields map[string]any
 		if err := json.Unmarshal(e.Payload, &fields); err != nil {
-			in.cfg.Log.Warn("read command", "err", err)
+			in.log.warn("read command", "err", err)
 			return nil
 		}
 		in.command(ctx, d, func(name string) string { text, _ := fields[name].(string); return text })
@@ -141,7 +161,7 @@ func (in *ingress) Envelope(ctx context.Context, e slackconn.Envelope) *slack.Vi
 	case "events_api":
 		in.event(ctx, d, e.Payload)
 	default:
-		in.cfg.Log.Warn("unknown envelope", "type", e.Type)
+		in.log.warn("unknown envelope", "type", e.Type)
 	}
 	return nil
 }

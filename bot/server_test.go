@@ -40,7 +40,7 @@ func deliver(t *testing.T, b *Bot, stamp, signature, body string) int {
 	r.Header.Set("X-Slack-Request-Timestamp", stamp)
 	r.Header.Set(headerSignature, signature)
 	w := httptest.NewRecorder()
-	b.Handler().ServeHTTP(w, r)
+	b.handler().ServeHTTP(w, r)
 	return w.Code
 }
 
@@ -204,7 +204,7 @@ func TestReadinessShowsSlackAsItIsNow(t *testing.T) {
 	deliverEvent(t, b, "Ev1", wrote("U0ROB", "1795000000.000100", "status"))
 	s.Unknown.Store(true)
 	w := httptest.NewRecorder()
-	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+	b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
 	require.Equal(t, http.StatusOK, w.Code, "Slack's state is in the body only")
 	require.Contains(t, w.Body.String(), `"slack":"can't be used: Slack has a fault of its own (internal_error)"`)
 }

@@ -110,7 +110,7 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				answers := &answered{}
-				waits := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
+				waits := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}),
 					Inbox: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
@@ -158,7 +158,7 @@ func TestATurnIsPassedWhenTheLineIsStored(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				one := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}
+				one := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}
 				runner := takes{plan: c.plan, carryOut: c.carryOut, meanwhile: func() { require.Equal(t, c.carriedOut, one.heard()) }}
 				b := New(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &answered{after: c.answer}}}),
@@ -175,7 +175,7 @@ func TestATurnIsPassedWhenTheLineIsStored(t *testing.T) {
 func TestALineThatAnotherReplicaHasIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		one, answers := &inbox{request: request{ResponseURL: "http://slack/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}, &answered{}
+		one, answers := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}, &answered{}
 		runner := takes{plan: time.Minute, meanwhile: func() { one.lost.Store(true) }}
 		b := New(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}), Inbox: one, Runner: runner, Verbs: runner,

@@ -35,6 +35,7 @@ type service struct {
 	}
 	User            string
 	Restart         string
+	MemLimit        string        `yaml:"mem_limit"`
 	StopGracePeriod time.Duration `yaml:"stop_grace_period"`
 	ReadOnly        bool          `yaml:"read_only"`
 	CapDrop         []string      `yaml:"cap_drop"`
@@ -66,6 +67,7 @@ func TestNothingRunsWithMoreThanItNeeds(t *testing.T) {
 			require.Regexp(t, `^127\.0\.0\.1:`, port, "%s is open to the network", name)
 		}
 	}
+	require.Equal(t, "512m", file.Services["wafbot"].MemLimit)
 	require.Equal(t, "service_healthy", file.Services["wafbot"].DependsOn["redis"].Condition)
 	require.Contains(t, file.Volumes, "redis")
 	require.Equal(t, []string{"redis:/data"}, file.Services["redis"].Volumes, "what must outlive the container")

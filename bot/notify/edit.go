@@ -58,14 +58,14 @@ const calm = 30 * time.Second
 
 // paced reports whether posts are to be paced by now.
 func (d *deliverer) paced() bool {
-	return d.cfg.MessagesPerSecond > 0 || d.cfg.Slack.HeldFor(slackconn.MethodPost) > -calm
+	return d.cfg.MessagesPerSecond > 0 || d.cfg.Slack.HeldFor(slackconn.MethodPost, false) > -calm
 }
 
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
 func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (wait time.Duration, err error) {
-	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost); wait > 0 {
-		return wait, nil
+	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost, urgent); wait > 0 {
+		return min(wait, mostPause), nil // something urgent may find out earlier that Slack is back
 	}
 	if !d.paced() {
 		return 0, nil
@@ -82,7 +82,7 @@ func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (
 
 // editSlot takes the right to edit one message in the workspace, likewise. An edit that can wait leaves some for those that can't.
 func (d *deliverer) editSlot(ctx context.Context, canWait bool) (wait time.Duration, err error) {
-	if wait := d.cfg.Slack.HeldFor(slackconn.MethodUpdate); wait > 0 {
+	if wait := d.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
 		return wait, nil
 	}
 	self, err := d.cfg.Slack.Self(ctx)

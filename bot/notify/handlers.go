@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -96,6 +97,9 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 	a, ok := n.account(e.Account)
 	if !ok {
 		return fmt.Errorf("notify event of %s: no such account", e.Account)
+	}
+	if urgent(e) {
+		ctx = slackconn.Urgent(ctx)
 	}
 	h, ok := n.handlers[e.Kind]
 	if !ok {

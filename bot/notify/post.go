@@ -133,6 +133,9 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done deliv
 			p.Message = plainer
 			continue // not one of the tries: it becomes no plainer than plain
 		case slackconn.NotSent:
+			if wait > mostPause {
+				return done, err // else it would hold up what is more urgent
+			}
 			if err := delay.Sleep(ctx, wait); err != nil {
 				return done, err
 			}

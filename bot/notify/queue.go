@@ -145,7 +145,7 @@ func (q *queue) start() (all []queued, wait time.Duration) {
 	for name, l := range q.lanes {
 		rest := l.paused.Sub(now)
 		if name != "" { // after a 429 facts are read when a message can be sent
-			rest = max(rest, q.notifier.cfg.Slack.HeldFor(slackconn.MethodPost))
+			rest = max(rest, q.notifier.cfg.Slack.HeldFor(slackconn.MethodPost, true))
 		}
 		if rest > 0 {
 			wait = min(wait, rest)

@@ -36,6 +36,7 @@ const (
 	cuts    = "cut"       // no answer comes
 	takes   = "taken cut" // nor here, and the message is posted
 	strange = "html"
+	limits  = "429" // for half an hour, as it says
 )
 
 // RoundTrip implements http.RoundTripper.
@@ -51,6 +52,7 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer, status := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[`+strings.Join(s.shows, ",")+`],"channel":"C1","ts":"1.1"}`, http.StatusOK
+	header := http.Header{}
 	if strings.HasSuffix(r.URL.Path, "conversations.history") {
 		s.reads++
 	}
@@ -69,11 +71,13 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 			status = http.StatusInternalServerError
 		case strange:
 			answer = "<html>"
+		case limits:
+			status, header = http.StatusTooManyRequests, http.Header{"Retry-After": {"1800"}}
 		default:
 			answer = fmt.Sprintf(`{"ok":false,"error":%q}`, fault)
 		}
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
 }
 
 // tries is an outbox that knows what was tried.
@@ -107,7 +111,7 @@ func owning(t *testing.T, refuses func(channel, text string) string, play func(n
 		box := &tries{tried: map[string]time.Time{}}
 		n := New(Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
-			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
+			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box, Pace: box},
 			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 		})
 		ctx, stop := context.WithCancel(t.Context())

@@ -8,6 +8,8 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/slack-go/slack"
+
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/delay"
 )
@@ -97,6 +99,32 @@ func (s *Client) LogMissingScopes(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// FindApp asks Slack which app the token is of (bots.info). It tries until Slack answers or the context ends.
+func (s *Client) FindApp(ctx context.Context) {
+	for {
+		self, err := s.Self(ctx)
+		if err == nil {
+			var bot *slack.Bot
+			if bot, err = s.api.GetBotInfoContext(ctx, slack.GetBotInfoParameters{Bot: self.Bot}); err == nil {
+				s.mu.Lock()
+				s.app = bot.AppID
+				s.mu.Unlock()
+				return
+			}
+		}
+		if _, again := Again(err); !again || delay.Sleep(ctx, scopesAgain) != nil {
+			return
+		}
+	}
+}
+
+// App is the id of the token's app; "": it isn't known.
+func (s *Client) App() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.app
 }
 
 // Manifest is the Slack app's manifest as YAML. With a base URL, as https://wafbot.example.com, Slack sends requests there over HTTP; without one

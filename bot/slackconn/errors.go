@@ -79,7 +79,7 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 		return ContentRefused, 0
 	case "metadata_too_large", "invalid_metadata_format", "invalid_metadata_schema":
 		return MetadataRefused, 0
-	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled",
+	case "channel_not_found", "not_in_channel", "is_archived", "no_permission", "messages_tab_disabled", "ekm_access_denied", "cannot_reply_to_message", "thread_not_found", "not_enabled", "user_not_in_channel",
 		"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_inactive": // these five are errors of edits
 		return ChannelClosed, 0
 	case "not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope", "team_access_not_granted",
@@ -109,10 +109,24 @@ func Answered(err error) bool {
 	return !errors.As(err, new(*unansweredError))
 }
 
-// Again reports whether a call that failed is worth another try, and how long to wait before.
+// Again reports whether an answer or a view that failed is worth another try, and how long to wait before: Slack didn't answer, was busy, or had a fault of
+// its own. What it refuses under any other name it refuses for good.
 func Again(err error) (wait time.Duration, again bool) {
-	v, wait := Judge(err)
-	return wait, v == NotSent || v == Doubtful
+	var status slack.StatusCodeError
+	if errors.Is(err, errNotSlack) || errors.Is(err, errUsedUp) || errors.As(err, &status) && status.Code/100 != 5 && status.Code != http.StatusTooManyRequests {
+		return 0, false
+	}
+	_, wait = Judge(err)
+	name := ErrorName(err)
+	return wait, name == "" || tooMany(name) || ownFault(name) || name == "team_added_to_org"
+}
+
+// tooMany reports whether Slack says that there are too many requests.
+func tooMany(name string) bool { return name == "ratelimited" || name == "rate_limited" }
+
+// ownFault reports whether Slack says that it failed.
+func ownFault(name string) bool {
+	return name == "internal_error" || name == "fatal_error" || name == "service_unavailable" || name == "request_timeout"
 }
 
 // Trouble is an error of Slack in words for wafbot's operators.
@@ -172,7 +186,7 @@ func Explain(err error) (Trouble, bool) {
 	var status slack.StatusCodeError
 	if errors.As(err, &status) {
 		fix := fixLater
-		if status.Code/100 == 4 && status.Code != http.StatusTooManyRequests {
+		if status.Code/100 == 3 || status.Code/100 == 4 && status.Code != http.StatusTooManyRequests {
 			fix = "check slack.api_url: it is https://slack.com/api/ but for GovSlack"
 		}
 		return Trouble{fmt.Sprintf("Slack failed: status %d", status.Code), fix}, true
@@ -185,9 +199,9 @@ func Explain(err error) (Trouble, bool) {
 	case name == "missing_scope":
 		return missingScope(err), true
 	case known:
-	case name == "ratelimited" || name == "rate_limited":
+	case tooMany(name):
 		trouble = Trouble{"Slack takes no more of these requests for now", fixLater}
-	case name == "internal_error" || name == "fatal_error" || name == "service_unavailable" || name == "request_timeout":
+	case ownFault(name):
 		trouble = Trouble{"Slack has a fault of its own", fixLater}
 	case strings.HasPrefix(name, "restricted_action"):
 		trouble = Trouble{"the channel's settings don't let wafbot post", fixPosting}

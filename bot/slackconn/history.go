@@ -3,8 +3,8 @@ package slackconn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,20 +40,27 @@ type HistoryQuery struct {
 	Cursor  string // "": the first page
 }
 
-const (
-	historyPage = 200
-	maxHistory  = 64 << 20 // bytes of a page; a message has up to 100 kB
-)
+const historyPage = 200
 
-// History reads a page of a channel or thread, with metadata (conversations.history, conversations.replies).
+// History reads a page of a channel or thread, with metadata (conversations.history, conversations.replies). Where people wrote so much that a page is too
+// large to be read, it reads a smaller one.
 func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next string, err error) {
-	method := "conversations.history"
-	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(historyPage)}, "include_all_metadata": {"true"}}
+	for limit := historyPage; ; limit /= 10 {
+		msgs, next, err = s.readPage(ctx, q, limit)
+		if tooLarge := (*tooLargeError)(nil); !errors.As(err, &tooLarge) || limit < 10 {
+			return msgs, next, err
+		}
+	}
+}
+
+func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs []HistoryMessage, next string, err error) {
+	method := methodHistory
+	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(limit)}, "include_all_metadata": {"true"}}
 	if q.Cursor != "" {
 		form.Set("cursor", q.Cursor)
 	}
 	if q.Thread != "" {
-		method = "conversations.replies"
+		method = methodReplies
 		form.Set("ts", q.Thread)
 	}
 	var answer struct {
@@ -93,7 +100,7 @@ func (s *Client) ask(ctx context.Context, method string, form url.Values, answer
 	if res.StatusCode != http.StatusOK {
 		return slack.StatusCodeError{Code: res.StatusCode, Status: res.Status}
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxHistory)).Decode(answer); err != nil {
+	if err := json.NewDecoder(res.Body).Decode(answer); err != nil {
 		return fmt.Errorf("read answer of %s: %w", method, err)
 	}
 	return nil

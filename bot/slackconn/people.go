@@ -45,11 +45,13 @@ func (c cached) fresh(mark string, known bool) bool {
 	return !c.at.IsZero() && time.Since(c.at) < PeopleCachedFor && (!known || c.mark == mark)
 }
 
+// maxMembers is how many users are cached. Anybody in a channel can become one of them.
+const maxMembers = 10_000
+
 // member is what users.info says of a user.
 type member struct {
 	cached
-	name string
-	full bool
+	Person
 }
 
 // groups are the workspace's user groups.
@@ -76,13 +78,14 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 }
 
 // Member returns the user's name. full reports whether the user is a full member of the token's workspace: no guest, no member of another
-// workspace, no bot, not deactivated (users.info).
+// workspace, no bot, not deactivated (users.info). team is the user's by what Slack delivered; "": it didn't say. In an Enterprise Grid that may be another
+// workspace than the token's, of which the user is a member all the same.
 func (s *Client) Member(ctx context.Context, team, user string) (name string, full bool, err error) {
 	self, err := s.Self(ctx)
 	if err != nil {
 		return "", false, err
 	}
-	if user == "" || team != "" && team != self.Team {
+	if user == "" || team != "" && team != self.Team && self.Enterprise == "" {
 		return "", false, nil
 	}
 	mark, known := s.mark(ctx, user)
@@ -90,7 +93,7 @@ func (s *Client) Member(ctx context.Context, team, user string) (name string, fu
 	m, ok := s.members[user]
 	s.mu.Unlock()
 	if ok && m.fresh(mark, known) {
-		return m.name, m.full, nil
+		return m.Name, m.full(self, team), nil
 	}
 	p, err := s.Person(ctx, user)
 	if ErrorName(err) == "user_not_found" {
@@ -99,19 +102,34 @@ func (s *Client) Member(ctx context.Context, team, user string) (name string, fu
 	if err != nil {
 		return "", false, err
 	}
-	m = member{cached{time.Now(), mark}, p.Name, p.Outside == "" && !p.Deactivated && (p.team == "" || p.team == self.Team)}
 	s.mu.Lock()
-	s.members[user] = m
+	if len(s.members) >= maxMembers {
+		clear(s.members)
+	}
+	s.members[user] = member{cached{time.Now(), mark}, p}
 	s.mu.Unlock()
-	return m.name, m.full, nil
+	return p.Name, p.full(self, team), nil
 }
 
 // Person is a user of the workspace.
 type Person struct {
 	Name        string
 	Deactivated bool
-	Outside     string // "guest", "bot" or "member of another workspace": has no role; "": a full member
-	team        string // id; "": Slack didn't say
+	Outside     string   // "guest", "bot" or "member of another workspace": has no role; "": a full member
+	team        string   // id; "": Slack didn't say
+	enterprise  string   // id of the user's Enterprise Grid; "": none
+	workspaces  []string // ids of those in it that the user is a member of
+}
+
+// full reports whether a user is a full member of the token's workspace, whose team is the given one by what Slack delivered.
+func (p Person) full(self Identity, delivered string) bool {
+	if p.Outside != "" || p.Deactivated {
+		return false
+	}
+	if self.Enterprise != "" && p.enterprise == self.Enterprise && slices.Contains(p.workspaces, self.Team) {
+		return true
+	}
+	return cmp.Or(p.team, delivered, self.Team) == self.Team
 }
 
 // Person looks up a user by id (users.info). It is not cached.
@@ -120,7 +138,7 @@ func (s *Client) Person(ctx context.Context, id string) (Person, error) {
 	if err != nil {
 		return Person{}, fmt.Errorf("ask slack who %s is: %w", id, err)
 	}
-	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted, team: u.TeamID}
+	p := Person{Name: cmp.Or(u.RealName, u.Profile.RealName, u.Name), Deactivated: u.Deleted, team: u.TeamID, enterprise: u.Enterprise.EnterpriseID, workspaces: u.Enterprise.Teams}
 	switch {
 	case u.IsStranger:
 		p.Outside = "member of another workspace"

@@ -1,9 +1,11 @@
 package slackconn
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,18 +17,28 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// caller sends requests to Slack. After a 429 it calls no method before its Retry-After is over. Other methods go on. Its errors hold no URL.
+// caller sends requests to Slack. After a 429 it calls no method before its Retry-After is over, but for what is urgent. Other methods go on. Its errors
+// hold no URL.
 type caller struct {
 	client  *http.Client
 	api     string // prefix of the methods' URLs
 	refused *prometheus.CounterVec
 
-	mu    sync.Mutex
-	until map[string]time.Time // by method
+	mu   sync.Mutex
+	held map[string]hold // by method
 }
 
+// hold is until when a method isn't called.
+type hold struct {
+	until  time.Time
+	called time.Time // when it was last called: by what is urgent, since Slack refused it
+}
+
+// newCaller copies the client, because it must follow no redirect: a 307 sends the whole form, token included, to the host that it names.
 func newCaller(client *http.Client, api string) *caller {
-	return &caller{client: client, api: api, until: map[string]time.Time{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &caller{client: &own, api: api, held: map[string]hold{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "wafbot", Name: "slack_limited_total", Help: "Calls that Slack refused because there were too many (429), by method.",
 	}, []string{"method"})}
 }
@@ -44,20 +56,34 @@ func (e *heldError) Unwrap() error { return e.limited }
 
 // Do sends a request, to a method of the Web API or to another address of Slack's.
 func (c *caller) Do(req *http.Request) (*http.Response, error) {
-	method, ofAPI := strings.CutPrefix(req.URL.String(), c.api)
-	method, _, _ = strings.Cut(method, "?")
-	if left := c.left(method); ofAPI && left > 0 {
+	method, ofAPI := c.method(req.URL)
+	if left := c.begin(method, req.Context().Value(urgentKey{}) != nil); left > 0 {
 		return nil, &heldError{method, &slack.RateLimitedError{RetryAfter: left}}
 	}
+	sent := time.Now()
 	res, err := c.client.Do(req)
 	if err != nil {
 		return nil, &unansweredError{WithoutURL(err)}
 	}
+	res.Body = newBoundedBody(res.Body, method)
 	if ofAPI && res.StatusCode == http.StatusTooManyRequests {
 		wait := c.hold(method, res.Header)
 		res.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // slack-go reads no dates
 	}
+	if res.StatusCode == http.StatusOK {
+		c.release(method, sent)
+	}
 	return res, nil
+}
+
+// method is the method of the Web API that an address is of.
+func (c *caller) method(u *url.URL) (name string, ofAPI bool) {
+	name, ofAPI = strings.CutPrefix(u.String(), c.api)
+	if !ofAPI {
+		return "a response URL", false // which itself must not be shown
+	}
+	name, _, _ = strings.Cut(name, "?")
+	return name, true
 }
 
 // unansweredError says that no answer came to a request, which may be on its way.
@@ -66,32 +92,84 @@ type unansweredError struct{ err error }
 func (e *unansweredError) Error() string { return e.err.Error() }
 func (e *unansweredError) Unwrap() error { return e.err }
 
-// Bounds of a hold, whatever Slack says.
+// Bounds of a hold, whatever Slack says, and how often what is urgent is tried in spite of it.
 const (
 	shortestHold = time.Second
-	longestHold  = 5 * time.Minute
+	longestHold  = time.Hour
+	urgentAgain  = time.Minute
 )
 
+// hold has a method not called for as long as Slack says.
 func (c *caller) hold(method string, header http.Header) time.Duration {
-	wait := min(max(apiclient.RetryAfter(header), shortestHold), longestHold)
+	now, wait := time.Now(), min(max(apiclient.RetryAfter(header), shortestHold), longestHold)
 	c.refused.WithLabelValues(method).Inc()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if until := time.Now().Add(wait); until.After(c.until[method]) {
-		c.until[method] = until
+	h := c.held[method]
+	if until := now.Add(wait); until.After(h.until) {
+		h.until = until
 	}
+	h.called = now
+	c.held[method] = h
 	return wait
 }
 
-// left is how long a method is still held.
-func (c *caller) left(method string) time.Duration {
+// begin is how long a method is still held; 0: it may be called now, by what is urgent once in urgentAgain whatever Slack said.
+func (c *caller) begin(method string, urgent bool) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Until(c.until[method])
+	h := c.held[method]
+	left := h.left(urgent)
+	if left <= 0 && time.Now().Before(h.until) {
+		h.called = time.Now()
+		c.held[method] = h
+	}
+	return max(left, 0)
 }
 
-// HeldFor is how long a method is not called because Slack limits its rate; below 0, since when it is called again.
-func (s *Client) HeldFor(method string) time.Duration { return s.http.left(method) }
+// release ends the hold of a method that Slack took after it had refused it.
+func (c *caller) release(method string, sent time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.held[method]; sent.Before(h.until) && !sent.Before(h.called) {
+		c.held[method] = hold{until: time.Now()}
+	}
+}
+
+// left is how long a method is still held; below 0, since when it isn't.
+func (h hold) left(urgent bool) time.Duration {
+	left := time.Until(h.until)
+	if urgent && left > 0 {
+		return min(left, time.Until(h.called.Add(urgentAgain)))
+	}
+	return left
+}
+
+// HeldFor is how long a method is not called because Slack limits its rate; below 0, since when it is called again. What is urgent is held for a minute at
+// most.
+func (s *Client) HeldFor(method string, urgent bool) time.Duration {
+	s.http.mu.Lock()
+	defer s.http.mu.Unlock()
+	return s.http.held[method].left(urgent)
+}
+
+// Held are the methods that are not called, and until when.
+func (s *Client) Held() map[string]time.Time {
+	s.http.mu.Lock()
+	defer s.http.mu.Unlock()
+	held := map[string]time.Time{}
+	for method, h := range s.http.held {
+		if h.left(false) > 0 {
+			held[method] = h.until
+		}
+	}
+	return held
+}
+
+type urgentKey struct{}
+
+// Urgent makes calls urgent: they are sent once a minute although Slack asked for a longer pause.
+func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
 
 // Collector counts the calls that Slack refused with 429.
 func (s *Client) Collector() prometheus.Collector { return s.http.refused }
@@ -100,4 +178,11 @@ func (s *Client) Collector() prometheus.Collector { return s.http.refused }
 const (
 	MethodPost   = "chat.postMessage"
 	MethodUpdate = "chat.update"
+)
+
+// Methods whose answers are large.
+const (
+	methodHistory = "conversations.history"
+	methodReplies = "conversations.replies"
+	methodGroups  = "usergroups.list"
 )

@@ -2,12 +2,9 @@
 package slackconn
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -43,6 +40,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	self    *Identity
+	app     string // id of the token's app; "": not known yet
 	members map[string]member
 
 	trying  sync.Mutex
@@ -53,6 +51,7 @@ type Client struct {
 // Identity is the owner of the token: the app in its workspace.
 type Identity struct {
 	Team, User, Bot    string   // ids
+	Enterprise         string   // id of the Enterprise Grid that the workspace is of; "": of none
 	TeamName, UserName string   // of the workspace, and of the bot user
 	Scopes             []string // of the token; nil: Slack didn't say
 	url                string   // of the workspace, ends with a slash
@@ -100,7 +99,7 @@ func (s *Client) authTest(ctx context.Context) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("ask slack who wafbot is: %w", err)
 	}
-	self := Identity{Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team, UserName: res.User, url: res.URL}
+	self := Identity{Enterprise: res.EnterpriseID, Team: res.TeamID, User: res.UserID, Bot: res.BotID, TeamName: res.Team, UserName: res.User, url: res.URL}
 	for scope := range strings.SplitSeq(res.Header.Get("X-OAuth-Scopes"), ",") {
 		if scope = strings.TrimSpace(scope); scope != "" {
 			self.Scopes = append(self.Scopes, scope)
@@ -150,33 +149,6 @@ func (s *Client) Usable(ctx context.Context) error {
 		s.tried = time.Now()
 	}
 	return s.refused
-}
-
-// maxAnswer bounds what is read of a response URL's answer, in bytes.
-const maxAnswer = 1 << 20
-
-// Respond posts to a request's response URL. An error in the body fails too, also with status 200, which slack-go would take for success.
-func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
-	body, err := json.Marshal(msg)
-	if err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("use response address: %w", WithoutURL(err))
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := s.http.Do(req)
-	if err != nil {
-		return fmt.Errorf("use response address: %w", err)
-	}
-	defer res.Body.Close()
-	var refused slack.SlackResponse // success is a bare "ok"
-	_ = json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&refused)
-	if res.StatusCode/100 != 2 || refused.Error != "" {
-		return fmt.Errorf("use response address: status %d %s", res.StatusCode, refused.Error)
-	}
-	return nil
 }
 
 // Ephemeral shows a message in a channel, or in a thread there, to one user only (chat.postEphemeral).

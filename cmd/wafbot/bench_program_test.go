@@ -74,7 +74,7 @@ func (s *stage) run(b *testing.B, name string) *program {
 const listeningLine = "msg=listening"
 
 // launch starts a process and returns when it listens.
-func launch(b *testing.B, cmd *exec.Cmd) (kill func()) {
+func launch(b testing.TB, cmd *exec.Cmd) (kill func()) {
 	b.Helper()
 	logs, err := cmd.StderrPipe()
 	require.NoError(b, err)

@@ -121,18 +121,18 @@ func (s *stage) coldStart(b *testing.B, binary string) (started time.Duration, r
 	res.Body.Close()
 	require.Equal(b, http.StatusOK, res.StatusCode)
 	s.listing.awaitPolls(7) // one each 250 ms
-	return started, residentMB(b, cmd.Process.Pid)
+	return started, memoryMB(b, cmd.Process.Pid, "VmRSS")
 }
 
-// residentMB is the memory that a process holds; 0 where the system doesn't report it in Linux' way.
-func residentMB(b *testing.B, pid int) float64 {
+// memoryMB is the memory that a process holds (VmRSS), or has held at most (VmHWM); 0 where the system doesn't report it in Linux' way.
+func memoryMB(b testing.TB, pid int, field string) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if runtime.GOOS != "linux" {
 		return 0
 	}
 	require.NoError(b, err)
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	_, rest, _ := strings.Cut(string(status), field+":")
 	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 	require.NoError(b, err)
 	return kb * 1024 / 1e6

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,6 +29,7 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error
 	if err := cfg.CheckServe(); err != nil {
 		return misused{err}
 	}
+	boundMemory(log)
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
@@ -48,9 +48,8 @@ type botOptions struct {
 
 // How long each step of a stop may take.
 const (
-	stopRequests = 3 * time.Second  // requests under way
-	stopAnswers  = 5 * time.Second  // their answers
-	stopWork     = 10 * time.Second // changes and messages in hand
+	stopAnswers = 5 * time.Second  // answers to requests, which themselves get three
+	stopWork    = 10 * time.Second // changes and messages in hand
 )
 
 // serve runs the bot on a listener until the context ends: it receives, and shares polling, notifying and carrying out with the other replicas.
@@ -67,7 +66,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	g.Go(func() error {
 		defer p.begin(stopWork)
 		receiving, ctx := errgroup.WithContext(ctx)
-		receiving.Go(func() error { return a.listen(ctx, l) })
+		receiving.Go(func() error { return a.bot.Serve(ctx, l) })
 		receiving.Go(func() error { return a.receive(ctx) })
 		err := receiving.Wait()
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
@@ -76,6 +75,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return err
 	})
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
+	g.Go(func() error { a.slack.FindApp(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		if errors.Is(err, refusal.ErrOlder) {
@@ -130,26 +130,6 @@ func unlessStopped(ctx context.Context, err error) error {
 		return err
 	}
 	return nil
-}
-
-// listen serves Slack's requests over HTTP, and probes, until the context ends.
-func (a *app) listen(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: a.bot.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		// While stopping, a listener that is shared may be closed already.
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
-			return fmt.Errorf("serve: %w", err)
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-ctx.Done()
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopRequests)
-		defer cancel()
-		return server.Shutdown(stop)
-	})
-	return g.Wait()
 }
 
 // receive receives over Socket Mode until the context ends. If Slack refuses the token, the bot ends only if it doesn't receive over HTTP.

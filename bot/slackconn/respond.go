@@ -1,0 +1,67 @@
+package slackconn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/slack-go/slack"
+)
+
+// Where Slack's response URLs are, whatever slack.api_url is: it may be a proxy's.
+const responseHost = "hooks.slack.com"
+
+// errNotSlack says that an answer was not sent because its address isn't Slack's.
+var errNotSlack = errors.New("the response URL is on another host than Slack's")
+
+// errUsedUp says that a response URL takes no more answers: it takes five, within half an hour.
+var errUsedUp = errors.New("the response URL takes no answer")
+
+// Respond posts to a request's response URL, if that is Slack's. An error in the body fails too, also with status 200, which slack-go would take for success.
+func (s *Client) Respond(ctx context.Context, address string, msg *slack.WebhookMessage) error {
+	body, err := json.Marshal(msg)
+	if err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("use response address: %w", WithoutURL(err))
+	}
+	if !s.answersAt(req.URL) {
+		return fmt.Errorf("use response address: %w", errNotSlack)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("use response address: %w", err)
+	}
+	defer res.Body.Close()
+	var refused slack.SlackResponse // success is a bare "ok"
+	_ = json.NewDecoder(res.Body).Decode(&refused)
+	switch {
+	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode/100 == 5:
+		return fmt.Errorf("use response address: %w", slack.StatusCodeError{Code: res.StatusCode, Status: res.Status})
+	case res.StatusCode/100 != 2 || refused.Error != "":
+		return fmt.Errorf("%w: status %d %s", errUsedUp, res.StatusCode, refused.Error)
+	}
+	return nil
+}
+
+// answersAt reports whether an address is where Slack takes answers: the host of its API, its hooks, or those of GovSlack.
+func (s *Client) answersAt(u *url.URL) bool {
+	api, err := url.Parse(s.url)
+	if err != nil {
+		return false
+	}
+	switch u.Hostname() {
+	case api.Hostname():
+		return u.Scheme == api.Scheme
+	case responseHost, "hooks." + api.Hostname():
+		return u.Scheme == "https"
+	}
+	return false
+}
