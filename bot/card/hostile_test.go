@@ -146,6 +146,7 @@ var partsOfOthers = map[string]string{
 	"write":         "a part of partsMessage and Home",
 	"WithoutFacts":  "a message with less metadata",
 	"WithDelivery":  "a message with its delivery",
+	"ofAnotherApp":  "fixed words",
 	"AsText":        "what is left of a message that Slack refuses: each is tried in text alone, too",
 	"Renumber":      "numbers buttons again",
 	"modal":         "the frame of views",
