@@ -24,13 +24,23 @@ type noters struct {
 	lost  int
 }
 
-// notes has four people write notes about some attacks; each note is another.
+// mayWait is how many of a person's notes may wait before the writers do: of more than 64 the bot says that it doesn't take them.
+const mayWait = 48
+
+// notes has four writers write notes about some attacks as one person; each note is another.
 func (w *world) notes(ids []string) *noters {
 	end := make(chan struct{})
 	n := &noters{stop: sync.OnceFunc(func() { close(end) }), acked: map[string]bool{}}
 	for writer := range 4 {
 		n.busy.Go(func() {
 			for i := 0; ; i++ {
+				for acked, _ := n.written(); acked-len(w.ephemerals("rob")) > mayWait; {
+					select {
+					case <-end:
+						return
+					case <-time.After(10 * time.Millisecond):
+					}
+				}
 				select {
 				case <-end:
 					return
