@@ -25,6 +25,7 @@ type choosy struct {
 	mu      sync.Mutex
 	refuses func(channel, text string) (fault string) // "": it takes the message
 	took    []string                                  // channel and how long after the start
+	edits   []string                                  // the blocks of each edit
 	shows   []string                                  // what the history holds, as JSON
 	reads   int                                       // of the history
 	tries   int
@@ -54,6 +55,9 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, status := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[`+strings.Join(s.shows, ",")+`],"channel":"C1","ts":"1.1"}`, http.StatusOK
 	if strings.HasSuffix(r.URL.Path, "conversations.history") {
 		s.reads++
+	}
+	if strings.HasSuffix(r.URL.Path, slackconn.MethodUpdate) {
+		s.edits = append(s.edits, form.Get("blocks"))
 	}
 	if strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
 		s.tries++
