@@ -143,6 +143,11 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card delivered) error {
 	began := e
 	began.ID = card.post.Delivery
+	if f.untitled && !card.done {
+		if err := n.markUntitled(ctx, e.Account, f.attack); err != nil {
+			return err
+		}
+	}
 	if err := n.deliver.record(ctx, began, card.at, !card.done); err != nil {
 		return err
 	}
@@ -166,14 +171,8 @@ func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card
 func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, found bool) {
 	now := facts{account: drawn.account, attack: drawn.attack}
 	err := n.read.loadAttack(ctx, e, &now)
-	if err == nil {
-		now.loadTitle()
-		switch {
-		case found || doneSince(now.details, drawn.details) || now.shown.Revision > drawn.shown.Revision:
-			err = n.MarkActed(ctx, e.Account, drawn.attack)
-		case now.vuln != drawn.vuln:
-			err = n.markTitled(ctx, e.Account, []string{drawn.attack})
-		}
+	if err == nil && (found || doneSince(now.details, drawn.details) || now.shown.Revision > drawn.shown.Revision) {
+		err = n.MarkActed(ctx, e.Account, drawn.attack)
 	}
 	if err != nil {
 		n.cfg.Log.Error("read what was done since a card was drawn", "account", e.Account, "err", err)

@@ -118,23 +118,36 @@ func TestWhatIsParkedIsAsUrgentAsWhatWaitsForIt(t *testing.T) {
 		about := func(id string, kind record.EventKind, attack string) record.Event {
 			return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, At: time.Now(), Payload: record.AttackChanged{Attack: apiclient.Attack{ID: attack}}}
 		}
-		take := func() string {
-			q.unpark(time.Now())
-			w, _ := q.take(q.lanes["C1"])
-			return w.ID
-		}
 		q.add([]record.Event{about("card", record.NewAttack, "x:1")})
-		w, ok := q.take(q.lanes["C1"])
-		require.True(t, ok)
-		w.parked, w.due = true, time.Now().Add(5*time.Second)
-		q.enqueue(w)
+		w := picks(q)
+		require.NotNil(t, w)
+		q.park(w, time.Now(), &laterError{due: time.Now().Add(5 * time.Second)})
 		q.add([]record.Event{about("incident", record.BecameIncident, "x:1"), about("worse", record.Worsened, "x:2"), about("other", record.NewAttack, "x:3")})
-		require.Equal(t, "worse", take(), "the incident waits for its card")
-		time.Sleep(5 * time.Second)
+		require.Equal(t, "worse", picks(q).ID, "the incident waits for its card")
+		after(5 * time.Second)
 		q.add([]record.Event{about("worse, too", record.Worsened, "x:4")})
-		require.Equal(t, "card", take())
-		require.Equal(t, "worse, too", take())
-		require.Equal(t, "other", take())
-		require.Empty(t, take())
+		require.Equal(t, "card", picks(q).ID)
+		require.Equal(t, "worse, too", picks(q).ID)
+		require.Equal(t, "other", picks(q).ID)
+		require.Nil(t, picks(q))
+	})
+}
+
+// Those that are due at the same time come back by rank, whichever was parked first.
+func TestWhatIsParkedComesBackByRank(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(New(Config{}), "acme")
+		due := &laterError{due: time.Now().Add(5 * time.Second)}
+		for _, e := range []record.Event{{ID: "attack", Kind: record.NewAttack}, {ID: "worse", Kind: record.Worsened}, {ID: "incident", Kind: record.NewIncident}} {
+			e.Channel = "C1"
+			q.add([]record.Event{e})
+			q.park(picks(q), time.Now(), due)
+		}
+		require.Nil(t, picks(q))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "incident", picks(q).ID)
+		require.Equal(t, "worse", picks(q).ID)
+		require.Equal(t, "attack", picks(q).ID)
 	})
 }

@@ -1,18 +1,19 @@
 package notify
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/delay"
-	"github.com/wafbot/wafbot/internal/record"
 )
 
 // lane is what waits for its turn in a channel.
 type lane struct {
-	waits   []queued
+	waits   byRank
+	stuck   bool      // some of them may be
 	running int       // how many are being notified
 	failed  int       // how often in a row it failed
 	since   time.Time // when it last did: what was begun before says nothing more
@@ -40,7 +41,7 @@ type orderError struct{ subject string }
 func (e *orderError) Error() string { return "waits for others about " + e.subject }
 
 // work notifies one event. When that fails its lane pauses, unless something urgent comes: Slack may be back, and may take that.
-func (q *queue) work(held context.Context, w queued) {
+func (q *queue) work(held context.Context, w *queued) {
 	begun := time.Now()
 	first, err := q.turn(held, w)
 	if err == nil && first {
@@ -50,12 +51,11 @@ func (q *queue) work(held context.Context, w queued) {
 	var later *laterError
 	switch {
 	case err == nil && first:
-		q.notified(w.Event)
+		q.notified(w)
 	case err == nil || held.Err() != nil:
 		q.putBack(w)
 	case errors.As(err, &order):
-		w.subjects = append(slices.Clip(w.subjects), order.subject)
-		q.putBack(w)
+		q.putBack(w, order.subject)
 	case errors.As(err, &later):
 		q.park(w, begun, later)
 	default:
@@ -64,47 +64,53 @@ func (q *queue) work(held context.Context, w queued) {
 }
 
 // notified notes that an event was notified.
-func (q *queue) notified(e record.Event) {
-	q.trials.forget(e.ID)
+func (q *queue) notified(w *queued) {
+	q.trials.forget(w.ID)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.known[e.ID] = time.Now()
-	delete(q.slots, e.ID)
-	l := q.end(queued{Event: e})
+	q.lately = append(q.lately, done{w.ID, time.Now()})
+	delete(q.slots, w.ID)
+	w.parked = false
+	l := q.end(w)
 	l.failed, l.paused = 0, time.Time{}
-	for i, w := range l.waits { // Slack is there: each is tried once more in its turn
-		l.waits[i].failed = min(w.failed, stuckAfter-1)
+	if l.stuck { // Slack is there: each is tried once more in its turn
+		l.stuck = false
+		for _, other := range l.waits {
+			other.failed = min(other.failed, stuckAfter-1)
+		}
+		heap.Init(&l.waits)
 	}
-	q.notifier.metrics.notified.WithLabelValues(string(e.Kind)).Inc()
+	q.notifier.metrics.notified.WithLabelValues(string(w.Kind)).Inc()
 }
 
 // end makes room in an event's lane, and gives its subjects to others, unless its message is in doubt. The caller holds mu.
-func (q *queue) end(w queued) *lane {
+func (q *queue) end(w *queued) *lane {
 	l := q.lanes[laneOf(w.Event)]
 	l.running--
 	if !w.parked {
-		q.release(w.ID)
+		q.release(w)
 	}
 	signal(q.wake)
 	return l
 }
 
-// putBack has an event wait for its turn again.
-func (q *queue) putBack(w queued) {
+// putBack has an event wait for its turn again, which is about these subjects, too.
+func (q *queue) putBack(w *queued, subjects ...string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.end(w)
-	q.enqueue(w)
+	w.subjects = append(w.subjects, subjects...)
+	q.wait(w)
 }
 
 // park puts an event aside until it is due. It keeps its subjects: others about the same thing wait for it. After several attempts in a row whose
 // outcome isn't known the lane pauses.
-func (q *queue) park(w queued, begun time.Time, later *laterError) {
+func (q *queue) park(w *queued, begun time.Time, later *laterError) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.parked, w.due = true, later.due
 	l := q.end(w)
-	q.enqueue(w)
+	heap.Push(&q.aside, w)
 	if later.cause != nil {
 		q.notifier.cfg.Log.Warn("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", later)
 		q.notifier.metrics.failed.Inc()
@@ -126,7 +132,7 @@ func (l *lane) fail(begun time.Time, free int) {
 }
 
 // again puts back what could not be notified. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
-func (q *queue) again(w queued, begun time.Time, err error) {
+func (q *queue) again(w *queued, begun time.Time, err error) {
 	q.notifier.cfg.Log.Error("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
 	q.notifier.metrics.failed.Inc()
 	q.mu.Lock()
@@ -136,10 +142,10 @@ func (q *queue) again(w queued, begun time.Time, err error) {
 	l := q.end(w)
 	if a, ok := q.notifier.account(w.Account); ok && a.Channel != w.Channel && errors.Is(err, errNowhere) {
 		w.Channel = a.Channel
-		q.enqueue(w)
+		q.wait(w)
 		return
 	}
-	q.enqueue(w)
+	q.wait(w)
 	l.fail(begun, 0)
 }
 
@@ -147,13 +153,13 @@ func (q *queue) again(w queued, begun time.Time, err error) {
 func (q *queue) covers(id, attack string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	held, known := q.claims[id]
-	return !known || attack == "" || slices.Contains(held, attack)
+	w := q.claims[id]
+	return w == nil || attack == "" || slices.Contains(w.subjects, attack)
 }
 
 // turn takes the right to post an event that isn't urgent. It reports false if something urgent came to wait for the channel meanwhile,
 // which goes first. That is done before anything is written down about the attempt to post.
-func (q *queue) turn(ctx context.Context, w queued) (first bool, err error) {
+func (q *queue) turn(ctx context.Context, w *queued) (first bool, err error) {
 	if urgent(w.Event) || laneOf(w.Event) == "" || q.hasSlot(w.ID) {
 		return true, nil
 	}
@@ -187,14 +193,21 @@ func (q *queue) pressed() <-chan struct{} {
 }
 
 // anyUrgent reports whether something urgent waits in an event's lane that isn't stuck, nor held up by another event.
-func (q *queue) anyUrgent(than queued) bool {
+func (q *queue) anyUrgent(than *queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	but := than.ID
-	if than.parked {
-		but = "" // what is about the same waits for it
+	var others []*queued
+	if next := q.next(q.lanes[laneOf(than.Event)]); next != nil {
+		others = append(others, next)
 	}
-	return slices.ContainsFunc(q.lanes[laneOf(than.Event)].waits, func(w queued) bool { return w.rank() <= urgentRank && !w.stuck() && q.ready(&w, but) })
+	if !than.parked { // else what is about the same waits for it
+		for _, of := range than.subjects {
+			others = append(others, q.behind[of]...)
+		}
+	}
+	return slices.ContainsFunc(others, func(w *queued) bool {
+		return laneOf(w.Event) == laneOf(than.Event) && w.rank <= urgentRank && !w.stuck()
+	})
 }
 
 func (q *queue) keepSlot(delivery string) {

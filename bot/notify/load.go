@@ -113,7 +113,7 @@ func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error
 // loadTitle takes the title of an incident's vulnerability, if it is known: a card waits for none.
 func (f *facts) loadTitle() {
 	if attack := f.shown.Attack; attack.Incident() && f.account.Titles != nil {
-		f.vuln = f.account.Titles.title(attack.VulnID, f.attack)
+		f.vuln, f.untitled = f.account.Titles.title(attack.VulnID, f.attack)
 	}
 }
 

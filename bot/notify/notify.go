@@ -119,7 +119,7 @@ func (n *Notifier) Own(held, more context.Context, account string) {
 	all.Go(func() { n.runSummaries(more, account) })
 	if a, ok := n.account(account); ok && a.Titles != nil {
 		all.Go(func() {
-			a.Titles.run(more, func(ctx context.Context, attacks []string) error { return n.markTitled(ctx, account, attacks) })
+			a.Titles.run(more, func(ctx context.Context, attacks []string) error { return n.markUntitled(ctx, account, attacks...) })
 		})
 	}
 	all.Wait()
@@ -208,10 +208,10 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 	return nil
 }
 
-// markTitled has cards redrawn whose vulnerability has a title by now.
-func (n *Notifier) markTitled(ctx context.Context, account string, attacks []string) error {
+// markUntitled has cards redrawn once it is known whether their vulnerabilities have titles, by whichever replica owns the account then.
+func (n *Notifier) markUntitled(ctx context.Context, account string, attacks ...string) error {
 	for _, attack := range attacks {
-		if err := n.cfg.Stores.Redraws.MarkStale(ctx, account, attack, record.UrgentGrown); err != nil {
+		if err := n.cfg.Stores.Redraws.MarkStale(ctx, account, attack+lacksTitle, record.UrgentGrown); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,8 @@
 package notify
 
 import (
+	"container/heap"
 	"context"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -21,31 +21,53 @@ type queue struct {
 
 	mu      sync.Mutex
 	lanes   map[string]*lane     // by channel; by "" that which posts nothing
-	known   map[string]time.Time // ids that wait, or when they were notified: an outbox read meanwhile must not bring them again
-	claims  map[string][]string  // subjects of each event that is being notified or parked, by its id
-	holders map[string]string    // the other way round: that id, by subject
+	aside   byDue                // parked events that are not due
+	known   map[string]bool      // ids that wait, or were notified lately: an outbox read meanwhile must not bring them again
+	lately  []done               // the latter, in order
+	claims  map[string]*queued   // events that are being notified or parked, by id
+	holders map[string]*queued   // the same, by subject
+	behind  map[string][]*queued // what waits for the holder of a subject
 	missing bool                 // the outbox holds what isn't known here
 	wake    chan struct{}        // something is to be done
 	urgent  chan struct{}        // closed when something urgent comes to wait
 	slots   map[string]bool      // deliveries for which the right to post was taken
 }
 
+// done is when an event was notified.
+type done struct {
+	id string
+	at time.Time
+}
+
 func newQueue(n *Notifier, account string) *queue {
 	return &queue{
-		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]time.Time{},
-		claims: map[string][]string{}, holders: map[string]string{}, missing: true, wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
+		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]bool{},
+		claims: map[string]*queued{}, holders: map[string]*queued{}, behind: map[string][]*queued{}, missing: true,
+		wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
 }
+
+// knownFor is how long what was notified is known, so that an outbox that was read before doesn't bring it again.
+const knownFor = 2 * time.Minute
 
 // add puts events into their lanes.
 func (q *queue) add(events []record.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for len(q.lately) > 0 && time.Since(q.lately[0].at) > knownFor {
+		delete(q.known, q.lately[0].id)
+		q.lately = q.lately[1:]
+	}
 	for _, e := range events {
-		if _, ok := q.known[e.ID]; ok {
+		if q.known[e.ID] {
 			continue
 		}
-		q.enqueue(queued{Event: e, since: time.Now(), subjects: []string{subject(e)}})
+		q.known[e.ID] = true
+		w := &queued{Event: e, since: time.Now(), subjects: []string{subject(e)}, rank: e.Rank()}
+		q.wait(w)
+		if w.stormCard() {
+			time.AfterFunc(stormPatience, func() { q.grow(w) })
+		}
 		if urgent(e) {
 			close(q.urgent)
 			q.urgent = make(chan struct{})
@@ -54,17 +76,25 @@ func (q *queue) add(events []record.Event) {
 			}
 		}
 	}
-	signal(q.wake)
 }
 
-// enqueue has an event wait in its lane. The caller holds mu.
-func (q *queue) enqueue(w queued) {
-	q.known[w.ID] = time.Time{}
+// wait has an event wait in its lane. The caller holds mu.
+func (q *queue) wait(w *queued) {
 	name := laneOf(w.Event)
 	if q.lanes[name] == nil {
 		q.lanes[name] = &lane{}
 	}
-	q.lanes[name].waits = append(q.lanes[name].waits, w)
+	l := q.lanes[name]
+	heap.Push(&l.waits, w)
+	l.stuck = l.stuck || w.stuck()
+	signal(q.wake)
+}
+
+// grow ranks an event again that became more urgent because it waited.
+func (q *queue) grow(w *queued) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.raise(w, w.ownRank())
 }
 
 // expect has the outbox read if it holds more than is known here.
@@ -79,15 +109,10 @@ func (q *queue) expect(n int) {
 }
 
 // waiting is how many events are known here that have not been notified.
-func (q *queue) waiting() (n int) {
+func (q *queue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, notified := range q.known {
-		if notified.IsZero() {
-			n++
-		}
-	}
-	return n
+	return len(q.known) - len(q.lately)
 }
 
 // run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has it.
@@ -109,10 +134,7 @@ func (q *queue) run(held, more context.Context) {
 	}
 }
 
-// knownFor is how long what was notified is known, so that an outbox that was read before doesn't bring it again.
-const knownFor = 2 * time.Minute
-
-// load adds what the outbox holds if that is not known here, and drops what was notified long ago.
+// load adds what the outbox holds if that is not known here.
 func (q *queue) load(ctx context.Context) {
 	q.mu.Lock()
 	missing := q.missing
@@ -127,23 +149,17 @@ func (q *queue) load(ctx context.Context) {
 	}
 	q.mu.Lock()
 	q.missing = false
-	for id, notified := range q.known {
-		if !notified.IsZero() && time.Since(notified) > knownFor {
-			delete(q.known, id)
-		}
-	}
 	q.mu.Unlock()
 	q.add(events)
 }
 
 // start takes out of the lanes what is to be notified now, and returns how long until more may be.
-func (q *queue) start() (all []queued, wait time.Duration) {
+func (q *queue) start() (all []*queued, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := time.Now()
-	wait = q.unpark(now)
+	wait = q.unpark(time.Now())
 	for name, l := range q.lanes {
-		rest := l.paused.Sub(now)
+		rest := time.Until(l.paused)
 		if name != "" { // after a 429 facts are read when a message can be sent
 			rest = max(rest, q.notifier.cfg.Slack.HeldFor(slackconn.MethodPost, true))
 		}
@@ -152,8 +168,8 @@ func (q *queue) start() (all []queued, wait time.Duration) {
 			continue
 		}
 		for l.running < q.room(name) {
-			w, ok := q.take(l)
-			if !ok {
+			w := q.take(l)
+			if w == nil {
 				break
 			}
 			l.running++
@@ -163,72 +179,69 @@ func (q *queue) start() (all []queued, wait time.Duration) {
 	return all, wait
 }
 
-// unpark has those wait for their turn that are due, as urgent as what waits for them, and returns how long until the next are. The caller holds mu.
+// unpark has those wait for their turn that are due, all at once for the sake of their ranks, and returns how long until the next are. The caller holds
+// mu.
 func (q *queue) unpark(now time.Time) (wait time.Duration) {
-	wait = whenWoken
-	raised := map[string]int{} // by id of what was parked
-	for w := range q.all() {
+	for len(q.aside.byRank) > 0 {
+		w := q.aside.byRank[0]
 		if rest := w.due.Sub(now); rest > 0 {
-			wait = min(wait, rest)
-			continue
+			return rest
 		}
+		heap.Pop(&q.aside)
 		w.due = time.Time{}
-		for _, of := range w.subjects {
-			if id := q.holders[of]; id != "" && (raised[id] == 0 || w.Rank() < raised[id]) {
-				raised[id] = w.Rank()
-			}
-		}
+		q.wait(w)
 	}
-	for w := range q.all() {
-		w.raised = raised[w.ID]
-	}
-	return wait
+	return whenWoken
 }
 
-// all are the events that wait, in all lanes. The caller holds mu.
-func (q *queue) all() iter.Seq[*queued] {
-	return func(yield func(*queued) bool) {
-		for _, l := range q.lanes {
-			for i := range l.waits {
-				if !yield(&l.waits[i]) {
-					return
-				}
-			}
-		}
+// take takes the most urgent event of a lane that isn't held up, with its subjects; nil: there is none. The caller holds mu.
+func (q *queue) take(l *lane) *queued {
+	w := q.next(l)
+	if w == nil {
+		return nil
 	}
-}
-
-// take takes the most urgent event of a lane that isn't held up, with its subjects. The caller holds mu.
-func (q *queue) take(l *lane) (w queued, ok bool) {
-	best := -1
-	for i := range l.waits {
-		if (best < 0 || before(&l.waits[i], &l.waits[best])) && q.ready(&l.waits[i], "") {
-			best = i
-		}
-	}
-	if best < 0 {
-		return queued{}, false
-	}
-	w = l.waits[best]
-	l.waits = slices.Delete(l.waits, best, best+1)
-	q.claims[w.ID] = w.subjects
+	heap.Pop(&l.waits)
+	q.claims[w.ID] = w
 	for _, of := range w.subjects {
-		q.holders[of] = w.ID
+		q.holders[of] = w
 	}
-	return w, true
+	return w
 }
 
-// ready reports whether an event that waits is held up by no other, or by that one alone. The caller holds mu.
-func (q *queue) ready(w *queued, but string) bool {
-	return w.due.IsZero() && !slices.ContainsFunc(w.subjects, func(of string) bool {
-		return q.holders[of] != "" && q.holders[of] != w.ID && q.holders[of] != but
-	})
+// next is the event that take would take. Those ahead of it in the lane, which are held up, wait from now on for what holds them up. That is as urgent
+// as they are. The caller holds mu.
+func (q *queue) next(l *lane) *queued {
+	for len(l.waits) > 0 {
+		w := l.waits[0]
+		i := slices.IndexFunc(w.subjects, func(of string) bool { return q.holders[of] != nil && q.holders[of] != w })
+		if i < 0 {
+			return w
+		}
+		heap.Pop(&l.waits)
+		of := w.subjects[i]
+		q.behind[of] = append(q.behind[of], w)
+		q.raise(q.holders[of], w.rank)
+	}
+	return nil
+}
+
+// raise makes an event as urgent as that rank, if it isn't. The caller holds mu.
+func (q *queue) raise(w *queued, rank int) {
+	w.rank = min(w.rank, rank)
+	if w.index >= 0 && w.due.IsZero() {
+		heap.Fix(&q.lanes[laneOf(w.Event)].waits, w.index)
+	}
 }
 
 // release gives an event's subjects to others. The caller holds mu.
-func (q *queue) release(id string) {
-	for _, of := range q.claims[id] {
+func (q *queue) release(w *queued) {
+	delete(q.claims, w.ID)
+	w.rank = w.ownRank()
+	for _, of := range w.subjects {
 		delete(q.holders, of)
+		for _, other := range q.behind[of] {
+			q.wait(other)
+		}
+		delete(q.behind, of)
 	}
-	delete(q.claims, id)
 }

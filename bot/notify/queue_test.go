@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
@@ -24,6 +25,7 @@ type choosy struct {
 	mu      sync.Mutex
 	refuses func(channel, text string) (fault string) // "": it takes the message
 	took    []string                                  // channel and how long after the start
+	edits   []string                                  // the blocks of each edit
 	shows   []string                                  // what the history holds, as JSON
 	reads   int                                       // of the history
 	tries   int
@@ -55,6 +57,9 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	header := http.Header{}
 	if strings.HasSuffix(r.URL.Path, "conversations.history") {
 		s.reads++
+	}
+	if strings.HasSuffix(r.URL.Path, slackconn.MethodUpdate) {
+		s.edits = append(s.edits, form.Get("blocks"))
 	}
 	if strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
 		s.tries++
@@ -143,6 +148,14 @@ func (s *choosy) all() []string {
 	return all
 }
 
+// picks takes an event that waits in C1; nil: there is none.
+func picks(q *queue) *queued {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.unpark(time.Now())
+	return q.take(q.lanes["C1"])
+}
+
 // Incidents are first, each a second after the one before; a storm's card that waited long enough goes ahead of those that are left.
 func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 	t.Parallel()
@@ -154,16 +167,33 @@ func TestAStormWaitsForIncidentsNotForEver(t *testing.T) {
 		}
 		waiting.add(events)
 		var order []string
-		for {
-			q, ok := waiting.take(waiting.lanes["C1"])
-			if !ok {
-				break
-			}
-			order = append(order, q.ID)
-			time.Sleep(time.Second)
+		for w := picks(waiting); w != nil; w = picks(waiting) {
+			order = append(order, w.ID)
+			after(time.Second)
 		}
 		require.Equal(t, []string{"incident 0", "incident 1", "storm", "incident 2", "incident 3", "attack"}, order)
 	})
+}
+
+// An attack's card waits for its slot when it becomes known that the attack is an incident: that goes first, unless the card may be posted already.
+func TestAnIncidentGoesAheadOfItsAttacksCard(t *testing.T) {
+	t.Parallel()
+	about := func(id string, kind record.EventKind) record.Event {
+		return record.Event{ID: id, Account: "acme", Channel: "C1", Kind: kind, Payload: record.AttackChanged{Attack: apiclient.Attack{ID: "x:1"}}}
+	}
+	q := newQueue(New(Config{}), "acme")
+	q.add([]record.Event{about("card", record.NewAttack)})
+	w := picks(q)
+	require.False(t, q.anyUrgent(w))
+	q.add([]record.Event{about("incident", record.BecameIncident)})
+	require.True(t, q.anyUrgent(w))
+	w.parked = true
+	require.False(t, q.anyUrgent(w))
+	require.Nil(t, picks(q))
+	w.parked = false
+	q.putBack(w)
+	require.Equal(t, "incident", picks(q).ID)
+	require.Nil(t, picks(q), "the card waits for it")
 }
 
 // One message that Slack never takes, for an unknown reason, doesn't hold up others.
@@ -228,5 +258,20 @@ func TestEventsForAClosedChannelMove(t *testing.T) {
 		}
 		require.ElementsMatch(t, want, s.all())
 		require.Equal(t, 16, s.tries)
+	})
+}
+
+func TestWhatWasNotifiedIsForgotten(t *testing.T) {
+	t.Parallel()
+	owning(t, func(string, string) string { return "" }, func(n *Notifier, _ *choosy) {
+		for i := range 60 {
+			emits(n, "C1", fmt.Sprint(i))
+			after(time.Minute)
+		}
+		q := n.queue("acme")
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		require.Len(t, q.known, 3, "of the last two minutes")
+		require.Empty(t, q.holders)
 	})
 }

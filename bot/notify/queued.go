@@ -1,12 +1,13 @@
 package notify
 
 import (
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// queued is an event that waits for its turn.
+// queued is an event that waits for its turn, or has it.
 type queued struct {
 	record.Event
 	since    time.Time // when this replica came to know of it
@@ -14,7 +15,8 @@ type queued struct {
 	subjects []string  // what it is about: of events that share one, one at a time is notified
 	parked   bool      // its message is in doubt, or waits for a card: what is about the same waits for it
 	due      time.Time // until when it is put aside then; zero: its turn may come
-	raised   int       // the rank of the most urgent event that waits for it; 0: of none
+	rank     int       // its own, or that of the most urgent event that waits for it
+	index    int       // in the heap of its lane, or of what is put aside; -1: in neither
 }
 
 // stuckAfter is how often an event fails before others go first: Slack may be away, which says nothing about this one, or refuse it for ever.
@@ -25,13 +27,12 @@ func (w *queued) stuck() bool { return w.failed >= stuckAfter }
 // stormPatience is how long the first card of a storm waits behind incidents, of which each takes a second: it has to be there, and right, within five.
 const stormPatience = 2 * time.Second
 
-// rank is how urgent it is by now.
-func (w *queued) rank() int {
-	if w.Storm() != nil && w.Kind == record.NewAttack && time.Since(w.since) >= stormPatience {
+func (w *queued) stormCard() bool { return w.Kind == record.NewAttack && w.Storm() != nil }
+
+// ownRank is its rank by now where nothing waits for it.
+func (w *queued) ownRank() int {
+	if w.stormCard() && time.Since(w.since) >= stormPatience {
 		return 0
-	}
-	if w.raised > 0 {
-		return min(w.raised, w.Rank())
 	}
 	return w.Rank()
 }
@@ -75,8 +76,45 @@ func before(a, b *queued) bool {
 	if a.stuck() != b.stuck() {
 		return b.stuck()
 	}
-	if a.rank() != b.rank() {
-		return a.rank() < b.rank()
+	if a.rank != b.rank {
+		return a.rank < b.rank
 	}
 	return a.At.Before(b.At) || a.At.Equal(b.At) && a.Revision() < b.Revision()
 }
+
+// byRank is a heap of events, the most urgent first.
+type byRank []*queued
+
+// Len implements heap.Interface.
+func (h byRank) Len() int { return len(h) }
+
+// Less implements heap.Interface.
+func (h byRank) Less(i, j int) bool { return before(h[i], h[j]) }
+
+// Swap implements heap.Interface.
+func (h byRank) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *byRank) Push(x any) {
+	w := x.(*queued)
+	w.index = len(*h)
+	*h = append(*h, w)
+}
+
+// Pop implements heap.Interface.
+func (h *byRank) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	w.index = -1
+	*h = slices.Delete(*h, last, last+1)
+	return w
+}
+
+// byDue is a heap of events that are put aside, those that are due first.
+type byDue struct{ byRank }
+
+// Less implements heap.Interface.
+func (h byDue) Less(i, j int) bool { return h.byRank[i].due.Before(h.byRank[j].due) }

@@ -26,10 +26,10 @@ type redrawQueue struct {
 	oldest time.Time // since when the one that waits the longest is; zero: none
 }
 
-// stuckCard is a card that can't be edited, and was posted a short while ago.
+// stuckCard is a card that was posted a short while ago, and can't be edited, or isn't recorded yet.
 type stuckCard struct {
 	mark  string    // the id of the mark that it was tried for: after another one it may have a successor that can
-	again time.Time // when it may be posted again
+	again time.Time // when it is tried again
 }
 
 func newRedrawQueue(n *Notifier, account string) *redrawQueue {
@@ -79,9 +79,12 @@ func (r *redrawQueue) run(held, more context.Context) {
 	}
 }
 
+// lacksTitle ends the field of the mark of a card that lacks the title of its vulnerability, which stands beside the card's own mark.
+const lacksTitle = " title"
+
 // stale is a card to be drawn.
 type stale struct {
-	attack string
+	attack string // or the field of another mark: that it lacks its title, or that it is a former card
 	mark   record.RedrawMark
 	rests  bool // its edit failed a short while ago: others come first
 }
@@ -149,6 +152,11 @@ func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, er
 	now := r.notifier.cfg.Now()
 	maps.DeleteFunc(r.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
 	maps.DeleteFunc(r.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
+	if a, _ := r.notifier.account(r.account); a.Titles != nil {
+		for attack := range a.Titles.untitled() { // there is nothing to show
+			delete(marks, attack+lacksTitle)
+		}
+	}
 	var oldest time.Time
 	wait = whenWoken
 	for attack, mark := range marks {

@@ -48,19 +48,35 @@ func NewTitles(api Vulnerabilities, log *slog.Logger) *Titles {
 	return &Titles{api: api, log: log, wake: make(chan struct{}, 1), known: map[string]string{}, wanted: map[string]*wantedTitle{}}
 }
 
-// title is the title of a vulnerability for an attack's card; "" if it isn't known. Then the card becomes stale when it is.
-func (t *Titles) title(id, attack string) string {
+// title is the title of a vulnerability for an attack's card; "" if it isn't known. Then the card becomes stale when it is. untitled reports that the
+// service has yet to be asked.
+func (t *Titles) title(id, attack string) (title string, untitled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if title, ok := t.known[id]; ok {
-		return title
+		return title, false
 	}
-	if t.wanted[id] == nil {
-		t.wanted[id] = &wantedTitle{attacks: map[string]bool{}}
+	w := t.wanted[id]
+	if w == nil {
+		w = &wantedTitle{attacks: map[string]bool{}}
+		t.wanted[id] = w
 		signal(t.wake)
 	}
-	t.wanted[id].attacks[attack], t.wanted[id].asked = true, time.Now()
-	return ""
+	w.attacks[attack], w.asked = true, time.Now()
+	return "", w.missing.IsZero()
+}
+
+// untitled are the attacks whose cards want a title for which the service has yet to be asked.
+func (t *Titles) untitled() map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]bool{}
+	for _, w := range t.wanted {
+		if w.missing.IsZero() {
+			maps.Copy(all, w.attacks)
+		}
+	}
+	return all
 }
 
 // run reads titles that cards want until ctx ends, and has these cards redrawn. After a failure it waits, however many more want one.
@@ -109,7 +125,7 @@ func (t *Titles) read(ctx context.Context) error {
 	defer cancel()
 	idle := time.AfterFunc(titleIdle, cancel)
 	defer idle.Stop()
-	titles := map[string]string{}
+	wanted, titles := t.all(), map[string]string{}
 	for v, err := range t.api.Vulnerabilities(ctx, apiclient.VulnFilter{}) {
 		if err != nil {
 			return err
@@ -120,10 +136,17 @@ func (t *Titles) read(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known = titles
-	for _, w := range t.wanted {
+	for _, w := range wanted { // one that came to be wanted meanwhile may be missing only in what was read before
 		w.missing = time.Now()
 	}
 	return nil
+}
+
+// all are those that are wanted.
+func (t *Titles) all() []*wantedTitle {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.wanted))
 }
 
 // found are the attacks whose cards wanted a title that is known by now.

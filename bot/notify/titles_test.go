@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // listing is a service's listing of vulnerabilities: it can fail, or hang until it is asked no longer.
@@ -84,15 +89,21 @@ func TestOneReadingGivesAllTitles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &listing{all: []apiclient.Vulnerability{{ID: "1", Title: "one"}, {ID: "2", Title: "two"}, {ID: "3"}}}
 		titles, redrawn := titlesOf(t, l)
-		require.Empty(t, titles.title("1", "a"), "no card waits")
-		require.Empty(t, titles.title("1", "b"))
-		require.Empty(t, titles.title("3", "c"))
+		for _, card := range [][2]string{{"1", "a"}, {"1", "b"}, {"3", "c"}} {
+			title, untitled := titles.title(card[0], card[1])
+			require.Empty(t, title, "no card waits")
+			require.True(t, untitled)
+		}
+		require.Len(t, titles.untitled(), 3)
 		after(0)
 		slices.Sort(*redrawn)
 		require.Equal(t, []string{"a", "b"}, *redrawn, "c has no title to show")
-		require.Equal(t, "one", titles.title("1", "a"))
-		require.Equal(t, "two", titles.title("2", "d"))
-		require.Empty(t, titles.title("3", "c"))
+		require.Empty(t, titles.untitled())
+		for id, want := range map[string]string{"1": "one", "2": "two", "3": ""} {
+			title, untitled := titles.title(id, "a")
+			require.Equal(t, want, title)
+			require.False(t, untitled)
+		}
 		after(time.Hour)
 		require.Len(t, l.reads(), 1)
 	})
@@ -108,6 +119,7 @@ func TestAMissingTitleIsLookedForAgain(t *testing.T) {
 			after(5 * time.Second)
 		}
 		require.Len(t, l.reads(), 1, "for a minute it is missing")
+		require.Empty(t, titles.untitled())
 		after(9 * time.Second)
 		l.becomes(false, false, apiclient.Vulnerability{ID: "1", Title: "one"})
 		after(2 * time.Second)
@@ -136,5 +148,96 @@ func TestAFailingListingIsGivenUpEarly(t *testing.T) {
 		after(40 * time.Second)
 		require.Len(t, l.reads(), 6, "what hangs is cut off, and asked again")
 		require.Equal(t, []string{"a"}, *redrawn)
+	})
+}
+
+// sharedMarks is what two replicas share, one after the other: the marks of stale cards, and an incident with its card.
+type sharedMarks struct {
+	outbox
+	Pace
+	mu    sync.Mutex
+	marks map[string]record.RedrawMark
+	card  record.Place // zero: it is about to be recorded
+}
+
+func (h *sharedMarks) Details(context.Context, string, string) (record.AttackDetails, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return record.AttackDetails{State: record.AttackState{Attack: incident()}, Card: h.card}, nil
+}
+
+func (h *sharedMarks) Stale(context.Context, string) (map[string]record.RedrawMark, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.marks), nil
+}
+
+func (h *sharedMarks) MarkStale(_ context.Context, _, attack string, urgency record.Urgency) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.marks[attack] = record.RedrawMark{Urgency: urgency, Since: time.Now(), ID: h.marks[attack].ID + "+"}
+	return nil
+}
+
+func (h *sharedMarks) Redrawn(_ context.Context, _, attack string, mark record.RedrawMark) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.marks[attack] == mark {
+		delete(h.marks, attack)
+	}
+	return nil
+}
+
+// own has a replica own the account for two seconds, which reads titles from that listing.
+func (h *sharedMarks) own(t *testing.T, s *choosy, l *listing) {
+	n := New(Config{
+		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
+		Stores:   Stores{Outbox: h, Cards: h, Attacks: h, Triage: h, Changes: h, Redraws: h, Drills: h, Pace: h},
+		Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}, Titles: NewTitles(l, slog.New(slog.DiscardHandler))}},
+	})
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+	defer stop()
+	n.Own(ctx, ctx, "acme")
+}
+
+func (h *sharedMarks) EditSlot(context.Context, string, int, int) (wait time.Duration, err error) {
+	return 0, nil
+}
+
+// The replica that drew a card without its title is gone before it can read it: the next one finishes the card, or learns that there is no title.
+func TestAnotherReplicaShowsTheTitle(t *testing.T) {
+	t.Parallel()
+	for name, all := range map[string][]apiclient.Vulnerability{"known": {{ID: "v1", Title: "a hole"}}, "missing": nil} {
+		synctest.Test(t, func(t *testing.T) {
+			attack, s := record.AttackID("acme", incident().ID), &choosy{}
+			box := &sharedMarks{marks: map[string]record.RedrawMark{attack: {Urgency: record.UrgentState, Since: time.Now()}}, card: cardAt}
+			box.own(t, s, &listing{hangs: true})
+			require.Len(t, s.edits, 1, name)
+			require.NotContains(t, s.edits[0], "a hole")
+			require.Len(t, box.marks, 1, "of what the card lacks")
+			box.own(t, s, &listing{all: all})
+			require.Empty(t, box.marks, name)
+			require.Len(t, s.edits, 1+len(all), "an edit that shows nothing is none")
+			if len(all) > 0 {
+				require.Contains(t, s.edits[1], "a hole")
+			}
+		})
+	}
+}
+
+// A title may be known before it is recorded where the card is.
+func TestATitleWaitsForItsCard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &choosy{}
+		box := &sharedMarks{marks: map[string]record.RedrawMark{record.AttackID("acme", incident().ID) + lacksTitle: {Since: time.Now()}}}
+		l := &listing{all: []apiclient.Vulnerability{{ID: "v1", Title: "a hole"}}}
+		box.own(t, s, l)
+		require.Empty(t, s.edits)
+		box.card = cardAt
+		box.own(t, s, l)
+		require.Len(t, s.edits, 1)
+		require.Contains(t, s.edits[0], "a hole")
+		require.Empty(t, box.marks)
 	})
 }

@@ -29,7 +29,8 @@ package store
 //	{a:NAME}:cards          hash    attack's id → CHANNEL TS [DELIVERY] of its card       out of the lookback
 //	{a:NAME}:card:CH:TS     string  the attack whose card that message is                 30 days
 //	{a:NAME}:redraw         hash    attack's id → URGENCY SINCE ID: record.RedrawMark;    when redrawn, or out of
-//	                                attack's id CHANNEL TS: of its former card            the lookback
+//	                                attack's id CHANNEL TS: of its former card;           the lookback
+//	                                attack's id title: of its card, which lacks its title
 //	{a:NAME}:triage         hash    attack's id → record.Triage                           out of the lookback
 //	{a:NAME}:mutes          string  all mutes, []record.Mute                              1 s after the last one's end
 //	{a:NAME}:protected      string  all protected ranges, []record.Protected              never

@@ -1,0 +1,84 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// BenchmarkWaiting is what a message costs where so many wait for a channel without a pace, also as a ratio to where 100 wait.
+func BenchmarkWaiting(b *testing.B) {
+	few := 0.0
+	for _, waiting := range []int{100, 1000, 4000} {
+		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
+			var took time.Duration
+			for b.Loop() {
+				took += postAll(b, waiting)
+			}
+			each := float64(took.Nanoseconds()) / float64(b.N*waiting)
+			if waiting == 100 {
+				few = each
+			}
+			b.ReportMetric(each/1000, "µs/message")
+			b.ReportMetric(each/few, "x-100")
+			b.ReportMetric(0, "ns/op") // one is of so many messages
+		})
+	}
+}
+
+// postAll has so many messages posted, which come to wait at once, the newest first.
+func postAll(b *testing.B, waiting int) time.Duration {
+	b.Helper()
+	box := &countdown{tries: tries{tried: map[string]time.Time{}}}
+	for i := range waiting {
+		at := now.Add(-time.Duration(i) * time.Second)
+		box.events = append(box.events, record.Event{ID: fmt.Sprint(i), Account: "acme", Channel: "C1", Kind: record.PagerUnreachable, At: at, Payload: record.PagerFault{}})
+	}
+	box.left.Add(waiting)
+	n := New(Config{
+		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: quick{}}}),
+		Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
+		Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+	})
+	ctx, stop := context.WithCancel(b.Context())
+	var owns sync.WaitGroup
+	begun := time.Now()
+	owns.Go(func() { n.Own(ctx, ctx, "acme") })
+	box.left.Wait()
+	took := time.Since(begun)
+	stop()
+	owns.Wait()
+	return took
+}
+
+// quick is a Slack that takes everything at once.
+type quick struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (quick) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := io.NopCloser(strings.NewReader(`{"ok":true,"channel":"C1","ts":"1.1"}`))
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: answer, Request: r}, r.Body.Close()
+}
+
+// countdown is an outbox that counts down what waits in it.
+type countdown struct {
+	tries
+	events []record.Event
+	left   sync.WaitGroup
+}
+
+func (c *countdown) Waiting(context.Context, string) ([]record.Event, error) { return c.events, nil }
+
+func (c *countdown) Notified(context.Context, record.Event, string, string, bool) (double bool, err error) {
+	c.left.Done()
+	return false, nil
+}
