@@ -184,6 +184,7 @@ type AttackPage struct {
 	Attacks    []Attack
 	Sums       []uint64  // of the bytes of each of Attacks, as long as there is this Client
 	Known      []uint64  // the sums of the records that the caller has, which aren't among Attacks
+	Bytes      int       // of the answer, after decompression
 	ServerTime time.Time // on the service's clock when it answered; zero when unknown
 }
 
@@ -206,7 +207,7 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 }
 
 func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
-	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), ServerTime: p.serverTime}
+	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body), ServerTime: p.serverTime}
 	for _, item := range p.items {
 		if !isObject(item) {
 			continue
