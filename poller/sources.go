@@ -69,15 +69,17 @@ func (c tallied) add(a apiclient.Attack) {
 	}
 }
 
-// busiest are the sources in several attacks, as many of them as are stored.
+// busiest are the sources in several attacks, as many of them as are stored. They are copied: a map in which others were deleted takes as much memory
+// as before.
 func (c tallied) busiest() map[netip.Addr]record.SourceActivity {
 	maps.DeleteFunc(c.figures, func(_ netip.Addr, n record.SourceActivity) bool { return n.Attacks < 2 })
 	order := slices.SortedFunc(maps.Keys(c.figures), func(x, y netip.Addr) int {
 		a, b := c.figures[x], c.figures[y]
 		return cmp.Or(b.Attacks-a.Attacks, b.Apps-a.Apps, x.Compare(y))
 	})
-	for _, source := range order[min(maxSources, len(order)):] {
-		delete(c.figures, source)
+	kept := map[netip.Addr]record.SourceActivity{}
+	for _, source := range order[:min(maxSources, len(order))] {
+		kept[source] = c.figures[source]
 	}
-	return c.figures
+	return kept
 }

@@ -66,11 +66,8 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 		return
 	default:
 		s := compare.After(last, o, kind)
-		s.Revision = last.Revision // that counts events
+		s.Revision, s.History = last.Revision, nil // which count and show events
 		d.out.Attacks[id] = s
-		if kind != record.Grew {
-			d.out.storms.Milestones[id] = record.Event{Kind: kind, At: d.snap.at, Payload: record.AttackChanged{Attack: o.Attack}}
-		}
 		return
 	}
 	d.giveCard(last, o, wanted && kind != record.BecameIncident)

@@ -51,7 +51,6 @@ func TestGroup(t *testing.T) {
 			continue
 		}
 		require.Len(t, b.Joined[id], tt.come, name)
-		require.Len(t, b.Milestones, tt.come, name)
 		if tt.storms == nil {
 			require.Equal(t, tt.before, b.Begun[id].Storm.Before, name)
 		}

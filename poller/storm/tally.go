@@ -244,9 +244,9 @@ func (t *Tally) finish(id string) {
 	}
 	slices.SortFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP)) })
 	a.Sources = slices.Clone(a.Sources[:min(maxStormSources, len(a.Sources))])
-	keep(s.Types, strings.Compare, maxStormKinds)
-	keep(s.Apps, cmp.Compare[int64], maxStormKinds)
-	keep(s.Sources, netip.Addr.Compare, maxStormSources)
+	s.Types = keep(s.Types, strings.Compare, maxStormKinds)
+	s.Apps = keep(s.Apps, cmp.Compare[int64], maxStormKinds)
+	s.Sources = keep(s.Sources, netip.Addr.Compare, maxStormSources)
 }
 
 // most are the keys with the highest counts, as many as n.
@@ -255,8 +255,11 @@ func most[K comparable](counts map[K]int, order func(a, b K) int, n int) []K {
 	return keys[:min(n, len(keys))]
 }
 
-// keep leaves only the keys with the highest counts.
-func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) {
-	kept := most(counts, order, n)
-	maps.DeleteFunc(counts, func(k K, _ int) bool { return !slices.Contains(kept, k) })
+// keep takes only the keys with the highest counts over: a map in which others were deleted takes as much memory as before.
+func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) map[K]int {
+	kept := make(map[K]int, n)
+	for _, k := range most(counts, order, n) {
+		kept[k] = counts[k]
+	}
+	return kept
 }
