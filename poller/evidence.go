@@ -40,18 +40,18 @@ func evidenceChanges(st *state, snap snapshot, res *result) alteration {
 		altered[id] = true
 	}
 	for _, id := range snap.changed {
-		before, shown := st.records[id], st.attacks[id]
+		before, shown := st.records[id], st.attacks.of(id)
 		if decided, ok := res.Attacks[id]; ok {
 			shown = decided
 		}
 		if before == nil || !shown.Notified || shown.Grouped() {
 			continue
 		}
-		now, peak := st.paces[id].measure(before, snap.records[id], snap.at)
+		now, peak := st.paces[id].measure(before, *snap.records[id], snap.at)
 		if res.paces[id] = now; peak.PerMinute > 0 {
 			c.peaks[id], altered[id] = peak, true
 		}
-		if st.attacks[id].Rebuilt {
+		if st.attacks.of(id).Rebuilt {
 			altered[id] = true // nothing is known of how it began: from now on there is evidence
 		}
 	}
@@ -61,7 +61,7 @@ func evidenceChanges(st *state, snap snapshot, res *result) alteration {
 
 // stored are the attacks of which evidence may be stored.
 func (c alteration) stored() []string {
-	return slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return !c.st.attacks[id].Notified })
+	return slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return !c.st.attacks.of(id).Notified })
 }
 
 // apply adds the evidence to a result, altered from what is stored.
@@ -95,7 +95,7 @@ func (c alteration) apply(stored map[string]record.Evidence, res *result) {
 
 // begin is the evidence of an attack of which none was stored yet.
 func (c alteration) begin(id string, res *result) record.Evidence {
-	s, seen := c.st.attacks[id]
+	s, seen := c.st.attacks.of(id), c.st.attacks[id] != nil
 	if seen && (!s.Notified || s.Grouped()) {
 		return record.Evidence{First: record.Observation{At: s.ObservedAt, Attack: s.Attack.Brief()}, Late: s.Grouped()} // which moves on with its storm
 	}
@@ -104,7 +104,7 @@ func (c alteration) begin(id string, res *result) record.Evidence {
 	case !read && known != nil:
 		now = known.attack
 	case !read: // it is a storm
-		now = res.Attacks[id].Attack
+		now = new(res.Attacks[id].Attack)
 	}
 	return record.Evidence{First: record.Observation{At: c.snap.at, Attack: now.Brief()}, Late: seen}
 }

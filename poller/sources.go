@@ -27,11 +27,11 @@ func countSources(st *state, snap snapshot) (figures map[netip.Addr]record.Sourc
 	c := tallied{from: snap.from, figures: map[netip.Addr]record.SourceActivity{}, seen: map[sourceAt]bool{}}
 	for id, s := range st.records {
 		if _, read := snap.records[id]; !read {
-			c.add(s.attack)
+			c.add(*s.attack)
 		}
 	}
 	for _, a := range snap.records {
-		c.add(a)
+		c.add(*a)
 	}
 	figures = c.busiest()
 	if st.sources.stored != nil && maps.Equal(figures, st.sources.stored) {

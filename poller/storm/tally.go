@@ -36,7 +36,8 @@ type Tally struct {
 
 // Member is an attack that a storm groups, as it was last read.
 type Member struct {
-	record.AttackState
+	*record.AttackState
+
 	OnlyTrying bool // it would be quiet if no denied source of it were still trying
 	Route      int  // index of the route that takes it; -1: none does
 }
@@ -76,7 +77,7 @@ func (t *Tally) addMember(m Member, first bool) {
 	if t.addCommon(m.Attack, first); m.Attack.FalsePositive() {
 		return
 	}
-	t.add(m.AttackState)
+	t.add(m.Attack)
 	switch {
 	case m.Quiet:
 	case m.OnlyTrying:
@@ -85,7 +86,7 @@ func (t *Tally) addMember(m Member, first bool) {
 		s.Ongoing++
 	}
 	if m.AttackState.Grouped() {
-		t.addCardless(m.AttackState)
+		t.addCardless(*m.AttackState)
 		t.Routes[m.Route] = true
 	}
 }
@@ -117,8 +118,8 @@ func (t *Tally) addCommon(a apiclient.Attack, first bool) {
 const manyPaths = "[multiple]"
 
 // add counts an attack.
-func (t *Tally) add(m record.AttackState) {
-	a, s := m.Attack, &t.Storm
+func (t *Tally) add(a apiclient.Attack) {
+	s := &t.Storm
 	status := a.Status()
 	s.Status[status]++
 	s.Types[brief(a.Type)]++
