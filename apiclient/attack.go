@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -19,10 +20,10 @@ import (
 // DefaultApp is the id of the default application in attack records and conditions.
 const DefaultApp = -1
 
-// Figure is a count that the service may not have given. The zero value is unknown, which is not zero.
+// Figure is a count that the service may not have given. The zero value is unknown, which is not zero. As JSON it is a number, or null.
 type Figure struct {
-	N     int64 `json:"n,omitempty"`
-	Known bool  `json:"known,omitempty"`
+	N     int64
+	Known bool
 }
 
 // Known returns the figure n.
@@ -34,6 +35,28 @@ func (f Figure) String() string {
 		return "unknown"
 	}
 	return text.Number(f.N)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	if !f.Known {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, f.N, 10), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *Figure) UnmarshalJSON(text []byte) error {
+	*f = Figure{}
+	if string(text) == "null" {
+		return nil
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return fmt.Errorf("read figure: %w", err)
+	}
+	*f = Known(n)
+	return nil
 }
 
 // Status is how much of an attack the service stopped, normalised from the spellings it uses.
@@ -58,7 +81,7 @@ func (s Status) PassRank() (rank int, known bool) {
 type Attack struct {
 	ID          string         `json:"id"` // attackid, the identity: other fields of the same record keep changing
 	ClientID    int            `json:"client_id,omitempty"`
-	App         Figure         `json:"app"` // application id; DefaultApp is the default application
+	App         Figure         `json:"app,omitzero"` // application id; DefaultApp is the default application
 	Domain      string         `json:"domain,omitempty"`
 	Path        string         `json:"path,omitempty"` // can be the literal "[multiple]"
 	Method      string         `json:"method,omitempty"`
@@ -66,15 +89,15 @@ type Attack struct {
 	Type        string         `json:"type,omitempty"`      // an open set: sqli, xss, brute, blocked_source, …
 	First       time.Time      `json:"first,omitzero"`
 	Last        time.Time      `json:"last,omitzero"`
-	Hits        Figure         `json:"hits"`
-	SourceCount Figure         `json:"source_count"`      // the true number of sources; Sources is cut short
-	Sources     []Source       `json:"sources,omitempty"` // each once
+	Hits        Figure         `json:"hits,omitzero"`
+	SourceCount Figure         `json:"source_count,omitzero"` // the true number of sources; Sources is cut short
+	Sources     []Source       `json:"sources,omitempty"`     // each once
 	Countries   []CountryShare `json:"countries,omitempty"`
 	StatusCodes []int          `json:"status_codes,omitempty"`
 	VulnID      string         `json:"vuln_id,omitempty"` // "" unless it is an incident
-	Threat      Figure         `json:"threat"`
+	Threat      Figure         `json:"threat,omitzero"`
 	Target      string         `json:"target,omitempty"`
-	Payloads    Figure         `json:"payloads"`               // vectors_count
+	Payloads    Figure         `json:"payloads,omitzero"`      // vectors_count
 	BlockStatus string         `json:"block_status,omitempty"` // as the service wrote it
 	State       string         `json:"state,omitempty"`        // "falsepositive" when a person set it
 }
@@ -82,14 +105,14 @@ type Attack struct {
 // Source is one of an attack's busiest sources.
 type Source struct {
 	IP      netip.Addr `json:"ip"` // v4-mapped addresses are unmapped
-	Hits    Figure     `json:"hits"`
+	Hits    Figure     `json:"hits,omitzero"`
 	Country string     `json:"country,omitempty"`
 }
 
 // CountryShare is the part of an attack's hits that came from one country.
 type CountryShare struct {
 	Country string `json:"country"`
-	Hits    Figure `json:"hits"`
+	Hits    Figure `json:"hits,omitzero"`
 }
 
 // Equal reports whether two records say the same.
@@ -184,6 +207,7 @@ type AttackPage struct {
 	Attacks    []Attack
 	Sums       []uint64  // of the bytes of each of Attacks, as long as there is this Client
 	Known      []uint64  // the sums of the records that the caller has, which aren't among Attacks
+	Bytes      int       // of the answer, after decompression
 	ServerTime time.Time // on the service's clock when it answered; zero when unknown
 }
 
@@ -206,7 +230,7 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 }
 
 func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
-	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), ServerTime: p.serverTime}
+	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body), ServerTime: p.serverTime}
 	for _, item := range p.items {
 		if !isObject(item) {
 			continue
@@ -234,13 +258,13 @@ type attackFields struct {
 	Type        any       `json:"type"`
 	First       any       `json:"first_time"`
 	Last        any       `json:"last_time"`
-	Hits        any       `json:"hits"`
+	Hits        any       `json:"hits,omitzero"`
 	SourceCount any       `json:"ip_count"`
 	Sources     []topItem `json:"ip_top"`
 	Countries   []topItem `json:"country_top"`
 	StatusCodes []any     `json:"statuscodes"`
 	VulnID      any       `json:"vulnid"`
-	Threat      any       `json:"threat"`
+	Threat      any       `json:"threat,omitzero"`
 	Target      any       `json:"target"`
 	Payloads    any       `json:"vectors_count"`
 	BlockStatus any       `json:"block_status"`

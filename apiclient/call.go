@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxAnswer = 32 << 20 // bytes: far above 1,000 records
-	slow      = 1 << 20  // bytes of an answer that wasn't read to its end in time: with fewer the service hangs
+	maxAnswer = 8 << 20 // bytes, after decompression: far above 100 records. JSON can take twenty times as much memory as text
+	slow      = 1 << 20 // bytes of an answer that wasn't read to its end in time: with fewer the service hangs
 )
 
-var errTooLong = errors.New("answer is longer than 32 MiB, or than can be read in time")
+var errTooLong = errors.New("answer is longer than 8 MiB, or than can be read in time")
 
 // call is one request of the service, as often as it has to be sent.
 type call struct {
@@ -153,16 +153,17 @@ func (c *Client) request(ctx context.Context, k call, body []byte) (*http.Reques
 	return req, nil
 }
 
-// read reads an answer. The status decides how, even if the body is cut short.
+// read reads an answer, of which it never takes more than a bound. The status decides how, even if the body is cut short.
 func read(op string, resp *http.Response) (answer, *Error) {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, longestRefusal+1))
 		failure := refusal(op, resp.StatusCode, body)
 		if resp.StatusCode < 400 {
 			failure.Message = "a redirect, which is not followed: check the base address"
 		}
 		return answer{}, failure
 	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	timeout, _ := errors.AsType[net.Error](err)
 	switch {
 	case timeout != nil && timeout.Timeout() && len(body) >= slow:

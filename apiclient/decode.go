@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,20 +67,30 @@ func unwrap(answer []byte) (body json.RawMessage, status int, err error) {
 	return answer, status, nil
 }
 
-// listed cuts a body into the items of its list, which is bare or in "data" or "objects". Null is an empty list. What an item holds is read only if its
-// caller doesn't know these bytes.
+// maxItems is how many items of one answer are read: twice as many as any listing asks for.
+const maxItems = 2000
+
+// listed cuts a body into the items of its list, which is bare or in "data" or "objects". Null is an empty list. Of a list with more than maxItems there
+// is one item more than that, and no memory is taken for the others. What an item holds is read only if its caller doesn't know these bytes.
 func listed(body json.RawMessage) (items []json.RawMessage, ok bool) {
-	if json.Unmarshal(body, &items) == nil {
-		return items, true
+	var all [maxItems + 1]json.RawMessage
+	if json.Unmarshal(body, &all) != nil {
+		var in struct{ Data, Objects json.RawMessage }
+		if json.Unmarshal(body, &in) != nil {
+			return nil, false
+		}
+		if in.Data == nil {
+			in.Data = in.Objects
+		}
+		if json.Unmarshal(in.Data, &all) != nil {
+			return nil, false
+		}
 	}
-	var in struct{ Data, Objects json.RawMessage }
-	if json.Unmarshal(body, &in) != nil {
-		return nil, false
+	n := slices.IndexFunc(all[:], func(item json.RawMessage) bool { return item == nil })
+	if n < 0 {
+		n = len(all)
 	}
-	if in.Data == nil {
-		in.Data = in.Objects
-	}
-	return items, json.Unmarshal(in.Data, &items) == nil
+	return all[:n], true
 }
 
 func isObject(item json.RawMessage) bool { return len(item) > 0 && item[0] == '{' }

@@ -103,8 +103,8 @@ const (
 	maxMessage = 300 // runes of a message
 	maxFields  = 20  // fields of one refusal: a form has fewer
 
-	longestText = 64 << 10 // bytes of an answer in plain text; cutting it could cut the token in two
-	notJSON     = "a page for people instead of JSON, as proxies give it"
+	longestRefusal = 64 << 10 // bytes, after decompression; cutting it could cut the token in two
+	notJSON        = "a page for people instead of JSON, as proxies give it"
 )
 
 func isPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
@@ -112,10 +112,10 @@ func isPage(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []
 // refusal reads an error answer. status is the HTTP status, or the inner one under HTTP 2xx.
 func refusal(op string, status int, body []byte) *Error {
 	e := &Error{Op: op, Status: status}
-	if inner, _, err := unwrap(body); err == nil {
-		e.Message, e.Fields = explain(decode[any](inner))
-	} else if isPage(body) || len(body) > longestText {
+	if isPage(body) || len(body) > longestRefusal {
 		e.Message = notJSON
+	} else if inner, _, err := unwrap(body); err == nil {
+		e.Message, e.Fields = explain(decode[any](inner))
 	} else {
 		e.Message = string(body)
 	}

@@ -210,5 +210,5 @@ func TestAnAnswerTooLongIsAnError(t *testing.T) {
 	}
 	_, err := s.start(func(cfg *apiclient.Config) { cfg.Tries = 1 }).User(t.Context())
 	require.Equal(t, apiclient.Server, apiclient.KindOf(err))
-	require.ErrorContains(t, err, "longer than 32 MiB")
+	require.ErrorContains(t, err, "longer than 8 MiB")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"net/http"
@@ -36,6 +37,12 @@ func (c *Client) objects(ctx context.Context, q query) iter.Seq2[page, error] {
 // since is the filter on time, in whole seconds: from then on.
 func since(from time.Time) [][]any { return [][]any{{max(from.Unix(), 0), nil}} }
 
+// How long a listing may be, that no service which lists without end fills the memory.
+const (
+	maxListed      = 200_000 // items
+	maxListedBytes = 256 << 20
+)
+
 type page struct {
 	items      []json.RawMessage
 	body       []byte // that holds them
@@ -55,6 +62,7 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 			return
 		}
 		var got page
+		read := 0 // bytes
 		for offset, limit := 0, most; ; {
 			got, err = c.page(ctx, ask(clientID, offset, limit), got)
 			if errors.Is(err, errTooLong) && limit > 1 {
@@ -71,7 +79,10 @@ func (c *Client) pages(ctx context.Context, most int, ask func(clientID, offset,
 			if !yield(got, nil) || len(got.items) == 0 {
 				return
 			}
-			offset += len(got.items)
+			if offset, read = offset+len(got.items), read+len(got.body); offset > maxListed || read > maxListedBytes {
+				yield(page{}, puzzling(ask(clientID, offset, limit), fmt.Sprintf("the list goes on after %d records and %d MiB: it is not read any further", offset, read>>20)))
+				return
+			}
 			if len(got.body) < maxAnswer/4 {
 				limit = min(2*limit, most)
 			}
@@ -87,8 +98,11 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 		return before, err
 	}
 	items, ok := listed(ans.body)
-	if !ok {
+	switch {
+	case !ok:
 		return before, puzzling(k, "answer holds no list")
+	case len(items) > maxItems:
+		return before, puzzling(k, fmt.Sprintf("answer holds more than %d records", maxItems))
 	}
 	p := page{items: items, body: ans.body, serverTime: ans.serverTime, times: 1}
 	if bytes.Equal(p.body, before.body) {

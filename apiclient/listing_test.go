@@ -79,7 +79,7 @@ func TestAnEmptyListHasTheServersTime(t *testing.T) {
 	}
 	pages, err := drain(s.start().Attacks(t.Context(), apiclient.AttackFilter{}))
 	require.NoError(t, err)
-	require.Equal(t, []apiclient.AttackPage{{Attacks: []apiclient.Attack{}, ServerTime: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}}, pages)
+	require.Equal(t, []apiclient.AttackPage{{Attacks: []apiclient.Attack{}, Bytes: 2, ServerTime: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}}, pages)
 }
 
 func TestAServiceThatDisregardsTheOffsetIsNoticed(t *testing.T) {

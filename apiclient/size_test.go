@@ -29,7 +29,7 @@ func TestAPageThatIsTooLongIsReadInParts(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
 	s := newService(t)
-	s.lists["/v1/objects/attack"] = append(long(36, 1<<20), long(300, 10)...)
+	s.lists["/v1/objects/attack"] = append(long(36, 1<<18), long(300, 10)...)
 	require.Equal(t, 336, readAll(t, s.start()))
 	var limits []int
 	for _, r := range s.requests() {
@@ -72,9 +72,9 @@ func TestARecordThatIsTooLongIsAnError(t *testing.T) {
 	norace.Defer(t)
 	t.Parallel()
 	s := newService(t)
-	s.lists["/v1/objects/hint"] = []any{map[string]any{"id": 1, "comment": strings.Repeat("a", 33<<20)}}
+	s.lists["/v1/objects/hint"] = []any{map[string]any{"id": 1, "comment": strings.Repeat("a", 9<<20)}}
 	_, err := drain(s.start().Rules(t.Context(), apiclient.RuleFilter{}))
-	require.ErrorContains(t, err, "longer than 32 MiB")
+	require.ErrorContains(t, err, "longer than 8 MiB")
 	require.Len(t, s.requests(), 10, "1000, 500, … 1: none of them twice")
 }
 
@@ -114,7 +114,7 @@ func TestTextsOfAttacksAreBounded(t *testing.T) {
 
 // A page is as long as an answer may be: what reading it takes.
 func BenchmarkReadLongPage(b *testing.B) {
-	path := strings.Repeat("a", 320_000)
+	path := strings.Repeat("a", 80_000)
 	page := `{"status":200,"body":[` + strings.TrimSuffix(strings.Repeat(`{"attackid":"a:1","path":"/`+path+`"},`, 100), ",") + `]}`
 	b.SetBytes(int64(len(page)))
 	b.ReportAllocs()

@@ -28,6 +28,7 @@ type readiness struct {
 
 type accountState struct {
 	Failing   string    `json:"failing,omitempty"`
+	Capped    string    `json:"capped,omitempty"` // there are more attacks than are watched
 	LastGood  time.Time `json:"last_good,omitzero"`
 	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica owns it
 }
@@ -84,7 +85,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 			state.Accounts[a.Name] = accountState{Elsewhere: true}
 		case a.Health != nil:
 			h := a.Health()
-			state.Accounts[a.Name] = accountState{Failing: h.Failing, LastGood: h.LastGood}
+			state.Accounts[a.Name] = accountState{Failing: h.Failing, Capped: h.Capped, LastGood: h.LastGood}
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

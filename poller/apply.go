@@ -25,19 +25,14 @@ func (st *state) apply(snap snapshot, r result) {
 		}
 	}
 	st.applyStorms(r)
-	maps.Copy(st.attacks, r.Attacks)
+	for id, s := range r.Attacks {
+		st.put(id, s)
+	}
 	for id := range snap.records {
 		st.plan(id)
 	}
 	for id := range r.Attacks {
 		st.plan(id)
-	}
-	for _, id := range r.Delete {
-		st.see(id, &seenRecord{}, false)
-		delete(st.records, id)
-		delete(st.attacks, id)
-		delete(st.withPager, id)
-		st.agenda.drop(id)
 	}
 	st.sources.apply(snap, r)
 	st.applyPaces(r)
@@ -45,9 +40,17 @@ func (st *state) apply(snap snapshot, r result) {
 		st.suppressed = map[string]bool{}
 	}
 	maps.Copy(st.suppressed, r.suppressed)
+	for _, id := range r.Delete {
+		st.drop(id)
+	}
 	st.lastGood = r.LastGood
+	if r.Cap != nil {
+		st.cap = *r.Cap
+	}
+	if snap.whole || snap.capped != "" {
+		st.sweepAt = snap.begin.Add(spread(sweepEvery))
+	}
 	if snap.whole {
-		st.sweepAt, st.incidentsAt = snap.begin.Add(spread(sweepEvery)), snap.begin
 		maps.DeleteFunc(st.lastTries, func(_ netip.Addr, last time.Time) bool { return snap.at.Sub(last) >= st.ongoingFor })
 	}
 	if snap.incidents {
@@ -59,13 +62,35 @@ func (st *state) apply(snap snapshot, r result) {
 func (st *state) see(id string, now *seenRecord, judged bool) {
 	if before := st.records[id]; before != nil {
 		delete(st.bySum, before.sum)
+		st.count(before, -1)
 	}
+	st.count(now, 1)
 	if judged {
 		st.bySum[now.sum] = now
 	} else {
 		now.sum = 0
 	}
 	st.records[id] = now
+}
+
+// count adds a record to those that are no incidents, or takes it off.
+func (st *state) count(seen *seenRecord, n int) {
+	if !seen.attack.Incident() {
+		st.plain += n
+	}
+}
+
+// drop forgets a record, or a storm.
+func (st *state) drop(id string) {
+	if before := st.records[id]; before != nil {
+		delete(st.bySum, before.sum)
+		st.count(before, -1)
+	}
+	delete(st.records, id)
+	delete(st.attacks, id)
+	delete(st.withPager, id)
+	delete(st.suppressed, id)
+	st.agenda.drop(id)
 }
 
 // note keeps what a record was before it changed. One that was not read since the start may have changed long ago.
@@ -75,7 +100,7 @@ func (c *changeLog) note(id string, before *seenRecord) {
 	case before == nil || before.stored:
 		c.before[id] = nil
 	default:
-		c.before[id] = &before.attack
+		c.before[id] = before.attack
 	}
 }
 
@@ -87,7 +112,7 @@ func (st *state) applyStorms(r result) {
 	}
 	for id, attacks := range r.storms.Joined {
 		for _, attack := range attacks {
-			if before := st.storms[st.attacks[attack].StormID]; before != nil {
+			if before := st.storms[st.attacks.of(attack).StormID]; before != nil {
 				delete(before.members, attack)
 			}
 			st.storms[id].members[attack] = true
@@ -99,7 +124,7 @@ func (st *state) applyStorms(r result) {
 		}
 	}
 	for _, id := range r.Delete {
-		if g := st.storms[st.attacks[id].StormID]; g != nil {
+		if g := st.storms[st.attacks.of(id).StormID]; g != nil {
 			delete(g.members, id)
 		}
 		delete(st.storms, id)
@@ -109,7 +134,7 @@ func (st *state) applyStorms(r result) {
 // applyPaces takes over how fast hits come, of attacks that go on.
 func (st *state) applyPaces(r result) {
 	for id, now := range r.paces {
-		if st.attacks[id].Quiet {
+		if st.attacks.of(id).Quiet {
 			delete(st.paces, id)
 		} else {
 			st.paces[id] = now

@@ -21,8 +21,8 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences) result {
 		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
 	for id, a := range d.candidates() {
-		o := st.observe(a, snap.at, snap.tries)
-		if st.attacks[id].Grouped() {
+		o := st.observe(*a, snap.at, snap.tries)
+		if st.attacks.of(id).Grouped() {
 			d.judgeGrouped(o)
 		} else {
 			d.judge(o)
@@ -49,7 +49,7 @@ func sortEvents(events []record.Event) {
 
 // candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, what a mute suppressed and may be
 // over, and what a person wants a card of. That is little beside all that is known.
-func (d *decision) candidates() map[string]apiclient.Attack {
+func (d *decision) candidates() map[string]*apiclient.Attack {
 	if d.snap.early {
 		return d.snap.records
 	}
@@ -79,7 +79,7 @@ func (d *decision) judge(o compare.Observation) {
 	route, routed := d.cfg.route(o.Attack)
 	o.Routed = routed
 	first := d.st.lastGood.IsZero()
-	last, known := d.st.attacks[id]
+	last, known := d.st.attacks.of(id), d.st.attacks[id] != nil
 	o.Muted = func() bool { return d.isMuted(o.Attack) }
 	kind, suppressed := compare.Event(last, known, o)
 	if suppressed { // its state stays as it was, so that no event is lost

@@ -38,11 +38,17 @@ type decision struct {
 }
 
 // attack is the state of an attack or storm as this decision leaves it.
-func (d *decision) attack(id string) record.AttackState {
+func (d *decision) attack(id string) record.AttackState { return *d.state(id) }
+
+// state is attack, without a copy of what is stored.
+func (d *decision) state(id string) *record.AttackState {
 	if s, decided := d.out.Attacks[id]; decided {
+		return &s
+	}
+	if s := d.st.attacks[id]; s != nil {
 		return s
 	}
-	return d.st.attacks[id]
+	return &record.AttackState{}
 }
 
 func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }

@@ -13,7 +13,7 @@ func staleFor(st *state, edited []apiclient.IPRule) (ids []string) {
 		return nil
 	}
 	for _, id := range slices.Sorted(slices.Values(st.ongoing())) {
-		sources := st.attacks[id].Attack.Sources
+		sources := st.attacks.of(id).Attack.Sources
 		if seen := st.records[id]; seen != nil { // else it is a storm
 			sources = seen.attack.Sources
 		}

@@ -25,10 +25,10 @@ type alteration struct {
 	peaks      map[string]record.Peak  // faster than what is known; perhaps not than what is stored
 }
 
-// evidenceChanges is what a result makes of evidence, and how fast hits come: of attacks with a card that changed, or of which there is an event. A
-// poll without change costs nothing, and one in which hits come no faster than before needs no stored evidence.
+// evidenceChanges is what a result makes of evidence, and how fast hits come: of attacks with a card of their own that changed, or of which there is an
+// event. A poll without change costs nothing, and one in which hits come no faster than before needs no stored evidence.
 func evidenceChanges(st *state, snap snapshot, res *result) alteration {
-	c := alteration{st: st, snap: snap, milestones: maps.Clone(res.storms.Milestones), peaks: map[string]record.Peak{}}
+	c := alteration{st: st, snap: snap, milestones: map[string]record.Event{}, peaks: map[string]record.Peak{}}
 	for _, e := range res.Events {
 		if e.Attack().ID != "" && e.Kind != record.Grew {
 			c.milestones[e.Attack().ID] = e
@@ -40,15 +40,18 @@ func evidenceChanges(st *state, snap snapshot, res *result) alteration {
 		altered[id] = true
 	}
 	for _, id := range snap.changed {
-		before := st.records[id]
-		if before == nil || !res.Attacks[id].Notified && !st.attacks[id].Notified {
+		before, shown := st.records[id], st.attacks.of(id)
+		if decided, ok := res.Attacks[id]; ok {
+			shown = decided
+		}
+		if before == nil || !shown.Notified || shown.Grouped() {
 			continue
 		}
-		now, peak := st.paces[id].measure(before, snap.records[id], snap.at)
+		now, peak := st.paces[id].measure(before, *snap.records[id], snap.at)
 		if res.paces[id] = now; peak.PerMinute > 0 {
 			c.peaks[id], altered[id] = peak, true
 		}
-		if st.attacks[id].Rebuilt {
+		if st.attacks.of(id).Rebuilt {
 			altered[id] = true // nothing is known of how it began: from now on there is evidence
 		}
 	}
@@ -58,7 +61,7 @@ func evidenceChanges(st *state, snap snapshot, res *result) alteration {
 
 // stored are the attacks of which evidence may be stored.
 func (c alteration) stored() []string {
-	return slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return !c.st.attacks[id].Notified })
+	return slices.DeleteFunc(slices.Clone(c.ids), func(id string) bool { return !c.st.attacks.of(id).Notified })
 }
 
 // apply adds the evidence to a result, altered from what is stored.
@@ -92,16 +95,16 @@ func (c alteration) apply(stored map[string]record.Evidence, res *result) {
 
 // begin is the evidence of an attack of which none was stored yet.
 func (c alteration) begin(id string, res *result) record.Evidence {
-	s, seen := c.st.attacks[id]
-	if seen && !s.Notified {
-		return record.Evidence{First: record.Observation{At: s.ObservedAt, Attack: s.Attack.Brief()}}
+	s, seen := c.st.attacks.of(id), c.st.attacks[id] != nil
+	if seen && (!s.Notified || s.Grouped()) {
+		return record.Evidence{First: record.Observation{At: s.ObservedAt, Attack: s.Attack.Brief()}, Late: s.Grouped()} // which moves on with its storm
 	}
 	now, read := c.snap.records[id]
 	switch known := c.st.records[id]; {
 	case !read && known != nil:
 		now = known.attack
 	case !read: // it is a storm
-		now = res.Attacks[id].Attack
+		now = new(res.Attacks[id].Attack)
 	}
 	return record.Evidence{First: record.Observation{At: c.snap.at, Attack: now.Brief()}, Late: seen}
 }

@@ -18,8 +18,8 @@ func (p *Poller) Attacks() (all []record.AttackState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, seen := range p.st.records {
-		s := p.st.attacks[id]
-		s.Attack, s.ObservedAt = seen.attack, seen.at
+		s := p.st.attacks.of(id)
+		s.Attack, s.ObservedAt = *seen.attack, seen.at
 		all = append(all, s)
 	}
 	return all

@@ -47,7 +47,7 @@ func (d *decision) takeOver() (over []apiclient.Attack) {
 			d.judgeAgain(n.Attack().ID)
 			return true
 		}
-		listed := d.st.attacks[n.Attack().ID]
+		listed := d.st.attacks.of(n.Attack().ID)
 		listed.Attack, listed.ObservedAt, listed.Baseline = n.Attack(), n.At, compare.Raised(listed.Baseline, n.Attack(), record.NewAttack)
 		d.out.Attacks[n.Attack().ID] = listed
 		return true
@@ -74,7 +74,9 @@ func (d *decision) outageCauses() string {
 // they began; and how many attacks of these show only in a storm's card.
 func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped int) {
 	attacks := maps.Clone(d.st.attacks)
-	maps.Copy(attacks, d.out.Attacks)
+	for id, s := range d.out.Attacks {
+		attacks[id] = &s
+	}
 	for _, s := range attacks {
 		now := s.Revision == 1 && s.ObservedAt.Equal(d.snap.at)
 		switch {

@@ -54,6 +54,8 @@ func (p *Poller) poll(ctx context.Context) error {
 	if snap.whole {
 		res.Delete = deletable(&p.cfg, p.st, snap, res)
 	}
+	more, edge := surplus(p.st, snap)
+	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
 	edited := p.mirror.editedEntries()
 	res.Stale = append(res.Stale, staleFor(p.st, edited)...)
@@ -83,6 +85,7 @@ func (p *Poller) load(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.st, p.loaded = next, true
+	ask(p.capped)
 	return nil
 }
 
@@ -90,7 +93,7 @@ func (p *Poller) load(ctx context.Context) error {
 func (p *Poller) newReader() *reader {
 	begin := time.Now()
 	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
-		begin: begin, at: begin.Add(p.skew), records: map[string]apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
+		begin: begin, at: begin.Add(p.skew), records: map[string]*apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
 		causes: slices.Clone(p.causes),
 	}}
 	return r
@@ -123,6 +126,9 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	p.st.apply(snap, *res)
 	p.skew = snap.at.Sub(snap.begin)
 	p.mu.Unlock()
+	if res.Cap != nil {
+		ask(p.capped)
+	}
 	if len(res.Events) > 0 {
 		p.cfg.Notifier.Notify(p.cfg.Account, res.Events)
 	}
@@ -147,10 +153,10 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 // observe gives the observer what complete polls found since the last time.
 func (p *Poller) observe(ctx context.Context, snap snapshot) {
 	c := &p.st.changes
-	d := PollDelta{At: snap.begin, Since: c.last, Skew: snap.at.Sub(snap.begin)}
+	d := PollDelta{At: snap.begin, Since: c.last, Skew: snap.at.Sub(snap.begin), Changes: make([]record.AttackDelta, 0, len(c.before))}
 	for id, before := range c.before {
 		if now, known := p.st.records[id]; known {
-			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: now.attack})
+			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: *now.attack})
 		}
 	}
 	clear(c.before)
@@ -171,7 +177,7 @@ func (p *Poller) preferences(ctx context.Context) preferences {
 	wanted := sync.OnceValue(func() func(attackid string) bool { return p.wantedCards(ctx) })
 	return preferences{
 		muted:  func(a apiclient.Attack) bool { return muted()(a) },
-		wanted: func(attackid string) bool { return p.st.attacks[attackid].Grouped() && wanted()(attackid) },
+		wanted: func(attackid string) bool { return p.st.attacks.of(attackid).Grouped() && wanted()(attackid) },
 	}
 }
 

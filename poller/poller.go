@@ -20,6 +20,7 @@ type Poller struct {
 	cfg    Config
 	mirror *mirror
 	soon   chan struct{} // asks Run for a poll
+	capped chan struct{} // the account's cap may have changed
 
 	loaded   bool     // st is what the store holds. It and the next two are Poll's alone
 	failures int      // of the service, in this outage
@@ -29,6 +30,8 @@ type Poller struct {
 	st     *state
 	skew   time.Duration // how far the service's clock is ahead of this machine's
 	health Health
+
+	notified record.Cap // the last cap that this process has notified people of
 }
 
 // New makes a poller, which does nothing yet.
@@ -40,7 +43,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
+	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), soon: make(chan struct{}, 1), capped: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the outage is
@@ -51,9 +54,12 @@ func (p *Poller) Run(ctx context.Context) error {
 		return nil // ctx has ended
 	}
 	defer p.reset()
-	var mirror sync.WaitGroup
-	mirror.Go(func() { p.mirror.run(ctx) }) // apart, so that it never delays a poll
-	defer mirror.Wait()
+	var beside sync.WaitGroup // so that neither delays a poll
+	beside.Go(func() { p.mirror.run(ctx) })
+	if p.cfg.Caps != nil {
+		beside.Go(func() { p.notifyCaps(ctx) })
+	}
+	defer beside.Wait()
 	failures := 0
 	for {
 		if err := p.Poll(ctx); err != nil {
@@ -92,7 +98,7 @@ func (p *Poller) WithPager() (all []record.AttackState, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id := range p.st.withPager {
-		all = append(all, p.st.attacks[id])
+		all = append(all, p.st.attacks.of(id))
 	}
 	return all, p.st.withPager != nil
 }
@@ -117,7 +123,11 @@ func (p *Poller) GoesOn(meant func(attackid string) bool) bool {
 func (p *Poller) Health() Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.health
+	h := p.health
+	if c := p.st.cap; c.GoesOn() {
+		h.Capped = c.Over + ": only the newest and all incidents are watched"
+	}
+	return h
 }
 
 // Settings returns what is in force at the service, which must not be changed.

@@ -20,11 +20,13 @@ type reader struct {
 
 // read asks the service. After an error the snapshot holds what came before it.
 func (r *reader) read(ctx context.Context) (snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*maxPollTime) // attacks have their own limit: this one is for incidents, which are all read
+	defer cancel()
 	r.snap.from = r.snap.at.Add(-r.cfg.Lookback)
 	if err := r.readNewest(ctx); err != nil {
 		return r.snap, fmt.Errorf("read attacks: %w", err)
 	}
-	if !r.snap.whole && !r.snap.incidents && r.snap.begin.Sub(r.st.incidentsAt) >= incidentsEvery {
+	if due := r.snap.begin.Sub(r.st.incidentsAt) >= incidentsEvery; !r.snap.incidents && (due || r.snap.capped != "") {
 		if err := r.readIncidents(ctx); err != nil {
 			return r.snap, err
 		}
@@ -34,7 +36,7 @@ func (r *reader) read(ctx context.Context) (snapshot, error) {
 }
 
 // readNewest reads from the newest record to the first page that is old enough and holds nothing unknown; in a sweep,
-// or if there is no such page, to the end of the lookback.
+// or if there is no such page, to the end of the lookback or to a limit.
 func (r *reader) readNewest(ctx context.Context) error {
 	s := &r.snap
 	var until time.Time // in a sweep nothing is old enough
@@ -59,9 +61,13 @@ func (r *reader) readNewest(ctx context.Context) error {
 		if !oldest.IsZero() {
 			s.reached = earlier(s.reached, oldest)
 		}
-		switch {
+		s.bytes += page.Bytes
+		switch s.capped = s.limit(); {
 		case !s.reached.IsZero() && s.reached.Before(s.from): // by a service that ignores the filter
-			s.whole = true
+			s.whole, s.capped, s.incidents = true, "", true
+			return nil
+		case s.capped != "":
+			s.whole = s.capped != tooSlow
 			return nil
 		case !changed && !s.reached.IsZero() && s.reached.Before(until):
 			return nil
@@ -72,7 +78,7 @@ func (r *reader) readNewest(ctx context.Context) error {
 			}
 		}
 	}
-	s.whole = true
+	s.whole, s.incidents = true, true
 	return nil
 }
 
@@ -129,8 +135,8 @@ func (r *reader) readIncidents(ctx context.Context) error {
 func (r *reader) readUntil() time.Time {
 	until := r.st.lastGood.Add(-overlap)
 	for id := range r.st.agenda.until(r.snap.at) {
-		o := r.st.observe(r.st.records[id].attack, r.snap.at, nil)
-		if last := o.Attack.Last; !r.st.attacks[id].Quiet && !r.st.suppressed[id] && o.Silent() && last.Before(until) {
+		o := r.st.observe(*r.st.records[id].attack, r.snap.at, nil)
+		if last := o.Attack.Last; !r.st.attacks.of(id).Quiet && !r.st.suppressed[id] && o.Silent() && last.Before(until) {
 			until = last
 		}
 	}
@@ -141,7 +147,7 @@ func (r *reader) readUntil() time.Time {
 func (r *reader) Known(sum uint64) bool { return r.st.bySum[sum] != nil }
 
 // take keeps a page's records, reports whether one of them is unknown or has changed, and says when the oldest was last hit. Records come twice when the
-// list shifts while it is read. One that is unknown and older than the lookback is left out: it may have been deleted already.
+// list shifts while it is read. One that is unknown and older than the lookback, or than what a cap dropped, is left out: it may have been deleted already.
 func (r *reader) take(page apiclient.AttackPage) (changed bool, oldest time.Time) {
 	s := &r.snap
 	for _, sum := range page.Known {
@@ -149,21 +155,26 @@ func (r *reader) take(page apiclient.AttackPage) (changed bool, oldest time.Time
 		if s.same = append(s.same, seen); !seen.attack.Last.IsZero() {
 			oldest = earlier(oldest, seen.attack.Last)
 		}
+		if !seen.attack.Incident() {
+			s.attacks++
+		}
 	}
 	for i, a := range page.Attacks {
 		if !a.Last.IsZero() {
 			oldest = earlier(oldest, a.Last)
 		}
+		if !a.Incident() {
+			s.attacks++
+		}
 		before, known := r.st.records[a.ID]
-		if a.ID == "" || !known && !a.Last.IsZero() && a.Last.Before(s.from) {
+		if a.ID == "" || !known && !a.Last.IsZero() && (a.Last.Before(s.from) || !a.Incident() && !a.Last.After(r.st.cap.Edge)) {
 			continue
 		}
-		if known && before.attack.Equal(a) {
-			a = before.attack // the same, but held in memory once
+		if s.sums[a.ID] = page.Sums[i]; known && before.attack.Equal(a) {
+			s.records[a.ID] = before.attack // the same, but held in memory once
 		} else {
-			changed, s.changed = true, append(s.changed, a.ID)
+			s.records[a.ID], changed, s.changed = new(a), true, append(s.changed, a.ID)
 		}
-		s.records[a.ID], s.sums[a.ID] = a, page.Sums[i]
 		if !a.Result() {
 			continue
 		}

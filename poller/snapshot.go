@@ -19,30 +19,33 @@ const (
 
 // snapshot is what one poll has read.
 type snapshot struct {
-	begin     time.Time                   // on this machine's clock
-	at        time.Time                   // the same on the service's
-	from      time.Time                   // begin of the lookback
-	records   map[string]apiclient.Attack // by id; without those whose bytes are known
-	sums      map[string]uint64           // of the bytes of each of records
-	same      []*seenRecord               // those whose bytes are known
-	changed   []string                    // ids of those that are unknown or were read otherwise before
-	tries     map[netip.Addr]time.Time    // the last try of each denied or patched source: its hits leave the attack's record for one of their own
-	reached   time.Time                   // no record with a later hit was left out
-	whole     bool                        // no record was left out
-	incidents bool                        // no incident was left out
-	causes    []string                    // why the polls before it failed, in words for people; none: they didn't
-	early     bool                        // the poll reads on
-	good      bool                        // the poll has read all that it wanted
+	begin     time.Time                    // on this machine's clock
+	at        time.Time                    // the same on the service's
+	from      time.Time                    // begin of the lookback
+	records   map[string]*apiclient.Attack // by id; without those whose bytes are known
+	sums      map[string]uint64            // of the bytes of each of records
+	same      []*seenRecord                // those whose bytes are known
+	changed   []string                     // ids of those that are unknown or were read otherwise before
+	tries     map[netip.Addr]time.Time     // the last try of each denied or patched source: its hits leave the attack's record for one of their own
+	attacks   int                          // that were read and are no incidents
+	bytes     int                          // of the listing of attacks
+	capped    limit                        // at which the poll stopped reading attacks; "": it didn't
+	reached   time.Time                    // no record with a later hit was left out
+	whole     bool                         // no record that is watched was left out
+	incidents bool                         // no incident was left out
+	causes    []string                     // why the polls before it failed, in words for people; none: they didn't
+	early     bool                         // the poll reads on
+	good      bool                         // the poll has read all that it wanted
 }
 
 // settled drops the records, but those that must be judged again.
 func (s *snapshot) settled(again map[string]bool) {
 	s.same, s.changed = nil, nil
-	maps.DeleteFunc(s.records, func(id string, _ apiclient.Attack) bool { return !again[id] })
+	maps.DeleteFunc(s.records, func(id string, _ *apiclient.Attack) bool { return !again[id] })
 	maps.DeleteFunc(s.sums, func(id string, _ uint64) bool { return !again[id] })
 }
 
 // covers reports whether a hit later than last would have been seen.
 func (s *snapshot) covers(last time.Time) bool {
-	return s.whole || !s.reached.IsZero() && !last.Before(s.reached)
+	return s.whole && s.capped == "" || !s.reached.IsZero() && !last.Before(s.reached)
 }

@@ -27,11 +27,11 @@ func countSources(st *state, snap snapshot) (figures map[netip.Addr]record.Sourc
 	c := tallied{from: snap.from, figures: map[netip.Addr]record.SourceActivity{}, seen: map[sourceAt]bool{}}
 	for id, s := range st.records {
 		if _, read := snap.records[id]; !read {
-			c.add(s.attack)
+			c.add(*s.attack)
 		}
 	}
 	for _, a := range snap.records {
-		c.add(a)
+		c.add(*a)
 	}
 	figures = c.busiest()
 	if st.sources.stored != nil && maps.Equal(figures, st.sources.stored) {
@@ -69,15 +69,17 @@ func (c tallied) add(a apiclient.Attack) {
 	}
 }
 
-// busiest are the sources in several attacks, as many of them as are stored.
+// busiest are the sources in several attacks, as many of them as are stored. They are copied: a map in which others were deleted takes as much memory
+// as before.
 func (c tallied) busiest() map[netip.Addr]record.SourceActivity {
 	maps.DeleteFunc(c.figures, func(_ netip.Addr, n record.SourceActivity) bool { return n.Attacks < 2 })
 	order := slices.SortedFunc(maps.Keys(c.figures), func(x, y netip.Addr) int {
 		a, b := c.figures[x], c.figures[y]
 		return cmp.Or(b.Attacks-a.Attacks, b.Apps-a.Apps, x.Compare(y))
 	})
-	for _, source := range order[min(maxSources, len(order)):] {
-		delete(c.figures, source)
+	kept := map[netip.Addr]record.SourceActivity{}
+	for _, source := range order[:min(maxSources, len(order))] {
+		kept[source] = c.figures[source]
 	}
-	return c.figures
+	return kept
 }

@@ -2,7 +2,6 @@ package poller
 
 import (
 	"iter"
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -18,15 +17,17 @@ type state struct {
 	ongoingFor time.Duration // Config.OngoingFor
 
 	// As the store holds it.
-	lastGood   time.Time                     // begin of the last good poll, on the service's clock
-	saved      time.Time                     // lastGood as it was saved last
-	firstStart time.Time                     // attacks that were over before it are no events, though nothing is stored of them; zero: all are
-	outage     record.Outage                 // that people were notified of and that goes on
-	attacks    map[string]record.AttackState // by attack id
-	withPager  map[string]bool               // ids of attacks and storms with a pager; nil: the store was not loaded yet
+	lastGood   time.Time       // begin of the last good poll, on the service's clock
+	saved      time.Time       // lastGood as it was saved last
+	firstStart time.Time       // attacks that were over before it are no events, though nothing is stored of them; zero: all are
+	outage     record.Outage   // that people were notified of and that goes on
+	cap        record.Cap      // the last one
+	attacks    attackStates    // by attack id
+	withPager  map[string]bool // ids of attacks and storms with a pager; nil: the store was not loaded yet
 
 	// As this process read or found it.
 	records     map[string]*seenRecord   // every record as it was last read, results of mitigations too
+	plain       int                      // how many of them are no incidents
 	bySum       map[uint64]*seenRecord   // those of them that need not be read again as long as their bytes are the same
 	lastTries   map[netip.Addr]time.Time // the last try of each source that is denied or patched, on the service's clock
 	storms      map[string]*grouping     // by the storm's id
@@ -40,9 +41,28 @@ type state struct {
 	incidentsAt time.Time                // when all incidents were last read, likewise
 }
 
-// seenRecord is a record as it was read. Nothing but at changes.
+// attackStates are the states of attacks, by their ids. A state never changes: another one takes its place.
+type attackStates map[string]*record.AttackState
+
+// of is the state of an attack; zero if nothing is stored of it.
+func (s attackStates) of(id string) record.AttackState {
+	if one := s[id]; one != nil {
+		return *one
+	}
+	return record.AttackState{}
+}
+
+// put takes the state of an attack over. The record as it was read is held in memory once if that is the one in the state.
+func (st *state) put(id string, s record.AttackState) {
+	st.attacks[id] = &s
+	if seen := st.records[id]; seen != nil && seen.attack.Equal(s.Attack) {
+		seen.attack = &s.Attack
+	}
+}
+
+// seenRecord is a record as it was read. Nothing but at changes, and where attack is held.
 type seenRecord struct {
-	attack apiclient.Attack
+	attack *apiclient.Attack
 	at     time.Time // when it was last read, or found unchanged, on the service's clock
 	stored bool      // it is from the store, and was not read since the start
 	sum    uint64    // of its bytes, if it is in state.bySum; else 0
@@ -80,7 +100,7 @@ type changeLog struct {
 // newState is a state of which nothing is known.
 func newState(ongoingFor time.Duration) *state {
 	return &state{
-		ongoingFor: ongoingFor, attacks: map[string]record.AttackState{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
+		ongoingFor: ongoingFor, attacks: attackStates{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
 		lastTries: map[netip.Addr]time.Time{},
 		storms:    map[string]*grouping{}, suppressed: map[string]bool{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
@@ -91,12 +111,11 @@ func newState(ongoingFor time.Duration) *state {
 func (st *state) loaded(stored State) *state {
 	next := newState(st.ongoingFor)
 	next.lastTries, next.suppressed, next.arrivals, next.incidentsAt = st.lastTries, st.suppressed, st.arrivals, st.incidentsAt
-	next.lastGood, next.saved, next.firstStart, next.outage = stored.LastGood, stored.LastGood, stored.FirstStart, stored.Outage
-	maps.Copy(next.attacks, stored.Attacks)
+	next.lastGood, next.saved, next.firstStart, next.outage, next.cap = stored.LastGood, stored.LastGood, stored.FirstStart, stored.Outage, stored.Cap
 	next.withPager = map[string]bool{}
-	for id, s := range next.attacks {
-		if s.Storm == nil {
-			next.records[id] = &seenRecord{attack: s.Attack, at: s.ObservedAt, stored: true}
+	for id, s := range stored.Attacks {
+		if next.attacks[id] = &s; s.Storm == nil {
+			next.see(id, &seenRecord{attack: &s.Attack, at: s.ObservedAt, stored: true}, false)
 		}
 	}
 	next.loadStorms()
@@ -124,14 +143,14 @@ func (st *state) loadStorms() {
 // plan puts an attack with a card on the agenda for the time from which it can be an event without being read: for its figures, which wait for
 // their minute, as a pause does, or for its silence. Whether it is one is not decided here.
 func (st *state) plan(id string) {
-	s := st.attacks[id]
+	s := st.attacks.of(id)
 	if s.Pager != nil {
 		st.withPager[id] = true
 	}
 	if s.Storm != nil {
 		return // each poll looks at it
 	}
-	a := st.records[id].attack
+	a := *st.records[id].attack
 	switch {
 	case !s.Notified || s.Rebuilt || a.Result() || a.FalsePositive(): // of one that was rebuilt from its card nothing is known yet
 		st.agenda.drop(id)
@@ -185,7 +204,7 @@ func (st *state) ongoing() (ids []string) {
 // goesOn reports whether an attack, or one of a storm's, goes on whose id is meant.
 func (st *state) goesOn(meant func(attackid string) bool, now time.Time) bool {
 	for id, seen := range st.records {
-		if a := seen.attack; meant(id) && !a.FalsePositive() && !a.Result() && !st.observe(a, now, nil).Silent() {
+		if a := seen.attack; meant(id) && !a.FalsePositive() && !a.Result() && !st.observe(*a, now, nil).Silent() {
 			return true
 		}
 	}
@@ -201,7 +220,7 @@ func (st *state) goesOn(meant func(attackid string) bool, now time.Time) bool {
 func (st *state) stormGoesOn(g *grouping, now time.Time) bool {
 	for id := range g.members {
 		seen := st.records[id]
-		if seen != nil && st.attacks[id].Grouped() && !seen.attack.FalsePositive() && !st.observe(seen.attack, now, nil).Silent() {
+		if seen != nil && st.attacks.of(id).Grouped() && !seen.attack.FalsePositive() && !st.observe(*seen.attack, now, nil).Silent() {
 			return true
 		}
 	}
@@ -212,7 +231,7 @@ func (st *state) stormGoesOn(g *grouping, now time.Time) bool {
 func (st *state) stormStates() map[string]record.AttackState {
 	all := make(map[string]record.AttackState, len(st.storms))
 	for id := range st.storms {
-		all[id] = st.attacks[id]
+		all[id] = st.attacks.of(id)
 	}
 	return all
 }
@@ -222,7 +241,7 @@ func (st *state) cardless() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, g := range st.storms {
 			for id := range g.members {
-				if st.attacks[id].Grouped() && !yield(id) {
+				if st.attacks.of(id).Grouped() && !yield(id) {
 					return
 				}
 			}

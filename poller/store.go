@@ -26,6 +26,7 @@ type State struct {
 	Attacks    map[string]record.AttackState // by attack id
 	FirstStart time.Time                     // when people were notified of the first start, as rebuilt after Redis was emptied; zero: not known
 	Outage     record.Outage                 // that people were notified of and that goes on
+	Cap        record.Cap                    // the last one
 }
 
 // Update is what one poll changes in a Store.
@@ -37,13 +38,14 @@ type Update struct {
 	Outage   *record.Outage                       // of which the events notify; a zero one: it has ended; nil: as it was
 	Stale    []string                             // attack ids whose cards are to be redrawn though there is no event of them
 	Sources  map[netip.Addr]record.SourceActivity // the busiest of the sources that are in several attacks; nil: as it was
+	Cap      *record.Cap                          // the last one; nil: as it was
 	Gap      *record.Outage                       // the monitoring gap that ends with this poll; nil: none does
 	Evidence map[string]record.Evidence           // by attack id; only what changed
 }
 
 // empty reports whether the update changes nothing but LastGood.
 func (u Update) empty() bool {
-	return len(u.Attacks)+len(u.Delete)+len(u.Events)+len(u.Evidence)+len(u.Stale) == 0 && u.Outage == nil && u.Sources == nil
+	return len(u.Attacks)+len(u.Delete)+len(u.Events)+len(u.Evidence)+len(u.Stale) == 0 && u.Outage == nil && u.Cap == nil && u.Sources == nil
 }
 
 // AttackIDs are the attacks of which there is something to store, each once: those with events first, in the order of the events. So a storm

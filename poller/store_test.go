@@ -97,7 +97,10 @@ func (m *fakeStore) Save(ctx context.Context, account string, u poller.Update) e
 	if u.Outage != nil {
 		s.Outage = *u.Outage
 	}
-	m.state[account] = poller.State{LastGood: u.LastGood, Attacks: shown, Outage: s.Outage}
+	if u.Cap != nil {
+		s.Cap = *u.Cap
+	}
+	m.state[account] = poller.State{LastGood: u.LastGood, Attacks: shown, Outage: s.Outage, Cap: s.Cap}
 	m.events = append(m.events, u.Events...)
 	m.redraw = append(m.redraw, u.Stale...)
 	if u.Sources != nil {

@@ -49,10 +49,10 @@ func (d *decision) stormPoll() storm.Poll {
 // and when it gets worse, or resumes, after the storm; otherwise what becomes of it shows in the storm's figures.
 func (d *decision) judgeGrouped(o compare.Observation) {
 	id := o.Attack.ID
-	last := d.st.attacks[id]
+	last := d.st.attacks.of(id)
 	kind, _ := compare.Event(last, true, o) // a storm's card also shows attacks that are muted
 	wanted := d.wanted(id)
-	after := (kind == record.Worsened || kind == record.Resumed) && !storm.Active(d.st.attacks[last.StormID], d.snap.at)
+	after := (kind == record.Worsened || kind == record.Resumed) && !storm.Active(d.st.attacks.of(last.StormID), d.snap.at)
 	switch {
 	case kind == record.BecameIncident || wanted:
 	case after && d.isMuted(o.Attack):
@@ -66,11 +66,8 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 		return
 	default:
 		s := compare.After(last, o, kind)
-		s.Revision = last.Revision // that counts events
+		s.Revision, s.History = last.Revision, nil // which count and show events
 		d.out.Attacks[id] = s
-		if kind != record.Grew {
-			d.out.storms.Milestones[id] = record.Event{Kind: kind, At: d.snap.at, Payload: record.AttackChanged{Attack: o.Attack}}
-		}
 		return
 	}
 	d.giveCard(last, o, wanted && kind != record.BecameIncident)
@@ -99,7 +96,7 @@ func (d *decision) judgeStorms() {
 		d.judgeStorm(begun.Named(id))
 	}
 	for id, g := range d.st.storms {
-		s := d.st.attacks[id]
+		s := d.st.attacks.of(id)
 		ends := s.Storm.Ended.IsZero() && !s.Rebuilt && !storm.Active(s, d.snap.at)
 		if touched[id] || ends || g.waits && !d.snap.at.Before(g.until) {
 			d.judgeStorm(s)
@@ -111,14 +108,14 @@ func (d *decision) judgeStorms() {
 func (d *decision) touchedStorms() map[string]bool {
 	touched := map[string]bool{}
 	for _, id := range d.snap.changed {
-		touched[d.st.attacks[id].StormID] = true
+		touched[d.st.attacks.of(id).StormID] = true
 	}
 	for id, s := range d.out.Attacks {
-		touched[s.StormID], touched[d.st.attacks[id].StormID] = true, true
+		touched[s.StormID], touched[d.st.attacks.of(id).StormID] = true, true
 	}
 	if d.out.storms.Incidents > 0 {
 		for id := range d.st.storms {
-			touched[id] = touched[id] || storm.Active(d.st.attacks[id], d.snap.at)
+			touched[id] = touched[id] || storm.Active(d.st.attacks.of(id), d.snap.at)
 		}
 	}
 	return touched
@@ -141,7 +138,7 @@ func (d *decision) judgeStorm(last record.AttackState) {
 	if event && last.Notified && d.isMuted(t.Attack) {
 		batch.CheckAt[id] = at // until the mute ends
 		if last.Storm.Changed(&t.Storm) {
-			last.Storm = &t.Storm // its end doesn't wait
+			last.Storm = t.Kept() // its end doesn't wait
 			d.out.Attacks[id] = last
 		}
 		return
@@ -176,11 +173,13 @@ func (d *decision) members(id string) (all []storm.Member) {
 		ids = slices.AppendSeq(slices.Clone(ids), maps.Keys(g.members))
 	}
 	for _, attack := range ids {
-		s := d.attack(attack)
-		if a, read := d.snap.records[attack]; read {
-			s.Attack = a
-		} else if seen := d.st.records[attack]; seen != nil {
-			s.Attack = seen.attack
+		s, read := d.state(attack), d.snap.records[attack]
+		if seen := d.st.records[attack]; read == nil && seen != nil {
+			read = seen.attack
+		}
+		if read != nil && read != &s.Attack {
+			now := *s
+			now.Attack, s = *read, &now
 		}
 		if s.StormID == id {
 			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Route: d.cfg.routeIndex(s.Attack)})

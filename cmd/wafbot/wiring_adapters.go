@@ -5,8 +5,12 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -77,6 +81,26 @@ func (a *app) Changed(account string) {
 		t.poller.RefreshSettings()
 		t.efficacy.Refresh()
 	}
+}
+
+// NotifyCap implements poller.CapNotifier. It is no event: the poller stores whether people were notified of it.
+func (a *app) NotifyCap(ctx context.Context, account string, c record.Cap) error {
+	t := a.tenants[account]
+	return a.notifier.Post(ctx, notify.Post{Account: account, Channel: t.Channel, Urgent: true, Delivery: c.Delivery(account), Message: card.Capped(t.Account, c)})
+}
+
+// capped counts the accounts of this replica of which not all attacks are watched.
+func (a *app) capped() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "wafbot", Name: "accounts_capped", Help: "Accounts that this replica owns and that have more attacks than are watched: only the newest and all incidents are.",
+	}, func() (n float64) {
+		for _, t := range a.tenants {
+			if t.poller.Health().Capped != "" {
+				n++
+			}
+		}
+		return n
+	})
 }
 
 // Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and shows what that means.

@@ -41,7 +41,7 @@ func (s AttackState) Named(id string) AttackState {
 // Baseline is what worsening is measured by. The last observed attack can't serve: each redraw moves it, and one
 // answer that leaves a field out would wipe the field.
 type Baseline struct {
-	Hits     apiclient.Figure `json:"hits"`               // at the last event that mentions people
+	Hits     apiclient.Figure `json:"hits,omitzero"`      // at the last event that mentions people
 	Status   apiclient.Status `json:"status,omitempty"`   // the last one that was known
 	Incident bool             `json:"incident,omitempty"` // ever
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,22 +25,18 @@ func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.
 	ask(q, q.Get(ctx, keyOutage(account)), outage, "outage of "+account)
 }
 
-// Load reads an account's attacks for its poller.
+// Load reads an account's attacks for its poller, some at a time: they may be many.
 func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
 	q.askTime(q.Get(ctx, keyFirstStart(account)), &r.FirstStart, "first start of "+account)
-	attacks := q.HGetAll(ctx, keyAttacks(account))
+	ask(q, q.Get(ctx, keyCap(account)), &r.Cap, "cap of "+account)
 	if err := q.send(ctx, "state of "+account); err != nil {
 		return poller.State{}, err
 	}
-	all, err := values[record.AttackState](attacks, "attacks of "+account)
-	if err != nil {
+	r.Attacks = map[string]record.AttackState{}
+	if err := s.scan(ctx, account, "*", func(_ string, one record.AttackState) { r.Attacks[one.Attack.ID] = one }); err != nil {
 		return poller.State{}, err
-	}
-	r.Attacks = make(map[string]record.AttackState, len(all))
-	for _, one := range all {
-		r.Attacks[one.Attack.ID] = one
 	}
 	return r, nil
 }
@@ -54,27 +51,37 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 	if err != nil {
 		return fmt.Errorf("save poll of %s: %w", account, err)
 	}
+	var b batch
+	step := func() error {
+		_, err := s.save(ctx, under.held(), &b, "poll of "+account)
+		b = batch{}
+		return err
+	}
 	eventsOf := map[string][]record.Event{} // by attack
 	for _, n := range u.Events {
 		eventsOf[n.Attack().ID] = append(eventsOf[n.Attack().ID], n)
 	}
-	var b batch
 	for _, attackid := range u.AttackIDs() {
 		b.attack(account, attackid, u)
 		b.announce(eventsOf[attackid]...)
 		if delete(eventsOf, attackid); b.commands >= atOnce {
-			if _, err := s.save(ctx, under.held(), &b, "poll of "+account); err != nil {
+			if err := step(); err != nil {
 				return err
 			}
-			b = batch{}
 		}
 	}
 	for _, events := range eventsOf {
 		b.announce(events...)
 	}
+	for some := range slices.Chunk(u.Delete, atOnce) {
+		if b.deleteAttacks(account, some); len(some) == atOnce {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+	}
 	b.poll(account, u)
-	_, err = s.save(ctx, under.held(), &b, "poll of "+account)
-	return err
+	return step()
 }
 
 // attack adds what an update has of one attack.
@@ -91,12 +98,21 @@ func (b *batch) attack(account, attackid string, u poller.Update) {
 	}
 }
 
+// deleteAttacks adds that attacks are deleted, with what people see and said of them.
+func (b *batch) deleteAttacks(account string, attackids []string) {
+	ids := make([]any, len(attackids))
+	for i, attackid := range attackids {
+		ids[i] = record.AttackID(account, attackid)
+	}
+	for _, key := range []string{keyAttacks(account), keyCards(account), keyTriage(account), keyRedraw(account)} {
+		b.do("HDEL", key, ids...)
+	}
+}
+
 // poll adds what an update has beside attacks and events. nil leaves as it is what is stored.
 func (b *batch) poll(account string, u poller.Update) {
-	for _, attackid := range u.Delete {
-		for _, key := range []string{keyAttacks(account), keyCards(account), keyTriage(account), keyRedraw(account)} {
-			b.do("HDEL", key, record.AttackID(account, attackid))
-		}
+	if u.Cap != nil {
+		b.do("SET", keyCap(account), b.json(u.Cap))
 	}
 	if u.Outage != nil && u.Outage.From.IsZero() {
 		b.do("DEL", keyOutage(account))

@@ -18,6 +18,7 @@ package store
 //	{a:NAME}:last_good      string  time of the last complete poll, Unix ms               never
 //	{a:NAME}:attacks        hash    attack's id → record.AttackState                      out of the lookback
 //	{a:NAME}:outage         string  record.Outage that people were notified of            when polls work again
+//	{a:NAME}:cap            string  record.Cap, the last one                              never
 //	{a:NAME}:gaps           zset    record.Outage of monitoring gaps by the Unix ms of    30 days
 //	                                their end
 //	{a:NAME}:sources        string  source → record.SourceActivity                        never
@@ -71,6 +72,7 @@ func keyLease(account string) string        { return accountKey(account, "lease"
 func keyFirstStart(account string) string   { return accountKey(account, "first_start") }
 func keyLastGood(account string) string     { return accountKey(account, "last_good") }
 func keyOutage(account string) string       { return accountKey(account, "outage") }
+func keyCap(account string) string          { return accountKey(account, "cap") }
 func keyGaps(account string) string         { return accountKey(account, "gaps") }
 func keyAttacks(account string) string      { return accountKey(account, "attacks") }
 func keyWantedCards(account string) string  { return accountKey(account, "wanted_cards") }

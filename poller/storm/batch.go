@@ -9,21 +9,17 @@ import (
 
 // Batch is what one poll found of storms.
 type Batch struct {
-	Arrivals   Arrivals                      // of the last while, those of this poll included
-	Begun      map[string]record.AttackState // storms that begin, by id
-	Joined     map[string][]string           // ids of attacks that are grouped now, by storm
-	Over       map[string]bool               // storms to which more attacks came than the limit
-	Incidents  int                           // that came
-	Milestones map[string]record.Event       // of grouped attacks, by id: kept as evidence, without an event
-	CheckAt    map[string]time.Time          // when to look at a storm again; zero: not before something changes
+	Arrivals  Arrivals                      // of the last while, those of this poll included
+	Begun     map[string]record.AttackState // storms that begin, by id
+	Joined    map[string][]string           // ids of attacks that are grouped now, by storm
+	Over      map[string]bool               // storms to which more attacks came than the limit
+	Incidents int                           // that came
+	CheckAt   map[string]time.Time          // when to look at a storm again; zero: not before something changes
 }
 
 // NewBatch is a Batch that holds nothing.
 func NewBatch() Batch {
-	return Batch{
-		Begun: map[string]record.AttackState{}, Joined: map[string][]string{}, Over: map[string]bool{}, Milestones: map[string]record.Event{},
-		CheckAt: map[string]time.Time{},
-	}
+	return Batch{Begun: map[string]record.AttackState{}, Joined: map[string][]string{}, Over: map[string]bool{}, CheckAt: map[string]time.Time{}}
 }
 
 // Arrivals are the new attacks of the last while, by channel, and the new incidents of the last poll.
@@ -101,14 +97,14 @@ func (b *Batch) Group(p Poll, channel string, events []record.Event) string {
 	b.Over[id] = over
 	for _, e := range events {
 		b.Joined[id] = append(b.Joined[id], e.Attack().ID)
-		b.Milestones[e.Attack().ID] = e
 	}
 	return id
 }
 
-// Join is the state of an attack that would get its first card, when it is grouped instead: no people are mentioned or paged about it.
+// Join is the state of an attack that would get its first card, when it is grouped instead: no people are mentioned or paged about it, and no card
+// shows its history.
 func Join(s record.AttackState, id string) record.AttackState {
-	s.StormID, s.OwnCard, s.Revision = id, false, s.Revision-1
+	s.StormID, s.OwnCard, s.Revision, s.History = id, false, s.Revision-1, nil
 	s.Pager, s.Mention, s.SuppressedMention, s.Suppressed, s.MentionedAt = nil, "", "", false, time.Time{}
 	return s
 }

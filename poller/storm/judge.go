@@ -64,10 +64,13 @@ func (t Tally) Event(last record.AttackState, at time.Time) (record.EventKind, b
 	return "", false
 }
 
+// Kept is what is kept of the storm. A pointer into the tally would keep all that was counted, too.
+func (t Tally) Kept() *record.Storm { return new(t.Storm) }
+
 // After is the storm's state after an event; whole reports whether the poll read everything.
 func (t Tally) After(last record.AttackState, at time.Time, whole bool, kind record.EventKind) record.AttackState {
 	s := last
-	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.Attack, &t.Storm, at, last.Rebuilt && !whole, true, t.ongoing == 0
+	s.Attack, s.Storm, s.ObservedAt, s.Rebuilt, s.Notified, s.Quiet = t.Attack, t.Kept(), at, last.Rebuilt && !whole, true, t.ongoing == 0
 	s.Revision++
 	if at.Equal(last.ObservedAt) {
 		kind = record.NewAttack

@@ -36,7 +36,8 @@ type Tally struct {
 
 // Member is an attack that a storm groups, as it was last read.
 type Member struct {
-	record.AttackState
+	*record.AttackState
+
 	OnlyTrying bool // it would be quiet if no denied source of it were still trying
 	Route      int  // index of the route that takes it; -1: none does
 }
@@ -76,7 +77,7 @@ func (t *Tally) addMember(m Member, first bool) {
 	if t.addCommon(m.Attack, first); m.Attack.FalsePositive() {
 		return
 	}
-	t.add(m.AttackState)
+	t.add(m.Attack)
 	switch {
 	case m.Quiet:
 	case m.OnlyTrying:
@@ -85,7 +86,7 @@ func (t *Tally) addMember(m Member, first bool) {
 		s.Ongoing++
 	}
 	if m.AttackState.Grouped() {
-		t.addCardless(m.AttackState)
+		t.addCardless(*m.AttackState)
 		t.Routes[m.Route] = true
 	}
 }
@@ -117,8 +118,8 @@ func (t *Tally) addCommon(a apiclient.Attack, first bool) {
 const manyPaths = "[multiple]"
 
 // add counts an attack.
-func (t *Tally) add(m record.AttackState) {
-	a, s := m.Attack, &t.Storm
+func (t *Tally) add(a apiclient.Attack) {
+	s := &t.Storm
 	status := a.Status()
 	s.Status[status]++
 	s.Types[brief(a.Type)]++
@@ -244,9 +245,9 @@ func (t *Tally) finish(id string) {
 	}
 	slices.SortFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP)) })
 	a.Sources = slices.Clone(a.Sources[:min(maxStormSources, len(a.Sources))])
-	keep(s.Types, strings.Compare, maxStormKinds)
-	keep(s.Apps, cmp.Compare[int64], maxStormKinds)
-	keep(s.Sources, netip.Addr.Compare, maxStormSources)
+	s.Types = keep(s.Types, strings.Compare, maxStormKinds)
+	s.Apps = keep(s.Apps, cmp.Compare[int64], maxStormKinds)
+	s.Sources = keep(s.Sources, netip.Addr.Compare, maxStormSources)
 }
 
 // most are the keys with the highest counts, as many as n.
@@ -255,8 +256,11 @@ func most[K comparable](counts map[K]int, order func(a, b K) int, n int) []K {
 	return keys[:min(n, len(keys))]
 }
 
-// keep leaves only the keys with the highest counts.
-func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) {
-	kept := most(counts, order, n)
-	maps.DeleteFunc(counts, func(k K, _ int) bool { return !slices.Contains(kept, k) })
+// keep takes only the keys with the highest counts over: a map in which others were deleted takes as much memory as before.
+func keep[K comparable](counts map[K]int, order func(a, b K) int, n int) map[K]int {
+	kept := make(map[K]int, n)
+	for _, k := range most(counts, order, n) {
+		kept[k] = counts[k]
+	}
+	return kept
 }

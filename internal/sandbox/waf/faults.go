@@ -32,6 +32,7 @@ type Fault struct {
 	//   500_applied      carries out, then answers 500
 	//   reset_applied    carries out, then resets the connection
 	//   lagging          lists what was written until 10 s ago
+	//   endless          lists attacks without end, behind those that there are; incidents as ever
 	Kind string `json:"kind"`
 	// RetryAfter is the header of that name with status:N; "" sends none.
 	RetryAfter string `json:"retry_after,omitempty"`
@@ -40,7 +41,7 @@ type Fault struct {
 }
 
 func plainFaults() []string {
-	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging"}
+	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging", "endless"}
 }
 
 // SetFault adds a fault. The first one that fits a request is used.
@@ -163,6 +164,12 @@ func (s *Service) serveFault(w http.ResponseWriter, r *http.Request, c faultyCal
 	case "reset_applied":
 		s.serve(r, c.body, s.lag)
 		reset(w)
+	case "endless":
+		answered := s.serve(r, c.body, s.lag)
+		if r.URL.Path == "/v1/objects/attack" && answered.status == http.StatusOK {
+			answered.body = s.withoutEnd(c.body, answered.body)
+		}
+		s.finish(w, c, answered)
 	}
 }
 

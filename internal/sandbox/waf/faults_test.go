@@ -2,6 +2,7 @@ package waf_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
@@ -136,4 +137,22 @@ func TestSlowAnswer(t *testing.T) {
 		require.Equal(t, 200, code)
 		require.Equal(t, 3*time.Second, time.Since(asked))
 	})
+}
+
+func TestEndlessListing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.NoError(t, w.SetFault(waf.Fault{Kind: "endless"}))
+	list := func(filter, offset string) (page []map[string]any) {
+		code, text := w.request("POST", "/v1/objects/attack", `{"filter":{"clientid":[5]`+filter+`},"limit":100,"order_by":"last_time","order_desc":true,"offset":`+offset+`}`)
+		require.Equal(t, 200, code)
+		var answered struct{ Body []map[string]any }
+		require.NoError(t, json.Unmarshal([]byte(text), &answered))
+		return answered.Body
+	}
+	require.Len(t, list("", "0"), 100)
+	page := list("", "1000000")
+	require.Len(t, page, 100)
+	require.Equal(t, []any{"endless:1000000", "endless:1000099"}, []any{page[0]["attackid"], page[99]["attackid"]})
+	require.Empty(t, list(`,"!vulnid":null`, "0"))
 }

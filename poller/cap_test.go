@@ -1,0 +1,219 @@
+package poller_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/norace"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
+)
+
+// crowd is a service that lists very many attacks, one after another each 10 ms, and makes each page when it is asked for it.
+type crowd struct {
+	t     *testing.T
+	store *fakeStore
+
+	mu        sync.Mutex
+	newest    int         // the number of the latest attack
+	listed    int         // how many of them are listed; below 0: without end
+	incidents map[int]int // hits of incidents, by number
+	path      string      // what each path begins with
+	latest    time.Time   // when number 1,000,000 was hit
+	asked     int
+	caps      []record.Cap // that people were notified of
+}
+
+func newCrowd(t *testing.T, listed int) *crowd {
+	return &crowd{t: t, store: newStore(t), newest: 1_000_000, listed: listed, incidents: map[int]int{}, path: "/login", latest: time.Now()}
+}
+
+// poller is one as after a start of the process.
+func (c *crowd) poller() *poller.Poller {
+	api, err := apiclient.New(apiclient.Config{BaseURL: "http://service", Token: "s3cret", ClientID: 5, Tries: 1, HTTP: &http.Client{Transport: roundTripper{c}}})
+	require.NoError(c.t, err)
+	return poller.New(poller.Config{
+		Account: "acme", API: api, Store: c.store, Notifier: c.store, Caps: c, Channel: "C0", Log: slog.New(slog.DiscardHandler),
+		Storm: storm.Config{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute},
+	})
+}
+
+// NotifyCap implements poller.CapNotifier.
+func (c *crowd) NotifyCap(_ context.Context, _ string, reached record.Cap) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caps = append(c.caps, reached)
+	return nil
+}
+
+func (c *crowd) change(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+// ServeHTTP lists attacks.
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var q struct{ Offset, Limit int }
+	body, _ := io.ReadAll(r.Body)
+	_ = json.Unmarshal(body, &q)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	var page []string
+	if r.URL.Path == attacks && !bytes.Contains(body, []byte(`"!vulnid"`)) {
+		for n := q.Offset; n < q.Offset+q.Limit && (n < c.listed || c.listed < 0); n++ {
+			page = append(page, c.record(c.newest-n))
+		}
+	} else if r.URL.Path == attacks && q.Offset == 0 {
+		for n := range c.incidents {
+			page = append(page, c.record(n))
+		}
+	}
+	_, _ = fmt.Fprintf(w, `{"status":200,"body":[%s]}`, strings.Join(page, ","))
+}
+
+func (c *crowd) record(n int) string {
+	last, hits, vuln := c.latest.Add(time.Duration(n-1_000_000)*10*time.Millisecond).Unix(), 100, "null"
+	if more, ok := c.incidents[n]; ok {
+		hits, vuln = more, fmt.Sprint(n)
+	}
+	return fmt.Sprintf(`{"attackid":"x:%d","domain":"shop.example.com","poolid":4,"method":"POST","path":"%s/%d","type":"sqli","first_time":%d,"last_time":%d,"hits":%d,"ip_count":1,`+
+		`"ip_top":[{"ip":"203.0.113.7","count":%d,"country":"FR"}],"block_status":"monitored","vulnid":%s}`, n, c.path, n, last-60, last, hits, hits, vuln)
+}
+
+// taken are the events of attacks since the last time, without a storm's.
+func (c *crowd) taken() (names []string) {
+	for _, e := range c.store.takeEvents() {
+		if e.Attack().ID != "" && e.Storm() == nil {
+			names = append(names, string(e.Kind)+" "+e.Attack().ID)
+		}
+	}
+	return names
+}
+
+func (c *crowd) stored() poller.State {
+	s, err := c.store.Load(c.t.Context(), "acme")
+	require.NoError(c.t, err)
+	return s
+}
+
+// Of a listing without end the newest attacks are watched, and all incidents, however old.
+func TestAListingWithoutEnd(t *testing.T) {
+	norace.Defer(t)
+	t.Parallel()
+	c := newCrowd(t, -1)
+	c.incidents = map[int]int{900_000: 100, 930_001: 100}
+	p := c.poller()
+	require.NoError(t, p.Poll(t.Context()))
+	require.LessOrEqual(t, c.asked, 503, "pages of attacks, and two of incidents")
+	require.ElementsMatch(t, []string{"new incident x:930001"}, c.taken(), "the other one is over, and was before the first start")
+	require.Equal(t, "over 50,000 attacks in 24 h: only the newest and all incidents are watched", p.Health().Capped)
+	require.Len(t, p.Attacks(), 50_002)
+	require.Len(t, c.stored().Attacks, 50_003, "and the storm")
+
+	c.change(func() { c.newest, c.asked = c.newest+300, 0 })
+	require.NoError(t, p.Poll(t.Context()))
+	require.LessOrEqual(t, c.asked, 130, "those of the last two minutes")
+	require.Len(t, p.Attacks(), 50_002)
+	require.Len(t, c.stored().Attacks, 50_003)
+	require.Empty(t, c.taken(), "they are grouped")
+
+	again := c.poller()
+	c.change(func() { c.incidents[930_001] = 100_000; c.incidents[910_000] = 100 })
+	require.NoError(t, again.Poll(t.Context()))
+	require.ElementsMatch(t, []string{"new incident x:910000", "worsened x:930001"}, c.taken(), "another replica reads everything: nothing else is new")
+	require.Equal(t, p.Health().Capped, again.Health().Capped)
+	require.Len(t, again.Attacks(), 50_003)
+
+	c.change(func() { c.latest, c.newest = c.latest.Add(1000*time.Hour), c.newest+200_000 })
+	require.NoError(t, again.Poll(t.Context()))
+	c.change(func() { c.latest, c.newest, c.listed = time.Now().Add(-3000*time.Second), 1_300_310, 10 })
+	c.store.takeEvents()
+	require.NoError(t, again.Poll(t.Context()))
+	require.True(t, again.GoesOn(func(id string) bool { return id == "x:1300310" }), "also after hits that were yet to come")
+}
+
+// People are notified of a cap once, whichever replica polls, and once of its end. What the cap dropped is no event then.
+func TestACapIsNotifiedOnce(t *testing.T) {
+	norace.Defer(t)
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 50_500)
+		c.latest = time.Now().Add(-time.Hour)
+		run := func(d time.Duration) *poller.Poller {
+			ctx, stop := context.WithCancel(t.Context())
+			p, ended := c.poller(), make(chan struct{})
+			go func() { defer close(ended); _ = p.Run(ctx) }()
+			after(d)
+			stop()
+			<-ended
+			return p
+		}
+		run(11 * time.Minute)
+		require.Len(t, c.caps, 1)
+		require.Equal(t, []any{"over 50,000 attacks in 24 h", true}, []any{c.caps[0].Over, c.caps[0].GoesOn()})
+		c.change(func() { c.listed = 49_000 })
+		run(time.Minute)
+		require.Len(t, c.caps, 1, "there is too little room")
+		c.change(func() { c.listed = 44_000 })
+		run(time.Minute)
+		require.Len(t, c.caps, 2)
+		require.False(t, c.caps[1].GoesOn())
+		require.True(t, c.caps[0].From.Equal(c.caps[1].From))
+		c.taken()
+		c.change(func() { c.listed = 49_990 })
+		run(time.Minute)
+		require.Len(t, c.caps, 2)
+		require.Empty(t, c.taken())
+		require.Empty(t, c.poller().Health().Capped)
+	})
+}
+
+// Where the service doesn't say when attacks were hit, what is dropped hides no attack that comes later.
+func TestAttacksWithoutTimes(t *testing.T) {
+	norace.Defer(t)
+	t.Parallel()
+	c := newCrowd(t, -1)
+	c.latest = time.Unix(0, 0).Add(-1000 * time.Hour) // which is no time to the client
+	p := c.poller()
+	require.NoError(t, p.Poll(t.Context()))
+	require.NotEmpty(t, p.Health().Capped)
+	require.True(t, c.stored().Cap.Edge.IsZero())
+	c.change(func() { c.latest, c.newest, c.listed = time.Now(), 1_000_000, 5 })
+	require.NoError(t, p.Poll(t.Context()))
+	require.Len(t, p.Attacks(), 50_000)
+	require.True(t, p.GoesOn(func(id string) bool { return id == "x:1000000" }))
+}
+
+// What attackers write counts, too.
+func TestAttacksThatAreLong(t *testing.T) {
+	norace.Defer(t)
+	t.Parallel()
+	c := newCrowd(t, 40_000)
+	c.path = "/" + strings.Repeat("a", 8000)
+	p := c.poller()
+	require.NoError(t, p.Poll(t.Context()))
+	require.Equal(t, "over 100 MB of attacks in 24 h: only the newest and all incidents are watched", p.Health().Capped)
+	known := len(p.Attacks())
+	require.InDelta(t, 12_700, known, 300)
+	c.taken()
+	again := c.poller()
+	require.NoError(t, again.Poll(t.Context()))
+	require.Len(t, again.Attacks(), known)
+	require.Empty(t, c.taken())
+}
