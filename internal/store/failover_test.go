@@ -166,9 +166,8 @@ func TestFailoverWithoutReturn(t *testing.T) {
 		eventually(t, "accept", func() error { _, _, err := s.Inbox.Accept(ctx, []byte("after"), "acme:U1", "after"); return err })
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
-		for account, h := range w.holds() {
+		for _, account := range names {
 			eventually(t, "save "+account, func() error { return s.Attacks.Save(ctx, account, poller.Update{LastGood: noon}) })
-			require.NoError(t, h.held.Err())
 		}
 		t.Logf("all is owned %s after it", time.Since(promoted).Round(10*time.Millisecond))
 	})
