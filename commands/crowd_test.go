@@ -177,7 +177,9 @@ func (w *world) carriesOut(inv call.Invocation, l crowdLine) {
 // unlike is in what the service differs from what the changes say, taken in the order in which they were claimed.
 func (w *world) unlike() (wrong []string) {
 	all := w.ledger.all()
-	slices.SortFunc(all, func(a, b record.Change) int { return slices.Index(w.ledger.order, a.ID) - slices.Index(w.ledger.order, b.ID) })
+	slices.SortFunc(all, func(a, b record.Change) int {
+		return slices.Index(w.ledger.order, a.ID) - slices.Index(w.ledger.order, b.ID)
+	})
 	expected := map[string]int{}
 	for _, ch := range all {
 		if ch.State == record.StateBegun {
@@ -203,7 +205,9 @@ func (w *world) unlike() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s is there %d times instead of %d", thing, found[thing], expected[thing]))
 		}
 	}
-	refused := slices.ContainsFunc(all, func(ch record.Change) bool { return ch.State == record.StateHalf && strings.Contains(ch.Fault, "doesn't allow") })
+	refused := slices.ContainsFunc(all, func(ch record.Change) bool {
+		return ch.State == record.StateHalf && strings.Contains(ch.Fault, "doesn't allow")
+	})
 	if found["mode"] > 1 && !refused { // a service that takes the one rule and refuses to delete the other leaves two, which is said
 		wrong = append(wrong, fmt.Sprint("modes: ", w.modes()))
 	}
