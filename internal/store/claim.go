@@ -30,6 +30,7 @@ type draft struct {
 // the draft follows from that. It fails with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
 func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d commands.Draft, err error) {
 	q := s.questions()
+	epoch, revision := q.Get(ctx, keyEpoch(account)), q.Get(ctx, keyRevision(account)) // before the rest: what is written meanwhile makes it another
 	q.askContext(ctx, account, &b.Context)
 	ask(q, q.Get(ctx, keyPermission(account)), &b.Loss, "permission loss of "+account)
 	var shown record.AttackState
@@ -37,7 +38,7 @@ func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool)
 		ask(q, q.HGet(ctx, keyTriage(account), attack), &b.Triage, "triage of "+attack)
 		ask(q, q.HGet(ctx, keyAttacks(account), attack), &shown, "attack "+attack)
 	}
-	changes, epoch, revision := q.HVals(ctx, keyChanges(account)), q.Get(ctx, keyEpoch(account)), q.Get(ctx, keyRevision(account))
+	changes := q.HVals(ctx, keyChanges(account))
 	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
 		return record.Basis{}, commands.Draft{}, err
 	}
