@@ -45,7 +45,6 @@ func TestAStorm(t *testing.T) {
 		w.polls(4)
 		all := w.cards("#waf")
 		require.Len(t, all, 3)
-		require.True(t, says(w.shown("#waf")[1], "INCIDENT", "/worked/7"), "the storm's card waits, but not longer than it takes a busy machine to begin the second incident")
 		require.Empty(t, storm.replies())
 
 		w.attack(injection())
