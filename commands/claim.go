@@ -161,11 +161,8 @@ func (x *executor) reconcile(ctx context.Context, c *job) error {
 			return change.Unsaved(mine, err)
 		}
 		c.lost = c.lost[1:]
-		if err := x.loader.begin(ctx, c, c.AttackID()); err != nil {
-			return err
-		}
 	}
-	return nil
+	return x.loader.begin(ctx, c, c.AttackID())
 }
 
 // reconcileChange takes over what this call knows of a change.

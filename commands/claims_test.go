@@ -28,16 +28,6 @@ func (s slowService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Handler.ServeHTTP(w, r)
 }
 
-// bubbleBefore is a world in a bubble before a service of the test's own making.
-func bubbleBefore(t *testing.T, service func(http.Handler) http.Handler) *world {
-	t.Helper()
-	w := &world{t: t}
-	w.build(func(h http.Handler) (string, *http.Client) {
-		return "http://service", &http.Client{Transport: inProcess{service(h)}}
-	}, nil)
-	return w
-}
-
 // carriedOutBy is a context of what a replica carries out.
 func carriedOutBy(t *testing.T, r *replica) context.Context {
 	ctx, end := context.WithCancel(t.Context())

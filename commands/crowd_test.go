@@ -17,7 +17,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -140,10 +139,7 @@ func TestACrowd(t *testing.T) {
 }
 
 func playCrowd(t *testing.T, lines []crowdLine) (wrong []string) {
-	w := &world{t: t}
-	w.build(func(h http.Handler) (string, *http.Client) {
-		return "http://service", &http.Client{Transport: crowdNet{inProcess{h}, func() *ledger { return w.ledger }}}
-	}, []func(*commands.Config){withoutApproval(policy.ApproveBroad)})
+	w := newBubble(t, withoutApproval(policy.ApproveBroad))
 	var g sync.WaitGroup
 	for _, l := range lines {
 		inv := w.asks(l.Who, l.Line)

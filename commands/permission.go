@@ -88,7 +88,7 @@ func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(
 	}
 }
 
-// noteUnplanned is tie for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
+// noteUnplanned is noteRefused for a change that could not even be planned, because the service lets wafbot read nothing: what it would have sent is what
 // there is to do if nothing stands there yet.
 func (x *executor) noteUnplanned(ctx context.Context, c *job, fault error) {
 	if !change.PermissionRefused(fault) {

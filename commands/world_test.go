@@ -76,9 +76,15 @@ func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
 // keep the bubble's time from passing.
 func newBubble(t *testing.T, change ...func(*commands.Config)) *world {
 	t.Helper()
+	return bubbleBefore(t, func(service http.Handler) http.Handler { return service }, change...)
+}
+
+// bubbleBefore is a bubble whose requests meet something before the service.
+func bubbleBefore(t *testing.T, meet func(service http.Handler) http.Handler, change ...func(*commands.Config)) *world {
+	t.Helper()
 	w := &world{t: t}
 	w.build(func(h http.Handler) (string, *http.Client) {
-		return "http://service", &http.Client{Transport: crowdNet{inProcess{h}, func() *ledger { return w.ledger }}}
+		return "http://service", &http.Client{Transport: crowdNet{inProcess{meet(h)}, func() *ledger { return w.ledger }}}
 	}, change)
 	return w
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,22 +52,14 @@ func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool)
 
 // readableEpoch refuses the state of another version, and, unless unread is set, that there is none.
 func readableEpoch(epoch string, unread bool) error {
-	if epoch == "" {
-		if unread {
-			return nil
-		}
-		return refusal.ErrEmptied
-	}
 	version, _, _ := strings.Cut(epoch, " ")
-	switch n, err := strconv.Atoi(version); {
-	case err != nil:
-		return fmt.Errorf("read epoch %q: %w", epoch, err)
-	case n > stateVersion:
-		return refusal.ErrNewer
-	case n < stateVersion:
-		return refusal.ErrOlder
+	switch {
+	case epoch != "":
+		return versionError(version)
+	case unread:
+		return nil
 	}
-	return nil
+	return refusal.ErrEmptied
 }
 
 // save carries a batch out if nobody wrote since.

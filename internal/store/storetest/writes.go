@@ -115,16 +115,23 @@ func begunChange(id, with string) record.Change {
 	return record.Change{ID: id, With: with, Account: Account, State: record.StateBegun, At: now()}
 }
 
+// claimed begins changes and claims them.
+func claimed(t *testing.T, s Store, all ...record.Change) (held context.Context, d commands.Draft, c commands.Claim) {
+	t.Helper()
+	_, d, err := s.Ledger.Begin(t.Context(), Account, "")
+	require.NoError(t, err)
+	held, c, err = d.Claim(t.Context(), all...)
+	require.NoError(t, err)
+	return held, d, c
+}
+
 // A change is carried out by one at a time, until its outcome is stored or it is given up.
 func testClaim(t *testing.T, s Store) {
 	ctx, ch := t.Context(), begunChange("c1", "")
-	_, d, err := s.Ledger.Begin(ctx, Account, "")
-	require.NoError(t, err)
-	held, mine, err := d.Claim(ctx, ch)
-	require.NoError(t, err)
+	held, d, mine := claimed(t, s, ch)
 	require.Equal(t, []string{"c1"}, changeIDs(t, s, Account), "it is stored with its claim")
 	require.NoError(t, d.SaveLocked(ctx, now()), "the draft's own claim is no other's write")
-	_, _, err = s.Ledger.Resume(ctx, ch)
+	_, _, err := s.Ledger.Resume(ctx, ch)
 	require.ErrorIs(t, err, refusal.ErrClaimed)
 	_, err = mine.SaveChanges(ctx, nil, nil, ch)
 	require.NoError(t, err, "what others wrote meanwhile is no matter")
@@ -155,10 +162,7 @@ func testClaimAll(t *testing.T, s Store) {
 	ctx, one, two := t.Context(), begunChange("c1", ""), begunChange("c2", "c1")
 	_, late, err := s.Ledger.Begin(ctx, Account, "")
 	require.NoError(t, err)
-	_, d, err := s.Ledger.Begin(ctx, Account, "")
-	require.NoError(t, err)
-	_, mine, err := d.Claim(ctx, one, two)
-	require.NoError(t, err)
+	_, _, mine := claimed(t, s, one, two)
 	_, _, err = late.Claim(ctx, begunChange("c3", ""), begunChange("c4", "c3"))
 	require.ErrorIs(t, err, refusal.ErrChanged)
 	require.ElementsMatch(t, []string{"c1", "c2"}, changeIDs(t, s, Account))
@@ -181,14 +185,11 @@ func testClaimAll(t *testing.T, s Store) {
 // What is written under a claim is fenced by it.
 func testLostClaim(t *testing.T, s Store) {
 	ctx, ch := t.Context(), begunChange("c1", "")
-	_, d, err := s.Ledger.Begin(ctx, Account, "")
-	require.NoError(t, err)
-	_, mine, err := d.Claim(ctx, ch)
-	require.NoError(t, err)
+	_, _, mine := claimed(t, s, ch)
 	s.LoseClaim(t, ch)
 	e, done := entry(ch.At, "deny 203.0.113.7"), ch
 	done.State = record.StateDone
-	_, err = mine.SaveChanges(ctx, &e, []record.Event{event("settled", record.ChangeSettled, record.ChangeFacts{Change: "c1"})}, done)
+	_, err := mine.SaveChanges(ctx, &e, []record.Event{event("settled", record.ChangeSettled, record.ChangeFacts{Change: "c1"})}, done)
 	require.ErrorIs(t, err, refusal.ErrLost)
 	mine.Release(ctx)
 	require.Equal(t, []record.Change{ch}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)))
