@@ -117,6 +117,7 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done deliv
 		end()
 		if err == nil {
 			t.posted = done.at
+			d.readings.posted(p, sent)
 			d.metrics.posts.Inc()
 			return done, nil
 		}
