@@ -39,7 +39,7 @@ type wantedTitle struct {
 
 const (
 	titleMissing = time.Minute      // how long a vulnerability that isn't listed is taken to be missing
-	titleWanted  = 10 * time.Minute // how long a title is looked for for a card after it was drawn without
+	titleWanted  = 10 * time.Minute // how long a title is looked for after a card was drawn without it
 	titleIdle    = 5 * time.Second  // how long a reading may stand still
 )
 
