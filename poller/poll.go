@@ -54,7 +54,7 @@ func (p *Poller) poll(ctx context.Context) error {
 	if snap.whole {
 		res.Delete = deletable(&p.cfg, p.st, snap, res)
 	}
-	more, edge := surplus(p.st, snap)
+	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
 	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
 	edited := p.mirror.editedEntries()

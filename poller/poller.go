@@ -39,6 +39,7 @@ func New(cfg Config) *Poller {
 	cfg.Interval = cmp.Or(cfg.Interval, DefaultInterval)
 	cfg.Lookback = cmp.Or(cfg.Lookback, DefaultLookback)
 	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, DefaultOngoingFor)
+	cfg.Limits = cmp.Or(cfg.Limits, defaultLimits())
 	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account)
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
