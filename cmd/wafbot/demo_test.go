@@ -68,7 +68,7 @@ func TestDemoWithReplicas(t *testing.T) {
 		require.NoError(t, err)
 		return string(body)
 	}
-	require.Eventually(t, func() bool { return strings.Contains(channel(), "wafbot watches acme") }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(channel(), "wafbot watches acme") }, patience, 20*time.Millisecond)
 	for range 6 { // whichever replica takes them
 		res, err := http.Post(address+"/sandbox/slack/command", "application/json", strings.NewReader(`{"user":"rob","channel":"#waf","text":"deny 198.51.100.200"}`))
 		require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestDemoWithReplicas(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(body), `"warning":""`, "acknowledged in time")
 	}
-	require.Eventually(t, func() bool { return strings.Count(channel(), "Nothing was sent") >= 5 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(channel(), "Nothing was sent") >= 5 }, patience, 20*time.Millisecond)
 	require.Equal(t, 1, strings.Count(channel(), `"bot_id":"B0WAFBOT","text":"*wafbot watches acme*`), "posted by one")
 	left := demo.stop()
 	require.Equal(t, exitDone, left.code, left.err)

@@ -13,9 +13,11 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
-// scanned begins so many attacks of one source at once, and some incidents among them.
+// scanned begins so many attacks of one source at once, and some incidents among them: no poll finds only a few of them.
 func (w *world) scanned(attacks, incidents int) {
 	w.t.Helper()
+	require.NoError(w.t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "/v1/objects/attack", Kind: "status:503"}))
+	defer w.WAF.ClearFaults()
 	for i := range attacks + incidents {
 		spec := waf.AttackSpec{Path: fmt.Sprintf("/scan/%d", i), Hits: 100, Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: loudest, Country: "NL", PerSecond: 0.1}}}
 		if i%50 == 7 && incidents > 0 {

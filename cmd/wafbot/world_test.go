@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patience is how long a story waits for something before it says that it never came.
-const patience = 40 * time.Second
+// patience is how long a story waits for something before it says that it never came, and Slack for the bot: a busy machine takes long.
+const patience = 2 * time.Minute
 
 // settled is how long a story waits before an emptied store is rebuilt: what was sent arrives sooner here.
 const settled = 100 * time.Millisecond
