@@ -125,9 +125,7 @@ func (p *Poller) Health() Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.health
-	if c := p.st.cap; c.GoesOn() {
-		h.Capped = c.Over + ": only the newest and all incidents are watched"
-	}
+	h.Capped = p.st.cap.Says()
 	return h
 }
 

@@ -71,6 +71,14 @@ func (c Cap) Delivery(account string) string {
 // GoesOn reports whether there is a cap now.
 func (c Cap) GoesOn() bool { return !c.From.IsZero() && c.Until.IsZero() }
 
+// Says tells people what a cap that goes on means; "" for another.
+func (c Cap) Says() string {
+	if !c.GoesOn() {
+		return ""
+	}
+	return c.Over + ": only the newest and all incidents are watched"
+}
+
 // Due reports whether people have yet to be notified of it as it is.
 func (c Cap) Due() bool { return !c.From.IsZero() && !c.Notified }
 
