@@ -82,6 +82,7 @@ func TestDemoWithReplicas(t *testing.T) {
 	left := demo.stop()
 	require.Equal(t, exitDone, left.code, left.err)
 	for line := range strings.Lines(left.err) {
-		require.False(t, strings.Contains(line, "level=ERROR") && !strings.Contains(line, "i/o timeout"), line) // a busy machine keeps Redis waiting
+		late := strings.Contains(line, "i/o timeout") || strings.Contains(line, "deadline exceeded") // a busy machine keeps Redis waiting
+		require.False(t, strings.Contains(line, "level=ERROR") && !late, line)
 	}
 }

@@ -69,7 +69,9 @@ func (w *world) checked(user string, open func(), values map[string]any) workspa
 func (w *world) confirms(user string, parts ...string) {
 	w.t.Helper()
 	const yes = "Do it anyway"
-	w.until(user+" is asked: "+strings.Join(parts, ", "), func() bool { return w.Slack.OpenView(user) != nil || len(w.ephemerals(user, append(parts, yes)...)) > 0 })
+	w.until(user+" is asked: "+strings.Join(parts, ", "), func() bool {
+		return w.Slack.OpenView(user) != nil || len(w.ephemerals(user, append(parts, yes)...)) > 0
+	})
 	if asked := w.ephemerals(user, append(parts, yes)...); w.Slack.OpenView(user) == nil {
 		w.click(user, asked[len(asked)-1], yes)
 		return
