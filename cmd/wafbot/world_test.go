@@ -70,10 +70,11 @@ type world struct {
 	hook    *hook      // the pager, where one is part of the story
 }
 
-// story plays with the bot in a world of its own, with each way in which Slack delivers. The world is prepared before the bot starts.
+// story plays with the bot in a world of its own, with each way in which Slack delivers; stories to which that is all the same have both ways at once.
+// The world is prepared before the bot starts.
 func story(t *testing.T, prepare func(w *world), play func(t *testing.T, w *world)) {
 	t.Helper()
-	storyOver(t, []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket, workspace.IngressEither}, prepare, play)
+	storyOver(t, []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket}, prepare, play)
 }
 
 // eitherWay is for stories to which it is all the same how Slack delivers.
