@@ -90,8 +90,6 @@ func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 		card.says("Patch exactly POST shop.example.com/login", "not confirmed yet")
 		w.types("ann", "attack "+card.id())
 		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "not confirmed yet")
-		w.types("vic", "status")
-		w.ephemeral("vic", "Being carried out: 1", "Patch exactly POST shop.example.com/login", "not confirmed yet")
 		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
 		card.says("Patch exactly POST shop.example.com/login", "accepted by the service")
 		require.NotContains(t, card.now().Plain(), "not confirmed yet")

@@ -29,8 +29,8 @@ func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.
 func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
-	ask(q, q.Get(ctx, keyCap(account)), &r.Cap, "cap of "+account)
 	q.askTime(q.Get(ctx, keyFirstStart(account)), &r.FirstStart, "first start of "+account)
+	ask(q, q.Get(ctx, keyCap(account)), &r.Cap, "cap of "+account)
 	if err := q.send(ctx, "state of "+account); err != nil {
 		return poller.State{}, err
 	}
