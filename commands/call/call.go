@@ -118,6 +118,7 @@ type PollHealth struct {
 	LastGood time.Time `json:"last_good,omitzero"`
 	Failing  string    `json:"failing,omitempty"` // for people; "" when well
 	Since    time.Time `json:"since,omitzero"`    // when it began to fail; zero: it does not, or that is not known
+	Capped   string    `json:"capped,omitempty"`  // for people: there are more attacks than are watched; "" when all are
 }
 
 // And is the result with more lines.

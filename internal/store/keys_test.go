@@ -130,8 +130,8 @@ func TestCluster(t *testing.T) {
 	w := &world{addr: redistest.Start(t, "--cluster-enabled", "yes").Addr}
 	w.rdb = client(t, w.addr)
 	require.NoError(t, w.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
-	require.Eventually(t, func() bool { return strings.Contains(w.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok") }, 10*time.Second, 20*time.Millisecond)
-	net := newWire(t, w.addr)
+	require.Eventually(t, func() bool { return strings.Contains(w.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok") }, patience, 20*time.Millisecond)
+	net := w.newWire(t)
 	_, port, _ := strings.Cut(net.Addr(), ":")
 	require.NoError(t, w.rdb.ConfigSet(ctx, "cluster-announce-port", port).Err())
 	s := openURL(t, "redis-cluster://"+net.Addr())
@@ -145,9 +145,9 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	jobs, stop, ended := worker(t, s)
-	require.NoError(t, within(t, 5*time.Second, jobs).Done(ctx))
+	require.NoError(t, await(t, jobs).Done(ctx))
 	stop()
-	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+	require.ErrorIs(t, await(t, ended), context.Canceled)
 	w.requireNoWork(t)
 
 	asked, lost := false, false
