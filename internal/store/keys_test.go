@@ -113,6 +113,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 			ttl, err := w.rdb.PTTL(t.Context(), key).Result()
 			require.NoError(t, err)
 			require.True(t, endsIn(row.ends, ttl), "%s ends in %s, not %s", key, ttl, row.ends)
+			require.True(t, ttl > 0 || strings.Contains(row.ends, "; "), "%s has no end, and the table doesn't say what bounds it", key)
 		}
 		for kind := range table {
 			require.Contains(t, found, kind)
