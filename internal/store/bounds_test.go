@@ -37,7 +37,7 @@ func (b *bounded) day(t *testing.T, n int) {
 		require.NoError(t, err)
 	}
 	accept(t, b.s, fmt.Sprintf("d%d", n))
-	require.NoError(t, within(t, 10*time.Second, b.jobs).Done(ctx))
+	require.NoError(t, await(t, b.jobs).Done(ctx))
 }
 
 // attacks come, get cards, are redrawn and talked about, and go.
