@@ -89,13 +89,12 @@ type Config struct {
 	Cards      Cards
 	Redis      Redis
 	Accounts   []notify.Account
-	Command    string // the slash command, for messages that name it
-	Policy     policy.Policy
+	Command    string                   // the slash command, for messages that name it
 	Broken     func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Roles      policy.Roles
-	Collectors []prometheus.Collector // shown on /metrics beside the bot's own
-	Log        *slog.Logger           // nil: discarded
-	Now        func() time.Time       // nil: time.Now
+	Roles      policy.Roles             // for all accounts, for whom none has a role
+	Collectors []prometheus.Collector   // shown on /metrics beside the bot's own
+	Log        *slog.Logger             // nil: discarded
+	Now        func() time.Time         // nil: time.Now
 }
 
 // Bot receives what people click and type, and shows them what happens.

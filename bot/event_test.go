@@ -166,7 +166,7 @@ type watcher struct {
 }
 
 func (w *watcher) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
-	_, full, err := w.slack.Member(ctx, inv.Actor.Team, inv.Actor.ID)
+	_, _, full, err := w.slack.Member(ctx, inv.Actor.Team, inv.Actor.ID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.full = append(w.full, full)

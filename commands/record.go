@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +20,13 @@ import (
 // recorder writes the audit log.
 type recorder struct{ cfg *Config }
 
-// record writes an entry to the audit log and to its output. It goes on without Redis: the line still comes out, numbered 0.
+// record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes out, numbered 0, as does one that is about
+// no account, which stands in no log.
 func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
+	if e.Account == "" {
+		w.print(e)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	n, err := w.cfg.Audit.Append(ctx, e)
@@ -52,7 +56,7 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 		return nil
 	}
 	e := c.AuditEntry("failed")
-	e.Account, e.Line, e.Why = cmp.Or(e.Account, w.cfg.Accounts[0].Name), c.Invocation.Line.String(), "fault, see the log"
+	e.Line, e.Why = c.Invocation.Line.String(), "fault, see the log"
 	refused, _ := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case errors.Is(err, refusal.ErrRecorded):

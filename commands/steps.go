@@ -123,7 +123,7 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 		if k.Owner != nil {
 			return nil
 		}
-		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
+		k.Owner = &record.Owner{ID: ch.Actor.ID, Team: ch.Actor.Team, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
 		err := c.draft.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
 		if err == nil {
 			c.basis.Triage = k

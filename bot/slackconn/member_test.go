@@ -67,7 +67,7 @@ func TestWhoIsAMember(t *testing.T) {
 		g := &grid{enterprise: c.enterprise, user: c.user}
 		s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}})
 		for range 2 { // the second time from the cache
-			_, full, err := s.Member(t.Context(), c.delivered, "U1")
+			_, _, full, err := s.Member(t.Context(), c.delivered, "U1")
 			require.NoError(t, err, c.name)
 			require.Equal(t, c.full, full, c.name)
 		}
@@ -81,7 +81,7 @@ func TestOneUserFromTwoWorkspacesOfAGrid(t *testing.T) {
 	g := &grid{enterprise: "E1", user: `"name":"rob"`}
 	s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}})
 	for _, delivered := range []string{"T1", "T2", "T1"} {
-		_, full, err := s.Member(t.Context(), delivered, "U1")
+		_, _, full, err := s.Member(t.Context(), delivered, "U1")
 		require.NoError(t, err)
 		require.Equal(t, delivered == "T1", full, delivered)
 	}
@@ -93,7 +93,7 @@ func TestTheCacheOfUsersIsBounded(t *testing.T) {
 	g := &grid{user: `"team_id":"T1"`}
 	s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}})
 	ask := func(n int) {
-		_, full, err := s.Member(t.Context(), "T1", fmt.Sprint("U", n))
+		_, _, full, err := s.Member(t.Context(), "T1", fmt.Sprint("U", n))
 		require.NoError(t, err)
 		require.True(t, full)
 	}

@@ -20,6 +20,7 @@ type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
+	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 }
@@ -89,6 +90,7 @@ type client struct {
 	auditKeep time.Duration
 	copies    int
 	away      func(err error)
+	off       bool
 	replica   string // what this process is called among all replicas
 	peers     peers
 	held      sync.Map // *owned, by account
@@ -117,7 +119,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away,
+		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
