@@ -55,6 +55,9 @@ func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh
 		return notDoneInTime(*ch)
 	}
 	for i := 0; i < len(ch.Steps); {
+		if err := c.switchedOff(); err != nil && !ch.Steps[i].Sent {
+			return err
+		}
 		if s := &ch.Steps[i]; s.Done || overwritten(ch.Steps, *s) {
 			s.Done = true
 			i++

@@ -71,8 +71,10 @@ func freeAddress(t testing.TB) string {
 // open is a replica's store. Everything that tests send is checked for hash slots.
 func (w *world) open(t testing.TB) *store.Store { return openURL(t, "redis://"+w.addr+"/0") }
 
-func openURL(t tester, url string) *store.Store {
-	s, err := store.Open(store.Config{URL: url})
+func openURL(t tester, url string) *store.Store { return openWith(t, store.Config{URL: url}) }
+
+func openWith(t tester, cfg store.Config) *store.Store {
+	s, err := store.Open(cfg)
 	require.NoError(t, err)
 	s.AddHook(oneSlot{})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
