@@ -23,6 +23,8 @@ import (
 type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
+	// May refuses who may not run a line. It runs nothing.
+	May(ctx context.Context, inv call.Invocation) error
 }
 
 // Verbs knows what a line is before it is run; *commands.Runner is one.

@@ -128,6 +128,7 @@ func (noRunner) InThread(l record.Line, _ string) record.Line { return l }
 func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
 	return call.Form{}, refusal.ErrUnknown
 }
+func (noRunner) May(context.Context, call.Invocation) error { return refusal.ErrUnknown }
 func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{}, errors.New("nothing can be done here")
 }

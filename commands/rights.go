@@ -31,6 +31,15 @@ func (r *Runner) authorise(ctx context.Context, c *job) error {
 	return requireRights(c)
 }
 
+// May refuses who may not run a line, for what is shown of an account without one. Nothing is run.
+func (r *Runner) May(ctx context.Context, inv call.Invocation) error {
+	c, err := r.lookUp(inv)
+	if err != nil {
+		return err
+	}
+	return r.recorder.recordRefusal(ctx, c.Call, r.authorise(ctx, c))
+}
+
 // see takes what the person may do on each account. It returns the highest role that user groups may give on any.
 func (r *Runner) see(c *job, rights map[string]call.Rights) (could record.Role) {
 	c.RightsOn, c.Accounts = rights, nil
