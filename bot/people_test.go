@@ -99,7 +99,7 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	store := newLinkStore()
 	return New(Config{
-		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
+		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
 		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Roles: policy.Roles{Responders: []string{"S0ONCALL"}}}}}, Secret: signingSecret,
 		Inbox: store, Links: store, Redis: store, Runner: noRunner{}, Verbs: noRunner{},
 	})

@@ -83,7 +83,9 @@ func TestGroupsThatCantBeLookedUp(t *testing.T) {
 // Slack answers few such questions a minute.
 func TestGroupsAreOnlyLookedUpWhereTheyGiveMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Roles.Responders = append(c.Accounts[0].Roles.Responders, onCall) })
+	w := newWorld(t, func(c *commands.Config) {
+		c.Accounts[0].Roles.Responders = append(c.Accounts[0].Roles.Responders, onCall)
+	})
 	w.does(ann, "deny 203.0.113.7")
 	w.reads(root, "status")
 	require.Zero(t, w.members.asked)

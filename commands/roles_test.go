@@ -109,7 +109,9 @@ func TestWhoIsNotKnownReadsAtMost(t *testing.T) {
 
 func TestEveryoneCanHaveARole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
+	w := newWorld(t, func(c *commands.Config) {
+		c.Accounts[0].Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}}
+	})
 	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
 	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "status", refusal.ErrDenied, "no role")
 	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "No user has it yet")
