@@ -32,7 +32,9 @@ func TestOneReplicaSwitchesChangesOff(t *testing.T) {
 		for range 4 {
 			w.types("rob", "deny "+attacker)
 		}
-		w.until("refusals", func() bool { return len(w.ephemerals("rob", "changes are switched off (policy.changes: off). Nothing was done")) == 4 })
+		w.until("refusals", func() bool {
+			return len(w.ephemerals("rob", "changes are switched off (policy.changes: off). Nothing was done")) == 4
+		})
 		require.Empty(t, w.sent())
 
 		w.stop()

@@ -66,7 +66,9 @@ func TestTwoTeams(t *testing.T) {
 		w.typesIn("#waf-globex", "vic", "deny country:FR")
 		request := w.follow(w.message("#waf-globex", "APPROVAL NEEDED", "Deny country:FR"))
 		request.click("rob", "Approve")
-		w.until("refusal of the approval", func() bool { return w.journal.has(`"account":"globex"`, "U0ROB0002", `"line":"approve`, "no role on this account") })
+		w.until("refusal of the approval", func() bool {
+			return w.journal.has(`"account":"globex"`, "U0ROB0002", `"line":"approve`, "no role on this account")
+		})
 		asked := requestIn(plain(request.now()))
 		w.types("rob", "approve "+asked)
 		w.ephemeral("rob", "no request "+asked+" on acme: they are kept")
