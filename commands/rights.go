@@ -15,7 +15,7 @@ import (
 // authorise checks the person who asks, on every path, against the roles that the person has now. An account on which the person may not even read doesn't exist
 // for the person: from here on the call holds the others alone.
 func (r *Runner) authorise(ctx context.Context, c *job) error {
-	could := r.see(c, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
+	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
 	addressed := c.Account
 	if c.Account = accountFor(c, addressed); c.Account != nil {
 		c.On(c.Account)
@@ -41,9 +41,9 @@ func (r *Runner) May(ctx context.Context, inv call.Invocation) error {
 }
 
 // see takes what the person may do on each account. It returns the highest role that user groups may give on any.
-func (r *Runner) see(c *job, rights map[string]call.Rights) (could record.Role) {
+func (c *job) see(accounts []*call.Account, rights map[string]call.Rights) (could record.Role) {
 	c.RightsOn, c.Accounts = rights, nil
-	for _, a := range r.cfg.Accounts {
+	for _, a := range accounts {
 		s := rights[a.Name]
 		if max(s.Role, s.Was) > record.NoRole {
 			c.Accounts = append(c.Accounts, a)
