@@ -123,7 +123,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	t.Policy.Switch = a.store.Replicas
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
 	t.poller = poller.New(poller.Config{
-		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Caps: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
