@@ -25,6 +25,8 @@ type Runner interface {
 	// Refuses reports whether a line that changes something is surely refused for who asks it.
 	Refuses(ctx context.Context, inv call.Invocation) bool
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
+	// May refuses who may not run a line. It runs nothing.
+	May(ctx context.Context, inv call.Invocation) error
 }
 
 // Verbs knows what a line is before it is run; *commands.Runner is one.
@@ -91,13 +93,12 @@ type Config struct {
 	Cards      Cards
 	Redis      Redis
 	Accounts   []notify.Account
-	Command    string // the slash command, for messages that name it
-	Policy     policy.Policy
+	Command    string                   // the slash command, for messages that name it
 	Broken     func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Roles      policy.Roles
-	Collectors []prometheus.Collector // shown on /metrics beside the bot's own
-	Log        *slog.Logger           // nil: discarded
-	Now        func() time.Time       // nil: time.Now
+	Roles      policy.Roles             // for all accounts, for whom none has a role
+	Collectors []prometheus.Collector   // shown on /metrics beside the bot's own
+	Log        *slog.Logger             // nil: discarded
+	Now        func() time.Time         // nil: time.Now
 }
 
 // Bot receives what people click and type, and shows them what happens.

@@ -53,6 +53,11 @@ func (f *forms) openMore(req request, text string) {
 		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
+		read := req.Invocation
+		read.Line = record.Line{Name: "attack", Words: line.Words[:1]}.With("account", account)
+		if err := f.cfg.Runner.May(ctx, read); err != nil {
+			return slack.ModalViewRequest{}, err
+		}
 		s, known, err := f.cfg.Notifier.Situation(ctx, account, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, refusal.Away(err)

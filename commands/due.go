@@ -31,7 +31,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 		}
 		now := r.cfg.Now()
 		switch {
-		case r.cfg.Policy.Changes != policy.ChangesOn:
+		case r.accounts[account].Policy.ChangesNow() != policy.ChangesOn:
 			if !warned {
 				r.cfg.Log.Warn("changes are not on: what was made for a time before is not ended", "account", account)
 			}
@@ -100,9 +100,9 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 
 // clockJob is what wafbot does by itself on an account.
 func (x *executor) clockJob(account string) *job {
-	return &job{Call: &call.Call{
-		Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.Now(), Account: x.loader.accounts[account],
-	}}
+	c := &call.Call{Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.Now()}
+	c.On(x.loader.accounts[account])
+	return &job{Call: c}
 }
 
 // decideDue decides about a change whose time has come; act: it is to be ended, prolonged or verified.
@@ -209,7 +209,7 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now ti
 // withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
 func (d dueChecker) withinPolicy(ch record.Change) record.Change {
 	if !ch.Renew.IsZero() {
-		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.cfg.Policy.Renew))
+		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.accounts[ch.Account].Policy.Renew))
 	}
 	return ch
 }

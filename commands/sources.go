@@ -63,9 +63,9 @@ type Watch interface {
 
 // Members knows the people of the Slack workspace.
 type Members interface {
-	// Member returns the user's name if he is a full member of the workspace (no guest, no stranger, no bot, not deactivated).
-	// An error means that it could not be found out.
-	Member(ctx context.Context, team, user string) (name string, full bool, err error)
+	// Member returns the user's name, the id of the workspace as whose user he is known, "" if he is of another one, and whether he is a full member there (no
+	// guest, no stranger, no bot, not deactivated). After an error they are what was last known: full is false if nothing was.
+	Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error)
 	// Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
 	Groups(ctx context.Context, user string, of []string) (in []string, err error)
 }

@@ -126,10 +126,11 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	w.cfg = commands.Config{
 		Setup: call.Setup{
 			Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
-				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
-			Policy: guards,
-			Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
-				Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
+				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}},
+				Policy:       guards,
+				Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
+					Terminal: map[string]policy.TerminalUser{"ann": {Role: record.Responder, Slack: ann.ID}, "root": {Role: record.Admin}}},
+			}},
 		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
 		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
@@ -152,12 +153,12 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 // withoutApproval leaves some things to one person alone.
 func withoutApproval(what ...string) func(*commands.Config) {
 	return func(c *commands.Config) {
-		c.Policy.RequiredFor = slices.DeleteFunc(slices.Clone(c.Policy.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
+		c.Accounts[0].Policy.RequiredFor = slices.DeleteFunc(slices.Clone(c.Accounts[0].Policy.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
 	}
 }
 
 func sources(all ...policy.Source) func(*commands.Config) {
-	return func(c *commands.Config) { c.Policy.Sources = func() []policy.Source { return all } }
+	return func(c *commands.Config) { c.Accounts[0].Policy.Sources = func() []policy.Source { return all } }
 }
 
 func source(name, deny string, ranges ...string) policy.Source {

@@ -86,7 +86,7 @@ func Stale(line text.Text) Message {
 func HandoverLines(said record.Triage) []text.Text {
 	o := said.Owner
 	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, text.MaxField), " hands this attack over to you")
-	if o.By.ID == o.ID {
+	if o.Is(o.By) {
 		line = text.New(text.Bold(text.Sanitize(o.Name, text.MaxField)), " takes this attack over")
 		if o.From != "" {
 			line = text.New(line, " from ", text.User(o.From))
@@ -123,7 +123,7 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text
 	}
 	what := text.New(taken, text.Plural(int64(taken), " attack"), " of ", text.Bold(n.Account))
 	line := text.New(text.User(now.ID), ": ", text.Sanitize(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), " hands ", what, " over to you")
-	if now.By.ID == now.ID {
+	if now.Is(now.By) {
 		line = text.New(text.Bold(text.Sanitize(now.Name, maxNoticeName)), " takes over ", what)
 	}
 	lines = append(lines, line)

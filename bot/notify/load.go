@@ -17,7 +17,7 @@ type loader struct{ cfg Config }
 
 // facts are those that are known without reading.
 func (l loader) facts(a Account, attack string) facts {
-	f := facts{account: a, policy: l.cfg.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Now(), attack: attack}
+	f := facts{account: a, policy: a.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Now(), attack: attack}
 	if a.Settings != nil {
 		f.settings = a.Settings()
 	}
@@ -134,7 +134,7 @@ func (l loader) loadTriage(ctx context.Context, e record.Event, f *facts) (err e
 
 // loadRoles shows users by name, and user groups by their ids: neither mentions anyone.
 func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
-	f.roles = card.Roles(l.cfg.Roles, func(id string) text.Text {
+	f.roles = card.Roles(f.account.Roles, func(id string) text.Text {
 		if card.IsID(id, "S") {
 			return text.New("user group ", text.Code(id))
 		}

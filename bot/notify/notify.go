@@ -14,7 +14,6 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -47,9 +46,7 @@ type Config struct {
 	Stores            Stores
 	Runner            Runner
 	Accounts          []Account
-	Command           string // the slash command, for messages that name it
-	Policy            policy.Policy
-	Roles             policy.Roles
+	Command           string            // the slash command, for messages that name it
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
 	Burst             int               // how many at once

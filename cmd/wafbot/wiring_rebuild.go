@@ -80,7 +80,7 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 
 // readHistory reads as far back as a message can hold an attack or a change in force; with peek it only looks whether there is any.
 func (a *app) readHistory(ctx context.Context, cfg config.Account, peek bool) (bot.Found, error) {
-	back := max(2*cfg.Lookback, a.cfg.Policy.LongestDuration) + time.Hour // a change's message is posted a little after the change
+	back := max(2*cfg.Lookback, a.tenants[cfg.Name].Policy.Longest) + time.Hour // a change's message is posted a little after the change
 	return a.bot.ReadHistory(ctx, bot.History{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
 }
 

@@ -20,6 +20,21 @@ const (
 	ChangesOn     = "on"
 )
 
+// Stricter is the one of two that allows less.
+func Stricter(one, other string) string {
+	for _, changes := range []string{ChangesOff, ChangesDryRun, ChangesOn} {
+		if one == changes || other == changes {
+			return changes
+		}
+	}
+	return ChangesDryRun
+}
+
+// Switch switches all changes off, on every account, for as long as a living replica's configuration says so.
+type Switch interface {
+	Off() bool
+}
+
 // What can need approval: the values of policy.approval.required_for.
 const (
 	ApproveForever         = "forever"
@@ -55,7 +70,8 @@ type Durations struct {
 
 // Policy is what the guards go by.
 type Policy struct {
-	Changes         string          // ChangesOff, ChangesDryRun (also for ""), ChangesOn
+	Changes         string          // by the configuration: ChangesOff, ChangesDryRun (also for ""), ChangesOn; see ChangesNow
+	Switch          Switch          // nil: there is none
 	Sources         func() []Source // the named ones, as they are now; nil: none
 	WidestIPv4      int             // bits of the widest range that goes on a list without approval
 	WidestIPv6      int
@@ -90,6 +106,14 @@ func Defaults() Policy {
 		ApprovalTimeout: 15 * time.Minute,
 		Override:        Override{After: 5 * time.Minute, Longest: time.Hour},
 	}
+}
+
+// ChangesNow is what may be changed at all, as it is now.
+func (p Policy) ChangesNow() string {
+	if p.Switch != nil && p.Switch.Off() {
+		return ChangesOff
+	}
+	return p.Changes
 }
 
 // ModeFor is how long a mode lasts when the line does not say.
@@ -234,7 +258,7 @@ func (p Policy) GuardEnd(until, now time.Time) error {
 
 // Describe says in a few words what the policy allows, for start messages.
 func (p Policy) Describe() string {
-	switch p.Changes {
+	switch p.ChangesNow() {
 	case ChangesOn:
 		return "live: changes are made"
 	case ChangesOff:

@@ -4,7 +4,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -18,7 +18,7 @@ func contain() *call.Command {
 			form.ArgFor(change.Denying.Lasts),
 			{
 				Name: "patch", Label: "How long the patch lasts", Help: "how long the patch lasts; left out: as configured", Read: call.ReadDuration, Options: form.LengthsOrEver,
-				Default: func(c *call.Call) string { return grammar.DurationText(c.Policy.PatchFor()) },
+				Default: func(c *call.Call) string { return form.LengthOn(c, policy.Policy.PatchFor) },
 			},
 			form.ArgReason,
 		},

@@ -22,7 +22,7 @@ func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 	switch {
 	case was == nil:
 		return unchanged(*t, text.New("Unacknowledged. Nothing was changed")), nil
-	case was.ID != c.Actor.ID && c.Role < record.Admin:
+	case !was.Is(c.Actor) && c.Role < record.Admin:
 		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Sanitize(was.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
 	}
 	t.Owner, t.UnackedAt = nil, c.Now

@@ -179,7 +179,7 @@ FILE:12:15: audit.keep: "forever" is no duration; write it like 30m, 12h, 7d or 
 			name: "a longest duration below the defaults",
 			yaml: minimal + "policy: {longest_duration: 2d}\n",
 			want: `
-FILE:4:28: policy.longest_duration: is shorter than the default of policy.durations.patch; set policy.durations.patch to 2d at most
+FILE:4:28: policy.longest_duration: is shorter than the 1w of policy.durations.patch; set policy.durations.patch to 2d at most
 `,
 		},
 		{

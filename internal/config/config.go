@@ -64,6 +64,8 @@ type Account struct {
 	Storm        Storm               `yaml:"storm"`
 	Quiet        Quiet               `yaml:"quiet"`
 	Summary      Summary             `yaml:"summary"`
+	Policy       Policy              `yaml:"policy"`  // what it says itself, see PolicyOf
+	Sources      []Source            `yaml:"sources"` // beside those of all accounts
 }
 
 // Application is what the operator says of one application. A bare string is its name.
@@ -133,16 +135,22 @@ type Source struct {
 
 // Policy says who may do what, and how far.
 type Policy struct {
-	Changes          string            `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on"` // off, dry_run or on
-	Viewers          []string          `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member"`
-	Responders       []string          `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
-	Admins           []string          `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
-	Terminal         map[string]string `yaml:"terminal" check:"oneof=viewer responder admin"` // os user: role
-	WidestPrefix     WidestPrefix      `yaml:"widest_prefix"`
-	Durations        Durations         `yaml:"durations"`
-	LongestDuration  time.Duration     `yaml:"longest_duration" check:"positive"`
-	RenewWhileActive time.Duration     `yaml:"renew_while_active"` // 0: ask instead
-	Approval         Approval          `yaml:"approval"`
+	Changes          string                  `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on"` // off, dry_run or on
+	Viewers          []string                `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member"`
+	Responders       []string                `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
+	Admins           []string                `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
+	Terminal         map[string]TerminalUser `yaml:"terminal"` // by os user
+	WidestPrefix     WidestPrefix            `yaml:"widest_prefix"`
+	Durations        Durations               `yaml:"durations"`
+	LongestDuration  time.Duration           `yaml:"longest_duration" check:"positive"`
+	RenewWhileActive time.Duration           `yaml:"renew_while_active"` // 0: ask instead
+	Approval         Approval                `yaml:"approval"`
+}
+
+// TerminalUser is what an os user may do, and who that is in Slack. A bare string is the role.
+type TerminalUser struct {
+	Role  string `yaml:"role" check:"oneof=viewer responder admin"`
+	Slack string `yaml:"slack" check:"user"` // a user id; "": not known
 }
 
 // WidestPrefix holds the shortest prefix lengths that can be denied without being called broad.

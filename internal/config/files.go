@@ -56,8 +56,10 @@ func (c *Config) readFiles() {
 			all[i-1].value.SetString(secret.Reveal()) // the field of a secret stands before that of its file
 		}
 	}
-	for i := range c.Sources {
-		c.readSource(&c.Sources[i], Element("sources", i)+".file")
+	for list, all := range c.allSources() {
+		for i := range all {
+			c.readSource(&all[i], Element(list, i)+".file")
+		}
 	}
 }
 

@@ -56,6 +56,16 @@ func (c *Config) Routes() iter.Seq2[string, *Route] {
 	}
 }
 
+// allSources are the lists of sources by their keys: that of all accounts, and each account's own.
+func (c *Config) allSources() iter.Seq2[string, []Source] {
+	return func(yield func(string, []Source) bool) {
+		more := yield("sources", c.Sources)
+		for i := 0; more && i < len(c.Accounts); i++ {
+			more = yield(Element("accounts", i)+".sources", c.Accounts[i].Sources)
+		}
+	}
+}
+
 // Pagers are the pagers of the account's routes, by the route's match. Of two routes with the same match the first takes everything.
 func (a *Account) Pagers() (map[string]*pager.Pager, error) {
 	pagers := map[string]*pager.Pager{}
@@ -140,9 +150,10 @@ func (p Policy) Guards() policy.Policy {
 
 // Roles are who has which role. Load has checked the roles' names.
 func (p Policy) Roles() policy.Roles {
-	r := policy.Roles{Viewers: p.Viewers, Responders: p.Responders, Admins: p.Admins, Terminal: map[string]record.Role{}}
-	for user, name := range p.Terminal {
-		r.Terminal[user], _ = record.ParseRole(name)
+	r := policy.Roles{Viewers: p.Viewers, Responders: p.Responders, Admins: p.Admins, Terminal: map[string]policy.TerminalUser{}}
+	for name, u := range p.Terminal {
+		role, _ := record.ParseRole(u.Role)
+		r.Terminal[name] = policy.TerminalUser{Role: role, Slack: u.Slack}
 	}
 	return r
 }

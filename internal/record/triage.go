@@ -15,8 +15,9 @@ type Triage struct {
 
 // Owner is the person who acknowledged an attack, or was given it.
 type Owner struct {
-	ID    string    `json:"id"`   // as Actor has it
-	Name  string    `json:"name"` // for people
+	ID    string    `json:"id"`             // as Actor has it
+	Team  string    `json:"team,omitempty"` // likewise
+	Name  string    `json:"name"`           // for people
 	Since time.Time `json:"since"`
 	By    Actor     `json:"by"`             // the owner, or the person who handed it over
 	From  string    `json:"from,omitempty"` // the id of the owner before the handover; "": there was none
@@ -24,6 +25,9 @@ type Owner struct {
 	FromName string `json:"from_name,omitempty"`
 	Note     string `json:"note,omitempty"` // the id of the note that it was handed over with
 }
+
+// Is reports whether the owner is that person.
+func (o Owner) Is(who Actor) bool { return Actor{ID: o.ID, Team: o.Team}.Is(who) }
 
 // Verdict is what a person found an attack to be.
 type Verdict struct {

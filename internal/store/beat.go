@@ -22,9 +22,10 @@ const (
 )
 
 // beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
-// KEYS[1] the beats, KEYS[2] the version of the state; ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead,
-// ARGV[3] the version that the replica reads, which an empty Redis takes on. Result: the version of the state, then all living replicas in no
-// order, if it is the one that the replica reads. After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
+// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off; ARGV[1] the replica, ARGV[2] after how many
+// ms without a beat a replica is dead, ARGV[3] the version that the replica reads, which an empty Redis takes on, ARGV[4] 1 if it switches all changes off.
+// Result: the version of the state, and if it is the one that the replica reads, how many replicas switch changes off, then all living ones in no order. After
+// ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
 var beat = redis.NewScript(`
 local version = redis.call('GET', KEYS[2])
 if not version then
@@ -37,9 +38,21 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if ARGV[4] == '1' then
+  redis.call('ZADD', KEYS[3], now, ARGV[1])
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - ARGV[2])
 local living = redis.call('ZRANGE', KEYS[1], 0, -1)
+table.insert(living, 1, tostring(redis.call('ZCARD', KEYS[3])))
 table.insert(living, 1, version)
 return living`)
+
+// switchedOff counts the living replicas that switch all changes off.
+// KEYS[1] their beats; ARGV[1] after how many ms without a beat a replica is dead. Result: how many there are.
+var switchedOff = redis.NewScript(`
+local t = redis.call('TIME')
+return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
 
 // versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
@@ -60,6 +73,7 @@ type peers struct {
 	mu      sync.Mutex
 	living  []string  // those that began first come first
 	heardAt time.Time // when; zero: never yet
+	off     bool      // one of them switches all changes off
 	changed chan struct{}
 }
 
@@ -89,18 +103,18 @@ func (s *Replicas) Beat(ctx context.Context) error {
 
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
-	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion}, s.replica, deadAfter.Milliseconds(), stateVersion).StringSlice()
+	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion, keyOff}, s.replica, deadAfter.Milliseconds(), stateVersion, s.off).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
 	if err := versionError(answer[0]); err != nil {
 		return err
 	}
-	living := answer[1:]
+	living := answer[2:]
 	slices.Sort(living)
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
-	s.peers.heardAt = asked
+	s.peers.heardAt, s.peers.off = asked, answer[1] != "0"
 	if !slices.Equal(living, s.peers.living) {
 		s.peers.living = living
 		close(s.peers.changed)
@@ -114,6 +128,26 @@ func (s *Replicas) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
 	_ = s.rdb.ZRem(ctx, keyBeats, s.replica).Err() // else its beat runs out
+	_ = s.rdb.ZRem(ctx, keyOff, s.replica).Err()   // likewise
+}
+
+// Off implements policy.Switch: a living replica's configuration switches all changes off, as this one last heard.
+func (s *Replicas) Off() bool {
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	return s.peers.off
+}
+
+// Hear asks whether a living replica switches changes off, for a process that doesn't beat.
+func (s *Replicas) Hear(ctx context.Context) error {
+	n, err := switchedOff.Run(ctx, s.rdb, []string{keyOff}, deadAfter.Milliseconds()).Int()
+	if err != nil {
+		return fmt.Errorf("ask for the switch of changes: %w", err)
+	}
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	s.peers.off = n > 0
+	return nil
 }
 
 // share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones split

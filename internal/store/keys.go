@@ -11,6 +11,8 @@ import "strings"
 //	{work}:delivery:NAME    string  a delivery that was accepted                          1 h
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
+//	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
+//	                                changes off, likewise                                 one of them
 //	{work}:version          string  the version of the state                              never; one
 //	{work}:people:ID        string  a mark: what was known of a user before is stale      10 min
 //	{work}:ping             string  written to see whether Redis takes writes             1 min
@@ -59,6 +61,7 @@ const (
 	keyStream  = "{work}:stream"
 	keyLinks   = "{work}:links"
 	keyBeats   = "{work}:beats"
+	keyOff     = "{work}:off"
 	keyVersion = "{work}:version"
 	keyPing    = "{work}:ping"
 )

@@ -99,7 +99,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
 		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
-		leaveEverything(t, w.open(t))
+		leaveEverything(t, openWith(t, store.Config{URL: "redis://" + w.addr + "/0", Off: true}))
 		found := map[string]bool{}
 		keys := w.keys(t)
 		slices.Sort(keys)

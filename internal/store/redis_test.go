@@ -113,8 +113,10 @@ func (w *world) newWire(t tester) *wire {
 	return net
 }
 
-func openURL(t tester, url string) *store.Store {
-	s, err := store.Open(store.Config{URL: url})
+func openURL(t tester, url string) *store.Store { return openWith(t, store.Config{URL: url}) }
+
+func openWith(t tester, cfg store.Config) *store.Store {
+	s, err := store.Open(cfg)
 	require.NoError(t, err)
 	return opened(t, s)
 }

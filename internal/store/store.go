@@ -21,6 +21,7 @@ type Config struct {
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
 	AuditMost int           // how many of an account are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
+	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 }
@@ -90,6 +91,7 @@ type client struct {
 	audits  auditKept
 	copies  int
 	away    func(err error)
+	off     bool
 	replica string // what this process is called among all replicas
 	peers   peers
 	held    sync.Map // *owned, by account
@@ -124,7 +126,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away,
+		rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
