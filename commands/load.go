@@ -101,7 +101,7 @@ const keepListings = 5 * time.Second
 // begin has a call work on what is stored now of its account, and of an attack if it is about one, and write on the condition that nobody wrote since.
 // Of what was read before only the service's answers stay, for a short while.
 func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
-	if c.basis, c.draft, err = l.cfg.Ledger.Begin(ctx, c.Account.Name, attack); err != nil {
+	if c.basis, c.draft, err = l.basis(ctx, c, attack); err != nil {
 		if ctx.Err() == nil {
 			l.cfg.Log.Warn("read what changes go by", "account", c.Account.Name, "err", err)
 		}

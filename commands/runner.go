@@ -20,7 +20,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err != nil {
 		return call.Result{}, err
 	}
-	if err := r.authorise(ctx, c); err != nil {
+	if err := r.admit(ctx, c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
 	if err := r.findAttack(ctx, c); err != nil {
@@ -95,11 +95,8 @@ func (r *Runner) findAttack(ctx context.Context, c *job) error {
 	if named := c.named(); named != "" && c.Account == nil {
 		return refusal.Usage(text.New(refusal.Typed(named), " is no account: ", call.AccountNames(r.cfg.Accounts)))
 	}
-	typed := call.AttackNamed(c.Cmd, c.Line)
-	if c.Implied = typed == "" && c.Cmd.ImpliesAttack(); c.Implied {
-		typed = c.Invocation.Attack
-	}
-	if typed == "" {
+	var typed string
+	if typed, c.Implied = c.attackTyped(); typed == "" {
 		return nil
 	}
 	arg, _ := c.Cmd.AttackArg()

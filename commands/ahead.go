@@ -1,0 +1,61 @@
+package commands
+
+import (
+	"context"
+	"sync"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// ahead is what a change goes by, read while it is looked up who asks: people wait for each round trip that follows another one.
+type ahead struct {
+	account, attack string // attack "": it is about none
+	basis           record.Basis
+	draft           Draft
+	err             error
+}
+
+// admit authorises the person who asks, and reads meanwhile what the change goes by.
+func (r *Runner) admit(ctx context.Context, c *job) error {
+	attack, _ := c.attackTyped()
+	if attack = record.FoldID(attack); !c.changes || c.Account == nil || attack != "" && !record.IsAttackID(attack) {
+		return r.authorise(ctx, c)
+	}
+	a := &ahead{account: c.Account.Name, attack: attack}
+	var reading sync.WaitGroup
+	reading.Go(func() { a.basis, a.draft, a.err = r.cfg.Ledger.Begin(ctx, a.account, a.attack) })
+	err := r.authorise(ctx, c)
+	reading.Wait()
+	c.ahead = a
+	return err
+}
+
+// attackTyped is the attack that a line names, or which its place implies; "": neither.
+func (c *job) attackTyped() (typed string, implied bool) {
+	typed = call.AttackNamed(c.Cmd, c.Line)
+	if implied = typed == "" && c.Cmd.ImpliesAttack(); implied {
+		typed = c.Invocation.Attack
+	}
+	return typed, implied
+}
+
+// knownAhead is the attack that was typed, if it was read ahead: it has that whole id, so nothing else is meant.
+func (c *job) knownAhead(typed string) (attack apiclient.Attack, ok bool) {
+	if c.ahead == nil || c.ahead.err != nil || c.ahead.attack != record.FoldID(typed) {
+		return attack, false
+	}
+	attack = c.ahead.basis.Known
+	return attack, attack.ID != ""
+}
+
+// basis is what a change goes by, as it was read ahead, which counts once, or as it is stored now.
+func (l *loader) basis(ctx context.Context, c *job, attack string) (record.Basis, Draft, error) {
+	a := c.ahead
+	c.ahead = nil
+	if a != nil && a.account == c.Account.Name && a.attack == attack {
+		return a.basis, a.draft, a.err
+	}
+	return l.cfg.Ledger.Begin(ctx, c.Account.Name, attack)
+}
