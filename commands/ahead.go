@@ -17,7 +17,8 @@ type ahead struct {
 	err             error
 }
 
-// admit authorises the person who asks, and reads meanwhile what the change goes by.
+// admit authorises the person who asks, and reads meanwhile what the change goes by. It begins to read what the command needs of the service:
+// a refusal doesn't wait for that.
 func (r *Runner) admit(ctx context.Context, c *job) error {
 	attack, _ := c.attackTyped()
 	if attack = record.FoldID(attack); !c.changes || c.Account == nil || attack != "" && !record.IsAttackID(attack) {
@@ -27,9 +28,21 @@ func (r *Runner) admit(ctx context.Context, c *job) error {
 	var reading sync.WaitGroup
 	reading.Go(func() { a.basis, a.draft, a.err = r.cfg.Ledger.Begin(ctx, a.account, a.attack) })
 	err := r.authorise(ctx, c)
+	if err == nil && requireNotOff(c) == nil {
+		r.readService(ctx, c)
+	}
 	reading.Wait()
 	c.ahead = a
 	return err
+}
+
+// readService begins to read what the command declares of the service.
+func (r *Runner) readService(ctx context.Context, c *job) {
+	for _, n := range c.Cmd.Declares(c.Account.Name) {
+		coming := make(chan call.Loaded, 1)
+		c.Loaded.Coming[n] = coming
+		c.reading.Go(func() { coming <- r.loader.loadOne(ctx, call.NewFacts(), n) })
+	}
 }
 
 // attackTyped is the attack that a line names, or which its place implies; "": neither.

@@ -64,6 +64,7 @@ func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
 	for i, got := range sideBySide(needs, loadsAtOnce, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
 		f.Known[needs[i]] = got
+		delete(f.Coming, needs[i])
 	}
 	for _, n := range needs {
 		own, _ := f.Known[changesOf(n.Account)].Value.([]record.Change)
@@ -109,6 +110,7 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	}
 	b, before := c.basis, c.Loaded
 	c.Loaded = call.NewFacts()
+	c.Loaded.Coming = before.Coming
 	for n, read := range before.Known {
 		if read.Err == nil && l.cfg.Now().Sub(read.At) < keepListings && n.Account == c.Account.Name {
 			c.Loaded.Known[n] = overlaid(n, read, b.Changes)
@@ -125,8 +127,11 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	return nil
 }
 
-// loadOne loads one fact.
+// loadOne loads one fact, once if it is read already.
 func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {
+	if coming := f.Coming[n]; coming != nil {
+		return <-coming
+	}
 	read, ofService := serviceFacts[n.Fact]
 	if !ofService {
 		read = ownFacts[n.Fact]
@@ -235,7 +240,7 @@ func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *
 			return none, fmt.Errorf("run %s: it still lacks %v after %d rounds of loading", c.Cmd.Name, missing, call.MaxRounds)
 		}
 		if round == 0 {
-			missing = append(missing, c.Declared()...)
+			missing = append(missing, slices.DeleteFunc(c.Declared(), func(n call.Need) bool { return slices.Contains(missing, n) })...)
 		}
 		c.Loaded.Missing = nil
 		l.load(ctx, c.Loaded, missing...)
