@@ -146,9 +146,10 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 		patient, cancel = context.WithTimeout(ctx, f.Patience)
 		defer cancel()
 	}
+	asked := l.cfg.Now() // of an answer that a paused process reads late, what was done since is laid over it
 	got.Value, got.Err = read(reading{l, patient, account, f, n.Arg})
 	if ofService {
-		got.Answer, got.At = got.Value, l.cfg.Now()
+		got.Answer, got.At = got.Value, asked
 	}
 	if got.Err != nil && ctx.Err() == nil {
 		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)

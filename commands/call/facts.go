@@ -72,7 +72,7 @@ type Loaded struct {
 	Value  any
 	Err    error
 	Answer any       // of the service, before what wafbot did lately was laid over it
-	At     time.Time // when the service answered; zero: it wasn't asked
+	At     time.Time // when the service was asked; zero: it wasn't
 }
 
 // NewFacts are no facts yet.
