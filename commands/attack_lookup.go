@@ -22,6 +22,10 @@ type foundAttack struct {
 
 // findAttackTyped finds the attack that was typed, by its id or any unique beginning of it, and with it the account.
 func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) error {
+	if attack, ok := c.knownAhead(typed); ok {
+		c.Attack = &record.KnownAttack{ID: c.ahead.attack, Attack: attack}
+		return nil
+	}
 	accounts := c.Accounts
 	if c.named() != "" && c.Account != nil {
 		accounts = []*call.Account{c.Account}

@@ -19,7 +19,7 @@ func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
 	case whole || late && len(begun) > 0:
 		return r.executor.resumeAll(ctx, c, begun, whole)
 	case late:
-		if res, ok := r.askedBefore(ctx, c); ok {
+		if res, ok := r.loader.askedBefore(ctx, c); ok {
 			return res, nil
 		}
 		return call.Result{}, approval.TooLate(c.Call)

@@ -67,8 +67,8 @@ func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalReques
 }
 
 // askedBefore is the answer to a delivery that came before, and was stored as a request.
-func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok bool) {
-	all, err := r.loader.approvals(ctx, c)
+func (l *loader) askedBefore(ctx context.Context, c *job) (res call.Result, ok bool) {
+	all, err := l.approvals(ctx, c)
 	if err != nil {
 		return call.Result{}, false
 	}

@@ -19,7 +19,10 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err != nil {
 		return call.Result{}, err
 	}
-	if err := r.authorise(ctx, c); err != nil {
+	ctx, end := context.WithCancel(ctx)
+	defer c.reading.Wait()
+	defer end() // of what is read ahead and not needed
+	if err := r.admit(ctx, c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
 	if err := r.findAttack(ctx, c); err != nil {
@@ -78,11 +81,8 @@ func (r *Runner) accountOf(named, place string) *call.Account {
 
 // findAttack finds the attack that a line is about. That the one in whose thread it was asked is gone matters only where an attack is required.
 func (r *Runner) findAttack(ctx context.Context, c *job) error {
-	typed := call.AttackNamed(c.Cmd, c.Line)
-	if c.Implied = typed == "" && c.Cmd.ImpliesAttack(); c.Implied {
-		typed = c.Invocation.Attack
-	}
-	if typed == "" {
+	var typed string
+	if typed, c.Implied = c.attackTyped(); typed == "" {
 		return nil
 	}
 	arg, _ := c.Cmd.AttackArg()

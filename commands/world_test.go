@@ -112,7 +112,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	w.triage, w.permissions, w.records = newTriage(w.ledger), &permissions{ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked, w.storms = &requests{w.ledger}, &storms{ledger: w.ledger, grouped: map[string][]record.GroupedAttack{}}
 	w.ledger.audit, w.ledger.permissions, w.notified = w.audit, w.permissions, &notified{}
-	w.ledger.basis = bases{w.ledger, w.triage, w.permissions, w.records}.Basis
+	w.ledger.basis = bases{w.ledger, w.triage, w.permissions, w.records, &w.cfg}.Basis
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},

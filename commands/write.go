@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -15,7 +16,9 @@ import (
 // job is a call on its way through the Runner.
 type job struct {
 	*call.Call
-	changes bool // it asks for a change, at the service or in the store
+	changes bool           // it asks for a change, at the service or in the store
+	ahead   *ahead         // nil: it was used, or nothing was read
+	reading sync.WaitGroup // ahead, from the service
 	basis   record.Basis
 	draft   Draft           // of what follows from the basis
 	claim   Claim           // of what is carried out now; nil: nothing is

@@ -159,9 +159,10 @@ func holds(ch record.Change, now time.Time) text.Text {
 	return text.New("stands until ", ch.Until)
 }
 
-// ChangeSettled is the message of a settled change; calls reports whether it mentions its authors. A change that only extends another one carries
-// that one in its metadata: the message that carried it before may be too old to be read when state is rebuilt.
-func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggestion) (msg Message, calls bool) {
+// ChangeSettled is the message of a settled change, and the reply under the card of its attack, which has the buttons; calls reports whether both mention
+// its authors. A change that only extends another one carries that one in its metadata: the message that carried it before may be too old to be read when
+// state is rebuilt.
+func ChangeSettled(ch, extended record.Change, buttons []call.Suggestion) (msg, reply Message, calls bool) {
 	line := describe.Change(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
 		line = change.EndedLateLine(ch)
@@ -171,12 +172,13 @@ func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggest
 		users := authors(ch)
 		lines, calls = mentioning([]text.Text{failure}, users...), len(users) > 0
 	}
-	msg = Lines(lines, buttons)
-	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
-		ch = all[i]
+	if extended.ID != "" && len(ch.Steps) == 0 {
+		ch = extended
 	}
+	msg, reply = Lines(lines, buttons), Lines(lines, nil)
 	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.Metadata(ch)}
-	return msg, calls
+	reply.Metadata = msg.Metadata
+	return msg, reply, calls
 }
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.

@@ -51,20 +51,20 @@ func (l loader) load(ctx context.Context, a Account, e record.Event, needs need)
 	return f, nil
 }
 
-// loadChange reads the change that an event is about, with the others of its account.
+// loadChange reads the change that an event is about, and the one that it extends.
 func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error {
 	about, err := payload[record.ChangeFacts](e)
 	if err != nil {
 		return err
 	}
-	if f.changes, err = l.cfg.Stores.Changes.Changes(ctx, e.Account); err != nil {
+	if f.change, err = l.cfg.Stores.Changes.Change(ctx, e.Account, about.Change); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(f.changes, func(ch record.Change) bool { return ch.ID == about.Change }); i >= 0 {
-		f.change = f.changes[i]
-		f.attack = f.change.AttackID
+	f.attack = f.change.AttackID
+	if f.change.Extends != "" {
+		f.extended, err = l.cfg.Stores.Changes.Change(ctx, e.Account, f.change.Extends)
 	}
-	return nil
+	return err
 }
 
 // loadAttack reads what is stored of an attack. An event may know more.

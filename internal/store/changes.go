@@ -71,8 +71,14 @@ func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, 
 	return s.readChanges(ctx, account, s.rdb.HVals(ctx, keyChanges(account)))
 }
 
+// Change is the account's change with that id; zero if it isn't stored.
+func (s *Ledger) Change(ctx context.Context, account, id string) (record.Change, error) {
+	return value[record.Change](s.rdb.HGet(ctx, keyChanges(account), id), "change "+id)
+}
+
 func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
-	of := func(c record.Change) dated { return dated{c.ID, c.At, endedLongAgo(c, time.Now())} }
+	now := time.Now()
+	of := func(c *record.Change) dated { return dated{id: c.ID, at: c.At, old: endedLongAgo(*c, now)} }
 	return newest(ctx, s, answer, "changes of "+account, of, keyEfficacy(account), keyChanges(account))
 }
 

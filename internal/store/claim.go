@@ -44,7 +44,7 @@ func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool)
 	if err := readableEpoch(epoch.Val(), unread); err != nil {
 		return record.Basis{}, commands.Draft{}, err
 	}
-	b.Attack, b.Observed = attack, observation(shown)
+	b.Attack, b.Known, b.Observed = attack, shown.Attack, observation(shown)
 	b.Changes, err = s.readChanges(ctx, account, changes)
 	writes := &draft{store: s.client, account: account, epoch: epoch.Val(), revision: revision.Val()}
 	return b, commands.Draft{ChangeSaver: writes, TriageSaver: writes, AccountSaver: writes, Claimer: writes}, err
