@@ -27,7 +27,7 @@ func hostOf(address string) string {
 // redis checks whether Redis can be written, and whether it keeps what is written.
 func (c checkup) redis(ctx context.Context) []Finding {
 	host := hostOf(c.cfg.Redis.URL.Reveal())
-	s, err := store.Open(store.Config{URL: c.cfg.Redis.URL.Reveal()})
+	s, err := store.Open(store.Config{Address: c.cfg.Redis.Address(), KeyPrefix: c.cfg.Redis.KeyPrefix})
 	if err != nil {
 		return []Finding{{"redis", host, Wrong, err.Error(), "fix " + c.cfg.RedisKey()}}
 	}

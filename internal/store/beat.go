@@ -89,7 +89,7 @@ func (s *Replicas) Beat(ctx context.Context) error {
 
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
-	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion}, s.replica, deadAfter.Milliseconds(), stateVersion).StringSlice()
+	answer, err := beat.Run(ctx, s.rdb, []string{s.key(keyBeats), s.key(keyVersion)}, s.replica, deadAfter.Milliseconds(), stateVersion).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
@@ -113,7 +113,7 @@ func (s *Replicas) beat(ctx context.Context) error {
 func (s *Replicas) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
-	_ = s.rdb.ZRem(ctx, keyBeats, s.replica).Err() // else its beat runs out
+	_ = s.rdb.ZRem(ctx, s.key(keyBeats), s.replica).Err() // else its beat runs out
 }
 
 // share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones split

@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 func TestMain(m *testing.M) {
@@ -30,9 +31,10 @@ func TestMain(m *testing.M) {
 
 // world is one Redis, empty at first.
 type world struct {
-	addr string
-	rdb  *redis.Client        // reads behind the store's back
-	mini *miniredis.Miniredis // nil: it is a real one
+	addr   string
+	rdb    *redis.Client        // reads behind the store's back
+	mini   *miniredis.Miniredis // nil: it is a real one
+	prefix string               // of the stores' keys
 }
 
 // onEach runs a test on a miniredis and, unless -short, on a real Redis.
@@ -69,10 +71,16 @@ func freeAddress(t testing.TB) string {
 }
 
 // open is a replica's store. Everything that tests send is checked for hash slots.
-func (w *world) open(t testing.TB) *store.Store { return openURL(t, "redis://"+w.addr+"/0") }
+func (w *world) open(t testing.TB) *store.Store {
+	return opened(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, KeyPrefix: w.prefix})
+}
 
 func openURL(t tester, url string) *store.Store {
-	s, err := store.Open(store.Config{URL: url})
+	return opened(t, store.Config{Address: address.Options{URL: url}})
+}
+
+func opened(t tester, cfg store.Config) *store.Store {
+	s, err := store.Open(cfg)
 	require.NoError(t, err)
 	s.AddHook(oneSlot{})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -81,7 +89,7 @@ func openURL(t tester, url string) *store.Store {
 
 // keys are all keys there are.
 func (w *world) keys(t testing.TB) []string {
-	keys, err := w.rdb.Keys(t.Context(), "*").Result()
+	keys, err := w.rdb.Keys(context.WithoutCancel(t.Context()), "*").Result()
 	require.NoError(t, err)
 	return keys
 }
