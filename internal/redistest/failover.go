@@ -42,8 +42,9 @@ func StartSecuredCluster(t testing.TB, secured *Secured) *Set {
 	for range 6 {
 		s := start(t, secured, func(s *Server) {
 			_, bus, _ := net.SplitHostPort(freeAddress(t))
-			s.args = append(append(s.args, secured.users()...), "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-				"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter, "--cluster-replica-validity-factor", "0")
+			s.args = slices.Concat(s.args, secured.users(), durable(), []string{
+				"--save", "", "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter, "--cluster-replica-validity-factor", "0",
+			})
 		})
 		set.servers, addrs = append(set.servers, s), append(addrs, s.Addr)
 	}
