@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
@@ -117,6 +118,18 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		for kind := range table {
 			require.Contains(t, found, kind)
 		}
+	})
+}
+
+// The state of another version stops the installation whose it is, and no other on the same server.
+func TestEachInstallationHasAVersionOfItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.rdb.Set(t.Context(), "old:{work}:version", 1, 0).Err())
+		for _, prefix := range []string{"", "new:"} {
+			owning(t, (&world{addr: w.addr, prefix: prefix}).open(t))
+		}
+		_, ended := running(t, (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas.Beat)
+		require.ErrorIs(t, within(t, 5*time.Second, ended), refusal.ErrOlder)
 	})
 }
 
