@@ -58,6 +58,7 @@ func NewSecured(t testing.TB) *Secured {
 	writePEM(t, s.KeyFile, "PRIVATE KEY", private)
 	pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
 	fatal(t, err)
+	_, _ = x509.SystemCertPool() // reading it takes a second on a busy machine: longer than a connection may take
 	roots := x509.NewCertPool()
 	ca, err := os.ReadFile(s.CAFile)
 	fatal(t, err)
