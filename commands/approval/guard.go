@@ -46,12 +46,18 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 		Need(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
 		return nil
 	}
-	widest, hardest := p.Widest(t)
-	if t.Prefix.Bits() < hardest {
-		return refusal.Guarded(text.New(text.Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
-	}
-	if t.Prefix.Bits() < widest {
-		Need(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is wider than /", widest))
+	for _, r := range t.Ranges() {
+		is := text.New(text.Code(t.String()), " is")
+		if r != t.Prefix {
+			is = text.New(text.Code(t.String()), " stands for ", text.Code(r.String()), ", which is")
+		}
+		widest, hardest := p.Widest(r)
+		if r.Bits() < hardest {
+			return refusal.Guarded(text.New(is, " wider than the service takes (/", hardest, "). Nothing was done"))
+		}
+		if r.Bits() < widest {
+			Need(c, policy.ApproveBroad, text.New(is, " wider than /", widest))
+		}
 	}
 	return nil
 }

@@ -198,8 +198,9 @@ func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
 	return Source{}, false
 }
 
+// has reports whether an address, or the IPv4 address that it stands for, is in the source.
 func (s Source) has(addr netip.Addr) bool {
-	return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.Unmap(r).Contains(addr.Unmap()) })
+	return slices.ContainsFunc(s.Ranges, grammar.RangeOf(grammar.OnlyAddr(addr)).Overlaps)
 }
 
 // Never is the source in a target that is never denied, if there is one.
@@ -222,30 +223,37 @@ func (s Source) HitBy(t grammar.Target) text.Text {
 		return nil
 	}
 	hit := grammar.Unmap(s.Ranges[i])
-	if t.Prefix.Bits() < hit.Bits() {
+	switch {
+	case !t.Prefix.Overlaps(hit):
+		return text.New(text.Code(t.String()), " is, by the IPv4 address within, in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
+	case t.Prefix.Bits() < hit.Bits():
 		return text.New(text.Code(t.String()), " contains ", text.Code(grammar.RangeOf(hit).String()), " of ", text.Bold(s.Name))
 	}
 	return text.New(text.Code(t.String()), " is in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
 }
 
-// Widest are the bits of the widest range that needs no approval, and of the widest that the service takes.
-func (p Policy) Widest(t grammar.Target) (widest, hardest int) {
-	if t.Prefix.Addr().Is6() {
-		return p.WidestIPv6, 32
+// Widest are the bits of the widest range of its kind that needs no approval, and of the widest that the service takes.
+func (p Policy) Widest(r netip.Prefix) (widest, hardest int) {
+	if r.Addr().Is6() {
+		return p.WidestIPv6, apiclient.WidestIPv6
 	}
-	return p.WidestIPv4, 12
+	return p.WidestIPv4, apiclient.WidestIPv4
 }
 
-// Wide reports whether a range is so wide that a list entry for it needs approval.
+// Wide reports whether a range, or what it stands for, is so wide that a list entry for it needs approval.
 func (p Policy) Wide(t grammar.Target) bool {
-	widest, _ := p.Widest(t)
-	return t.Prefix.Bits() < widest
+	return slices.ContainsFunc(t.Ranges(), func(r netip.Prefix) bool {
+		widest, _ := p.Widest(r)
+		return r.Bits() < widest
+	})
 }
 
 // Protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one entry.
 func (p Policy) Protectable(t grammar.Target) bool {
-	_, hardest := p.Widest(t)
-	return t.Prefix.Bits() >= hardest
+	return !slices.ContainsFunc(t.Ranges(), func(r netip.Prefix) bool {
+		_, hardest := p.Widest(r)
+		return r.Bits() < hardest
+	})
 }
 
 // GuardEnd refuses an end that is farther off than anything may last. A zero one is never.

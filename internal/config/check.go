@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"net"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 const letters = "abcdefghijklmnopqrstuvwxyz"
@@ -21,9 +23,7 @@ const digits = "0123456789"
 func (c *Config) check() {
 	o := c.origins
 	c.checkSlack()
-	if scheme, _, ok := strings.Cut(c.Redis.URL.Reveal(), "://"); !ok || !slices.Contains([]string{"redis", "rediss", "redis-sentinel", "redis-cluster"}, scheme) {
-		o.report(c.RedisKey(), "is no Redis address; write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…")
-	}
+	c.checkRedis()
 	_, port, err := net.SplitHostPort(c.Listen)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
 		o.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
@@ -130,6 +130,19 @@ func (c *Config) RedisKey() string {
 		return "redis.url_file"
 	}
 	return "redis.url"
+}
+
+func (c *Config) checkRedis() {
+	_, err := address.Parse(c.Redis.Address())
+	if wrong, ok := errors.AsType[*address.Error](err); ok {
+		if wrong.Key == "redis.url" {
+			wrong.Key = c.RedisKey()
+		}
+		c.origins.report(wrong.Key, "%s", wrong.Text)
+	}
+	if p := c.Redis.KeyPrefix; len(p) > 64 || !onlyOf(strings.ToLower(p), letters+digits+":._-") {
+		c.origins.reportValue("redis.key_prefix", "is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -")
+	}
 }
 
 func (c *Config) checkSlack() {

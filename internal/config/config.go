@@ -44,7 +44,25 @@ type Slack struct {
 type Redis struct {
 	URL          apiclient.Secret `yaml:"url" env:"WAFBOT_REDIS_URL"` // may hold a password
 	URLFile      string           `yaml:"url_file" env:"WAFBOT_REDIS_URL_FILE"`
+	TLS          TLS              `yaml:"tls"`
+	Sentinel     Sentinel         `yaml:"sentinel"`
+	KeyPrefix    string           `yaml:"key_prefix"` // of every key; "": none
 	WaitReplicas int              `yaml:"wait_replicas" check:"min=0"`
+}
+
+// TLS says whom a URL with TLS trusts, and as whom it connects.
+type TLS struct {
+	CAFile     string `yaml:"ca_file"`
+	CertFile   string `yaml:"cert_file"`
+	KeyFile    string `yaml:"key_file"`
+	ServerName string `yaml:"server_name"`
+}
+
+// Sentinel is who logs in at the sentinels; both empty: they ask for nothing.
+type Sentinel struct {
+	Username     string           `yaml:"username"`
+	Password     apiclient.Secret `yaml:"password"`
+	PasswordFile string           `yaml:"password_file"`
 }
 
 // Account is one account of the service. Token or TokenFile is set, never both.

@@ -14,8 +14,14 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/poller"
 )
+
+// Address is how Redis is reached, as it is written.
+func (r Redis) Address() address.Options {
+	return address.Options{URL: r.URL.Reveal(), TLS: address.TLS(r.TLS), Sentinel: address.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password}}
+}
 
 // PollerRoutes are the account's routes as the poller takes them. An account without the key routes has the default ones.
 func (a *Account) PollerRoutes() []poller.Route {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -123,8 +124,12 @@ func (c checkup) plainText() []Finding {
 		web(config.Element("accounts", i)+".api_url", a.APIURL)
 	}
 	web("slack.api_url", c.cfg.Slack.APIURL)
-	if u, err := url.Parse(c.cfg.Redis.URL.Reveal()); err == nil && u.Scheme != "rediss" && !allLoopback(u.Host) {
-		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, "what wafbot stores goes to " + u.Host + " unencrypted", "write rediss://, or keep others off that network"})
+	if a, err := address.Parse(c.cfg.Redis.Address()); err == nil && a.TLS == nil && !allLoopback(a.Hosts) {
+		said := "what wafbot stores goes to " + strings.Join(a.Hosts, ",") + " unencrypted"
+		if a.Login.Password != "" {
+			said += ", and so does the password"
+		}
+		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network"})
 	}
 	if host, _, err := net.SplitHostPort(c.cfg.Listen); err == nil && !config.IsLoopback(host) && c.cfg.Slack.SigningSecret == "" {
 		found = append(found, Finding{"config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere"})
@@ -140,17 +145,12 @@ func unencrypted(address string) string {
 	return ""
 }
 
-// allLoopback reports whether all hosts of a comma-separated list are this machine.
-func allLoopback(hosts string) bool {
-	for host := range strings.SplitSeq(hosts, ",") {
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		if !config.IsLoopback(strings.Trim(host, "[]")) {
-			return false
-		}
-	}
-	return true
+// allLoopback reports whether all of HOST:PORT are this machine.
+func allLoopback(hosts []string) bool {
+	return !slices.ContainsFunc(hosts, func(one string) bool {
+		host, _, _ := net.SplitHostPort(one)
+		return !config.IsLoopback(host)
+	})
 }
 
 // secrets finds files with secrets that every user of this machine can read.

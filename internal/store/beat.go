@@ -103,7 +103,7 @@ func (s *Replicas) Beat(ctx context.Context) error {
 
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
-	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion, keyOff}, s.replica, deadAfter.Milliseconds(), stateVersion, s.off).StringSlice()
+	answer, err := beat.Run(ctx, s.rdb, []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff)}, s.replica, deadAfter.Milliseconds(), stateVersion, s.off).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
@@ -127,8 +127,8 @@ func (s *Replicas) beat(ctx context.Context) error {
 func (s *Replicas) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
-	_ = s.rdb.ZRem(ctx, keyBeats, s.replica).Err() // else its beat runs out
-	_ = s.rdb.ZRem(ctx, keyOff, s.replica).Err()   // likewise
+	_ = s.rdb.ZRem(ctx, s.key(keyBeats), s.replica).Err() // else its beat runs out
+	_ = s.rdb.ZRem(ctx, s.key(keyOff), s.replica).Err()   // likewise
 }
 
 // Off implements policy.Switch: a living replica's configuration switches all changes off, as this one last heard.
@@ -140,7 +140,7 @@ func (s *Replicas) Off() bool {
 
 // Hear asks whether a living replica switches changes off, for a process that doesn't beat.
 func (s *Replicas) Hear(ctx context.Context) error {
-	n, err := switchedOff.Run(ctx, s.rdb, []string{keyOff}, deadAfter.Milliseconds()).Int()
+	n, err := switchedOff.Run(ctx, s.rdb, []string{s.key(keyOff)}, deadAfter.Milliseconds()).Int()
 	if err != nil {
 		return fmt.Errorf("ask for the switch of changes: %w", err)
 	}

@@ -113,11 +113,14 @@ func newest[T any](ctx context.Context, s *client, answer *redis.StringSliceCmd,
 // questions are asked in one round trip.
 type questions struct {
 	redis.Pipeliner
+	keyspace
 
 	read []func() error // the answers
 }
 
-func (s *client) questions() *questions { return &questions{Pipeliner: s.rdb.Pipeline()} }
+func (s *client) questions() *questions {
+	return &questions{Pipeliner: s.rdb.Pipeline(), keyspace: s.keyspace}
+}
 
 // ask has an answer's JSON be read when it is there.
 func ask[T any](q *questions, answer *redis.StringCmd, into *T, what string) {
