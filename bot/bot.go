@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -107,6 +108,7 @@ type Bot struct {
 	worker   *worker
 	socket   *slackconn.Socket
 	metrics  *metrics
+	readings sync.Map // account → progress of its Reading
 }
 
 // New makes a Bot.

@@ -30,7 +30,7 @@ func TestChangeMessagesFit(t *testing.T) {
 	t.Parallel()
 	for _, ch := range append(everyState(), patched()) {
 		msg, _ := ChangeSettled(nil, ch, nil)
-		msg = msg.WithDelivery(ch.ID + ":" + string(ch.State))
+		msg = msg.WithDelivery(ch.Account, ch.ID+":"+string(ch.State))
 		requireFits(t, msg)
 		require.Equal(t, MetaChange, msg.Metadata.EventType)
 	}
