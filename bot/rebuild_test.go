@@ -3,6 +3,7 @@ package bot
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -81,15 +82,18 @@ func (a *archive) history() History {
 	return History{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour)}
 }
 
+func (a *archive) bot(log io.Writer) *Bot {
+	return New(Config{
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(log, nil)),
+		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
+	})
+}
+
 // read reads C1 and C2 as acme, after a peek: what the channels hold, and what the threads add.
 func (a *archive) read(t *testing.T) (channels, found Found, logged string) {
 	var log bytes.Buffer
 	a.t = t
-	b := New(Config{
-		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
-	})
-	r := b.ReadHistory(a.history())
+	r := a.bot(&log).ReadHistory(a.history())
 	defer r.Close()
 	found, is, err := r.Peek(t.Context())
 	require.NoError(t, err)
@@ -206,6 +210,50 @@ func TestReadHistory(t *testing.T) {
 	require.Equal(t, record.StateDone, found.Changes[done.ID].State, "as posted last")
 	require.Equal(t, int64(77), found.Changes[other.ID].Steps[0].ID)
 	require.Equal(t, "C1", found.Changes[other.ID].Channel)
+}
+
+// A new incident waits for the channels alone: for a few pages, and none of the threads, whatever Slack's pace is.
+func TestChannelsAreReadBeforeThreads(t *testing.T) {
+	t.Parallel()
+	const threads = 130
+	var cards []map[string]any
+	for i := range threads {
+		ts := fmt.Sprintf("%d.000001", 1700000000+i)
+		cards = append(cards, with(posted(ts, card.MetaCard, cardMeta()), "thread_ts", ts))
+	}
+	a := &archive{t: t, pages: map[string][][]map[string]any{"C1": {cards}}}
+	b := a.bot(io.Discard)
+	r := b.ReadHistory(a.history())
+	shown := func() string { return b.accountState(b.cfg.Accounts[0]).Rebuilding }
+	require.Equal(t, "0 of 2 channels read; nothing is posted or changed until all are", shown())
+	_, err := r.ReadChannels(t.Context())
+	require.NoError(t, err)
+	require.Len(t, a.asked, 2, "a page of each channel")
+	require.Equal(t, "0 of 130 threads read; nothing is changed until all are", shown())
+	_, err = r.ReadThreads(t.Context())
+	require.NoError(t, err)
+	require.Len(t, a.asked, 2+threads)
+	require.Equal(t, "130 of 130 threads read; nothing is changed until all are", shown())
+	r.Close()
+}
+
+// What was posted lately is known, so that it isn't posted again, in threads, too; a card is known as such.
+func TestWhatWasDeliveredIsKnown(t *testing.T) {
+	t.Parallel()
+	at := func(ago time.Duration) string { return fmt.Sprintf("%d.000001", time.Now().Add(-ago).Unix()) }
+	delivered := func(ts, delivery string) map[string]any {
+		return posted(ts, card.MetaMessage, map[string]any{"account": "acme", "delivery": delivery})
+	}
+	summary, question, under := at(40*time.Minute), at(2*time.Hour), at(5*time.Hour)
+	a := &archive{pages: map[string][][]map[string]any{
+		"C1": {{
+			delivered(summary, "summary-1"), delivered(at(25*time.Hour), "summary-0"), with(delivered(at(time.Hour), "evil"), "bot_id", "B0EVIL"),
+			with(posted(under, card.MetaCard, cardMeta()), "thread_ts", under),
+		}},
+		"C1 " + under: {{delivered(question, "c7k2m9xw4:ends:1")}},
+	}}
+	_, found, _ := a.read(t)
+	require.Equal(t, map[string]record.Place{"summary-1": {Channel: "C1", TS: summary}, "c7k2m9xw4:ends:1": {Channel: "C1", TS: question}}, found.Delivered)
 }
 
 func TestMetadataOfOthersIsIgnored(t *testing.T) {
