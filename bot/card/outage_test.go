@@ -60,7 +60,7 @@ func outageMessages() map[string]Message {
 		"capped-ended":            Capped(acme(), record.Cap{From: since, Until: now, Over: "over 50,000 attacks in 24 h"}),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),
-		"pager-away":              PagerUnreachable("acme", record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
+		"pager-away":              PagerUnreachable(acme(), record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
 	}
 }
 

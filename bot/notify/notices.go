@@ -34,7 +34,7 @@ func monitoringGap(e record.Event, gap record.GapFacts, f facts) plan {
 
 // pagerUnreachable says that a pager can't be called.
 func pagerUnreachable(e record.Event, fault record.PagerFault, f facts) plan {
-	return say(f.post(e, card.PagerUnreachable(e.Account, fault)))
+	return say(f.post(e, card.PagerUnreachable(f.account.Account, fault)))
 }
 
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.

@@ -118,7 +118,8 @@ func (a *app) tenant(cfg config.Account, speed float64) (*tenant, error) {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	t := &tenant{cfg: cfg, api: api, Account: &call.Account{
-		Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
+		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
+		Applications: cfg.CommandApplications(),
 	}}
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Caps: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
