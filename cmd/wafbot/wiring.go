@@ -88,7 +88,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
-		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
+		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, Log: log, Notifier: a, Polling: a,
 		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: a, Router: a,
 		Cards: a, Drills: a.store.Drills,

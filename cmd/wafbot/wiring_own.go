@@ -43,6 +43,7 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Go(func() { _ = a.tenants[account].poller.Run(more) })
 	g.Go(func() { a.paging(a.tenants[account]).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
+	g.Go(func() { a.runner.RunLapses(more, account) })
 	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
 }
