@@ -126,7 +126,7 @@ func New(cfg Config) *Bot {
 	forms := &forms{&b.cfg, b.requests, answers}
 	ingress := &ingress{&b.cfg, b.log, b.requests, forms}
 	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: b.metrics}
-	b.worker = &worker{&b.cfg, answers, forms}
+	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
 	})
