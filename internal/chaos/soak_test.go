@@ -50,12 +50,18 @@ func TestSoak(t *testing.T) {
 	}
 }
 
+// A soak isn't part of make test: what it shortens must not move away unnoticed.
+func TestWhatASoakShortensIsThere(t *testing.T) {
+	t.Parallel()
+	shortened(t)
+}
+
 // shortened is an overlay for go build: what is kept for an hour or for days is kept for a minute.
 func shortened(t *testing.T) string {
 	t.Helper()
 	dir, replaced := t.TempDir(), map[string]string{}
 	for file, constant := range map[string]string{
-		"poller/decide.go": "keptAfterEvent", "internal/store/cards.go": "cardAtFor", "internal/store/changes.go": "endedFor",
+		"poller/decision.go": "keptAfterEvent", "internal/store/cards.go": "cardAtFor", "internal/store/changes.go": "endedFor",
 		"internal/store/evidence.go": "evidenceFor", "internal/store/outbox.go": "notifiedFor", "internal/store/work.go": "deliveryFor",
 	} {
 		path, err := filepath.Abs("../../" + file)

@@ -36,7 +36,7 @@ func StartCluster(t testing.TB) *Set {
 	for range 6 {
 		s := start(t, func(s *Server) {
 			_, bus, _ := net.SplitHostPort(freeAddress(t))
-			s.args = append(s.args, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+			s.args = append(s.args, "--save", "", "--appendonly", "yes", "--appendfsync", "no",
 				"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter, "--cluster-replica-validity-factor", "0")
 		})
 		set.servers, addrs = append(set.servers, s), append(addrs, s.Addr)
@@ -61,7 +61,7 @@ func StartSentinel(t testing.TB) *Set {
 	host, port, _ := net.SplitHostPort(master.Addr)
 	set.servers = append(set.servers, master)
 	for range 2 {
-		set.servers = append(set.servers, Start(t, "--appendonly", "yes", "--appendfsync", "always", "--replicaof", host+" "+port))
+		set.servers = append(set.servers, Start(t, "--appendonly", "yes", "--appendfsync", "no", "--replicaof", host+" "+port))
 	}
 	var addrs []string
 	for range 3 {
