@@ -144,6 +144,7 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 
 		w.Slack.ClearFaults()
 		w.card("/meanwhile")
+		w.message("#waf", "acme: wafbot's store (Redis) was emptied")
 		card.click("rob", "Deny only")
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		require.Len(t, w.shown("#waf"), 4, "the notice, and what came meanwhile")
