@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -110,6 +111,7 @@ type Bot struct {
 	worker   *worker
 	socket   *slackconn.Socket
 	metrics  *metrics
+	readings sync.Map // account → progress of its Reading
 }
 
 // New makes a Bot.
@@ -127,7 +129,7 @@ func New(cfg Config) *Bot {
 	forms := &forms{&b.cfg, b.requests, answers}
 	ingress := &ingress{&b.cfg, b.log, b.requests, forms}
 	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: b.metrics}
-	b.worker = &worker{&b.cfg, answers, forms}
+	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
 	})

@@ -43,7 +43,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err := r.guard(c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	res, err := r.drafted(ctx, c, r.carryOut)
+	res, err := r.carryOut(ctx, c)
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
 }
 
@@ -125,15 +125,22 @@ func (r *Runner) guard(c *job) error {
 	return requireNotOff(c)
 }
 
-// carryOut does what a line asks for, on what was stored when its draft was begun: it writes to the store, decides an approval request, or changes the service.
-func (r *Runner) carryOut(ctx context.Context, c *job) (call.Result, error) {
+// carryOut does what a line asks for: it writes to the store, decides an approval request, or changes the service. It does so on what is stored now, and again as
+// long as that is not what it was: somebody else wrote meanwhile, or carries out what it touches, or this process lost its claim, because it was paused or Redis
+// was away for too long.
+func (r *Runner) carryOut(ctx context.Context, c *job) (res call.Result, err error) {
+	do := r.change
 	switch {
 	case c.Cmd.Write != nil:
-		return r.write(ctx, c)
+		do = r.write
 	case c.Cmd.Decide != nil:
-		return r.decide(ctx, c)
+		do = r.decide
 	}
-	return r.change(ctx, c)
+	err = r.executor.settled(ctx, c, func() error {
+		res, err = do(ctx, c)
+		return err
+	})
+	return res, err
 }
 
 // requireNotOff refuses all changes of the service where the configuration switches them off.

@@ -41,16 +41,6 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
-// drafted does something on what is stored now, and again as long as that is not what it was: somebody else wrote meanwhile, or carries out what it
-// touches, or this process lost its claim, because it was paused or Redis was away for too long.
-func (r *Runner) drafted(ctx context.Context, c *job, do func(ctx context.Context, c *job) (call.Result, error)) (res call.Result, err error) {
-	err = r.executor.settled(ctx, c, func() error {
-		res, err = do(ctx, c)
-		return err
-	})
-	return res, err
-}
-
 // settled begins a draft and does something with it, until that doesn't have to be planned again.
 func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
 	for try := 0; ; try++ {

@@ -159,18 +159,18 @@ func holds(ch record.Change, now time.Time) text.Text {
 	return text.New("stands until ", ch.Until)
 }
 
-// ChangeSettled is the message of a settled change, and the reply under the card of its attack, which has the buttons; calls reports whether both mention
-// its authors. A change that only extends another one carries that one in its metadata: the message that carried it before may be too old to be read when
-// state is rebuilt.
-func ChangeSettled(ch, extended record.Change, buttons []call.Suggestion) (msg, reply Message, calls bool) {
+// ChangeSettled is the message of a settled change, and the reply under the card of its attack, which has no buttons; of a failed one both mention its authors
+// and ops, and calls reports whether they mention anybody. A change that only extends another one carries that one in its metadata: the message that carried it
+// before may be too old to be read when state is rebuilt.
+func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Suggestion) (msg, reply Message, calls bool) {
 	line := describe.Change(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
 		line = change.EndedLateLine(ch)
 	}
 	lines := []text.Text{line}
 	if failure := change.Failure(ch); len(failure) > 0 {
-		users := authors(ch)
-		lines, calls = mentioning([]text.Text{failure}, users...), len(users) > 0
+		users := append(authors(ch), ops)
+		lines, calls = mentioning([]text.Text{failure}, users...), len(users) > 1 || ops != ""
 	}
 	if extended.ID != "" && len(ch.Steps) == 0 {
 		ch = extended
@@ -201,7 +201,7 @@ func MitigationEnding(ch record.Change, who, attack string, now time.Time) Messa
 
 // EndOverdue says that a change still holds although its end has passed.
 func EndOverdue(a *call.Account, ch record.Change, who string, now time.Time) Message {
-	return Lines(mentioning(change.OverdueLines(a, ch, now), who), nil)
+	return Lines(mentioning(change.OverdueLines(a, ch, now), who, a.OpsMention), nil)
 }
 
 // authors are who asked for a change and who approved it, as far as Slack knows them.

@@ -99,6 +99,15 @@ func HandoverLines(said record.Triage) []text.Text {
 	return lines
 }
 
+// LapseLines say that an acknowledgement lapsed, and mention the former owner and whom the attack's route mentions.
+func LapseLines(said record.Triage, shown record.AttackState) []text.Text {
+	owner := said.Lapsed.ID
+	if !InSlack(owner) {
+		owner = ""
+	}
+	return mentioning([]text.Text{describe.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
+}
+
 // maxTakenIDs is how many attacks a takeover names for each former owner.
 const maxTakenIDs = 5
 

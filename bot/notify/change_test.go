@@ -71,7 +71,7 @@ func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
+		go func() { defer close(ended); b.Own(ctx, ctx, "acme", Unread{}) }()
 		synctest.Wait()
 		require.Empty(t, box.events)
 		stop()

@@ -30,7 +30,7 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 		return
 	}
 	var last time.Time
-	for {
+	for ctx.Err() == nil {
 		due, next := a.Summary.Around(n.cfg.Now().In(n.cfg.Zone))
 		wait := time.Until(next)
 		if !due.Equal(last) && time.Since(due) < summaryLate {
@@ -41,9 +41,7 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 				wait = emitAgain
 			}
 		}
-		if delay.Sleep(ctx, wait) != nil {
-			return
-		}
+		_ = delay.Sleep(ctx, wait)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestAReplyReadsOneChangeAndARedrawAllOnce(t *testing.T) {
 	require.Len(t, slack.took, 1)
 
 	box.reads = nil
-	_, err := newRedrawQueue(n, "acme").redraw(t.Context(), stale{attack: attack})
+	_, err := newRedrawQueue(n, "acme", Unread{}).redraw(t.Context(), stale{attack: attack})
 	require.NoError(t, err)
 	require.Equal(t, []string{"details"}, box.reads)
 }

@@ -87,7 +87,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.runner = commands.New(commands.Config{
 		Setup:    call.Setup{Accounts: accounts, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
-		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
+		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, Log: log, Notifier: a, Polling: a,
 		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: a, Router: a,
 		Cards: a, Drills: a.store.Drills,
@@ -118,8 +118,8 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	t := &tenant{cfg: cfg, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
-		Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
-		Policy: guards.Guards(), Roles: guards.Roles(),
+		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
+		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
 	t.Policy.Switch = a.store.Replicas
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }

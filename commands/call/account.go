@@ -18,6 +18,7 @@ import (
 type Account struct {
 	Name         string
 	Channel      string        // for notices; "": there is none
+	OpsMention   string        // the user or user group that notices of outages, lost permission and failed changes mention; "": none
 	Lookback     time.Duration // how far back attacks are listed
 	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
 	ConsoleURL   string        // for links; "" for none

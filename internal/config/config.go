@@ -73,6 +73,7 @@ type Account struct {
 	TokenFile    string              `yaml:"token_file" env:"WAFBOT_API_TOKEN_FILE"`       // the API client reads it whenever it changes
 	ClientID     int                 `yaml:"client_id"`                                    // 0: ask the API
 	Channel      string              `yaml:"channel" env:"WAFBOT_CHANNEL" check:"channel"` // may be "" unless CheckServe passed
+	OpsMention   string              `yaml:"ops_mention" check:"mention"`                  // a user id, a user group id, or ""
 	PollInterval time.Duration       `yaml:"poll_interval" check:"min=250ms"`
 	Lookback     time.Duration       `yaml:"lookback" check:"positive"`
 	OngoingFor   time.Duration       `yaml:"ongoing_for" check:"positive,max=1h"`
@@ -98,7 +99,8 @@ type Route struct {
 	Channel      string        `yaml:"channel" check:"channel"` // "": the account's
 	Mention      string        `yaml:"mention" check:"mention"` // a user id, a user group id, or ""
 	MentionEvery time.Duration `yaml:"mention_every" check:"positive"`
-	Page         *Page         `yaml:"page"` // nil: no pager
+	Page         *Page         `yaml:"page"`        // nil: no pager
+	AckTimeout   time.Duration `yaml:"ack_timeout"` // 0: never
 }
 
 // Match holds what an attack must be. A key left out matches everything; within a key one of its words is enough.

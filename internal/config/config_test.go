@@ -80,12 +80,12 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Len(t, c.Accounts, 2)
 	require.Equal(t, config.Account{
 		Name: "acme", APIURL: "https://api.example.com", TokenFile: filepath.Join("testdata", "secrets", "acme"), ClientID: 5,
-		Channel: "C0123ABCD", PollInterval: 250 * time.Millisecond, Lookback: 36 * time.Hour, OngoingFor: time.Hour,
+		Channel: "C0123ABCD", OpsMention: "S0OPS", PollInterval: 250 * time.Millisecond, Lookback: 36 * time.Hour, OngoingFor: time.Hour,
 		ConsoleURL:   "https://console.example.com/",
 		Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CanBlock: &cannot}, -1: {Name: "default"}},
 		Routes: []config.Route{
 			{
-				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", MentionEvery: 20 * time.Minute,
+				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", MentionEvery: 20 * time.Minute, AckTimeout: 45 * time.Minute,
 				Page: &config.Page{
 					URL: "https://pager.example/v2/enqueue?routing_key=key-of-pager", URLFile: filepath.Join("testdata", "secrets", "pager"),
 					Format: "pagerduty", After: 6 * time.Minute,
@@ -96,7 +96,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 					Kind: config.OneOrMore{"attack"}, Type: config.OneOrMore{"sqli", "xss"}, Application: config.OneOrMore{"Shop", "7"},
 					Host: config.OneOrMore{"shop.example.com"}, Status: config.OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30,
 				},
-				MentionEvery: 10 * time.Minute,
+				MentionEvery: 10 * time.Minute, AckTimeout: 2 * time.Hour,
 			},
 		},
 		Storm:   config.Storm{Over: 11, In: 2 * time.Minute, EndsAfter: 20 * time.Minute},

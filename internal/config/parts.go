@@ -40,7 +40,7 @@ func (a *Account) PollerRoutes() []poller.Route {
 		for _, name := range r.Match.Application {
 			m.Apps = append(m.Apps, a.ApplicationID(name))
 		}
-		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery}
+		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery, AckTimeout: r.AckTimeout}
 		if r.Page != nil {
 			route.PageAfter = r.Page.After
 		}

@@ -8,7 +8,8 @@ import (
 // Triage is what people decided about an attack: its owner, its verdict and their notes.
 type Triage struct {
 	Owner     *Owner    `json:"owner,omitempty"`     // nil: it is unacknowledged
-	UnackedAt time.Time `json:"unacked_at,omitzero"` // when the last owner left it; zero: never
+	UnackedAt time.Time `json:"unacked_at,omitzero"` // when the last owner left it, or the acknowledgement lapsed; zero: never
+	Lapsed    *Owner    `json:"lapsed,omitempty"`    // the last owner, if it lapsed; nil: it didn't
 	Verdict   *Verdict  `json:"verdict,omitempty"`
 	Notes     []Note    `json:"notes,omitempty"` // the oldest first
 }

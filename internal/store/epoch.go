@@ -29,13 +29,15 @@ type Rebuilt struct {
 	Cards      []Card
 	Changes    []record.Change
 	Events     []record.Event
+	Delivered  map[string]record.Place // messages that aren't posted again, by delivery
 }
 
 // Card is where an attack's card is.
 type Card struct{ Attack, Channel, TS string }
 
 // Restore begins an account's state with what was rebuilt, all of it in one step, unless another process was faster: then it does nothing, and
-// begun is false. What is stored already was written since Redis was emptied, and is newer.
+// begun is false. What is stored already was written since Redis was emptied, and is newer. Without an epoch the state hasn't begun yet: what is restored is
+// enough to watch the account and to post, and nothing is changed.
 func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
 	b := s.batch()
 	b.rebuilt(account, r)
@@ -67,6 +69,11 @@ func (b *batch) rebuilt(account string, r Rebuilt) {
 	if !r.FirstStart.IsZero() {
 		b.do("SET", b.key(keyFirstStart, account), r.FirstStart.UnixMilli())
 	}
+	for delivery, at := range r.Delivered {
+		b.do("SET", b.key(keyAttempt, account, delivery), at.Message(), "NX", "PX", notifiedFor.Milliseconds())
+	}
 	b.announce(r.Events...)
-	b.do("SET", b.key(keyEpoch, account), r.Epoch)
+	if r.Epoch != "" {
+		b.do("SET", b.key(keyEpoch, account), r.Epoch)
+	}
 }
