@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,27 +69,37 @@ func unwrap(answer []byte) (body json.RawMessage, status int, err error) {
 // maxItems is how many items of one answer are read: twice as many as any listing asks for.
 const maxItems = 2000
 
-// listed cuts a body into the items of its list, which is bare or in "data" or "objects". Null is an empty list. Of a list with more than maxItems there
-// is one item more than that, and no memory is taken for the others. What an item holds is read only if its caller doesn't know these bytes.
+// listed cuts a body into the items of its list, which is bare or in "data" or "objects". Null is an empty list. Of a list with more than maxItems
+// there is one item more than that, and no memory is taken for the others. What an item holds is read only if its caller doesn't know these bytes.
 func listed(body json.RawMessage) (items []json.RawMessage, ok bool) {
-	var all [maxItems + 1]json.RawMessage
-	if json.Unmarshal(body, &all) != nil {
-		var in struct{ Data, Objects json.RawMessage }
-		if json.Unmarshal(body, &in) != nil {
+	if items, ok = elements(body); ok {
+		return items, true
+	}
+	var in struct{ Data, Objects json.RawMessage }
+	if json.Unmarshal(body, &in) != nil {
+		return nil, false
+	}
+	if in.Data == nil {
+		in.Data = in.Objects
+	}
+	return elements(in.Data)
+}
+
+// elements are the first items of a JSON array, or none of null; ok is false if the value is neither.
+func elements(value json.RawMessage) (items []json.RawMessage, ok bool) {
+	dec := json.NewDecoder(bytes.NewReader(value))
+	begin, err := dec.Token()
+	if err != nil || begin != json.Delim('[') {
+		return nil, err == nil && begin == nil
+	}
+	for dec.More() && len(items) <= maxItems {
+		var item json.RawMessage
+		if dec.Decode(&item) != nil {
 			return nil, false
 		}
-		if in.Data == nil {
-			in.Data = in.Objects
-		}
-		if json.Unmarshal(in.Data, &all) != nil {
-			return nil, false
-		}
+		items = append(items, item)
 	}
-	n := slices.IndexFunc(all[:], func(item json.RawMessage) bool { return item == nil })
-	if n < 0 {
-		n = len(all)
-	}
-	return all[:n], true
+	return items, true
 }
 
 func isObject(item json.RawMessage) bool { return len(item) > 0 && item[0] == '{' }

@@ -2,14 +2,12 @@ package poller
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -107,72 +105,26 @@ func surplus(st *state, snap snapshot, room int) (ids []string, edge time.Time) 
 
 // capAfter is the account's cap after a snapshot of which the attacks up to an edge were dropped; nil: it stays as it is. It begins when a poll
 // reaches a limit: what is dropped without that isn't listed any more, or the next sweep says so. It ends when all was read, and there is so much room
-// that people aren't notified of the next one at once.
-func (p *Poller) capAfter(snap snapshot, edge time.Time) *record.Cap {
-	p.mu.Lock()
-	notified := p.notified
-	p.mu.Unlock()
+// that people aren't notified of the next one at once. changed are the events of its begin and end.
+func (p *Poller) capAfter(snap snapshot, edge time.Time) (next *record.Cap, changed []record.Event) {
 	if reached := snap.come(snap.reached); snap.capped != "" && snap.whole && reached.After(edge) {
 		edge = reached
 	}
-	c, limits := p.st.cap, p.cfg.Limits
+	c, begins, ends, limits := p.st.cap, false, false, p.cfg.Limits
 	switch {
-	case c.Due() && c.Same(notified):
-		c.Notified = true
 	case snap.capped != "" && !c.GoesOn():
-		c = record.Cap{From: snap.at, Over: p.cfg.over(snap.capped), Edge: c.Edge}
+		c, begins = record.Cap{From: snap.at, Over: p.cfg.over(snap.capped), Edge: c.Edge}, true
 	case snap.capped == "" && c.GoesOn() && snap.whole && snap.attacks <= limits.Attacks*9/10 && snap.bytes <= limits.Bytes*9/10:
-		c.Until, c.Notified = snap.at, false
+		c.Until, ends = snap.at, true
 	}
 	if edge.After(c.Edge) {
 		c.Edge = edge
 	}
 	if c == p.st.cap {
-		return nil
+		return nil, nil
 	}
-	return &c
-}
-
-// CapNotifier notifies people of an account's cap.
-type CapNotifier interface {
-	// NotifyCap posts, once, that attacks of the account aren't watched, or, when the cap has ended, that all are again.
-	NotifyCap(ctx context.Context, account string, c record.Cap) error
-}
-
-// notifyCaps notifies of caps until ctx ends. Polls store that people were notified.
-func (p *Poller) notifyCaps(ctx context.Context) {
-	for failures := 0; ; {
-		c, due := p.capDue()
-		if !due {
-			select {
-			case <-ctx.Done():
-				return
-			case <-p.capped:
-			}
-			continue
-		}
-		err := p.cfg.Caps.NotifyCap(ctx, p.cfg.Account, c)
-		if err == nil {
-			failures = 0
-			p.mu.Lock()
-			p.notified = c
-			p.mu.Unlock()
-			continue
-		}
-		if ctx.Err() == nil {
-			p.cfg.Log.Warn("notify of the cap", "err", err)
-		}
-		if delay.Sleep(ctx, delay.Backoff(failures, time.Second, time.Minute)) != nil {
-			return
-		}
-		failures++
+	if begins || ends {
+		changed = append(changed, p.cfg.accountEvent(record.CapChanged, snap.at.UnixMilli(), snap.at, c))
 	}
-}
-
-// capDue is the cap if people have yet to be notified of it.
-func (p *Poller) capDue() (c record.Cap, due bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c = p.st.cap
-	return c, c.Due() && !c.Same(p.notified)
+	return &c, changed
 }

@@ -36,7 +36,6 @@ type crowd struct {
 	latest    time.Time     // when number 1,000,000 was hit
 	takes     time.Duration // to answer
 	asked     int
-	caps      []record.Cap // that people were notified of
 }
 
 func newCrowd(t *testing.T, listed int) *crowd {
@@ -49,17 +48,9 @@ func (c *crowd) poller() *poller.Poller {
 	api, err := apiclient.New(apiclient.Config{BaseURL: "http://service", Token: "s3cret", ClientID: 5, Tries: 1, HTTP: &http.Client{Transport: roundTripper{c}}})
 	require.NoError(c.t, err)
 	return poller.New(poller.Config{
-		Account: "acme", API: api, Store: c.store, Notifier: c.store, Caps: c, Channel: "C0", Log: slog.New(slog.DiscardHandler), Limits: c.limits,
+		Account: "acme", API: api, Store: c.store, Notifier: c.store, Channel: "C0", Log: slog.New(slog.DiscardHandler), Limits: c.limits,
 		Storm: storm.Config{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute},
 	})
-}
-
-// NotifyCap implements poller.CapNotifier.
-func (c *crowd) NotifyCap(_ context.Context, _ string, reached record.Cap) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.caps = append(c.caps, reached)
-	return nil
 }
 
 func (c *crowd) change(change func()) {
@@ -100,6 +91,18 @@ func (c *crowd) record(n int) string {
 	}
 	return fmt.Sprintf(`{"attackid":"x:%d","domain":"shop.example.com","poolid":4,"method":"POST","path":"%s/%d","type":"sqli","first_time":%d,"last_time":%d,"hits":%d,"ip_count":1,`+
 		`"ip_top":[{"ip":"203.0.113.7","count":%d,"country":"FR"}],"block_status":"monitored","vulnid":%s}`, n, c.path, n, last-60, last, hits, hits, vuln)
+}
+
+// caps are those that people were notified of.
+func (c *crowd) caps() (all []record.Cap) {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	for _, e := range c.store.notified {
+		if e.Kind == record.CapChanged {
+			all = append(all, e.Payload.(record.Cap))
+		}
+	}
+	return all
 }
 
 // taken are the events of attacks since the last time, without a storm's.
@@ -169,20 +172,20 @@ func TestACapIsNotifiedOnce(t *testing.T) {
 			return p
 		}
 		run(11 * time.Minute)
-		require.Len(t, c.caps, 1)
-		require.Equal(t, []any{"over 500 attacks in 24 h", true}, []any{c.caps[0].Over, c.caps[0].GoesOn()})
+		require.Len(t, c.caps(), 1)
+		require.Equal(t, []any{"over 500 attacks in 24 h", true}, []any{c.caps()[0].Over, c.caps()[0].GoesOn()})
 		c.change(func() { c.listed = 490 })
 		run(time.Minute)
-		require.Len(t, c.caps, 1, "there is too little room")
+		require.Len(t, c.caps(), 1, "there is too little room")
 		c.change(func() { c.listed = 440 })
 		run(time.Minute)
-		require.Len(t, c.caps, 2)
-		require.False(t, c.caps[1].GoesOn())
-		require.True(t, c.caps[0].From.Equal(c.caps[1].From))
+		require.Len(t, c.caps(), 2)
+		require.False(t, c.caps()[1].GoesOn())
+		require.True(t, c.caps()[0].From.Equal(c.caps()[1].From))
 		c.taken()
 		c.change(func() { c.listed = 499 })
 		run(time.Minute)
-		require.Len(t, c.caps, 2)
+		require.Len(t, c.caps(), 2)
 		require.Empty(t, c.taken())
 		require.Empty(t, c.poller().Health().Capped)
 	})

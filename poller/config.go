@@ -23,7 +23,6 @@ type Config struct {
 	Notifier    Notifier      // is woken for events
 	Preferences Preferences   // nil: nothing is muted, and grouped attacks get no cards on request
 	Observer    Observer      // nil: none
-	Caps        CapNotifier   // nil: none
 	Interval    time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
 	Lookback    time.Duration // how far back records are read; 0: DefaultLookback
 	OngoingFor  time.Duration // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor

@@ -55,7 +55,8 @@ func (p *Poller) poll(ctx context.Context) error {
 		res.Delete = deletable(&p.cfg, p.st, snap, res)
 	}
 	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
-	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
+	capped, changed := p.capAfter(snap, edge)
+	res.Delete, res.Cap, res.Events = append(res.Delete, more...), capped, append(res.Events, changed...)
 	res.Sources, res.counted = countSources(p.st, snap)
 	edited := p.mirror.editedEntries()
 	res.Stale = append(res.Stale, staleFor(p.st, edited)...)
@@ -85,7 +86,6 @@ func (p *Poller) load(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.st, p.loaded = next, true
-	ask(p.capped)
 	return nil
 }
 
@@ -126,9 +126,6 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	p.st.apply(snap, *res)
 	p.skew = snap.at.Sub(snap.begin)
 	p.mu.Unlock()
-	if res.Cap != nil {
-		ask(p.capped)
-	}
 	if len(res.Events) > 0 {
 		p.cfg.Notifier.Notify(p.cfg.Account, res.Events)
 	}

@@ -20,7 +20,6 @@ type Poller struct {
 	cfg    Config
 	mirror *mirror
 	soon   chan struct{} // asks Run for a poll
-	capped chan struct{} // the account's cap may have changed
 
 	loaded   bool     // st is what the store holds. It and the next two are Poll's alone
 	failures int      // of the service, in this outage
@@ -30,8 +29,6 @@ type Poller struct {
 	st     *state
 	skew   time.Duration // how far the service's clock is ahead of this machine's
 	health Health
-
-	notified record.Cap // the last cap that this process has notified people of
 }
 
 // New makes a poller, which does nothing yet.
@@ -44,7 +41,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), soon: make(chan struct{}, 1), capped: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
+	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the outage is
@@ -57,9 +54,6 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer p.reset()
 	var beside sync.WaitGroup // so that neither delays a poll
 	beside.Go(func() { p.mirror.run(ctx) })
-	if p.cfg.Caps != nil {
-		beside.Go(func() { p.notifyCaps(ctx) })
-	}
 	defer beside.Wait()
 	failures := 0
 	for {

@@ -97,7 +97,7 @@ func Capped(a *call.Account, c record.Cap) Message {
 	words := fmt.Sprintf("%s: %s: only the newest and all incidents are watched", a.Name, c.Over)
 	return notified(words, []text.Text{
 		text.New(text.Bold(words), ", since ", c.From),
-		text.New("Older attacks are dropped: their cards stay as they are, and one that is hit again gets a new card. It says here when all attacks are watched again"),
+		text.New("Older attacks are dropped: their cards stay as they are. One that is hit again gets a new card, unless its own is younger than an hour. It says here when all attacks are watched again"),
 	}, call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
 }
 

@@ -94,9 +94,9 @@ func (n *Notifier) send(ctx context.Context, f facts, p Post) (d delivered, err 
 	if p.replaces.TS != "" {
 		return delivered{post: p, at: p.replaces}, n.deliver.bringUpToDate(ctx, p)
 	}
-	t, done, err := n.deliver.begin(ctx, f, p)
-	if err != nil || done {
-		return delivered{post: p, done: done}, err // done: the event was stored again
+	t, begun, err := n.deliver.begin(ctx, f, p)
+	if err != nil || begun.Notified {
+		return delivered{post: p, at: begun.At, done: begun.Notified}, err // done: the event was stored again
 	}
 	d, err = n.deliver.postBegun(ctx, p, t)
 	if p.repost != "" && gone(err) {
@@ -138,8 +138,8 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 	return at, nil
 }
 
-// recordCard records where an attack's card is. Where an earlier event's delivery is the card, e is taken off with it; where that was posted
-// before e was found, e is handled again: the card doesn't say it.
+// recordCard records where an attack's card is, also of one that was dropped and is hit again. Where an earlier event's delivery is the card, e is taken
+// off with it; where that was posted before e was found, e is handled again: the card doesn't say it.
 func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card delivered) error {
 	began := e
 	began.ID = card.post.Delivery
@@ -148,19 +148,17 @@ func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card
 			return err
 		}
 	}
-	if err := n.deliver.record(ctx, began, card.at, !card.done); err != nil {
+	if err := n.deliver.record(ctx, began, card.at, card.at.TS != ""); err != nil {
 		return err
 	}
-	if !card.done {
-		n.catchUp(ctx, e, f, card.found)
-	}
+	n.catchUp(ctx, e, f, card.found || card.done)
 	if f.card.TS != "" {
 		n.Stale(e.Account) // what is left of the former
 	}
 	switch {
 	case began.ID == e.ID:
 		return nil
-	case card.found || card.done:
+	case card.at.TS != "" && (card.found || card.done):
 		return n.handle(ctx, e)
 	}
 	return n.deliver.drop(ctx, e)

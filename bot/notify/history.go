@@ -18,7 +18,15 @@ type readings struct {
 
 	mu       sync.Mutex
 	last     map[record.Place]*reading
-	expected map[record.Place]map[string]time.Time // when what is in doubt was first tried, by delivery
+	expected map[record.Place]map[string]expected // what is in doubt, by delivery
+}
+
+// expected is a message in doubt, which a reading may show.
+type expected struct {
+	first    time.Time // when it was first tried
+	failed   time.Time // when the last attempt did
+	answered bool      // by Slack
+	later    string    // the first delivery that was sent since then, and posted; "": none
 }
 
 // reading is one reading of a channel or thread.
@@ -30,22 +38,36 @@ type reading struct {
 }
 
 func newReadings(s *slackconn.Client) *readings {
-	return &readings{slack: s, begun: time.Now(), last: map[record.Place]*reading{}, expected: map[record.Place]map[string]time.Time{}}
+	return &readings{slack: s, begun: time.Now(), last: map[record.Place]*reading{}, expected: map[record.Place]map[string]expected{}}
 }
 
-// tick puts a time off to the next whole second of a clock that all messages in doubt share: one reading then serves all that are due.
+const everyTick = time.Second / 2
+
+// tick puts a time off to the next tick of a clock that all messages in doubt share: one reading then serves all that are due.
 func (r *readings) tick(at time.Time) time.Time {
-	return r.begun.Add((at.Sub(r.begun) + time.Second - 1).Truncate(time.Second))
+	return r.begun.Add((at.Sub(r.begun) + everyTick - 1).Truncate(everyTick))
 }
 
 // expect has readings of a post's place go back far enough for it.
-func (r *readings) expect(p Post, first time.Time) {
+func (r *readings) expect(p Post, e expected) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.expected[p.place()] == nil {
-		r.expected[p.place()] = map[string]time.Time{}
+		r.expected[p.place()] = map[string]expected{}
 	}
-	r.expected[p.place()][p.Delivery] = first
+	r.expected[p.place()][p.Delivery] = e
+}
+
+// posted notes that Slack confirmed a post that was sent at a time. A reading that shows it shows also what Slack had posted before that time.
+func (r *readings) posted(p Post, sent time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for delivery, e := range r.expected[p.place()] {
+		if e.answered && e.later == "" && e.failed.Before(sent) {
+			e.later = p.Delivery
+			r.expected[p.place()][delivery] = e
+		}
+	}
 }
 
 func (r *readings) settled(at record.Place, delivery string) {
@@ -62,8 +84,9 @@ const (
 	readingFor = time.Minute // how long a reading is kept
 )
 
-// find searches a post's channel, or thread, for its message, in a reading that was begun at a time or later; "": it isn't there.
-func (r *readings) find(ctx context.Context, p Post, first, begun time.Time) (ts string, err error) {
+// find searches a post's channel, or thread, for its message, in a reading that was begun at a time or later; "": it isn't there. current tells that
+// the reading shows a message that was sent after Slack had answered this one's last attempt.
+func (r *readings) find(ctx context.Context, p Post, first, begun time.Time) (ts string, current bool, err error) {
 	one, mine := r.reading(p.place(), first.Add(-readBefore), begun)
 	if mine {
 		one.found, one.err = r.read(ctx, p.place(), one.oldest)
@@ -71,10 +94,17 @@ func (r *readings) find(ctx context.Context, p Post, first, begun time.Time) (ts
 	}
 	select {
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return "", false, ctx.Err()
 	case <-one.read:
-		return one.found[p.Delivery], one.err
+		return one.found[p.Delivery], one.found[r.later(p)] != "", one.err
 	}
+}
+
+// later is the delivery of a message that was posted after a post's last attempt had failed; "": none is known.
+func (r *readings) later(p Post) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expected[p.place()][p.Delivery].later
 }
 
 // end has those wake who wait for a reading. One that failed serves no one else.
@@ -95,8 +125,8 @@ func (r *readings) reading(at record.Place, oldest, begun time.Time) (one *readi
 	if known && !one.begun.Before(begun) && !oldest.Before(one.oldest) {
 		return one, false
 	}
-	for _, first := range r.expected[at] {
-		if first = first.Add(-readBefore); first.Before(oldest) {
+	for _, e := range r.expected[at] {
+		if first := e.first.Add(-readBefore); first.Before(oldest) {
 			oldest = first
 		}
 	}
@@ -121,7 +151,7 @@ func (r *readings) read(ctx context.Context, at record.Place, oldest time.Time) 
 			return nil, fmt.Errorf("find message in %s: %w", at.Channel, slackconn.WithoutURL(err))
 		}
 		for _, m := range msgs {
-			if delivery, ok := m.Metadata().EventPayload["delivery"].(string); ok && m.BotID == self.Bot {
+			if delivery, ok := m.Metadata().EventPayload["delivery"].(string); ok && delivery != "" && m.BotID == self.Bot {
 				found[delivery] = m.TS
 			}
 		}

@@ -84,7 +84,7 @@ func (n *Notifier) saveDrillCard(ctx context.Context, e record.Event, f facts, d
 	}
 	saved = record.DrillCard{Drill: f.drill.ID, Channel: d.at.Channel, TS: d.at.TS, Posted: n.cfg.Now().UTC()}
 	begun := time.Now()
-	found, err := n.deliver.readings.find(ctx, d.post, d.first, begun)
+	found, _, err := n.deliver.readings.find(ctx, d.post, d.first, begun)
 	switch {
 	case err != nil:
 		n.cfg.Log.Warn("find the card of a drill", "account", e.Account, "err", err)

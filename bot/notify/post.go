@@ -78,15 +78,14 @@ const (
 	recordAgain = time.Second // how long to wait before a delivery is recorded once more
 )
 
-// begin writes down that a delivery is about to be posted, unless that was done with its facts; done tells that it was posted, and that this is recorded.
-func (d *deliverer) begin(ctx context.Context, f facts, p Post) (t *trial, done bool, err error) {
-	var begun record.Attempt
+// begin writes down that a delivery is about to be posted, unless that was done with its facts; begun tells whether it was posted, and that this is recorded.
+func (d *deliverer) begin(ctx context.Context, f facts, p Post) (t *trial, begun record.Attempt, err error) {
 	if f.begun != nil && p.Delivery == record.CardDelivery(p.Account, f.shown.Attack.ID) {
 		begun = *f.begun
 	} else if begun, err = d.cfg.Stores.Outbox.BeginNotify(ctx, p.Account, p.Delivery, d.cfg.Now()); err != nil {
-		return nil, false, err
+		return nil, begun, err
 	}
-	return d.trials(p.Account).of(p.Delivery, begun), begun.Notified, nil
+	return d.trials(p.Account).of(p.Delivery, begun), begun, nil
 }
 
 // trials are those of an account's queue, else those of deliveries that don't go through one.
@@ -117,6 +116,7 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done deliv
 		end()
 		if err == nil {
 			t.posted = done.at
+			d.readings.posted(p, sent)
 			d.metrics.posts.Inc()
 			return done, nil
 		}

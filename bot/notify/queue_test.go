@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,6 +31,9 @@ type choosy struct {
 	reads   int                                       // of the history
 	tries   int
 	began   time.Time
+	last    time.Duration // when it took the last message, after the start
+	lasts   time.Duration // how long a post takes
+	lags    time.Duration // the history, behind what was posted
 }
 
 // Faults of a choosy Slack beside the names of its errors.
@@ -37,6 +41,8 @@ const (
 	fails   = "500"
 	cuts    = "cut"       // no answer comes
 	takes   = "taken cut" // nor here, and the message is posted
+	hangs   = "hangs"     // likewise, and the connection stays
+	posts   = "posts 500" // the message is posted all the same
 	strange = "html"
 	limits  = "429" // for half an hour, as it says
 )
@@ -51,6 +57,20 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
+		time.Sleep(s.lasts)
+	}
+	res, err := s.answer(r, form)
+	if errors.Is(err, errHangs) {
+		<-r.Context().Done()
+		err = r.Context().Err()
+	}
+	return res, err
+}
+
+var errHangs = errors.New("no answer comes")
+
+func (s *choosy) answer(r *http.Request, form url.Values) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer, status := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[`+strings.Join(s.shows, ",")+`],"channel":"C1","ts":"1.1"}`, http.StatusOK
@@ -64,15 +84,18 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, slackconn.MethodPost) {
 		s.tries++
 		fault := s.refuses(form.Get("channel"), form.Get("text"))
-		if fault == "" || fault == takes {
+		if fault == "" || fault == takes || fault == hangs || fault == posts {
+			s.last = time.Since(s.began)
 			s.took = append(s.took, fmt.Sprint(form.Get("channel"), " ", form.Get("text"), " ", time.Since(s.began).Truncate(time.Second)))
-			s.shows = append(s.shows, fmt.Sprintf(`{"ts":"1.%d","bot_id":"B0OURS","metadata":%s}`, s.tries, form.Get("metadata")))
+			s.show(fmt.Sprintf(`{"ts":"1.%d","bot_id":"B0OURS","metadata":%s}`, s.tries, form.Get("metadata")))
 		}
 		switch fault {
 		case "":
+		case hangs:
+			return nil, errHangs
 		case cuts, takes:
 			return nil, io.ErrUnexpectedEOF
-		case fails:
+		case fails, posts:
 			status = http.StatusInternalServerError
 		case strange:
 			answer = "<html>"
@@ -83,6 +106,19 @@ func (s *choosy) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+}
+
+// show puts a message into the history. The caller holds mu.
+func (s *choosy) show(message string) {
+	if s.lags == 0 {
+		s.shows = append(s.shows, message)
+		return
+	}
+	time.AfterFunc(s.lags, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.shows = append(s.shows, message)
+	})
 }
 
 // tries is an outbox that knows what was tried.

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -153,9 +154,11 @@ func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, er
 	maps.DeleteFunc(r.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
 	maps.DeleteFunc(r.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
 	if a, _ := r.notifier.account(r.account); a.Titles != nil {
-		for attack := range a.Titles.untitled() { // there is nothing to show
-			delete(marks, attack+lacksTitle)
-		}
+		untitled := a.Titles.untitled()
+		maps.DeleteFunc(marks, func(field string, _ record.RedrawMark) bool { // there is nothing to show
+			attack, titleOnly := strings.CutSuffix(field, lacksTitle)
+			return titleOnly && untitled(attack)
+		})
 	}
 	var oldest time.Time
 	wait = whenWoken

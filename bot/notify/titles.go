@@ -25,21 +25,21 @@ type Titles struct {
 	log  *slog.Logger
 	wake chan struct{} // a title is wanted
 
-	mu     sync.Mutex
-	known  map[string]string       // by the vulnerability's id
-	wanted map[string]*wantedTitle // likewise
+	mu      sync.Mutex
+	failing bool                    // the last reading failed
+	known   map[string]string       // by the vulnerability's id
+	wanted  map[string]*wantedTitle // likewise
 }
 
 // wantedTitle is a title that isn't known.
 type wantedTitle struct {
-	attacks map[string]bool // ids of those whose cards show it
-	asked   time.Time       // when a card was last drawn without it
-	missing time.Time       // when the service last listed no such vulnerability; zero: not yet
+	attacks map[string]time.Time // when the cards that show it were last drawn without, by attack
+	missing time.Time            // when the service last listed no such vulnerability; zero: not yet
 }
 
 const (
 	titleMissing = time.Minute      // how long a vulnerability that isn't listed is taken to be missing
-	titleWanted  = 10 * time.Minute // how long a title is looked for after the last card was drawn without it
+	titleWanted  = 10 * time.Minute // how long a title is looked for after a card was drawn without it
 	titleIdle    = 5 * time.Second  // how long a reading may stand still
 )
 
@@ -58,33 +58,34 @@ func (t *Titles) title(id, attack string) (title string, untitled bool) {
 	}
 	w := t.wanted[id]
 	if w == nil {
-		w = &wantedTitle{attacks: map[string]bool{}}
+		w = &wantedTitle{attacks: map[string]time.Time{}}
 		t.wanted[id] = w
 		signal(t.wake)
 	}
-	w.attacks[attack], w.asked = true, time.Now()
+	w.attacks[attack] = time.Now()
 	return "", w.missing.IsZero()
 }
 
-// untitled are the attacks whose cards want a title for which the service has yet to be asked.
-func (t *Titles) untitled() map[string]bool {
+// untitled tells of which attacks' cards the service has yet to be asked for the title: of all while it fails, whether they are known here or not.
+func (t *Titles) untitled() (is func(attack string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := map[string]bool{}
+	failing, some := t.failing, map[string]time.Time{}
 	for _, w := range t.wanted {
 		if w.missing.IsZero() {
-			maps.Copy(all, w.attacks)
+			maps.Copy(some, w.attacks)
 		}
 	}
-	return all
+	return func(attack string) bool { return failing || !some[attack].IsZero() }
 }
 
 // run reads titles that cards want until ctx ends, and has these cards redrawn. After a failure it waits, however many more want one.
 func (t *Titles) run(ctx context.Context, redraw func(ctx context.Context, attacks []string) error) {
 	for failures := 0; ctx.Err() == nil; {
+		wait := t.due()
 		if failures > 0 {
 			_ = delay.Sleep(ctx, delay.Backoff(failures-1, time.Second, titleMissing))
-		} else if wait := t.due(); wait > 0 {
+		} else if wait > 0 {
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):
@@ -101,17 +102,28 @@ func (t *Titles) run(ctx context.Context, redraw func(ctx context.Context, attac
 			failures = 0
 			continue
 		}
+		t.fail()
 		if failures++; failures == 1 && ctx.Err() == nil {
 			t.log.Warn("show titles of vulnerabilities: cards have none until that works", "err", err)
 		}
 	}
 }
 
-// due is how long until the service is to be asked; it forgets what no card has wanted lately.
+// fail notes that a reading failed.
+func (t *Titles) fail() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failing = true
+}
+
+// due is how long until the service is to be asked; it forgets what no card has wanted lately, for the marks of these cards stand.
 func (t *Titles) due() (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.wanted, func(_ string, w *wantedTitle) bool { return time.Since(w.asked) >= titleWanted })
+	maps.DeleteFunc(t.wanted, func(_ string, w *wantedTitle) bool {
+		maps.DeleteFunc(w.attacks, func(_ string, drawn time.Time) bool { return time.Since(drawn) >= titleWanted })
+		return len(w.attacks) == 0
+	})
 	wait = whenWoken
 	for _, w := range t.wanted {
 		wait = min(wait, max(time.Until(w.missing.Add(titleMissing)), 0))
@@ -135,7 +147,7 @@ func (t *Titles) read(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.known = titles
+	t.known, t.failing = titles, false
 	for _, w := range wanted { // one that came to be wanted meanwhile may be missing only in what was read before
 		w.missing = time.Now()
 	}

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
@@ -94,11 +95,13 @@ func TestOneReadingGivesAllTitles(t *testing.T) {
 			require.Empty(t, title, "no card waits")
 			require.True(t, untitled)
 		}
-		require.Len(t, titles.untitled(), 3)
+		for _, attack := range []string{"a", "b", "c"} {
+			require.True(t, titles.untitled()(attack))
+		}
 		after(0)
 		slices.Sort(*redrawn)
 		require.Equal(t, []string{"a", "b"}, *redrawn, "c has no title to show")
-		require.Empty(t, titles.untitled())
+		require.False(t, titles.untitled()("a"))
 		for id, want := range map[string]string{"1": "one", "2": "two", "3": ""} {
 			title, untitled := titles.title(id, "a")
 			require.Equal(t, want, title)
@@ -119,7 +122,7 @@ func TestAMissingTitleIsLookedForAgain(t *testing.T) {
 			after(5 * time.Second)
 		}
 		require.Len(t, l.reads(), 1, "for a minute it is missing")
-		require.Empty(t, titles.untitled())
+		require.False(t, titles.untitled()("a"))
 		after(9 * time.Second)
 		l.becomes(false, false, apiclient.Vulnerability{ID: "1", Title: "one"})
 		after(2 * time.Second)
@@ -148,6 +151,28 @@ func TestAFailingListingIsGivenUpEarly(t *testing.T) {
 		after(40 * time.Second)
 		require.Len(t, l.reads(), 6, "what hangs is cut off, and asked again")
 		require.Equal(t, []string{"a"}, *redrawn)
+	})
+}
+
+// While the listing fails, what cards want is forgotten after a while: their marks stand, and the cards are drawn once it works.
+func TestAListingThatKeepsFailingFillsNoMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &listing{fails: true}
+		titles, _ := titlesOf(t, l)
+		for i := range 100 {
+			titles.title("1", fmt.Sprint("attack ", i))
+			titles.title(fmt.Sprint("vulnerability ", i), "a")
+			after(time.Minute)
+		}
+		titles.mu.Lock()
+		require.LessOrEqual(t, len(titles.wanted), 12)
+		require.LessOrEqual(t, len(titles.wanted["1"].attacks), 12)
+		titles.mu.Unlock()
+		require.True(t, titles.untitled()("attack 0"), "it isn't drawn again and again")
+		l.becomes(false, false)
+		after(2 * time.Minute)
+		require.False(t, titles.untitled()("attack 0"))
 	})
 }
 

@@ -26,7 +26,8 @@ func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t *trial) (a
 	case ahead < 0:
 		ahead = len(due)
 	}
-	ts, err := d.readings.find(ctx, p, t.first, due[ahead-1])
+	read := due[ahead-1]
+	ts, current, err := d.readings.find(ctx, p, t.first, read)
 	switch name := slackconn.ErrorName(err); {
 	case name == "missing_scope" || name == "channel_not_found" || name == "not_in_channel":
 		d.cfg.Log.Warn("can't verify whether a message was posted", "channel", p.Channel, "err", err)
@@ -37,7 +38,7 @@ func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t *trial) (a
 		return at, &laterError{due: now.Add(delay.Backoff(t.unread-1, verifyFirst, verifyPause)), cause: err}
 	case ts != "":
 		at = record.Place{Channel: p.Channel, TS: ts}
-	case ahead < len(due):
+	case !t.counts(p.place(), read, current):
 		return at, &laterError{due: d.readings.tick(due[ahead])}
 	}
 	d.settle(p, t)
@@ -46,9 +47,10 @@ func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t *trial) (a
 
 // doubt notes that an attempt to post, sent at a time, may have posted.
 func (d *deliverer) doubt(p Post, t *trial, sent time.Time, err error) error {
-	t.doubt(p.place(), sent, time.Now(), slackconn.Answered(err))
-	d.readings.expect(p, t.first)
-	return &laterError{due: d.readings.tick(t.doubts[p.place()][0]), failed: true, cause: err}
+	now, answered := time.Now(), slackconn.Answered(err)
+	t.doubt(p.place(), sent, now, answered)
+	d.readings.expect(p, expected{first: t.first, answered: answered, failed: now})
+	return &laterError{due: d.readings.tick(t.doubts[p.place()].due[0]), failed: true, cause: err}
 }
 
 // settle notes that no attempt of this replica is in doubt any more at a post's place.

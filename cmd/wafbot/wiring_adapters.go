@@ -9,8 +9,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -81,12 +79,6 @@ func (a *app) Changed(account string) {
 		t.poller.RefreshSettings()
 		t.efficacy.Refresh()
 	}
-}
-
-// NotifyCap implements poller.CapNotifier. It is no event: the poller stores whether people were notified of it.
-func (a *app) NotifyCap(ctx context.Context, account string, c record.Cap) error {
-	t := a.tenants[account]
-	return a.notifier.Post(ctx, notify.Post{Account: account, Channel: t.Channel, Urgent: true, Delivery: c.Delivery(account), Message: card.Capped(t.Account, c)})
 }
 
 // capped counts the accounts of this replica of which not all attacks are watched.

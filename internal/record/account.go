@@ -56,16 +56,10 @@ type Outage struct {
 
 // Cap is a time in which an account had more attacks than wafbot watches: only the newest and all incidents were watched.
 type Cap struct {
-	From     time.Time `json:"from"`               // on the service's clock
-	Until    time.Time `json:"until,omitzero"`     // likewise; zero: it goes on
-	Over     string    `json:"over"`               // what there is too much of, for people
-	Notified bool      `json:"notified,omitempty"` // people know of it as it is
-	Edge     time.Time `json:"edge,omitzero"`      // attacks whose last hit isn't later, and that aren't known, were dropped: they are no events, also after the cap
-}
-
-// Delivery is the id of the message that says that the cap began or ended.
-func (c Cap) Delivery(account string) string {
-	return DeliveryID(account, fmt.Sprint(c.From.UnixMilli(), " ", c.Until.UnixMilli()), "cap", 1)
+	From  time.Time `json:"from"`           // on the service's clock
+	Until time.Time `json:"until,omitzero"` // likewise; zero: it goes on
+	Over  string    `json:"over"`           // what there is too much of, for people
+	Edge  time.Time `json:"edge,omitzero"`  // attacks whose last hit isn't later, and that aren't known, were dropped: they are no events, also after the cap
 }
 
 // GoesOn reports whether there is a cap now.
@@ -78,12 +72,6 @@ func (c Cap) Says() string {
 	}
 	return c.Over + ": only the newest and all incidents are watched"
 }
-
-// Due reports whether people have yet to be notified of it as it is.
-func (c Cap) Due() bool { return !c.From.IsZero() && !c.Notified }
-
-// Same reports whether two caps are one, and both go on or neither does.
-func (c Cap) Same(other Cap) bool { return c.From.Equal(other.From) && c.Until.Equal(other.Until) }
 
 // Permission is a kind of change that the service allows or refuses.
 type Permission string

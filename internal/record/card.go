@@ -23,6 +23,7 @@ type Attempt struct {
 	First    time.Time // when it was first tried
 	Again    bool      // it was tried before: the caller verifies before it resends
 	Notified bool      // its message was posted, or found, already
+	At       Place     // where; zero: not known, or it has no message of its own
 }
 
 // Place is where an attack's card is.

@@ -117,6 +117,7 @@ func (DrillFacts) payload()        {}
 func (PagerFault) payload()        {}
 func (UnreachableFacts) payload()  {}
 func (GapFacts) payload()          {}
+func (Cap) payload()               {}
 func (FirstStartFacts) payload()   {}
 func (RebuildFacts) payload()      {}
 

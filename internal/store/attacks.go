@@ -70,9 +70,6 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 			}
 		}
 	}
-	for _, events := range eventsOf {
-		b.announce(events...)
-	}
 	for some := range slices.Chunk(u.Delete, atOnce) {
 		if b.deleteAttacks(account, some); len(some) == atOnce {
 			if err := step(); err != nil {
@@ -81,6 +78,7 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 		}
 	}
 	b.poll(account, u)
+	b.announce(eventsOf[""]...) // in the step that stores what they are of
 	return step()
 }
 

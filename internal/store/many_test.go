@@ -2,17 +2,22 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -118,7 +123,7 @@ func (w *world) usedMB(t *testing.T) int {
 	return 0
 }
 
-// Attacks that a cap drops go in steps, too, and another replica knows of the cap.
+// Attacks that a cap drops go in steps, too, and the last one has the cap with its event: neither is stored without the other. Another replica knows of it.
 func TestVeryManyAttacksAreDeleted(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
@@ -127,12 +132,46 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 			ids = append(ids, fmt.Sprint("x:", i))
 		}
 		reached := record.Cap{From: noon, Over: "over 50,000 attacks in 24 h", Edge: noon}
+		event := record.Event{ID: "cap", Account: "acme", Kind: record.CapChanged, Channel: "C1", At: noon, Payload: reached}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll(ids...)}))
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Delete: ids[1:], Cap: &reached}))
-		stored, err := w.open(t).Attacks.Load(ctx, "acme")
-		require.NoError(t, err)
+		update := poller.Update{LastGood: noon, Delete: ids[1:], Events: []record.Event{event}, Cap: &reached}
+		way := &cut{}
+		s.AddHook(way)
+		var stored poller.State
+		for steps := int64(0); ; steps++ {
+			way.after.Store(steps)
+			err := s.Attacks.Save(ctx, "acme", update)
+			waiting, fault := s.Outbox.Waiting(ctx, "acme")
+			require.NoError(t, fault)
+			stored, fault = w.open(t).Attacks.Load(ctx, "acme")
+			require.NoError(t, fault)
+			require.Equal(t, stored.Cap.GoesOn(), len(waiting) == 1, "after %d steps", steps)
+			require.Equal(t, err == nil, stored.Cap.GoesOn())
+			if err == nil {
+				require.Greater(t, steps, int64(1))
+				break
+			}
+		}
 		require.Len(t, stored.Attacks, 1)
 		require.Contains(t, stored.Attacks, ids[0])
 		require.Equal(t, reached, stored.Cap)
 	})
+}
+
+// cut is a hook that lets so many steps through that delete something of many attacks, and no more.
+type cut struct{ after atomic.Int64 }
+
+func (*cut) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if slices.Contains(cmd.Args(), any("HDEL")) && c.after.Add(-1) < 0 {
+			return errors.New("the replica is dead")
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (*cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }

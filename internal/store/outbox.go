@@ -80,22 +80,26 @@ func begun(answer *redis.Cmd, account string, now time.Time) (record.Attempt, er
 	}
 	ms, err := strconv.ParseInt(before, 10, 64)
 	if err != nil {
-		return record.Attempt{First: now, Again: true, Notified: true}, nil //nolint:nilerr // it is a place
+		return record.Attempt{First: now, Again: true, Notified: true, At: record.ReadPlace(before)}, nil //nolint:nilerr // it is a place
 	}
 	return record.Attempt{First: time.UnixMilli(ms).UTC(), Again: true}, nil
 }
 
 // notified records the place of a delivery, unless another is recorded, and takes it off the outbox. A card whose place another takes is marked
-// stale, to be redrawn once more as a link to its successor.
-// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the redraw queue; ARGV[1] the delivery's
-// id, ARGV[2] its place, ARGV[3] how long that is stored in ms, ARGV[4] the attack whose card it is, empty if it is none, ARGV[5] how long the
-// attack is stored by place in ms, ARGV[6] the place with what the cards hold beside it, ARGV[7] the place of the lost card, whose place alone it
-// may take, empty if it may take any, ARGV[8] a mark for the former card, empty if that is gone.
+// stale, to be redrawn once more as a link to its successor. A card whose attack was dropped since is the attack's again.
+// KEYS[1] the outbox, KEYS[2] the delivery, KEYS[3] the cards, KEYS[4] the attack of that message, KEYS[5] the redraw queue, KEYS[6] the delivery of the
+// attack's first card, which has the place of the last one; ARGV[1] the delivery's id, ARGV[2] its place, ARGV[3] how long that is stored in ms, ARGV[4]
+// the attack whose card it is, empty if it is none, ARGV[5] how long the attack is stored by place in ms, ARGV[6] the place with what the cards hold
+// beside it, ARGV[7] the place of the lost card, whose place alone it may take, empty if it may take any, ARGV[8] a mark for the former card, empty if
+// that is gone.
 // Result: the place that is recorded; empty if the delivery is unknown, because Redis was emptied.
 var notified = redis.NewScript(`
 local waits = redis.call('HDEL', KEYS[1], ARGV[1])
 local before = redis.call('GET', KEYS[2])
-if before and not string.match(before, '^%d+$') then return before end
+if before and not string.match(before, '^%d+$') then
+  if ARGV[4] ~= '' and before ~= ' ' then redis.call('HSETNX', KEYS[3], ARGV[4], before) end
+  return before
+end
 if waits == 0 and not before then return '' end
 if ARGV[4] ~= '' then
   local was = redis.call('HGET', KEYS[3], ARGV[4])
@@ -104,6 +108,7 @@ if ARGV[4] ~= '' then
   if ARGV[8] ~= '' and was ~= '' and was ~= ARGV[2] then redis.call('HSET', KEYS[5], ARGV[4] .. ' ' .. was, ARGV[8]) end
   redis.call('HSET', KEYS[3], ARGV[4], ARGV[6])
   redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
+  redis.call('SET', KEYS[6], ARGV[2], 'PX', ARGV[3])
 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return ARGV[2]`)
@@ -120,7 +125,7 @@ func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts strin
 	if n.ID != record.CardDelivery(n.Account, attackid) {
 		at.Delivery = n.ID
 	}
-	keys := []string{keyOutbox(n.Account), keyAttempt(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account)}
+	keys := []string{keyOutbox(n.Account), keyAttempt(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account), keyAttempt(n.Account, record.CardDelivery(n.Account, attackid))}
 	former, _ := n.Payload.(record.CardReplaced)
 	left := newMark(record.UrgentState)
 	if again, stands := record.Reposted(n.ID); again && !stands {

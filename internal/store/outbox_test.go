@@ -178,12 +178,13 @@ func recordPlace(t testing.TB, s *store.Store, n record.Event, channel, ts strin
 	require.False(t, double)
 }
 
-// requireTrying begins to notify of an event: it is the first attempt, or one was made before, or it was notified already.
-func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) {
+// requireTrying begins to notify of an event: it is the first attempt, or one was made before, or it was notified already, at that place.
+func requireTrying(t testing.TB, s *store.Store, id string, now, wantFirst time.Time, want string) (at record.Place) {
 	t.Helper()
 	begun, err := s.Outbox.BeginNotify(t.Context(), "acme", id, now)
 	require.NoError(t, err)
-	require.Equal(t, record.Attempt{First: wantFirst, Again: want != "first", Notified: want == "notified"}, begun)
+	require.Equal(t, record.Attempt{First: wantFirst, Again: want != "first", Notified: want == "notified", At: begun.At}, begun)
+	return begun.At
 }
 
 func TestAnEventIsBegunAndNotified(t *testing.T) {
@@ -214,8 +215,10 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, found, place)
 		}
-		requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "notified")
-		requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "notified") // by no message of its own
+		there := record.Place{Channel: "C1", TS: "1700000000.000100"}
+		require.Equal(t, there, requireTrying(t, s, "n1", noon.Add(time.Hour), noon.Add(time.Hour), "notified"))
+		require.Equal(t, there, requireTrying(t, s, record.CardDelivery("acme", "x:1"), noon.Add(time.Hour), noon.Add(time.Hour), "notified"), "its card")
+		require.Zero(t, requireTrying(t, other, "n2", noon.Add(time.Hour), noon.Add(time.Hour), "notified"), "by no message of its own")
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
 		_, ts, err = other.Cards.Card(ctx, "acme", attack)
