@@ -121,10 +121,11 @@ func (owner) Owns(string) bool { return false }
 // noRunner refuses every line.
 type noRunner struct{}
 
-func (noRunner) Changes(record.Line) bool                     { return false }
-func (noRunner) Missing(record.Line, string) bool             { return false }
-func (noRunner) Fillable(record.Line) bool                    { return false }
-func (noRunner) InThread(l record.Line, _ string) record.Line { return l }
+func (noRunner) Changes(record.Line) bool                      { return false }
+func (noRunner) Missing(record.Line, string) bool              { return false }
+func (noRunner) Fillable(record.Line) bool                     { return false }
+func (noRunner) InThread(l record.Line, _ string) record.Line  { return l }
+func (noRunner) Refuses(context.Context, call.Invocation) bool { return false }
 func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
 	return call.Form{}, refusal.ErrUnknown
 }

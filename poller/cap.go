@@ -110,12 +110,12 @@ func (p *Poller) capAfter(snap snapshot, edge time.Time) (next *record.Cap, chan
 	if reached := snap.come(snap.reached); snap.capped != "" && snap.whole && reached.After(edge) {
 		edge = reached
 	}
-	c, begins, ends, limits := p.st.cap, false, false, p.cfg.Limits
+	c, limits, turns := p.st.cap, p.cfg.Limits, false
 	switch {
 	case snap.capped != "" && !c.GoesOn():
-		c, begins = record.Cap{From: snap.at, Over: p.cfg.over(snap.capped), Edge: c.Edge}, true
+		c, turns = record.Cap{From: snap.at, Over: p.cfg.over(snap.capped), Edge: c.Edge}, true
 	case snap.capped == "" && c.GoesOn() && snap.whole && snap.attacks <= limits.Attacks*9/10 && snap.bytes <= limits.Bytes*9/10:
-		c.Until, ends = snap.at, true
+		c.Until, turns = snap.at, true
 	}
 	if edge.After(c.Edge) {
 		c.Edge = edge
@@ -123,7 +123,7 @@ func (p *Poller) capAfter(snap snapshot, edge time.Time) (next *record.Cap, chan
 	if c == p.st.cap {
 		return nil, nil
 	}
-	if begins || ends {
+	if turns {
 		changed = append(changed, p.cfg.accountEvent(record.CapChanged, snap.at.UnixMilli(), snap.at, c))
 	}
 	return &c, changed

@@ -65,7 +65,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas, Away: a.redisAway,
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	roles := cfg.Policy.Roles()
 	a.runner = commands.New(commands.Config{
-		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, Zone: cfg.Timezone},
+		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, Log: log, Notifier: a, Polling: a,

@@ -90,6 +90,7 @@ type Setup struct {
 	Roles     policy.Roles
 	Zone      *time.Location // of the times in a report; nil: UTC
 	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
+	AuditMost int            // how many of an account are kept; 0: all
 	Accounts  []*Account
 	Commands  []*Command // all the verbs, in the order of help
 }
@@ -153,6 +154,9 @@ type Rights struct {
 	Could  record.Role // the highest role that a user group may give, likewise
 	Unsure bool        // the workspace did not say who it is
 }
+
+// None reports whether a person may do nothing at all.
+func (r Rights) None() bool { return r.Role == record.NoRole && r.Could == record.NoRole }
 
 // ForPeople is what a person may be shown of an error: the words of a refusal, or a reference by which a fault is found in the log.
 func ForPeople(inv Invocation, err error) (words text.Text, ref string) {

@@ -24,7 +24,7 @@ const (
 // beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
 // KEYS[1] the beats, KEYS[2] the version of the state; ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead,
 // ARGV[3] the version that the replica reads, which an empty Redis takes on. Result: the version of the state, then all living replicas in no
-// order, if it is the one that the replica reads.
+// order, if it is the one that the replica reads. After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
 var beat = redis.NewScript(`
 local version = redis.call('GET', KEYS[2])
 if not version then
@@ -34,8 +34,8 @@ end
 if version ~= ARGV[3] then return {version} end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local living = redis.call('ZRANGE', KEYS[1], 0, -1)
 table.insert(living, 1, version)

@@ -97,7 +97,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
-		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
+		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}
@@ -113,6 +113,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 			ttl, err := w.rdb.PTTL(t.Context(), key).Result()
 			require.NoError(t, err)
 			require.True(t, endsIn(row.ends, ttl), "%s ends in %s, not %s", key, ttl, row.ends)
+			require.True(t, ttl > 0 || strings.Contains(row.ends, "; "), "%s has no end, and the table doesn't say what bounds it", key)
 		}
 		for kind := range table {
 			require.Contains(t, found, kind)

@@ -15,10 +15,11 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Config says where Redis is and how long audit entries are kept.
+// Config says where Redis is, and how long and how many audit entries are kept.
 type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
+	AuditMost int           // how many of an account are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
@@ -85,13 +86,19 @@ type (
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
 type client struct {
-	rdb       redis.UniversalClient
-	auditKeep time.Duration
-	copies    int
-	away      func(err error)
-	replica   string // what this process is called among all replicas
-	peers     peers
-	held      sync.Map // *owned, by account
+	rdb     redis.UniversalClient
+	audits  auditKept
+	copies  int
+	away    func(err error)
+	replica string // what this process is called among all replicas
+	peers   peers
+	held    sync.Map // *owned, by account
+}
+
+// auditKept says which audit entries of an account are kept; zero: all.
+type auditKept struct {
+	span time.Duration
+	most int
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -117,7 +124,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away,
+		rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
