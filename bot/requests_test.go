@@ -75,7 +75,7 @@ func (f *firsts) First(_ context.Context, names ...string) (bool, error) {
 	return false, nil
 }
 
-// What is surely refused takes no room: however long the line is, its delivery alone is stored.
+// A long line that is surely refused takes no room: its delivery alone is stored.
 func TestWhatIsRefusedAnywayIsNotStored(t *testing.T) {
 	t.Parallel()
 	inbox := &firsts{came: make(chan []string, 1)}
