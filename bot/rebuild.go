@@ -170,7 +170,7 @@ func (r *reader) keep(channel string, m slackconn.HistoryMessage) bool {
 func (r *reader) take(p post) {
 	switch p.meta.EventType {
 	case card.MetaStart:
-		if at := slackconn.WrittenAt(p.TS, r.cfg.Now()); r.found.Began.IsZero() || at.Before(r.found.Began) {
+		if at := slackconn.WrittenAt(p.TS, r.cfg.Clocks.Outside()); r.found.Began.IsZero() || at.Before(r.found.Began) {
 			r.found.Began = at
 		}
 	case card.MetaCard, card.MetaWorse:

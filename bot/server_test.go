@@ -21,6 +21,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn/slacktest"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -42,6 +43,27 @@ func deliver(t *testing.T, b *Bot, stamp, signature, body string) int {
 	w := httptest.NewRecorder()
 	b.handler().ServeHTTP(w, r)
 	return w.Code
+}
+
+// A machine's clock that is wrong doesn't make a signature stale, nor an old one fresh; nor does Redis' where the service's agrees with the machine's.
+func TestSignaturesWhereAClockIsWrong(t *testing.T) {
+	t.Parallel()
+	const body = `{"type":"event_callback"}`
+	right := clock.New()
+	right.NoteRedis(time.Now(), time.Now().Add(time.Hour))
+	right.Service("acme").Note(time.Now(), time.Now())
+	wrong := clock.New()
+	wrong.NoteRedis(time.Now(), time.Now().Add(time.Hour))
+	for name, c := range map[string]struct {
+		clocks *clock.Clocks
+		fresh  time.Duration
+	}{"the machine is behind": {wrong, time.Hour}, "Redis is ahead": {right, 0}} {
+		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Clocks: c.clocks})
+		for off, status := range map[time.Duration]int{0: http.StatusOK, -6 * time.Minute: http.StatusUnauthorized, 6 * time.Minute: http.StatusUnauthorized, time.Hour: http.StatusUnauthorized} {
+			stamp := strconv.FormatInt(time.Now().Add(c.fresh+off).Unix(), 10)
+			require.Equal(t, status, deliver(t, b, stamp, sign(signingSecret, stamp, body), body), "%s, %s off", name, off)
+		}
+	}
 }
 
 func TestSignatures(t *testing.T) {

@@ -110,7 +110,7 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	b, before := c.basis, c.Loaded
 	c.Loaded = call.NewFacts()
 	for n, read := range before.Known {
-		if read.Err == nil && l.cfg.Now().Sub(read.At) < keepListings && n.Account == c.Account.Name {
+		if read.Err == nil && l.cfg.now(n.Account).Sub(read.At) < keepListings && n.Account == c.Account.Name {
 			c.Loaded.Known[n] = overlaid(n, read, b.Changes)
 		}
 	}
@@ -143,7 +143,7 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 	}
 	got.Value, got.Err = read(reading{l, patient, account, f, n.Arg})
 	if ofService {
-		got.Answer, got.At = got.Value, l.cfg.Now()
+		got.Answer, got.At = got.Value, l.cfg.now(n.Account)
 	}
 	if got.Err != nil && ctx.Err() == nil {
 		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
@@ -223,6 +223,7 @@ func found[T any](value T, ok bool, err error) (call.Found[T], error) {
 // lacks none. What the function notes on the call is kept of the last run alone.
 func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
 	for round := 0; ; round++ {
+		l.cfg.tellTime(c)
 		attempt := *c
 		value, err = run(&attempt)
 		missing := c.Loaded.Missing

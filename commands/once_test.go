@@ -46,6 +46,25 @@ func TestADeliveryNeedsItsID(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
+// A request ages by the clock that the replicas share; what it makes begins and ends by the service's.
+func TestAskedByAnotherClockThanTheServices(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+		w := newWorld(t)
+		w.shared = shared
+		inv := w.asks(ann, "deny 203.0.113.7 for=1h")
+		inv.At = w.Now().Add(-10 * time.Minute)
+		res, err := w.do(inv)
+		require.NoError(t, err, shared)
+		require.Equal(t, w.clock(), res.Changes[0].At)
+		require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)
+		inv = w.asks(ann, "deny 203.0.113.8")
+		inv.At = w.Now().Add(-10*time.Minute - time.Second)
+		_, err = w.do(inv)
+		require.ErrorContains(t, err, "over 10 min ago: nothing was done", shared)
+	}
+}
+
 func TestAskedTooLongAgo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

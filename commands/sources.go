@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/netip"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -37,6 +38,32 @@ type Service struct {
 type Polling interface {
 	// Health is how it goes by what this process, or else the store, knows; ok reports whether that is known.
 	Health(account string) (h call.PollHealth, ok bool)
+}
+
+// Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some.
+type Clocks interface {
+	// Now is the time by the clock that all replicas share: by it requests age.
+	Now() time.Time
+	// ServiceNow is the time by the clock of an account's service: by it what is made for a time begins and ends.
+	ServiceNow(account string) time.Time
+	// Unsure says why it isn't known what time it is for an account, so that nothing may be ended; "": it is.
+	Unsure(account string) string
+}
+
+// now is the time by the clock of an account's service.
+func (cfg *Config) now(account string) time.Time { return cfg.Clocks.ServiceNow(account) }
+
+// tellTime sets what time it is for a call, and when it was asked, by the clock of its account's service: calls to the service may have set that clock since.
+func (cfg *Config) tellTime(c *call.Call) {
+	c.Now, c.Asked = cfg.Clocks.Now(), c.At
+	if c.Account == nil {
+		return
+	}
+	shared := c.Now
+	c.Now = cfg.now(c.Account.Name)
+	if !c.At.IsZero() {
+		c.Asked = c.Now.Add(-shared.Sub(c.At))
+	}
 }
 
 // Cards says where cards are in Slack.

@@ -61,6 +61,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return errors.Join(err, l.Close())
 	}
 	defer a.store.Close()
+	_ = a.store.Replicas.ReadClock(ctx) // before the first click gets its time; where Redis is away, no click is taken
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -76,6 +77,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	})
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
 	g.Go(func() error { a.slack.FindApp(ctx); return nil })
+	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		if errors.Is(err, refusal.ErrOlder) {

@@ -63,7 +63,7 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Epoch: store.NewEpoch(), Found: found, Now: time.Now().UTC()}
+	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Epoch: store.NewEpoch(), Found: found, Now: a.clocks.ServiceNow(account)}
 	if !found.Nothing() {
 		if in.Entries, err = a.entries(ctx, account); err != nil {
 			in.NoLists = true
@@ -81,7 +81,7 @@ func (a *app) rebuild(ctx context.Context, account string) error {
 // readHistory reads as far back as a message can hold an attack or a change in force; with peek it only looks whether there is any.
 func (a *app) readHistory(ctx context.Context, cfg config.Account, peek bool) (bot.Found, error) {
 	back := max(2*cfg.Lookback, a.cfg.Policy.LongestDuration) + time.Hour // a change's message is posted a little after the change
-	return a.bot.ReadHistory(ctx, bot.History{Account: cfg.Name, Channels: cfg.Channels(), Oldest: time.Now().Add(-back), Peek: peek})
+	return a.bot.ReadHistory(ctx, bot.History{Account: cfg.Name, Channels: cfg.Channels(), Oldest: a.clocks.Outside().Add(-back), Peek: peek})
 }
 
 // entries are those on the service's lists.

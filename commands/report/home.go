@@ -299,6 +299,9 @@ func (o Overview) trouble(now time.Time) (lines []text.Text) {
 		}
 		lines = append(lines, line)
 	}
+	if h := o.Health; h != nil && h.EndsWait != "" {
+		lines = append(lines, text.New(text.Bold("What wafbot removes by itself waits: "), h.EndsWait))
+	}
 	if t := o.PermissionLoss; t != nil {
 		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))
 	}

@@ -27,7 +27,7 @@ func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q rec
 // Requests are the account's approval requests, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
 	of := func(q record.ApprovalRequest) dated {
-		return dated{q.ID, q.At, approval.DueAt(q).IsZero() && time.Since(q.Until) > decidedFor}
+		return dated{q.ID, q.At, approval.DueAt(q).IsZero() && s.clocks.ServiceNow(account).Sub(q.Until) > decidedFor}
 	}
 	return newest(ctx, s.client, s.rdb.HVals(ctx, keyApprovals(account)), "requests of "+account, of, keyApprovalsAt(account), keyApprovals(account))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,9 +23,10 @@ const (
 )
 
 // beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
-// KEYS[1] the beats, KEYS[2] the version of the state; ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead,
-// ARGV[3] the version that the replica reads, which an empty Redis takes on. Result: the version of the state, then all living replicas in no
-// order, if it is the one that the replica reads.
+// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas whose machine's clock is wrong; ARGV[1] the replica, ARGV[2] after how
+// many ms without a beat a replica is dead, ARGV[3] the version that the replica reads, which an empty Redis takes on, ARGV[4] '1' if its machine's clock is
+// wrong. Result: the version of the state, then, if it is the one that the replica reads, Redis' time in Unix µs and all living replicas in no order, those
+// whose machine's clock is wrong with a '!' before.
 var beat = redis.NewScript(`
 local version = redis.call('GET', KEYS[2])
 if not version then
@@ -37,9 +39,13 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-local living = redis.call('ZRANGE', KEYS[1], 0, -1)
-table.insert(living, 1, version)
-return living`)
+if ARGV[4] == '1' then redis.call('ZADD', KEYS[3], now, ARGV[1]) else redis.call('ZREM', KEYS[3], ARGV[1]) end
+redis.call('PEXPIRE', KEYS[3], ARGV[2])
+local answer = {version, t[1] .. string.format('%06d', t[2])}
+for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  table.insert(answer, (redis.call('ZSCORE', KEYS[3], replica) and '!' or '') .. replica)
+end
+return answer`)
 
 // versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
@@ -59,6 +65,7 @@ func newReplica() string { return fmt.Sprintf("%013d-%s", time.Now().UnixMilli()
 type peers struct {
 	mu      sync.Mutex
 	living  []string  // those that began first come first
+	sharing []string  // those of them that own accounts: all, but for those whose machine's clock is wrong as long as another's is right
 	heardAt time.Time // when; zero: never yet
 	changed chan struct{}
 }
@@ -89,23 +96,58 @@ func (s *Replicas) Beat(ctx context.Context) error {
 
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
-	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion}, s.replica, deadAfter.Milliseconds(), stateVersion).StringSlice()
+	wrong := s.clocks.Offsets().MachineWrong()
+	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion, keyWrongClocks}, s.replica, deadAfter.Milliseconds(), stateVersion, wrong).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
 	if err := versionError(answer[0]); err != nil {
 		return err
 	}
-	living := answer[1:]
-	slices.Sort(living)
+	micros, err := strconv.ParseInt(answer[1], 10, 64)
+	if err != nil {
+		return fmt.Errorf("beat: read redis' time: %w", err)
+	}
+	s.clocks.NoteRedis(asked, time.UnixMicro(micros))
+	living, sharing := readLiving(answer[2:])
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	s.peers.heardAt = asked
-	if !slices.Equal(living, s.peers.living) {
-		s.peers.living = living
+	if !slices.Equal(living, s.peers.living) || !slices.Equal(sharing, s.peers.sharing) {
+		s.peers.living, s.peers.sharing = living, sharing
 		close(s.peers.changed)
 		s.peers.changed = make(chan struct{})
 	}
+	return nil
+}
+
+// readLiving reads beat's replicas: all, and those that own accounts.
+func readLiving(answer []string) (living, sharing []string) {
+	for _, replica := range answer {
+		name, wrong := strings.CutPrefix(replica, "!")
+		living = append(living, name)
+		if !wrong {
+			sharing = append(sharing, name)
+		}
+	}
+	slices.Sort(living)
+	slices.Sort(sharing)
+	if len(sharing) == 0 {
+		sharing = living
+	}
+	return living, sharing
+}
+
+// ReadClock reads Redis' clock, for a process that doesn't beat, or not yet.
+func (s *Replicas) ReadClock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	asked := time.Now()
+	at, err := s.rdb.Time(ctx).Result()
+	if err != nil {
+		return fmt.Errorf("read redis' time: %w", err)
+	}
+	s.clocks.NoteRedis(asked, at)
 	return nil
 }
 
@@ -116,17 +158,20 @@ func (s *Replicas) leave(ctx context.Context) {
 	_ = s.rdb.ZRem(ctx, keyBeats, s.replica).Err() // else its beat runs out
 }
 
-// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones split
-// them evenly; where that leaves a rest, those that began first have one more each.
+// share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones whose machines' clocks
+// are right split them evenly; where that leaves a rest, those that began first have one more each.
 func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
-	me := slices.Index(s.peers.living, s.replica)
-	if me < 0 || time.Since(s.peers.heardAt) >= deadAfter {
+	if !slices.Contains(s.peers.living, s.replica) || time.Since(s.peers.heardAt) >= deadAfter {
 		return 0, s.peers.changed, false
 	}
-	n = accounts / len(s.peers.living)
-	if me < accounts%len(s.peers.living) {
+	me := slices.Index(s.peers.sharing, s.replica)
+	if me < 0 {
+		return 0, s.peers.changed, true
+	}
+	n = accounts / len(s.peers.sharing)
+	if me < accounts%len(s.peers.sharing) {
 		n++
 	}
 	return n, s.peers.changed, true

@@ -72,7 +72,7 @@ func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, 
 }
 
 func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
-	of := func(c record.Change) dated { return dated{c.ID, c.At, endedLongAgo(c, time.Now())} }
+	of := func(c record.Change) dated { return dated{c.ID, c.At, endedLongAgo(c, s.clocks.ServiceNow(account))} }
 	return newest(ctx, s, answer, "changes of "+account, of, keyEfficacy(account), keyChanges(account))
 }
 

@@ -9,6 +9,7 @@ package store
 //	{work}:delivery:NAME    string  a delivery that was accepted                          1 h
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
+//	{work}:wrong_clocks     zset    likewise those whose machine's clock is wrong         3 s after the last's last
 //	{work}:version          string  the version of the state                              never
 //	{work}:people:ID        string  a mark: what was known of a user before is stale      10 min
 //	{work}:ping             string  written to see whether Redis takes writes             1 min
@@ -54,11 +55,12 @@ package store
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
 const (
-	keyStream  = "{work}:stream"
-	keyLinks   = "{work}:links"
-	keyBeats   = "{work}:beats"
-	keyVersion = "{work}:version"
-	keyPing    = "{work}:ping"
+	keyStream      = "{work}:stream"
+	keyLinks       = "{work}:links"
+	keyBeats       = "{work}:beats"
+	keyWrongClocks = "{work}:wrong_clocks"
+	keyVersion     = "{work}:version"
+	keyPing        = "{work}:ping"
 )
 
 func keyLane(name string) string     { return "{work}:lane:" + name }

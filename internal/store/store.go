@@ -2,6 +2,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/wafbot/wafbot/internal/clock"
 )
 
 // Config says where Redis is and how long audit entries are kept.
@@ -20,6 +23,7 @@ type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
+	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 }
@@ -88,6 +92,7 @@ type client struct {
 	rdb       redis.UniversalClient
 	auditKeep time.Duration
 	copies    int
+	clocks    *clock.Clocks
 	away      func(err error)
 	replica   string // what this process is called among all replicas
 	peers     peers
@@ -117,7 +122,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away,
+		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, clocks: cmp.Or(cfg.Clocks, clock.New()), away: cfg.Away,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
