@@ -23,6 +23,8 @@ import (
 // Runner carries out what people ask for; *commands.Runner is one.
 type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
+	// Refuses reports whether a line that changes something is surely refused for who asks it.
+	Refuses(ctx context.Context, inv call.Invocation) bool
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 }
 

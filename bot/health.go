@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -69,6 +70,9 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	if redis != nil {
 		b.cfg.Log.Warn("not ready", "err", redis)
 		state.Ready, state.Redis = false, "can't be written"
+		if refusal.Full(redis) {
+			state.Redis += ": its memory is full. Changes are refused until it has room again"
+		}
 	}
 	if state.Ingress = b.ingress(); state.Ingress == "" {
 		_, trouble := b.socket.State()

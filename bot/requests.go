@@ -83,8 +83,23 @@ type requests struct {
 	wg       sync.WaitGroup
 }
 
-// store stores a change, once for each delivery. If it isn't stored it returns what to say.
+// refuseWithin is how long it may take, before a delivery is acknowledged, to find out that it is refused.
+const refuseWithin = 500 * time.Millisecond
+
+// refuses reports whether a change is surely refused for who asks it.
+func (r *requests) refuses(ctx context.Context, req request) bool {
+	ctx, cancel := context.WithTimeout(ctx, refuseWithin)
+	defer cancel()
+	return r.cfg.Runner.Refuses(ctx, req.Invocation)
+}
+
+// store stores a change, once for each delivery. If it isn't stored it returns what to say. What is refused anyway takes no room in Redis: it is answered
+// as a read is.
 func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
+	if r.refuses(ctx, req) {
+		r.read(req)
+		return nil
+	}
 	req.Version = workVersion
 	waiting := 0
 	work, err := json.Marshal(req)
@@ -93,7 +108,7 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 	}
 	switch {
 	case err != nil:
-		r.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
+		r.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
 		if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
 			return new(say(refusal.Away(err).Text))
 		}
@@ -115,12 +130,15 @@ func (r *requests) lane(inv call.Invocation) string {
 	return account + ":" + person(inv)
 }
 
+// maxLogged is how many characters of a line are logged.
+const maxLogged = 500
+
 // perhapsStored says that whether a request was stored is unknown.
 func perhapsStored() text.Text {
 	return text.New("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }
 
-// read carries out a read-only line.
+// read carries out a line that changes nothing.
 func (r *requests) read(req request) {
 	r.once(req, func(ctx context.Context) {
 		res, err := r.cfg.Runner.Do(ctx, req.Invocation)

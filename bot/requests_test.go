@@ -1,6 +1,8 @@
 package bot
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,4 +56,34 @@ func TestAPersonWithTooManyLinesIsToldSo(t *testing.T) {
 	failed := b.requests.store(t.Context(), slashed("U1", "", record.Line{Name: "undo"}))
 	require.NotNil(t, failed)
 	require.Contains(t, failed.Text, "Not done: 64 of your lines wait already")
+}
+
+// refuser surely refuses every line.
+type refuser struct{ changer }
+
+func (refuser) Refuses(context.Context, call.Invocation) bool { return true }
+
+// firsts counts the deliveries that came.
+type firsts struct {
+	accepted
+
+	came chan []string
+}
+
+func (f *firsts) First(_ context.Context, names ...string) (bool, error) {
+	f.came <- names
+	return false, nil
+}
+
+// What is surely refused takes no room: however long the line is, its delivery alone is stored.
+func TestWhatIsRefusedAnywayIsNotStored(t *testing.T) {
+	t.Parallel()
+	inbox := &firsts{came: make(chan []string, 1)}
+	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: refuser{}, Verbs: refuser{}})
+	req := slashed("U1", "", record.Line{Name: "deny", Keys: map[string]string{"reason": strings.Repeat("B", 35_000)}})
+	req.names = []string{"d1"}
+	require.Nil(t, b.requests.store(t.Context(), req))
+	require.Equal(t, []string{"d1"}, <-inbox.came)
+	b.Drain(t.Context())
+	require.Empty(t, inbox.works)
 }

@@ -143,10 +143,11 @@ func (owner) Owns(string) bool { return false }
 // noRunner refuses every line.
 type noRunner struct{}
 
-func (noRunner) Changes(record.Line) bool                     { return false }
-func (noRunner) Missing(record.Line, string) bool             { return false }
-func (noRunner) Fillable(record.Line) bool                    { return false }
-func (noRunner) InThread(l record.Line, _ string) record.Line { return l }
+func (noRunner) Changes(record.Line) bool                      { return false }
+func (noRunner) Missing(record.Line, string) bool              { return false }
+func (noRunner) Fillable(record.Line) bool                     { return false }
+func (noRunner) InThread(l record.Line, _ string) record.Line  { return l }
+func (noRunner) Refuses(context.Context, call.Invocation) bool { return false }
 func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
 	return call.Form{}, refusal.ErrUnknown
 }
@@ -205,7 +206,7 @@ func TestEveryEnvelopeIsAcknowledged(t *testing.T) {
 		select {
 		case ack := <-acks:
 			got = append(got, ack)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("only %q", got)
 		}
 	}

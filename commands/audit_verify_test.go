@@ -25,8 +25,8 @@ func newTrail(t *testing.T, change ...func(*commands.Config)) *trail {
 	w := &trail{world: newWorld(t, change...)}
 	for range 100 {
 		w.pass(time.Minute)
-		_, err := w.try(eve, fmt.Sprintf("deny 198.51.100.%d for=1h", w.ids+1))
-		require.ErrorIs(t, err, refusal.ErrDenied)
+		_, err := w.try(ann, fmt.Sprintf("remove 198.51.100.%d", w.ids+1))
+		require.ErrorIs(t, err, refusal.ErrNothing)
 	}
 	w.printed = slices.Collect(strings.Lines(w.out.String()))
 	require.Len(t, w.printed, 100)
@@ -110,6 +110,14 @@ func TestAuditVerify(t *testing.T) {
 			},
 			says: []string{"40 entries in Redis, #61 to #100", "#1 to #60 are no longer kept", "Redis keeps them no longer (audit.keep): 60"},
 		},
+		"beyond the most": {
+			alter: func(w *trail) {
+				w.cfg.AuditMost = 40
+				w.Runner = commands.New(w.cfg)
+				w.alter(func(all []record.AuditEntry) []record.AuditEntry { return drop(all, 0, 60) })
+			},
+			says: []string{"40 entries in Redis, #61 to #100", "#1 to #60 are no longer kept", "Redis keeps them no longer (audit.keep, audit.max_entries): 60"},
+		},
 		"the beginning is gone too early": {
 			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { return drop(all, 0, 60) }),
 			kinds: []string{"missing_in_redis"}, says: []string{"#1 to #60 in the log and not in Redis, though not too old"},
@@ -166,7 +174,7 @@ func TestAuditVerify(t *testing.T) {
 			kinds: []string{"doubled"}, says: []string{"#4 to #5 in the log more than once, with the same contents"},
 		},
 		"two of a number in the log": {
-			alter: lines(func(all []string) []string { return append(all, strings.ReplaceAll(all[3], "Eve", "Ann")) }),
+			alter: lines(func(all []string) []string { return append(all, strings.ReplaceAll(all[3], `"Ann"`, `"Eve"`)) }),
 			kinds: []string{"doubled"}, says: []string{"#4 in the log more than once, with different contents"},
 		},
 		"half a line": {
@@ -177,7 +185,7 @@ func TestAuditVerify(t *testing.T) {
 			alter: lines(func(all []string) []string {
 				return append(all, strings.Replace(all[3], `"n":4,`, `"n":0,`, 1))
 			}),
-			says: []string{"numbered 0 in the log: 1. Redis was away", "deny 198.51.100.4 for=1h"},
+			says: []string{"numbered 0 in the log: 1. Redis was away", "remove 198.51.100.4"},
 		},
 		"Redis was emptied": {
 			alter: func(w *trail) {

@@ -57,7 +57,7 @@ type Runner struct {
 func New(cfg Config) *Runner {
 	cfg = withDefaults(cfg)
 	cfg.Commands = verb.All()
-	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: &recorder{&cfg}}
+	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: newRecorder(&cfg)}
 	for _, a := range cfg.Accounts {
 		r.accounts[a.Name] = a
 	}

@@ -145,6 +145,8 @@ func TestTheOutcomeStaysUnknown(t *testing.T) {
 	require.ErrorContains(t, err, "Perhaps done: Deny 203.0.113.7")
 	require.ErrorContains(t, err, "Ask the same again")
 	require.Equal(t, record.StateBegun, w.ledger.all()[0].State)
+	require.Contains(t, textOf(w.reads(eve, "status")), "Being carried out: 1\n")
+	require.Contains(t, textOf(w.reads(eve, "status")), "Deny 203.0.113.7 everywhere for 4 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 07:00 UTC · outcome unknown since")
 	w.service.ClearFaults()
 	w.nothing(bob, "deny 203.0.113.7", "by Ann")
 	require.Len(t, w.entries("black"), 1)

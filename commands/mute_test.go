@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -144,4 +145,19 @@ func TestWhatAMuteCovers(t *testing.T) {
 		_, muted := policy.Muted([]record.Mute{{Account: "acme", Type: "other", Until: now.Add(time.Hour)}, tt.mute}, tt.attack, now)
 		require.Equal(t, tt.want, muted, name)
 	}
+}
+
+func TestSoManyMutesAreKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 200 {
+		_, err := w.try(ann, fmt.Sprintf("mute source=198.51.100.%d for=1h", i))
+		require.NoError(t, err)
+	}
+	w.refuses(ann, "mute type=xss for=1h", refusal.ErrGuarded, "200 mutes are in force already", "unmute")
+	_, err := w.try(ann, "mute source=198.51.100.7 for=2h")
+	require.NoError(t, err, "one of them, for longer")
+	w.pass(61 * time.Minute)
+	_, err = w.try(ann, "mute type=xss for=1h")
+	require.NoError(t, err, "the others are over")
 }

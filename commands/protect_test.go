@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -202,4 +203,20 @@ func TestAnUndoDeniesNothingProtected(t *testing.T) {
 	w.reads(root, "protect 198.51.100.8 name=door")
 	require.Contains(t, textOf(w.reads(ann, "undo "+ch.ID)), "198.51.100.8 is door by now, which is never denied")
 	require.Empty(t, w.entries("black"))
+}
+
+func TestSoManyRangesAreProtected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for half := range 2 {
+		line := "protect"
+		for i := range 250 {
+			line += fmt.Sprintf(" 198.51.%d.%d", 100+half, i)
+		}
+		_, err := w.try(root, line)
+		require.NoError(t, err)
+	}
+	w.refuses(root, "protect 198.51.102.1", refusal.ErrGuarded, "more than 500 ranges would be protected", "sources")
+	_, err := w.try(root, `protect 198.51.100.1 name="the office"`)
+	require.NoError(t, err, "one of them, with another name")
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,10 +18,21 @@ import (
 )
 
 // recorder writes the audit log.
-type recorder struct{ cfg *Config }
+type recorder struct {
+	cfg      *Config
+	refusals refusals
+}
 
-// record writes an entry to the audit log and to its output. It goes on without Redis: the line still comes out, numbered 0.
+func newRecorder(cfg *Config) *recorder {
+	return &recorder{cfg, refusals{counts: map[refused]*refusalCount{}}}
+}
+
+// record writes an entry to the audit log and to its output. It goes on without Redis: the line still comes out, numbered 0, as does one of no account.
 func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
+	if e.Account == "" {
+		w.print(e)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	n, err := w.cfg.Audit.Append(ctx, e)
@@ -46,13 +56,14 @@ func (w *recorder) print(e record.AuditEntry) {
 	}
 }
 
-// recordRefusal puts what was refused or failed before anything was sent into the audit log, and gives the error back; nil: nothing was.
+// recordRefusal puts what was refused or failed before anything was sent into the audit log, and gives the error back; nil: nothing was. What a person is
+// refused too often is only counted: countRefusals records that.
 func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) error {
 	if err == nil {
 		return nil
 	}
 	e := c.AuditEntry("failed")
-	e.Account, e.Line, e.Why = cmp.Or(e.Account, w.cfg.Accounts[0].Name), c.Invocation.Line.String(), "fault, see the log"
+	e.Line, e.Why = c.Invocation.Line.String(), "fault, see the log"
 	refused, _ := errors.AsType[*refusal.Refusal](err)
 	switch {
 	case errors.Is(err, refusal.ErrRecorded):
@@ -71,8 +82,35 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	if refused != nil {
 		e.Why = refused.Error()
 	}
-	w.record(ctx, e)
+	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
+	if e.Outcome != "refused" || !w.refusals.count(c, e) {
+		w.record(ctx, e)
+	}
 	return err
+}
+
+// Run records each minute how many refusals of an hour that is over were only counted, and at its end how many of the others were.
+func (r *Runner) Run(ctx context.Context) error {
+	every := time.NewTicker(countEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.recorder.countRefusals(ctx, r.cfg.Clocks.Now().Add(refusalsFor))
+			return ctx.Err()
+		case <-every.C:
+			r.recorder.countRefusals(ctx, r.cfg.Clocks.Now())
+		}
+	}
+}
+
+// countRefusals records the counts that end until then, side by side: Redis may be away.
+func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
+	sideBySide(w.refusals.ended(until), loadsAtOnce, func(e record.AuditEntry) error {
+		e.At = w.cfg.Clocks.Now()
+		w.record(ctx, e)
+		return nil
+	})
 }
 
 // stepsText is each of a plan's steps in words.

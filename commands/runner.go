@@ -86,10 +86,16 @@ func (r *Runner) authorise(ctx context.Context, c *job) error {
 	if c.Unsure && c.changes {
 		return refusal.Denied(text.New("Slack doesn't say who you are just now, and without that nothing is changed. Try again in a moment"))
 	}
-	if c.Role == record.NoRole && c.Could == record.NoRole {
+	if c.None() {
 		return refusal.Denied(text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names"))
 	}
 	return approval.RequireRole(c.Call, c.Cmd.Role)
+}
+
+// Refuses reports whether a line that changes something is surely refused for who asks it. Where Slack doesn't say who that is, it isn't sure.
+func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
+	c, err := r.lookUp(inv)
+	return err == nil && c.changes && r.authorise(ctx, c) != nil && !c.Unsure && c.Could == record.NoRole
 }
 
 // findAttack finds the attack that a line is about. That the one in whose thread it was asked is gone matters only where an attack is required.

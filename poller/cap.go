@@ -12,13 +12,17 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// What one poll reads of the listing of attacks, and how many of them are known between polls. Incidents don't count: their own listing is read to its
-// end, or the poll fails.
-const (
-	maxAttacks  = 50_000
-	maxBytes    = 100 << 20       // 2 kB for each of so many attacks: attackers write into them
-	maxPollTime = 5 * time.Minute // of a service that answers slowly. What is known stays known then
-)
+// Limits bound what one poll reads of the listing of attacks, and how many of them are known between polls. Incidents don't count: their own listing is
+// read to its end, or the poll fails.
+type Limits struct {
+	Attacks int
+	Bytes   int           // attackers write into records
+	Time    time.Duration // of a service that answers slowly. What is known stays known then
+}
+
+func defaultLimits() Limits {
+	return Limits{Attacks: 50_000, Bytes: 100 << 20, Time: 5 * time.Minute} // 2 kB for each attack
+}
 
 // limit is one of the limits of a poll.
 type limit string
@@ -29,28 +33,28 @@ const (
 	tooSlow limit = "time"
 )
 
-// limit is the one that a snapshot has reached, "" if none.
-func (s *snapshot) limit() limit {
+// reached is the limit that a snapshot has reached, "" if none.
+func (l Limits) reached(s *snapshot) limit {
 	switch {
-	case s.attacks >= maxAttacks:
+	case s.attacks >= l.Attacks:
 		return tooMany
-	case s.bytes >= maxBytes:
+	case s.bytes >= l.Bytes:
 		return tooLong
-	case time.Since(s.begin) >= maxPollTime:
+	case time.Since(s.begin) >= l.Time:
 		return tooSlow
 	}
 	return ""
 }
 
-// inWords says for people what an account has that is more than wafbot watches.
-func (l limit) inWords(lookback time.Duration) string {
-	switch in := text.Duration(lookback); l {
+// over says for people what an account has that is more than wafbot watches.
+func (c *Config) over(reached limit) string {
+	switch in := text.Duration(c.Lookback); reached {
 	case tooLong:
-		return fmt.Sprintf("over %d MB of attacks in %s", maxBytes>>20, in)
+		return fmt.Sprintf("over %d MB of attacks in %s", c.Limits.Bytes>>20, in)
 	case tooSlow:
-		return fmt.Sprintf("more attacks in %s than the service lists in %s", in, text.Duration(maxPollTime))
+		return fmt.Sprintf("more attacks in %s than the service lists in %s", in, text.Duration(c.Limits.Time))
 	default:
-		return fmt.Sprintf("over %s attacks in %s", text.Number(maxAttacks), in)
+		return fmt.Sprintf("over %s attacks in %s", text.Number(c.Limits.Attacks), in)
 	}
 }
 
@@ -62,10 +66,10 @@ func (s *snapshot) come(hit time.Time) time.Time {
 	return hit
 }
 
-// surplus are the attacks that are more than may be known, those with the oldest last hits, and edge is the latest of these hits. Of attacks with
+// surplus are the attacks for which there is no room, those with the oldest last hits, and edge is the latest of these hits. Of attacks with
 // hits at the same time those stay that were read last.
-func surplus(st *state, snap snapshot) (ids []string, edge time.Time) {
-	room, known := maxAttacks, st.plain
+func surplus(st *state, snap snapshot, room int) (ids []string, edge time.Time) {
+	known := st.plain
 	if snap.capped == tooLong {
 		room = snap.attacks
 	}
@@ -106,12 +110,12 @@ func (p *Poller) capAfter(snap snapshot, edge time.Time) (next *record.Cap, chan
 	if reached := snap.come(snap.reached); snap.capped != "" && snap.whole && reached.After(edge) {
 		edge = reached
 	}
-	c, begins, ends := p.st.cap, false, false
+	c, limits, turns := p.st.cap, p.cfg.Limits, false
 	switch {
 	case snap.capped != "" && !c.GoesOn():
-		c, begins = record.Cap{From: snap.at, Over: snap.capped.inWords(p.cfg.Lookback), Edge: c.Edge}, true
-	case snap.capped == "" && c.GoesOn() && snap.whole && snap.attacks <= maxAttacks*9/10 && snap.bytes <= maxBytes*9/10:
-		c.Until, ends = snap.at, true
+		c, turns = record.Cap{From: snap.at, Over: p.cfg.over(snap.capped), Edge: c.Edge}, true
+	case snap.capped == "" && c.GoesOn() && snap.whole && snap.attacks <= limits.Attacks*9/10 && snap.bytes <= limits.Bytes*9/10:
+		c.Until, turns = snap.at, true
 	}
 	if edge.After(c.Edge) {
 		c.Edge = edge
@@ -119,7 +123,7 @@ func (p *Poller) capAfter(snap snapshot, edge time.Time) (next *record.Cap, chan
 	if c == p.st.cap {
 		return nil, nil
 	}
-	if begins || ends {
+	if turns {
 		changed = append(changed, p.cfg.accountEvent(record.CapChanged, snap.at.UnixMilli(), snap.at, c))
 	}
 	return &c, changed

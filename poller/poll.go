@@ -54,7 +54,7 @@ func (p *Poller) poll(ctx context.Context) error {
 	if snap.whole {
 		res.Delete = deletable(&p.cfg, p.st, snap, res)
 	}
-	more, edge := surplus(p.st, snap)
+	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
 	capped, changed := p.capAfter(snap, edge)
 	res.Delete, res.Cap, res.Events = append(res.Delete, more...), capped, append(res.Events, changed...)
 	res.Sources, res.counted = countSources(p.st, snap)

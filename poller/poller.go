@@ -37,6 +37,7 @@ func New(cfg Config) *Poller {
 	cfg.Interval = cmp.Or(cfg.Interval, DefaultInterval)
 	cfg.Lookback = cmp.Or(cfg.Lookback, DefaultLookback)
 	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, DefaultOngoingFor)
+	cfg.Limits = cmp.Or(cfg.Limits, defaultLimits())
 	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account)
 	if cfg.Clock == nil {
 		cfg.Clock = clock.New().Service(cfg.Account)
@@ -122,9 +123,7 @@ func (p *Poller) Health() Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.health
-	if c := p.st.cap; c.GoesOn() {
-		h.Capped = c.Over + ": only the newest and all incidents are watched"
-	}
+	h.Capped = p.st.cap.Says()
 	return h
 }
 

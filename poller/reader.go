@@ -20,7 +20,7 @@ type reader struct {
 
 // read asks the service. After an error the snapshot holds what came before it.
 func (r *reader) read(ctx context.Context) (snapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*maxPollTime) // attacks have their own limit: this one is for incidents, which are all read
+	ctx, cancel := context.WithTimeout(ctx, 2*r.cfg.Limits.Time) // attacks have their own limit: this one is for incidents, which are all read
 	defer cancel()
 	r.snap.from = r.snap.at.Add(-r.cfg.Lookback)
 	if err := r.readNewest(ctx); err != nil {
@@ -62,7 +62,7 @@ func (r *reader) readNewest(ctx context.Context) error {
 			s.reached = earlier(s.reached, oldest)
 		}
 		s.bytes += page.Bytes
-		switch s.capped = s.limit(); {
+		switch s.capped = r.cfg.Limits.reached(s); {
 		case !s.reached.IsZero() && s.reached.Before(s.from): // by a service that ignores the filter
 			s.whole, s.capped, s.incidents = true, "", true
 			return nil

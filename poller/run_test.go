@@ -220,9 +220,9 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 		}
 		return false
 	}
-	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && !p.Health().LastGood.IsZero() }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(p.Attacks()) == 20 && !p.Health().LastGood.IsZero() }, time.Minute, time.Millisecond)
 	a.change("x:07", func(r *attackRecord) { r.hits = 107 })
-	require.Eventually(t, func() bool { p.RefreshSettings(); return newest() && !p.Settings().At.IsZero() }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { p.RefreshSettings(); return newest() && !p.Settings().At.IsZero() }, time.Minute, time.Millisecond)
 	stop()
 	require.NoError(t, <-done)
 }

@@ -94,7 +94,7 @@ func Capped(a *call.Account, c record.Cap) Message {
 			text.New(text.Bold(words), ". From ", c.From, " to ", c.Until, ": ", c.Over, ". What was dropped then gets a card if it is hit again"),
 		})
 	}
-	words := fmt.Sprintf("%s: %s: only the newest and all incidents are watched", a.Name, c.Over)
+	words := a.Name + ": " + c.Says()
 	return notified(words, []text.Text{
 		text.New(text.Bold(words), ", since ", c.From),
 		text.New("Older attacks are dropped: their cards stay as they are. One that is hit again gets a new card, unless its own is younger than an hour. It says here when all attacks are watched again"),

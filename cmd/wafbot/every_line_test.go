@@ -125,7 +125,7 @@ func TestEveryLine(t *testing.T) {
 		w.Slack.SetRateLimits(false)
 	}
 	playOver(t, aRedis(t), workspace.IngressEither, together, func(t *testing.T, w *world) {
-		l := &liner{world: w}
+		l := &liner{world: w, refused: map[string]int{}}
 		slack := []person{{"eve", record.NoRole}, {"vic", record.Viewer}, {"rob", record.Responder}, {"ann", record.Admin}}
 		ways := []way{
 			{"slash", slack, func(p person, line string) (string, string) { return l.inSlack(p, func() { w.types(p.name, line) }) }},
@@ -143,8 +143,10 @@ func TestEveryLine(t *testing.T) {
 				if v.via == "form" && !c.form {
 					continue
 				}
-				for _, p := range v.people {
-					l.try(c, v, p)
+				for _, p := range v.people { // who just may, and who just may not
+					if p.role == c.least || p.role == c.least-1 {
+						l.try(c, v, p)
+					}
 				}
 			}
 		}
@@ -163,8 +165,12 @@ func TestEveryLine(t *testing.T) {
 // liner tries lines in one world.
 type liner struct {
 	*world
-	n int
+	n       int
+	refused map[string]int // how often each person was
 }
+
+// surelyRecorded is how many refusals of a person are recorded in any case, and not only counted.
+const surelyRecorded = 3
 
 // try holds one line, asked by one person in one way, against its row.
 func (l *liner) try(c lineCase, v way, p person) {
@@ -196,6 +202,9 @@ func (l *liner) try(c lineCase, v way, p person) {
 		}
 		require.Contains(l.t, answer, want, name)
 		require.Empty(l.t, did, name)
+		if l.refused[p.name]++; l.refused[p.name] > surelyRecorded {
+			return
+		}
 		require.Contains(l.t, trail, `"outcome":"refused"`, name)
 		if v.via != "form" { // he gets none: what he typed for it is refused
 			require.Contains(l.t, trail, `"via":"`+v.via+`"`, name)

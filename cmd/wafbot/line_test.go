@@ -296,7 +296,7 @@ func TestTheChannelSeesWhatTheTerminalDoes(t *testing.T) {
 	t.Parallel()
 	d := newLineWorld(t, "responder")
 	w := d.watch(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	card, err := d.Slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool { return strings.Contains(m.Plain(), d.attack) && len(m.Buttons()) > 0 })
 	require.NoError(t, err)

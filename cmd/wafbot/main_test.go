@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -36,7 +35,7 @@ func typedAtTerminal(t testing.TB, environ []string, answer string, args ...stri
 
 func runWith(t testing.TB, with terminal) answered {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out, err bytes.Buffer
 	with.out, with.err = &out, &err

@@ -75,6 +75,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		a.bot.Drain(drain)
 		return err
 	})
+	g.Go(func() error { return unlessStopped(p.living, a.runner.Run(p.living)) })
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
 	g.Go(func() error { a.slack.FindApp(ctx); return nil })
 	g.Go(func() error { a.watchClocks(ctx); return nil })

@@ -87,7 +87,7 @@ func TestApproval(t *testing.T) {
 func TestOverrideWithoutAnAnswer(t *testing.T) {
 	short := func(w *world) {
 		withApprovers(w)
-		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 8*time.Second, 2*time.Second
+		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 30*time.Second, 5*time.Second
 	}
 	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR")

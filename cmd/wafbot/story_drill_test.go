@@ -40,7 +40,7 @@ func TestADrillAcrossARestart(t *testing.T) {
 	w.start()
 	defer func() { w.stop(); w.requireClean() }()
 	w.message("#waf", "wafbot watches acme")
-	w.types("ann", "drill for=2s")
+	w.types("ann", "drill for=6s")
 	w.message("#waf", "DRILL · nothing is attacked")
 	w.stop()
 	w.start()

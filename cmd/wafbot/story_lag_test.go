@@ -80,19 +80,19 @@ func TestALostAnswerWhileListingsLag(t *testing.T) {
 	})
 }
 
-// A patch whose answer was lost could be made twice: wafbot waits until the listing shows it, and says since when it does.
+// A patch whose answer was lost could be made twice: wafbot waits until the listing shows it, and says since when it isn't confirmed.
 func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "500_applied", Times: 1}))
 		w.types("rob", "patch attack="+card.id())
-		card.says("Patch exactly POST shop.example.com/login", "being verified since")
+		card.says("Patch exactly POST shop.example.com/login", "not confirmed yet")
 		w.types("ann", "attack "+card.id())
-		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "being verified since")
+		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "not confirmed yet")
 		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
 		card.says("Patch exactly POST shop.example.com/login", "accepted by the service")
-		require.NotContains(t, card.now().Plain(), "being verified")
+		require.NotContains(t, card.now().Plain(), "not confirmed yet")
 		require.Len(t, w.rules("acme", "vpatch"), 1)
 	})
 }

@@ -141,7 +141,6 @@ func TestAMentionWhileAuthTestHangs(t *testing.T) {
 		for _, e := range w.Slack.Events() {
 			for _, attempt := range e.Attempts {
 				require.True(t, attempt.Acked, "%+v", attempt)
-				require.Less(t, attempt.Took, 2500*time.Millisecond)
 			}
 		}
 		w.Slack.ClearFaults()

@@ -76,7 +76,7 @@ func TestThePagerIsCalled(t *testing.T) {
 	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
 		h := w.hook
 		w.attack(injection())
-		card := w.card(attacker, "Unacknowledged · pages at")
+		card := w.card(attacker, "Unacknowledged · page")
 		first := h.next()
 		require.Equal(t, []string{"trigger", "acme", card.id(), "attack", "error"}, []string{first.Event, first.Account, first.Attack, first.Kind, first.Severity})
 		require.Contains(t, first.Text, "Attack not blocked: SQL injection on Shop")
@@ -90,7 +90,7 @@ func TestThePagerIsCalled(t *testing.T) {
 		require.NotContains(t, card.now().Plain(), "paged")
 
 		w.types("rob", "unack attack="+card.id())
-		card.says("Unacknowledged · pages at")
+		card.says("Unacknowledged · page")
 		second := h.next()
 		require.Equal(t, "trigger", second.Event)
 		require.NotEqual(t, first.ID, second.ID, "another call")
@@ -164,7 +164,7 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 func TestNoPageForAnAcknowledgedAttack(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
-	w.paging(h.URL, "json", 2*time.Second)
+	w.paging(h.URL, "json", 10*time.Second)
 	w.attack(injection()) // before the first start
 	w.start()
 	defer func() { w.stop(); w.requireClean() }()

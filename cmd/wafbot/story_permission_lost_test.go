@@ -22,9 +22,9 @@ func TestTheTokenIsRevoked(t *testing.T) {
 	storyOver(t, ways, withConsole, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		w.types("rob", "mode Shop block for=3s")
+		w.types("rob", "mode Shop block for=10s")
 		w.confirms("rob", "Before you do")
-		w.ephemeral("rob", "Switch Shop to block for 3 s", "accepted")
+		w.ephemeral("rob", "Switch Shop to block for 10 s", "accepted")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "unauthenticated"}))
 
 		card.click("rob", "Deny only")

@@ -33,7 +33,7 @@ func TestAStormAndItsCard(t *testing.T) {
 	all := func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{{}} } // those that are blocked, too
 	storyOver(t, eitherWay(), all, func(t *testing.T, w *world) {
 		const grouped = 40
-		w.oneLoudSource(grouped)
+		w.unlisted(func() { w.oneLoudSource(grouped) })
 		card := w.card("STORM", loudest, "Outliers")
 		require.Equal(t, "storm", factsOf(card.now()).Payload.Kind)
 		id := card.id()

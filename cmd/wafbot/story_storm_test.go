@@ -13,8 +13,21 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
+// unlisted begins attacks of which no poll sees a few before it sees all. It clears all faults.
+func (w *world) unlisted(begin func()) {
+	w.t.Helper()
+	require.NoError(w.t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "/v1/objects/attack", Kind: "status:503"}))
+	begin()
+	w.WAF.ClearFaults()
+}
+
 // scanned begins so many attacks of one source at once, and some incidents among them.
 func (w *world) scanned(attacks, incidents int) {
+	w.t.Helper()
+	w.unlisted(func() { w.scans(attacks, incidents) })
+}
+
+func (w *world) scans(attacks, incidents int) {
 	w.t.Helper()
 	for i := range attacks + incidents {
 		spec := waf.AttackSpec{Path: fmt.Sprintf("/scan/%d", i), Hits: 100, Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: loudest, Country: "NL", PerSecond: 0.1}}}

@@ -79,16 +79,16 @@ func TestWhatEndedBeforeAnybodyCouldBeAsked(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		w.types("rob", "deny 198.51.100.96/28 for=8s attack="+card.id())
-		card.says("Deny 198.51.100.96/28 everywhere for 8 s · Rob Diaz")
+		w.types("rob", "deny 198.51.100.96/28 for=20s attack="+card.id())
+		card.says("Deny 198.51.100.96/28 everywhere for 20 s · Rob Diaz")
 		// the reply about the denial comes after its card: not posted yet it would be tried before the question, again and again
 		w.until("posted in the thread", func() bool { return len(card.replies("Deny 198.51.100.96/28")) == 1 })
 		w.ephemeral("rob", "Deny 198.51.100.96/28", "accepted")
 		w.Slack.SetFault(workspace.Fault{Kind: "500"})
 		w.until("it can't be posted", func() bool { return w.journal.has("notify event", "kind=ending") })
-		w.polls(12) // three seconds: it is over
+		w.polls(24) // six seconds: it is over
 		w.Slack.ClearFaults()
-		notice := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 8 s ended at ", "while the attack went on")
+		notice := w.message("#waf", "Deny 198.51.100.96/28 everywhere for 20 s ended at ", "while the attack went on")
 		require.Equal(t, card.ts, notice.ThreadTS)
 		require.Contains(t, notice.Text, "<@U0ROB0002>", "who is on it")
 		w.polls(4)
@@ -143,9 +143,9 @@ func TestATimedModeOverARestart(t *testing.T) {
 		w.start()
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })
 
-		w.types("rob", "mode Shop block for=2s")
-		w.confirms("rob", "Switch Shop to block for 2 s?")
-		answer := w.ephemeral("rob", "Switch Shop to block for 2 s", "accepted")
+		w.types("rob", "mode Shop block for=6s")
+		w.confirms("rob", "Switch Shop to block for 6 s?")
+		answer := w.ephemeral("rob", "Switch Shop to block for 6 s", "accepted")
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: createRule, Kind: "status:400"}))
 		w.message("#waf", "@U0ROB0002", "OVERDUE on acme: Shop should return to monitoring", "NOT done", "refused it as invalid", "set the mode of Shop to monitoring")
 		require.Equal(t, []string{"block"}, w.modeRules())
@@ -155,7 +155,7 @@ func TestATimedModeOverARestart(t *testing.T) {
 		require.Equal(t, 1, w.count("#waf", "OVERDUE"))
 		w.WAF.ClearFaults()
 		w.types("ann", "undo "+changeIn(answer.Plain()))
-		w.message("#waf", "Done after all, due at", "Undo of: Switch Shop to block for 2 s", "Anna Weber")
+		w.message("#waf", "Done after all, due at", "Undo of: Switch Shop to block for 6 s", "Anna Weber")
 		require.Equal(t, []string{"monitoring"}, w.modeRules())
 		require.Zero(t, w.count("#waf", "WAF permission lost"))
 	})

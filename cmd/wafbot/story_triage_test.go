@@ -167,7 +167,7 @@ func TestExplain(t *testing.T) {
 		card.says("Muted: attack="+card.id()+" until", "by Rob Diaz")
 		w.types("rob", "unmute attack="+card.id())
 		w.until("no longer muted", func() bool { return !says(card.now(), "Muted:") })
-		blocked := waf.AttackSpec{Path: "/few", Sources: []waf.SourceSpec{{IP: neighbour, PerSecond: 0.1}}, Hits: 3, Started: waf.Duration(time.Minute)}
+		blocked := waf.AttackSpec{Path: "/few", Sources: []waf.SourceSpec{{IP: neighbour, PerSecond: 0.0001}}, Hits: 3, Started: waf.Duration(time.Minute)}
 		few := w.attack(blocked)
 		w.polls(2)
 		w.types("vic", "explain attack="+few)

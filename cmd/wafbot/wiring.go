@@ -67,7 +67,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: clock.New(), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas, Clocks: a.clocks, Away: a.redisAway,
+		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas, Clocks: a.clocks, Away: a.redisAway,
 	})
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	roles := cfg.Policy.Roles()
 	a.runner = commands.New(commands.Config{
-		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, Zone: cfg.Timezone},
+		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, Log: log, Clocks: a.clocks, Notifier: a, Polling: a,
@@ -154,13 +154,13 @@ const healthTimeout = time.Second
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	if p := a.tenants[account].poller; p != nil {
 		if h := p.Health(); h.Known() {
-			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, EndsWait: a.clocks.Unsure(account)}, true
+			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, EndsWait: a.clocks.Unsure(account)}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	good, outage, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.PollHealth{LastGood: good, Failing: outage.Why, Since: outage.From, EndsWait: a.clocks.Unsure(account)}, err == nil && !good.IsZero()
+	last, err := a.store.Attacks.LastPoll(ctx, account)
+	return call.PollHealth{LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says(), EndsWait: a.clocks.Unsure(account)}, err == nil && !last.LastGood.IsZero()
 }
 
 // redisAway logs once that Redis can't be reached, and once that it can again.

@@ -90,6 +90,7 @@ type Setup struct {
 	Roles     policy.Roles
 	Zone      *time.Location // of the times in a report; nil: UTC
 	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
+	AuditMost int            // how many of an account are kept; 0: all
 	Accounts  []*Account
 	Commands  []*Command // all the verbs, in the order of help
 }
@@ -118,8 +119,9 @@ type Call struct {
 type PollHealth struct {
 	LastGood time.Time `json:"last_good,omitzero"`
 	Failing  string    `json:"failing,omitempty"`   // for people; "" when well
-	EndsWait string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now; "": it is
 	Since    time.Time `json:"since,omitzero"`      // when it began to fail; zero: it does not, or that is not known
+	Capped   string    `json:"capped,omitempty"`    // for people: there are more attacks than are watched; "" when all are
+	EndsWait string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now; "": it is
 }
 
 // And is the result with more lines.
@@ -154,6 +156,9 @@ type Rights struct {
 	Could  record.Role // the highest role that a user group may give, likewise
 	Unsure bool        // the workspace did not say who it is
 }
+
+// None reports whether a person may do nothing at all.
+func (r Rights) None() bool { return r.Role == record.NoRole && r.Could == record.NoRole }
 
 // ForPeople is what a person may be shown of an error: the words of a refusal, or a reference by which a fault is found in the log.
 func ForPeople(inv Invocation, err error) (words text.Text, ref string) {

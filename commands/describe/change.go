@@ -108,7 +108,8 @@ func sentence(ch record.Change, seen text.Text) []any {
 	return append(line, " · ", whenItWorks(ch))
 }
 
-// Begun says how far a change has come that isn't settled. Of one that was sent it isn't known whether it was done: wafbot verifies that, or has given up.
+// Begun says how far a change has come that isn't settled. Of one that was sent it isn't known whether it was done: the service hasn't answered yet, wafbot
+// verifies it, or has given up.
 func Begun(ch record.Change) text.Text {
 	i := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Sent && !s.Done })
 	switch {
@@ -117,7 +118,7 @@ func Begun(ch record.Change) text.Text {
 	case ch.Fault != "":
 		return text.New(text.Bold("outcome unknown"), " since ", ch.Steps[i].SentAt, ": ", ch.Fault)
 	}
-	return text.New("being verified since ", ch.Steps[i].SentAt)
+	return text.New("sent ", ch.Steps[i].SentAt, ", not confirmed yet")
 }
 
 // whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.

@@ -76,7 +76,7 @@ func (p *printedLog) add(e record.AuditEntry) {
 func (p *printedLog) unchecked(checks []*auditCheck) text.Text {
 	var words text.Text
 	for _, name := range slices.Sorted(maps.Keys(p.accounts)) {
-		if !slices.ContainsFunc(checks, func(c *auditCheck) bool { return c.Account == name }) {
+		if name != "" && !slices.ContainsFunc(checks, func(c *auditCheck) bool { return c.Account == name }) {
 			words = text.New(words, "Not checked: ", text.Count(len(p.accounts[name].entries), "entry"), " of account ", text.Code(text.Sanitize(name, text.MaxField)), ". ")
 		}
 	}
@@ -136,7 +136,7 @@ func (a *auditCheck) comparePrinted(p *printedAudit) map[int64]bool {
 		case same || again:
 		case kept:
 			different = append(different, e.n)
-		case e.n < a.Oldest && (a.keep == 0 || e.at.Before(a.now.Add(auditSlack-a.keep))):
+		case e.n < a.Oldest && (a.keep == 0 || e.at.Before(a.now.Add(auditSlack-a.keep)) || a.most > 0 && a.Kept >= a.most):
 			older++
 		default:
 			lost = append(lost, e.n)
@@ -148,7 +148,7 @@ func (a *auditCheck) comparePrinted(p *printedAudit) map[int64]bool {
 	a.find("missing_in_redis", lost, "in the log and not in Redis, though not too old to be kept", "They were deleted in Redis, or a server of it failed and lost them. The log has them: keep it")
 	a.find("emptied", before, "in the log from before Redis began to count again", "Redis was emptied, or its audit log was deleted. The log has these entries: keep it")
 	if older > 0 {
-		a.note("in the log alone, because Redis keeps them no longer (", text.Code("audit.keep"), "): ", older)
+		a.note("in the log alone, because Redis keeps them no longer (", a.limits(), "): ", older)
 	}
 	return seen
 }

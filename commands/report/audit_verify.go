@@ -53,6 +53,7 @@ type auditCheck struct {
 	byN  map[int64]int // index in kept
 	now  time.Time
 	keep time.Duration
+	most int // entries that Redis keeps; 0: all
 }
 
 // auditFinding is something wrong with an audit log.
@@ -111,7 +112,7 @@ func verdictOnAudit(c *call.Call, res call.Result, wrong int) call.Result {
 // checkAudit reads an account's entries and looks whether their numbers have gaps and doubles. Entries can be added meanwhile, so the counter is
 // read before and after.
 func checkAudit(c *call.Call, ctx context.Context, log call.AuditTrail, account string) (*auditCheck, error) {
-	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.AuditKeep}
+	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.AuditKeep, most: c.AuditMost}
 	before, err := log.Audited(ctx, account)
 	if err != nil {
 		return nil, err
@@ -172,8 +173,16 @@ func (a *auditCheck) numbers(before int64) {
 		a.find("counter", []int64{a.Counter}, "where the counter stands, and entries have higher numbers", "The counter was set back: the next entries get numbers that are taken. Redis went back to an earlier state, or the counter was written by hand")
 	}
 	if a.Oldest > 1 {
-		a.note("#1 to #", a.Oldest-1, " are no longer kept in Redis (", text.Code("audit.keep"), "): that is as it should be")
+		a.note("#1 to #", a.Oldest-1, " are no longer kept in Redis (", a.limits(), "): that is as it should be")
 	}
+}
+
+// limits are the settings by which Redis keeps old entries no longer.
+func (a *auditCheck) limits() text.Text {
+	if a.most == 0 {
+		return text.AsCode("audit.keep")
+	}
+	return text.New(text.Code("audit.keep"), ", ", text.Code("audit.max_entries"))
 }
 
 // maxGap is how many numbers of a gap are noted: a counter that was written by hand must not fill this process's memory.

@@ -48,7 +48,7 @@ func shown(cut bool, sections ...section) (parts []call.Part) {
 // Parts are the sections of the accounts, the worst first. Cut, all blocks of a Home tab are under a hundred.
 func (h Home) Parts(cut bool) []call.Part {
 	where := h.where()
-	return shown(cut, section{h.ongoing(), 15, where}, section{h.waiting(), 6, where}, section{h.modes(), 8, where},
+	return shown(cut, section{h.ongoing(), 15, where}, section{h.waiting(), 6, where}, section{h.unsettled(), 6, where}, section{h.modes(), 8, where},
 		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.health(), maxHealth, where})
 }
 
@@ -178,6 +178,17 @@ func (h Home) waiting() call.Part {
 	return counted(text.New(text.Bold("Waiting for approval: ")), rows)
 }
 
+// unsettled are the changes of which it isn't known yet whether they were done.
+func (h Home) unsettled() call.Part {
+	var rows []call.Row
+	for _, o := range h.Accounts {
+		for _, ch := range o.Unsettled {
+			rows = append(rows, h.row(o, describe.Row(ch, nil)))
+		}
+	}
+	return counted(text.New(text.Bold("Being carried out: ")), rows)
+}
+
 // modes are the switches that have not returned. They affect every visitor, so they stand apart.
 func (h Home) modes() call.Part {
 	return counted(text.New(text.Bold("Modes that have not returned: ")), h.changes(record.Change.SwitchesMode))
@@ -301,6 +312,9 @@ func (o Overview) trouble(now time.Time) (lines []text.Text) {
 	}
 	if h := o.Health; h != nil && h.EndsWait != "" {
 		lines = append(lines, text.New(text.Bold("What wafbot removes by itself waits: "), h.EndsWait))
+	}
+	if h := o.Health; h != nil && h.Capped != "" {
+		lines = append(lines, text.New(text.Bold("Not all attacks are watched: "), h.Capped))
 	}
 	if t := o.PermissionLoss; t != nil {
 		lines = append(lines, text.New(text.Bold("WAF permission lost: "), "the service doesn't let wafbot ", t.Cannot(), ", since ", t.Since))

@@ -19,11 +19,12 @@ type Overview struct {
 	Account        string                     `json:"account"`
 	Of             *call.Account              `json:"-"`
 	Health         *call.PollHealth           `json:"health,omitempty"`
-	Fault          string                     `json:"fault,omitempty"`    // for people: why what goes on is unknown
-	Storms         []call.StormRow            `json:"storms,omitempty"`   // that go on, or whose attacks do
-	Ongoing        []call.AttackRow           `json:"ongoing"`            // incidents first, then what gets through; those that a storm grouped, too
-	InForce        []record.Change            `json:"in_force"`           // the newest first, with those that should have ended and have not
-	Efficacy       map[string]record.Efficacy `json:"efficacy,omitempty"` // what was seen of these, by their ids
+	Fault          string                     `json:"fault,omitempty"`     // for people: why what goes on is unknown
+	Storms         []call.StormRow            `json:"storms,omitempty"`    // that go on, or whose attacks do
+	Ongoing        []call.AttackRow           `json:"ongoing"`             // incidents first, then what gets through; those that a storm grouped, too
+	InForce        []record.Change            `json:"in_force"`            // the newest first, with those that should have ended and have not
+	Unsettled      []record.Change            `json:"unsettled,omitempty"` // of which it isn't known yet whether they were done
+	Efficacy       map[string]record.Efficacy `json:"efficacy,omitempty"`  // what was seen of these, by their ids
 	Waiting        []record.ApprovalRequest   `json:"waiting,omitempty"`
 	Muted          []record.Mute              `json:"muted,omitempty"`
 	PermissionLoss *record.PermissionLoss     `json:"permission_loss,omitempty"` // the service refuses changes; nil: not as far as is known
@@ -85,6 +86,7 @@ func overviewOf(c *call.Call, a *call.Account, listed []apiclient.Attack, unlist
 		o.NoStore, o.Emptied, o.Muted, o.Waiting, storms = true, errors.Is(err, refusal.ErrEmptied), nil, nil, nil
 	} else {
 		o.InForce = append(o.InForce, efficacy.InPlace(s.changes, c.Now)...)
+		o.Unsettled = slices.DeleteFunc(slices.Clone(s.changes), func(ch record.Change) bool { return ch.State != record.StateBegun })
 	}
 	for _, ch := range o.InForce {
 		if e, ok := seen[ch.ID]; ok {

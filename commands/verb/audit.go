@@ -52,9 +52,14 @@ func readAudit(c *call.Call) (call.Result, error) {
 		if err != nil {
 			return call.Result{}, report.AuditUnknown(err)
 		}
+		cut := c.AuditMost > 0 && len(entries) >= c.AuditMost
 		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
 		data = append(data, entries...)
-		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(entries), "entry")))
+		head := text.New(text.Bold(a.Name), ": ", text.Count(len(entries), "entry"))
+		if cut {
+			head = text.New(head, ". Older ones are no longer kept (", text.Code("audit.max_entries"), ")")
+		}
+		res.Lines = append(res.Lines, head)
 		res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text { return describe.AuditEntry(entries[i]) })...)
 	}
 	res.Data = data

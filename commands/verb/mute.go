@@ -31,6 +31,9 @@ func mute() *call.Command {
 	}
 }
 
+// maxMutes is how many mutes of an account are in force at the same time: each poll goes through them.
+const maxMutes = 200
+
 func writeMute(c *call.Call) (call.Result, error) {
 	m, err := muteTyped(c)
 	if err != nil {
@@ -50,7 +53,9 @@ func writeMute(c *call.Call) (call.Result, error) {
 	if i := slices.IndexFunc(all, same); i >= 0 && !all[i].Until.Before(m.Until) {
 		return unchanged(all[i], text.New("Muted already: ", describe.Mute(all[i]), ". Nothing was changed")), nil
 	}
-	all = slices.DeleteFunc(all, same)
+	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
+		return call.Result{}, refusal.Guarded(text.New(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one. Nothing was changed"))
+	}
 	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }
 

@@ -33,6 +33,9 @@ func protect() *call.Command {
 	}
 }
 
+// maxProtected is how many ranges of an account are protected: each change is held against them.
+const maxProtected = 500
+
 func writeProtect(c *call.Call) (call.Result, error) {
 	if err := c.LoadContext(); err != nil {
 		return call.Result{}, refusal.Away(err)
@@ -59,6 +62,9 @@ func writeProtect(c *call.Call) (call.Result, error) {
 			all[i] = p
 		}
 		lines = append(append(lines, text.New("Protected: ", describe.Protected(p))), deniedNow(c, t)...)
+	}
+	if len(all) > maxProtected {
+		return call.Result{}, refusal.Guarded(text.New("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration. Nothing was changed"))
 	}
 	if !fresh {
 		return call.Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // startPatience is how long a program may take to say that it is ready.
-const startPatience = 20 * time.Second
+const startPatience = time.Minute
 
 // process is a program that was started. What it prints goes into files.
 type process struct {

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	struck = flag.String("chaos.steps", "2", "how many strikes are tried in each story, chosen by -chaos.seed; or all")
+	struck = flag.String("chaos.steps", "1", "how many strikes are tried in each story, chosen by -chaos.seed; or all")
 	named  = flag.String("chaos.strike", "", "try only strikes whose name holds this, as a failure prints it")
 	worlds = flag.Int("chaos.worlds", 16, "how many worlds there are at a time")
 )

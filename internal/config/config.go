@@ -180,5 +180,6 @@ type Override struct {
 
 // Audit is the audit log.
 type Audit struct {
-	Keep time.Duration `yaml:"keep" check:"positive"`
+	Keep       time.Duration `yaml:"keep" check:"positive"`
+	MaxEntries int           `yaml:"max_entries" check:"min=0"` // per account; 0: no limit
 }

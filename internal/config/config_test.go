@@ -133,7 +133,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 			Override: config.Override{After: 4 * time.Minute, Longest: 30 * time.Minute, Notify: "S0LEADS"},
 		},
 	}, c.Policy)
-	require.Equal(t, config.Audit{Keep: 100 * day}, c.Audit)
+	require.Equal(t, config.Audit{Keep: 100 * day, MaxEntries: 50_000}, c.Audit)
 
 }
 

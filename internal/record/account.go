@@ -65,6 +65,14 @@ type Cap struct {
 // GoesOn reports whether there is a cap now.
 func (c Cap) GoesOn() bool { return !c.From.IsZero() && c.Until.IsZero() }
 
+// Says tells people what a cap that goes on means; "" for another.
+func (c Cap) Says() string {
+	if !c.GoesOn() {
+		return ""
+	}
+	return c.Over + ": only the newest and all incidents are watched"
+}
+
 // Permission is a kind of change that the service allows or refuses.
 type Permission string
 

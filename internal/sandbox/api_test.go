@@ -224,7 +224,7 @@ func TestTheServiceIsAwayAndComesBack(t *testing.T) {
 	c := client{t, run(t, sandbox.Config{Quiet: true, Speed: 1000})}
 	_, err := c.w.Play("service_away", "")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(c.w.WAF.Faults()) == 0 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.w.WAF.Faults()) == 0 }, patience, 10*time.Millisecond)
 }
 
 func TestAnotherAuthorDeniedTheOwnCDN(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
@@ -27,6 +28,8 @@ type Config struct {
 	Speed float64
 	// Seed makes the service's ids and addresses repeatable.
 	Seed uint64
+	// Patience is how long Slack waits for the bot's acknowledgement, and for a view after an interaction. 0 means 3 s, as Slack's.
+	Patience time.Duration
 	// Quiet leaves out the opening scenario: no attack starts by itself.
 	Quiet bool
 }
@@ -103,6 +106,7 @@ func (w *World) slackConfig() workspace.Config {
 		Deliver:       w.deliver,
 		RateLimits:    true,
 		Speed:         w.cfg.Speed,
+		Patience:      w.cfg.Patience,
 	}
 }
 

@@ -20,7 +20,7 @@ func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q rec
 	b.do("HSET", keyApprovals(d.account), q.ID, b.json(q))
 	b.due(keyApprovalsDue(d.account), q.ID, approval.DueAt(q))
 	b.announce(events...)
-	b.audit(entry, d.store.auditKeep)
+	b.audit(entry, d.store.audits)
 	return d.save(ctx, &b, "request "+q.ID)
 }
 

@@ -12,12 +12,12 @@ import (
 	"github.com/wafbot/wafbot/poller"
 )
 
-// LastPoll is when the last complete poll of an account began, on the service's clock, and the outage that people were notified of and that goes
-// on; both zero when there is none.
-func (s *Attacks) LastPoll(ctx context.Context, account string) (lastGood time.Time, outage record.Outage, err error) {
+// LastPoll reads when the last complete poll of an account began, on the service's clock, its outage and its cap.
+func (s *Attacks) LastPoll(ctx context.Context, account string) (r poller.State, err error) {
 	q := s.questions()
-	q.askPoll(ctx, account, &lastGood, &outage)
-	return lastGood, outage, q.send(ctx, "last poll of "+account)
+	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
+	ask(q, q.Get(ctx, keyCap(account)), &r.Cap, "cap of "+account)
+	return r, q.send(ctx, "last poll of "+account)
 }
 
 func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.Time, outage *record.Outage) {

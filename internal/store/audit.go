@@ -14,10 +14,10 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Append numbers and stores an audit entry.
+// Append numbers and stores an audit entry, also if Redis' memory is full.
 func (s *Audit) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
-	var b batch
-	b.audit(&e, s.auditKeep)
+	b := batch{needed: true}
+	b.audit(&e, s.audits)
 	return s.save(ctx, conditions{}, &b, "audit entry")
 }
 

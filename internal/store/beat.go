@@ -26,7 +26,7 @@ const (
 // KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas whose machine's clock is wrong; ARGV[1] the replica, ARGV[2] after how
 // many ms without a beat a replica is dead, ARGV[3] the version that the replica reads, which an empty Redis takes on, ARGV[4] '1' if its machine's clock is
 // wrong. Result: the version of the state, then, if it is the one that the replica reads, Redis' time in Unix µs and all living replicas in no order, those
-// whose machine's clock is wrong with a '!' before.
+// whose machine's clock is wrong with a '!' before. After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
 var beat = redis.NewScript(`
 local version = redis.call('GET', KEYS[2])
 if not version then
@@ -36,9 +36,10 @@ end
 if version ~= ARGV[3] then return {version} end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - ARGV[2])
 if ARGV[4] == '1' then redis.call('ZADD', KEYS[3], now, ARGV[1]) else redis.call('ZREM', KEYS[3], ARGV[1]) end
 redis.call('PEXPIRE', KEYS[3], ARGV[2])
 local answer = {version, t[1] .. string.format('%06d', t[2])}

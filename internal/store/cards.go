@@ -97,7 +97,7 @@ func (s *Cards) details(ctx context.Context, q *questions, account, attack strin
 
 // MarkStale marks an attack's card stale, so that it is redrawn.
 func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
-	var b batch
+	b := batch{needed: true}
 	b.stale(account, urgency, attack)
 	_, err := s.save(ctx, conditions{}, &b, "mark of card of "+attack)
 	return err

@@ -25,7 +25,7 @@ func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 	var b batch
 	b.changes(d.account, all)
 	b.announce(events...)
-	b.audit(entry, d.store.auditKeep)
+	b.audit(entry, d.store.audits)
 	return d.save(ctx, &b, "changes")
 }
 

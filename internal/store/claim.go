@@ -62,8 +62,9 @@ func readableEpoch(epoch string, unread bool) error {
 	return refusal.ErrEmptied
 }
 
-// save carries a batch out if nobody wrote since.
+// save carries a batch out if nobody wrote since. If Redis' memory is full it fails: what can't be written down isn't begun.
 func (d *draft) save(ctx context.Context, b *batch, what string) (n int64, err error) {
+	b.needed = false
 	next := rand.Text()
 	b.do("SET", keyRevision(d.account), next)
 	only := conditions{unmet: refusal.ErrChanged}.and(keyEpoch(d.account), d.epoch).and(keyRevision(d.account), d.revision)
@@ -125,12 +126,12 @@ func (s *client) claimed(ctx context.Context, account string, l *lease, until ti
 }
 
 // SaveChanges stores changes as draft.SaveChanges does, while the claim is held; it fails with refusal.ErrLost when it is not. With the last outcome
-// of its changes the claim ends.
+// of its changes the claim ends. A full Redis takes them all the same: what was claimed may have been sent.
 func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
-	var b batch
+	b := batch{needed: true}
 	b.changes(c.account, all)
 	b.announce(events...)
-	b.audit(entry, c.store.auditKeep)
+	b.audit(entry, c.store.audits)
 	b.do("SET", keyRevision(c.account), rand.Text())
 	open := maps.Clone(c.open)
 	for _, ch := range all {

@@ -29,7 +29,7 @@ func openCopied(t testing.TB, url string) *store.Store {
 
 // replicaOf starts a server that copies this one, over a wire that can go wrong.
 func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
-	between = newWire(t, w.addr)
+	between = w.newWire(t)
 	host, port, err := net.SplitHostPort(between.Addr())
 	require.NoError(t, err)
 	require.NoError(t, w.rdb.ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
@@ -40,7 +40,7 @@ func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
 		copies := p.Do(t.Context(), "WAIT", 1, 100)
 		_, _ = p.Exec(t.Context())
 		return copies.Val() == int64(1)
-	}, 20*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	return rdb, between
 }
 
@@ -93,12 +93,12 @@ func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
 	require.EqualValues(t, 1, n, "its outcome is unknown to the caller")
 
 	jobs, _, _ := worker(t, s)
-	got := within(t, 5*time.Second, jobs) // what can't be copied can be worked off
+	got := await(t, jobs) // what can't be copied can be worked off
 	finished := make(chan error, 1)
 	go func() { finished <- got.Done(t.Context()) }()
 	require.Never(t, func() bool { return len(finished) > 0 }, time.Second, 100*time.Millisecond)
 	w.replicaOf(t)
-	require.NoError(t, within(t, 10*time.Second, finished))
+	require.NoError(t, await(t, finished))
 	w.requireNoWork(t)
 	requireCopied(t, s, func(string) {})
 }
@@ -107,7 +107,7 @@ func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
 func requireCopied(t testing.TB, s *store.Store, then func(name string)) {
 	t.Helper()
 	for name, write := range counts {
-		require.Eventually(t, func() bool { return write(t.Context(), s) == nil }, 10*time.Second, time.Millisecond, name)
+		require.Eventually(t, func() bool { return write(t.Context(), s) == nil }, patience, time.Millisecond, name)
 		then(name)
 	}
 }
@@ -151,7 +151,7 @@ func TestScriptsAreSentAgainToAServerWithACopy(t *testing.T) {
 	for i := range 3 {
 		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
 		work := fmt.Sprint(i)
-		require.Eventually(t, func() bool { _, _, err := s.Inbox.Accept(t.Context(), nil, "acme:"+work, work); return err == nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, _, err := s.Inbox.Accept(t.Context(), nil, "acme:"+work, work); return err == nil }, patience, time.Millisecond)
 		require.EqualValues(t, i+1, copied.XLen(t.Context(), "{work}:stream").Val())
 	}
 }

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,7 +42,6 @@ func TestFactsOfARealRedis(t *testing.T) {
 		got, err := s.Facts(t.Context())
 		require.NoError(t, err)
 		require.Positive(t, got.RoundTrip)
-		require.Less(t, got.RoundTrip, time.Second)
 		require.Regexp(t, `^\d+\.\d+\.\d+$`, got.Version)
 		got.RoundTrip, got.Version = 0, ""
 		require.Equal(t, tt.want, got)

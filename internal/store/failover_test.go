@@ -38,7 +38,7 @@ func onSets(t *testing.T, test func(t *testing.T, set *redistest.Set)) {
 func eventually(t testing.TB, what string, try func() error) {
 	t.Helper()
 	var err error
-	require.Eventually(t, func() bool { err = try(); return err == nil }, 15*time.Second, 20*time.Millisecond, "%s: %s", what, lastly{&err})
+	require.Eventually(t, func() bool { err = try(); return err == nil }, patience, 20*time.Millisecond, "%s: %s", what, lastly{&err})
 }
 
 type lastly struct{ err *error }
@@ -132,7 +132,7 @@ func TestFailovers(t *testing.T) {
 				}
 			}
 			return true
-		}, 15*time.Second, 20*time.Millisecond, "what was accepted is done")
+		}, patience, 20*time.Millisecond, "what was accepted is done")
 		mu.Lock()
 		twice, sum := 0, len(accepted)
 		for _, n := range done {

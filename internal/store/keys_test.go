@@ -97,7 +97,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
-		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
+		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		leaveEverything(t, w.open(t))
 		found := map[string]bool{}
@@ -113,6 +113,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 			ttl, err := w.rdb.PTTL(t.Context(), key).Result()
 			require.NoError(t, err)
 			require.True(t, endsIn(row.ends, ttl), "%s ends in %s, not %s", key, ttl, row.ends)
+			require.True(t, ttl > 0 || strings.Contains(row.ends, "; "), "%s has no end, and the table doesn't say what bounds it", key)
 		}
 		for kind := range table {
 			require.Contains(t, found, kind)
@@ -130,8 +131,8 @@ func TestCluster(t *testing.T) {
 	w := &world{addr: redistest.Start(t, "--cluster-enabled", "yes").Addr}
 	w.rdb = client(t, w.addr)
 	require.NoError(t, w.rdb.ClusterAddSlotsRange(ctx, 0, 16383).Err())
-	require.Eventually(t, func() bool { return strings.Contains(w.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok") }, 10*time.Second, 20*time.Millisecond)
-	net := newWire(t, w.addr)
+	require.Eventually(t, func() bool { return strings.Contains(w.rdb.ClusterInfo(ctx).Val(), "cluster_state:ok") }, patience, 20*time.Millisecond)
+	net := w.newWire(t)
 	_, port, _ := strings.Cut(net.Addr(), ":")
 	require.NoError(t, w.rdb.ConfigSet(ctx, "cluster-announce-port", port).Err())
 	s := openURL(t, "redis-cluster://"+net.Addr())
@@ -145,9 +146,9 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	jobs, stop, ended := worker(t, s)
-	require.NoError(t, within(t, 5*time.Second, jobs).Done(ctx))
+	require.NoError(t, await(t, jobs).Done(ctx))
 	stop()
-	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+	require.ErrorIs(t, await(t, ended), context.Canceled)
 	w.requireNoWork(t)
 
 	asked, lost := false, false

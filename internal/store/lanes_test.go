@@ -42,24 +42,24 @@ func TestOneLineOfALaneIsInHandUntilItsTurnIsPassed(t *testing.T) {
 		inLane(t, other, "beta:U1", "on another account")
 		require.Equal(t, []string{"1", "another person's", "on another account"}, w.inStream(t))
 		jobs, _, _ := worker(t, s)
-		one := within(t, 5*time.Second, jobs)
+		one := await(t, jobs)
 		for range 2 {
-			require.NoError(t, within(t, 5*time.Second, jobs).Done(t.Context()))
+			require.NoError(t, await(t, jobs).Done(t.Context()))
 		}
 		require.NoError(t, one.Pass(t.Context()))
-		two := within(t, 5*time.Second, jobs)
+		two := await(t, jobs)
 		require.Equal(t, "2", two.work)
 		require.NoError(t, one.Pass(t.Context()))
 		require.NoError(t, one.Done(t.Context()))
 		require.Equal(t, []string{"2"}, w.inStream(t), "a turn is passed once")
 		require.NoError(t, two.Done(t.Context()))
-		three := within(t, 5*time.Second, jobs)
+		three := await(t, jobs)
 		require.Equal(t, "3", three.work)
 		require.NoError(t, three.Pass(t.Context()))
-		require.NoError(t, within(t, 5*time.Second, jobs).Done(t.Context()))
+		require.NoError(t, await(t, jobs).Done(t.Context()))
 		require.Equal(t, []string{"3"}, w.inStream(t))
 		inLane(t, s, "acme:U1", "5")
-		require.Equal(t, "5", within(t, 5*time.Second, jobs).work, "a line whose turn was passed holds nobody up")
+		require.Equal(t, "5", await(t, jobs).work, "a line whose turn was passed holds nobody up")
 		require.NoError(t, three.Done(t.Context()))
 	})
 }
@@ -85,7 +85,7 @@ func TestALaneIsBounded(t *testing.T) {
 		inLane(t, s, "acme:U2", "another person's")
 		require.Equal(t, []string{"0", "another person's"}, w.inStream(t))
 		jobs, _, _ := worker(t, s)
-		require.NoError(t, within(t, 5*time.Second, jobs).Done(t.Context()))
+		require.NoError(t, await(t, jobs).Done(t.Context()))
 		inLane(t, s, "acme:U1", "a later one")
 	})
 }
@@ -93,16 +93,16 @@ func TestALaneIsBounded(t *testing.T) {
 // Who was taken for dead and comes back passes no turn: its line is planned elsewhere.
 func TestWhatWasTakenOverIsNotPassedByWhoHadIt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		net := newWire(t, w.addr)
+		net := w.newWire(t)
 		one, _, _ := worker(t, net.open(t))
 		inLane(t, w.open(t), "acme:U1", "1", "2")
-		before := within(t, 5*time.Second, one)
+		before := await(t, one)
 		resume := net.Stall()
 		two, _, _ := worker(t, w.open(t))
-		after := within(t, 10*time.Second, two)
+		after := await(t, two)
 		require.Equal(t, "1", after.work)
 		resume()
-		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, patience, 50*time.Millisecond)
 		require.NoError(t, before.Pass(t.Context()))
 		require.NoError(t, before.Done(t.Context()))
 		require.Equal(t, []string{"1"}, w.inStream(t))
@@ -117,13 +117,13 @@ func TestLanesGoWithRedis(t *testing.T) {
 		s := w.open(t)
 		inLane(t, s, "acme:U1", "1", "2", "3")
 		jobs, _, _ := worker(t, s)
-		one := within(t, 5*time.Second, jobs)
+		one := await(t, jobs)
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
 		inLane(t, s, "acme:U1", "4", "5")
 		require.NoError(t, one.Pass(t.Context()))
 		require.NoError(t, one.Done(t.Context()))
 		for _, work := range []string{"4", "5"} {
-			got := within(t, 5*time.Second, jobs)
+			got := await(t, jobs)
 			require.Equal(t, work, got.work)
 			require.NoError(t, got.Done(t.Context()))
 		}
@@ -141,7 +141,7 @@ func TestTurnsArePassedWhileRedisIsFull(t *testing.T) {
 	s := w.open(t)
 	inLane(t, s, "acme:U1", "1", "2", "3")
 	jobs, _, _ := worker(t, s)
-	one := within(t, 5*time.Second, jobs)
+	one := await(t, jobs)
 	require.NoError(t, w.rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	_, _, err := s.Inbox.Accept(t.Context(), []byte("4"), "acme:U1", "4")
 	require.ErrorContains(t, err, "OOM")
@@ -150,7 +150,7 @@ func TestTurnsArePassedWhileRedisIsFull(t *testing.T) {
 	require.Equal(t, []string{"2"}, w.inStream(t))
 	require.NoError(t, w.rdb.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	for _, work := range []string{"2", "3"} {
-		got := within(t, 5*time.Second, jobs)
+		got := await(t, jobs)
 		require.Equal(t, work, got.work)
 		require.NoError(t, got.Done(t.Context()))
 	}
@@ -211,7 +211,7 @@ func TestALaneKeepsItsOrderWhoeverDies(t *testing.T) {
 		o := order{map[string]int{}, map[string]int{}, map[string]bool{}}
 		all := make(chan handed, 4*lanes*lines)
 		start := func() {
-			h := &hand{net: newWire(t, w.addr)}
+			h := &hand{net: w.newWire(t)}
 			h.stop, _ = workerTo(t, h.net.open(t), func(j job) { all <- handed{j, h} })
 		}
 		start()
@@ -225,7 +225,7 @@ func TestALaneKeepsItsOrderWhoeverDies(t *testing.T) {
 		var inHand []handed
 		for len(o.done) < lanes*lines {
 			for len(inHand) == 0 || len(all) > 0 {
-				if got := within(t, 20*time.Second, all); !got.by.dead {
+				if got := await(t, all); !got.by.dead {
 					o.taken(t, got.work)
 					inHand = append(inHand, got)
 				}

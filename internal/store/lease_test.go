@@ -39,7 +39,7 @@ func claimed(t testing.TB, s *store.Store, ch record.Change) (context.Context, c
 
 // Of drafts begun at the same time one writes, the others begin again: none writes on what isn't so any more.
 func TestOneOfManyDraftsWrites(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		stores := []*store.Store{w.open(t), w.open(t)}
 		begin(t, stores[0], "acme", "other")
 		const each = 8
@@ -69,11 +69,11 @@ func TestOneOfManyDraftsWrites(t *testing.T) {
 }
 
 func TestALostClaimEndsItsContext(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		held, c := claimed(t, w.open(t), begunAs("c1"))
 		defer c.Release(t.Context())
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
-		within(t, 4*time.Second, held.Done())
+		await(t, held.Done())
 		require.ErrorContains(t, context.Cause(held), "lease lost")
 	})
 }
@@ -93,7 +93,7 @@ func TestALostClaimWritesNothing(t *testing.T) {
 		"redis was emptied": func(t *testing.T, w *world, _ *store.Store) { require.NoError(t, w.rdb.FlushAll(t.Context()).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEachClock(t, func(t *testing.T, w *world) {
 				s, other, ctx := w.open(t), w.open(t), t.Context()
 				_, c := claimed(t, s, begunAs("c1"))
 				lose(t, w, other)
@@ -113,8 +113,8 @@ func TestALostClaimWritesNothing(t *testing.T) {
 
 // A pause is longer than the claim lasts, and a write that was sent before it arrives after it.
 func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		net, other, ch := newWire(t, w.addr), w.open(t), begunAs("c1")
+	onEachClock(t, func(t *testing.T, w *world) {
+		net, other, ch := w.newWire(t), w.open(t), begunAs("c1")
 		_, mine := claimed(t, net.open(t), ch)
 		resume := net.Stall()
 		late := make(chan error, 1)
@@ -128,9 +128,9 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 			_, c, err := other.Ledger.Resume(t.Context(), ch, false)
 			taken = c
 			return err == nil
-		}, 10*time.Second, 20*time.Millisecond, "it runs out")
+		}, patience, 20*time.Millisecond, "it runs out")
 		resume()
-		require.Error(t, within(t, 10*time.Second, late))
+		require.Error(t, await(t, late))
 		require.ErrorIs(t, saveChange(t.Context(), mine, ch), refusal.ErrLost)
 		require.NotContains(t, w.rdb.HGet(t.Context(), "{a:acme}:changes", "c1").Val(), "late")
 		taken.Release(t.Context())
@@ -139,7 +139,7 @@ func TestWhatArrivesTooLateIsNotWritten(t *testing.T) {
 }
 
 func TestNothingIsChangedWithoutAState(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		_, _, err := s.Ledger.Begin(t.Context(), "acme", "", false)
 		require.ErrorIs(t, err, refusal.ErrEmptied)
@@ -155,7 +155,7 @@ func TestNothingIsChangedWithoutAState(t *testing.T) {
 
 // What a change did, its end and its event are written in one step.
 func TestAChangeIsStoredWithItsEvents(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		ch := record.Change{ID: "c1", AttackID: "a1", State: record.StateDone, At: noon, Until: noon.Add(time.Hour), Steps: rule}
 		drafted(t, s, func(l commands.Draft) error {

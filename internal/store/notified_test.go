@@ -53,7 +53,7 @@ func TestADoubleMessageIsNoticed(t *testing.T) {
 // The place is recorded, but the answer doesn't arrive. The next attempt learns that its message is the one.
 func TestWhoseRecordWasUnansweredRecordsItAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		net, other, ctx := newWire(t, w.addr), w.open(t), t.Context()
+		net, other, ctx := w.newWire(t), w.open(t), t.Context()
 		s, n := net.open(t), event("n1", "x:1")
 		recordPlace(t, other, event("n0", "x:1"), "C1", "0.0") // the script is known from here on
 		require.NoError(t, s.Outbox.Announce(ctx, n))

@@ -107,7 +107,7 @@ func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		net, direct := newWire(t, w.addr), w.open(t)
+		net, direct := w.newWire(t), w.open(t)
 		s := net.open(t)
 		owning(t, s)
 		before := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Events: []record.Event{event("n0", "x:1"), event("n1", "x:1")}}
@@ -120,7 +120,7 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 				LastGood: noon.Add(time.Hour), Attacks: shownAll("x:2"), Events: []record.Event{event("n2", "x:2")}, Delete: []string{"x:1"},
 			})
 			require.Error(t, err, word)
-			within(t, 10*time.Second, done)
+			await(t, done)
 			net.SetFilters(nil, nil)
 			r, err := direct.Attacks.Load(ctx, "acme")
 			require.NoError(t, err)
@@ -135,8 +135,8 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 
 // Redis can't be kept busy for as long as it takes to write so many down. The connection breaks in the middle of it.
 func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		net, ctx := newWire(t, w.addr), t.Context()
+	onEachClock(t, func(t *testing.T, w *world) {
+		net, ctx := w.newWire(t), t.Context()
 		s := net.open(t)
 		owning(t, s)
 		const many = 1500
@@ -162,7 +162,7 @@ func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 		}
 		require.ElementsMatch(t, want, waitingEvents(t, direct))
 
-		require.Eventually(t, func() bool { return s.Attacks.Save(ctx, "acme", u) == nil }, time.Minute, 100*time.Millisecond)
+		require.Eventually(t, func() bool { return s.Attacks.Save(ctx, "acme", u) == nil }, patience, 100*time.Millisecond)
 		m, err = direct.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.Equal(t, poller.State{LastGood: noon, Attacks: u.Attacks}, m)

@@ -117,7 +117,7 @@ func TestSlotsAreKeptForTheUrgent(t *testing.T) {
 func TestSlotsAreSharedByReplicas(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		const rate, burst = 50, 10
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var given atomic.Int64
 		var g errgroup.Group
@@ -130,8 +130,8 @@ func TestSlotsAreSharedByReplicas(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					if wait == 0 {
-						given.Add(1)
+					if wait == 0 && given.Add(1) == 4*burst {
+						cancel()
 					}
 				}
 				return nil
@@ -140,6 +140,5 @@ func TestSlotsAreSharedByReplicas(t *testing.T) {
 		require.NoError(t, g.Wait())
 		most := burst + rate*time.Since(begun).Seconds()
 		require.LessOrEqual(t, float64(given.Load()), most+1)
-		require.Greater(t, given.Load(), int64(burst))
 	})
 }

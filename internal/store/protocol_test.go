@@ -142,7 +142,7 @@ func (p *protocol) stop(t *rapid.T) {
 	p.gone(one)
 	one.work()
 	one.stop()
-	require.NoError(t, within(t, 5*time.Second, one.ended))
+	require.NoError(t, await(t, one.ended))
 }
 
 func (p *protocol) pause(t *rapid.T) { one := p.awake(t); one.resume = one.net.Stall() }

@@ -132,7 +132,7 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		q.add(q.now, "rce", "x:1", "x:2", "x:3")
 		q.add(q.now, "sqli", "x:4")
 		require.NotEmpty(t, q.polls(t, p, 1), "the storm")
-		require.Eventually(t, func() bool { return len(q.polls(t, p, 1)) == 0 }, 10*time.Second, 10*time.Millisecond, "the lease is renewed once a second")
+		require.Eventually(t, func() bool { return len(q.polls(t, p, 1)) == 0 }, patience, 10*time.Millisecond, "the lease is renewed once a second")
 		require.Empty(t, q.polls(t, p, 20))
 		q.now = q.now.Add(30 * time.Second)
 		require.Equal(t, []string{"evalsha"}, q.polls(t, p, 20))
@@ -144,10 +144,10 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		}
 		other := w.open(t)
 		require.NoError(t, other.Attacks.WantCards(t.Context(), "acme", []string{record.AttackID("acme", "x:2")}))
-		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:2").OwnCard }, 10*time.Second, 10*time.Millisecond, "another replica's user wants it")
+		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:2").OwnCard }, patience, 10*time.Millisecond, "another replica's user wants it")
 		require.False(t, state("x:4").Notified)
 		drafted(t, other, func(l commands.Draft) error { return l.SaveMutes(t.Context(), nil) })
-		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, 10*time.Second, 10*time.Millisecond, "another replica's user ended the mute")
+		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, patience, 10*time.Millisecond, "another replica's user ended the mute")
 
 		drafted(t, q.store, func(l commands.Draft) error {
 			return l.SaveMutes(t.Context(), []record.Mute{muteFor(time.Hour, typeMute)})

@@ -3,9 +3,9 @@ package store_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -33,6 +33,7 @@ type world struct {
 	addr string
 	rdb  *redis.Client        // reads behind the store's back
 	mini *miniredis.Miniredis // nil: it is a real one
+	wire *wire                // to a Redis on an emulated clock, which no network reaches; nil: it has an address
 }
 
 // onEach runs a test on a miniredis and, unless -short, on a real Redis.
@@ -42,6 +43,32 @@ func onEach(t *testing.T, test func(t *testing.T, w *world)) {
 	if !testing.Short() {
 		t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, newReal(t)) })
 	}
+}
+
+// onEachClock is for tests of what takes time. On a miniredis the clock is emulated: nothing waits, and times are exact. On a real Redis a busy machine
+// adds to them.
+func onEachClock(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Parallel()
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { test(t, newDialled(t)) })
+	})
+	if !testing.Short() {
+		t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, newReal(t)) })
+	}
+}
+
+// newDialled is a miniredis on the emulated clock of a bubble.
+func newDialled(t testing.TB) *world {
+	time.Sleep(time.Until(noon)) // tests store what was then
+	mini := miniredis.NewMiniRedis()
+	mini.ClockTTL(true)
+	t.Cleanup(mini.Close)
+	direct := dialledWire(mini.Dial)
+	t.Cleanup(direct.Close)
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: direct.Dial}) // no name is looked up
+	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
+	return &world{rdb: rdb, mini: mini, wire: direct}
 }
 
 func newMini(t testing.TB) *world {
@@ -69,14 +96,41 @@ func freeAddress(t testing.TB) string {
 }
 
 // open is a replica's store. Everything that tests send is checked for hash slots.
-func (w *world) open(t testing.TB) *store.Store { return openURL(t, "redis://"+w.addr+"/0") }
+func (w *world) open(t testing.TB) *store.Store {
+	if w.wire != nil {
+		return w.wire.open(t)
+	}
+	return openURL(t, "redis://"+w.addr+"/0")
+}
+
+// newWire is a network to the Redis that can go wrong.
+func (w *world) newWire(t tester) *wire {
+	if w.wire == nil {
+		return newWire(t, w.addr)
+	}
+	net := dialledWire(w.mini.Dial)
+	t.Cleanup(net.Close)
+	return net
+}
 
 func openURL(t tester, url string) *store.Store {
 	s, err := store.Open(store.Config{URL: url})
 	require.NoError(t, err)
+	return opened(t, s)
+}
+
+func opened(t tester, s *store.Store) *store.Store {
 	s.AddHook(oneSlot{})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
+}
+
+// requireWithin holds how long something took, where the clock is emulated.
+func (w *world) requireWithin(t testing.TB, limit, took time.Duration) {
+	t.Helper()
+	if w.wire != nil {
+		require.LessOrEqual(t, took, limit)
+	}
 }
 
 // keys are all keys there are.
@@ -92,14 +146,17 @@ type tester interface {
 	proxytest.TB
 }
 
-// within fails the test when what it waits for does not come in time. It is no measure of speed.
-func within[T any](t tester, limit time.Duration, from <-chan T) T {
+// patience is how long a test waits before it says that something never came. It is no measure of speed: a busy machine takes long.
+const patience = 2 * time.Minute
+
+// await waits for what comes.
+func await[T any](t tester, from <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(limit):
-		require.FailNow(t, fmt.Sprintf("nothing came within %s", limit))
+	case <-time.After(patience):
+		require.FailNow(t, "nothing came")
 		panic("unreachable")
 	}
 }

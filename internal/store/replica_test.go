@@ -147,7 +147,7 @@ func (w *watch) shares() []int {
 // settled waits until the accounts are shared out so, the most first.
 func (w *watch) settled(shares ...int) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return slices.Equal(w.shares(), shares) }, 30*time.Second, 10*time.Millisecond, "%v", shares)
+	require.Eventually(w.t, func() bool { return slices.Equal(w.shares(), shares) }, patience, 10*time.Millisecond, "%v", shares)
 }
 
 // owning has a store own an account until the test ends.
@@ -155,7 +155,7 @@ func owning(t testing.TB, s *store.Store) *hold {
 	t.Helper()
 	w := newWatch(t, "acme")
 	w.start("it", s, nil)
-	return within(t, 10*time.Second, w.begun)
+	return await(t, w.begun)
 }
 
 // openOwner is a replica's store that owns the account.

@@ -11,7 +11,7 @@ import (
 
 // takeSlot takes a token from a bucket that fills with time, by Redis' own clock, so that all replicas share it.
 // KEYS[1] the bucket; ARGV[1] tokens a second, ARGV[2] the most it holds, ARGV[3] how many must be left. Result: 0 if one was taken, else the
-// ms until there is one.
+// ms until there is one. After DEL a full Redis takes the HSET, too.
 var takeSlot = redis.NewScript(`
 local rate, burst, least = tonumber(ARGV[1]), tonumber(ARGV[2]), 1 + ARGV[3]
 local t = redis.call('TIME')
@@ -20,6 +20,7 @@ local b = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens = math.min(burst, (tonumber(b[1]) or burst) + math.max(0, now - (tonumber(b[2]) or now)) * rate / 1000)
 local wait = 0
 if tokens >= least then tokens = tokens - 1 else wait = math.ceil((least - tokens) * 1000 / rate) end
+redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', tostring(now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(burst * 1000 / rate) + 1000)
 return wait`)

@@ -18,10 +18,11 @@ import (
 	"github.com/wafbot/wafbot/internal/clock"
 )
 
-// Config says where Redis is and how long audit entries are kept.
+// Config says where Redis is, and how long and how many audit entries are kept.
 type Config struct {
 	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
+	AuditMost int           // how many of an account are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
@@ -89,14 +90,20 @@ type (
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
 type client struct {
-	rdb       redis.UniversalClient
-	auditKeep time.Duration
-	copies    int
-	clocks    *clock.Clocks
-	away      func(err error)
-	replica   string // what this process is called among all replicas
-	peers     peers
-	held      sync.Map // *owned, by account
+	rdb     redis.UniversalClient
+	audits  auditKept
+	copies  int
+	clocks  *clock.Clocks
+	away    func(err error)
+	replica string // what this process is called among all replicas
+	peers   peers
+	held    sync.Map // *owned, by account
+}
+
+// auditKept says which audit entries of an account are kept; zero: all.
+type auditKept struct {
+	span time.Duration
+	most int
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -122,7 +129,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		rdb: rdb, auditKeep: cfg.AuditKeep, copies: cfg.Copies, clocks: cmp.Or(cfg.Clocks, clock.New()), away: cfg.Away,
+		rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, clocks: cmp.Or(cfg.Clocks, clock.New()), away: cfg.Away,
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})

@@ -69,8 +69,8 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 // The connection breaks in the middle of saving a storm of very many attacks: those that are saved have their storm, which is notified, and
 // incidents come before it. Those that aren't come again.
 func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		net, ctx := newWire(t, w.addr), t.Context()
+	onEachClock(t, func(t *testing.T, w *world) {
+		net, ctx := w.newWire(t), t.Context()
 		s := net.open(t)
 		owning(t, s)
 		const many, storm = 1500, "storm:C1:1"
@@ -107,7 +107,7 @@ func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
 		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
 		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
-		require.Eventually(t, func() bool { return within(t, 5*time.Second, h.pending).WantedCards == 2 }, 5*time.Second, time.Millisecond, "The account's owner hears of it")
+		require.Eventually(t, func() bool { return await(t, h.pending).WantedCards == 2 }, patience, time.Millisecond, "The account's owner hears of it")
 		require.ElementsMatch(t, []string{one, two}, wanted())
 
 		require.NoError(t, s.Attacks.Save(ctx, "acme", stormy()))

@@ -29,13 +29,13 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 		die   func(net *wire, stop func())
 		limit time.Duration
 	}{
-		"killed":  {func(net *wire, _ func()) { net.Refuse() }, 7 * time.Second}, // five, and what a busy machine adds
-		"paused":  {func(net *wire, _ func()) { net.Stall() }, 7 * time.Second},
-		"stopped": {func(_ *wire, stop func()) { stop() }, 3 * time.Second},
+		"killed":  {func(net *wire, _ func()) { net.Refuse() }, 5 * time.Second},
+		"paused":  {func(net *wire, _ func()) { net.Stall() }, 5 * time.Second},
+		"stopped": {func(_ *wire, stop func()) { stop() }, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
-				net := newWire(t, w.addr)
+			onEachClock(t, func(t *testing.T, w *world) {
+				net := w.newWire(t)
 				one, stop, _ := worker(t, net.open(t))
 				two, _, _ := worker(t, w.open(t))
 				direct := w.open(t)
@@ -56,11 +56,11 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 				tt.die(net, stop)
 				died := time.Now()
 				for _, id := range mine {
-					got := within(t, 10*time.Second, two)
+					got := await(t, two)
 					require.Equal(t, id, got.work)
 					require.NoError(t, got.Done(t.Context()))
 				}
-				require.Less(t, time.Since(died), tt.limit)
+				w.requireWithin(t, tt.limit, time.Since(died))
 				require.Never(t, func() bool { return len(two) > 0 }, 1200*time.Millisecond, 100*time.Millisecond, "each once")
 				w.requireNoWork(t)
 				require.Equal(t, 1, w.consumers(t))
@@ -71,18 +71,18 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 
 // Who was taken for dead and comes back takes nothing off the stream that is another's by now.
 func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		net := newWire(t, w.addr)
+	onEachClock(t, func(t *testing.T, w *world) {
+		net := w.newWire(t)
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
-		before := within(t, 5*time.Second, one)
+		before := await(t, one)
 		require.True(t, before.Mine(t.Context()))
 		resume := net.Stall()
 		two, _, _ := worker(t, w.open(t))
-		after := within(t, 10*time.Second, two)
+		after := await(t, two)
 		require.Equal(t, before.work, after.work)
 		resume()
-		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, patience, 50*time.Millisecond)
 		require.NoError(t, before.Done(t.Context()))
 		require.True(t, after.Mine(t.Context()))
 		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
@@ -91,25 +91,25 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 		require.NoError(t, after.Done(t.Context()))
 		w.requireNoWork(t)
 		accept(t, w.open(t), "2")
-		require.Eventually(t, func() bool { return len(one)+len(two) == 1 }, 5*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(one)+len(two) == 1 }, patience, 10*time.Millisecond)
 	})
 }
 
 // Who was taken for dead leaves the work to its new owner; when that one dies in turn, the work may come back.
 func TestWorkThatWasLeftCanComeBack(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		net := newWire(t, w.addr)
+	onEachClock(t, func(t *testing.T, w *world) {
+		net := w.newWire(t)
 		one, _, _ := worker(t, net.open(t))
 		accept(t, w.open(t), "1")
-		before := within(t, 5*time.Second, one)
+		before := await(t, one)
 		resume := net.Stall()
-		there := newWire(t, w.addr)
+		there := w.newWire(t)
 		two, _, _ := worker(t, there.open(t))
-		require.Equal(t, before.work, within(t, 10*time.Second, two).work)
+		require.Equal(t, before.work, await(t, two).work)
 		resume()
-		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, 5*time.Second, 50*time.Millisecond)
+		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, patience, 50*time.Millisecond)
 		there.Stall()
-		again := within(t, 10*time.Second, one)
+		again := await(t, one)
 		require.Equal(t, before.work, again.work)
 		require.NoError(t, again.Done(t.Context()))
 		w.requireNoWork(t)
@@ -117,20 +117,20 @@ func TestWorkThatWasLeftCanComeBack(t *testing.T) {
 }
 
 func TestDeadReplicasAreDeleted(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		for range 5 { // restarts
 			s := w.open(t)
 			jobs, stop, ended := worker(t, s)
 			accept(t, s, fmt.Sprint(time.Now().UnixNano()))
-			require.NoError(t, within(t, 5*time.Second, jobs).Done(t.Context()))
+			require.NoError(t, await(t, jobs).Done(t.Context()))
 			stop()
-			require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+			require.ErrorIs(t, await(t, ended), context.Canceled)
 		}
 		last := w.open(t)
 		jobs, _, _ := worker(t, last)
 		accept(t, last, "last")
-		require.NoError(t, within(t, 5*time.Second, jobs).Done(t.Context()))
-		require.Eventually(t, func() bool { return w.consumers(t) == 1 }, 5*time.Second, 20*time.Millisecond)
+		require.NoError(t, await(t, jobs).Done(t.Context()))
+		require.Eventually(t, func() bool { return w.consumers(t) == 1 }, patience, 20*time.Millisecond)
 		n, err := w.rdb.ZCard(t.Context(), "{work}:beats").Result()
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
@@ -153,14 +153,14 @@ func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
 	}
 	jobs, stop, ended := worker(t, dead)
 	for range n {
-		within(t, 5*time.Second, jobs)
+		await(t, jobs)
 	}
 	stop()
-	require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+	require.ErrorIs(t, await(t, ended), context.Canceled)
 	next, _, _ := worker(t, w.open(t))
 	var got []string
 	for range n {
-		j := within(t, 5*time.Second, next)
+		j := await(t, next)
 		got = append(got, j.work)
 		require.NoError(t, j.Done(t.Context()))
 	}
@@ -171,8 +171,8 @@ func TestMoreThanIsTakenOverAtOnce(t *testing.T) {
 
 // Whatever answer is lost on its way, work is handed over once, and none is left behind.
 func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		net := newWire(t, w.addr)
+	onEachClock(t, func(t *testing.T, w *world) {
+		net := w.newWire(t)
 		direct := w.open(t)
 		jobs, _, _ := worker(t, net.open(t))
 		n := 0
@@ -186,7 +186,7 @@ func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
 			accept(t, direct, fmt.Sprint(i))
 		}
 		for range all {
-			got := within(t, 10*time.Second, jobs)
+			got := await(t, jobs)
 			handed[got.work]++
 			require.NoError(t, got.Done(t.Context()))
 		}
@@ -226,7 +226,7 @@ func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		jobs, _, _ := worker(t, s)
 		accept(t, s, "1")
-		one := within(t, 5*time.Second, jobs)
+		one := await(t, jobs)
 		gate.wanted.Store(true)
 		_, err := w.rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
 			p.XAdd(t.Context(), &redis.XAddArgs{Stream: "{work}:stream", Values: []string{"work", "work 2"}})
@@ -234,16 +234,16 @@ func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, err)
-		within(t, 5*time.Second, gate.came)
+		await(t, gate.came)
 		require.NoError(t, one.Done(t.Context()))
 		close(gate.passes)
-		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
+		require.Equal(t, "work 2", await(t, jobs).work)
 	})
 }
 
 // Who doesn't beat is taken for dead, so it takes nothing in hand.
 func TestNoReplicaWorksWithoutABeat(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")
 		handed := make(chan string, 10)
@@ -255,6 +255,6 @@ func TestNoReplicaWorksWithoutABeat(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, groups, "nothing was asked for")
 		running(t, s.Replicas.Beat)
-		require.Equal(t, "work 1", within(t, 2*time.Second, handed))
+		require.Equal(t, "work 1", await(t, handed))
 	})
 }

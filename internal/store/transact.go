@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,8 +17,8 @@ import (
 // transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not overwrite what the next owner
 // stored since, and what was planned must still hold.
 // ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch; ARGV[2] and so on what each must hold,
-// '-' if nothing; then the commands, each as the number of its words and the words. Two are no commands of Redis: AUDIT counter stream oldest entry
-// numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card stale; of two marks the higher
+// '-' if nothing; then the commands, each as the number of its words and the words. Two are no commands of Redis: AUDIT counter stream oldest most entry
+// numbers an entry, appends it, and deletes those before the oldest id and beyond the most; STALE queue attack urgency id marks a card stale; of two marks the higher
 // urgency and the earlier time stay. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
 var transact = redis.NewScript(`
 local conditions = tonumber(ARGV[1])
@@ -32,7 +32,8 @@ while at <= #ARGV do
   for i = 1, n do words[i] = ARGV[at + i] end
   if words[1] == 'AUDIT' then
     number = redis.call('INCR', words[2])
-    redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[5])
+    redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[6])
+    redis.call('XTRIM', words[3], 'MAXLEN', words[5])
   elseif words[1] == 'STALE' then
     local t = redis.call('TIME')
     local urgency, since = tonumber(words[4]), string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
@@ -71,6 +72,7 @@ type batch struct {
 	keys     []string
 	words    []any
 	commands int
+	needed   bool // also by a Redis whose memory is full: it follows from what was done, or people are to be notified of it
 	err      error
 }
 
@@ -93,15 +95,15 @@ func (b *batch) json(value any) []byte {
 }
 
 // audit adds an audit entry, at most one, and deletes those that are too old; nil: there is none.
-func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
+func (b *batch) audit(e *record.AuditEntry, kept auditKept) {
 	if e == nil {
 		return
 	}
-	oldest := int64(0)
-	if keep > 0 {
-		oldest = max(0, e.At.Add(-keep).UnixMilli())
+	oldest, most := int64(0), cmp.Or(kept.most, math.MaxInt32)
+	if kept.span > 0 {
+		oldest = max(0, e.At.Add(-kept.span).UnixMilli())
 	}
-	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, b.json(e))
+	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, most, b.json(e))
 	b.keys = append(b.keys, keyAudit(e.Account))
 }
 
@@ -111,8 +113,12 @@ var errUnmet = errors.New("a condition doesn't hold")
 // save carries a batch out, if its conditions hold, and gives the number of its audit entry, 0 if there is none; what names the batch in errors.
 func (s *client) save(ctx context.Context, only conditions, b *batch, what string) (n int64, err error) {
 	if err = b.err; err == nil && len(b.words) > 0 {
-		args := append(append([]any{len(only.keys)}, only.holds...), b.words...)
-		n, err = s.write(ctx, transact, slices.Concat(only.keys, b.keys), args...).Int64()
+		args, keys := append([]any{len(only.keys)}, only.holds...), slices.Concat(only.keys, b.keys)
+		if b.needed {
+			none := keyNone(b.keys[0])
+			args, keys = append(args, 2, "DEL", none), append(keys, none)
+		}
+		n, err = s.write(ctx, transact, keys, append(args, b.words...)...).Int64()
 	}
 	if err == nil && n < 0 {
 		err = cmp.Or(only.unmet, errUnmet)

@@ -114,7 +114,7 @@ func (s *Pages) Pages(ctx context.Context, account string) (map[string]record.Pa
 // SavePage replaces an attack's last page, marks the attack's card stale, and announces events of it, all in one step. It fails when this replica
 // doesn't own the account any more: then nothing may be sent.
 func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, events ...record.Event) error {
-	var b batch
+	b := batch{needed: true}
 	b.do("HSET", keyPages(account), p.Attack, b.json(p))
 	b.stale(account, record.UrgentState, p.Attack)
 	b.announce(events...)

@@ -16,16 +16,24 @@ func newWire(t tester, to string) *wire { return &wire{proxytest.Start(t, to)} }
 // dialledWire is a wire without a network, to what a function connects to. Close ends it.
 func dialledWire(to func() (net.Conn, error)) *wire { return &wire{proxytest.New(to)} }
 
-func (w *wire) open(t tester) *store.Store { return openURL(t, "redis://"+w.Addr()+"/0") }
+func (w *wire) open(t tester) *store.Store {
+	if w.Addr() == "" {
+		return opened(t, store.OpenDialling(w.Dial))
+	}
+	return openURL(t, "redis://"+w.Addr()+"/0")
+}
 
-// cutSaving cuts the wire at that step of saving a poll's attacks, the first of which is 1.
+// cutSaving cuts the wire before that step of saving a poll's attacks, the first of which is 1: it is surely not done.
 func (w *wire) cutSaving(at int) {
 	steps := 0
 	w.SetFilters(func(chunk []byte) ([]byte, bool) {
 		if bytes.Contains(chunk, []byte("evalsha")) && bytes.Contains(chunk, []byte("{a:acme}:attacks")) {
 			steps++
 		}
-		return chunk, steps < at
+		if steps >= at {
+			return nil, false
+		}
+		return chunk, true
 	}, nil)
 }
 

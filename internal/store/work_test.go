@@ -64,7 +64,7 @@ func (w *world) requireNoWork(t testing.TB) {
 }
 
 func TestADeliveryIsTakenOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s, other := w.open(t), w.open(t)
 		accept(t, s, "1")
 		fresh, _, err := other.Inbox.Accept(t.Context(), []byte("again"), "acme:U1", "1")
@@ -79,7 +79,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, fresh)
 		jobs, _, _ := worker(t, s)
-		require.Equal(t, "work 1", within(t, 5*time.Second, jobs).work)
+		require.Equal(t, "work 1", await(t, jobs).work)
 		require.Empty(t, jobs)
 		for _, id := range []string{"1", "2"} {
 			ttl, err := w.rdb.PTTL(t.Context(), "{work}:delivery:"+id).Result()
@@ -91,7 +91,7 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 
 // A mention comes as a message too, and each of them perhaps twice: whichever comes first is the one.
 func TestADeliveryHasSeveralNames(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		for _, delivery := range []struct {
 			names []string
@@ -116,7 +116,7 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 }
 
 func TestScriptsAreSentAgainAfterRedisLostThem(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1")
 		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
@@ -125,7 +125,7 @@ func TestScriptsAreSentAgainAfterRedisLostThem(t *testing.T) {
 }
 
 func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		var ids []string
 		for i := range 150 { // more than are read at once
@@ -135,18 +135,18 @@ func TestWorkComesInOrderAndGoesWhenDone(t *testing.T) {
 		jobs, stop, ended := worker(t, s)
 		accept(t, s, ids[100:]...)
 		for _, id := range ids {
-			got := within(t, 5*time.Second, jobs)
+			got := await(t, jobs)
 			require.Equal(t, "work "+id, got.work)
 			require.NoError(t, got.Done(t.Context()))
 		}
 		w.requireNoWork(t)
 		stop()
-		require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+		require.ErrorIs(t, await(t, ended), context.Canceled)
 	})
 }
 
 func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		var ids []string
 		for i := range 150 { // more than are read at once
@@ -156,10 +156,10 @@ func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
 		jobs, stop, ended := worker(t, s)
 		var handed []job
 		for range ids {
-			handed = append(handed, within(t, 5*time.Second, jobs))
+			handed = append(handed, await(t, jobs))
 		}
 		stop()
-		require.ErrorIs(t, within(t, 5*time.Second, ended), context.Canceled)
+		require.ErrorIs(t, await(t, ended), context.Canceled)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.NoError(t, handed[1].Done(ctx), "what is done counts, also after the stop")
@@ -168,7 +168,7 @@ func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
 		next := w.open(t)
 		jobs, _, _ = worker(t, next)
 		for _, id := range append(slices.Delete(ids, 1, 2), "new") {
-			got := within(t, 5*time.Second, jobs)
+			got := await(t, jobs)
 			require.Equal(t, "work "+id, got.work)
 			require.NoError(t, got.Done(t.Context()))
 		}
@@ -177,7 +177,7 @@ func TestWhatWasNotDoneComesAgainBeforeAllElse(t *testing.T) {
 }
 
 func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s := w.open(t)
 		accept(t, s, "1", "2", "3")
 		ctx, stop := context.WithCancel(t.Context())
@@ -191,9 +191,9 @@ func TestNothingIsHandedOverAfterTheStop(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, []string{"work 1"}, handed)
 		leave()
-		require.ErrorIs(t, within(t, 5*time.Second, left), context.Canceled)
+		require.ErrorIs(t, await(t, left), context.Canceled)
 		jobs, _, _ := worker(t, w.open(t))
-		require.Equal(t, "work 2", within(t, 5*time.Second, jobs).work)
+		require.Equal(t, "work 2", await(t, jobs).work)
 	})
 }
 
@@ -202,10 +202,10 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 		s := w.open(t)
 		accept(t, s, "1")
 		jobs, _, _ := worker(t, s)
-		within(t, 5*time.Second, jobs)
+		await(t, jobs)
 		require.NoError(t, w.rdb.FlushAll(t.Context()).Err())
 		accept(t, s, "1") // no record of it is left
-		got := within(t, 5*time.Second, jobs)
+		got := await(t, jobs)
 		require.Equal(t, "work 1", got.work)
 		require.NoError(t, got.Done(t.Context()))
 		w.requireNoWork(t)
@@ -214,12 +214,12 @@ func TestWorkGoesOnAfterRedisWasEmptied(t *testing.T) {
 
 // What Redis gave out but never arrived is pending: it comes again, and what is in hand meanwhile doesn't.
 func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		net := newWire(t, w.addr)
+	onEachClock(t, func(t *testing.T, w *world) {
+		net := w.newWire(t)
 		s, direct := net.open(t), w.open(t)
 		accept(t, direct, "1")
 		jobs, _, _ := worker(t, s)
-		inHand := within(t, 5*time.Second, jobs)
+		inHand := await(t, jobs)
 		var once sync.Once
 		lost := make(chan struct{})
 		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) {
@@ -233,10 +233,10 @@ func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
 			return chunk, open
 		})
 		accept(t, direct, "2")
-		within(t, 5*time.Second, lost)
+		await(t, lost)
 		accept(t, direct, "3")
 		for _, id := range []string{"2", "3"} {
-			got := within(t, 5*time.Second, jobs)
+			got := await(t, jobs)
 			require.Equal(t, "work "+id, got.work)
 			require.NoError(t, got.Done(t.Context()))
 		}
@@ -247,9 +247,9 @@ func TestWorkWhoseAnswerWasLostComesAgain(t *testing.T) {
 }
 
 func TestWorkEndsWithItsContext(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		for _, goWrong := range []proxytest.Filter{proxytest.Pass, proxytest.Drop, proxytest.Cut} {
-			net := newWire(t, w.addr)
+			net := w.newWire(t)
 			_, stop, ended := worker(t, net.open(t))
 			reading := make(chan struct{}, 1)
 			net.SetFilters(func(chunk []byte) ([]byte, bool) {
@@ -262,9 +262,9 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 				}
 				return goWrong(chunk)
 			}, nil)
-			within(t, 5*time.Second, reading)
+			await(t, reading)
 			stop()
-			require.ErrorIs(t, within(t, 2500*time.Millisecond, ended), context.Canceled)
+			require.ErrorIs(t, await(t, ended), context.Canceled)
 		}
 	})
 }

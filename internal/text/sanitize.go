@@ -79,6 +79,23 @@ func First(s string, most int) string {
 	return s
 }
 
+// Cut is the beginning of a text, of at most limit characters and never with half a visible one. It ends with "…" where more followed.
+func Cut(s string, limit int) string {
+	if len(s) <= limit || Length(s) <= limit {
+		return s
+	}
+	size, end := 0, 0
+	for rest, state := s, -1; rest != ""; {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if size += Length(cluster); size > limit-1 {
+			break
+		}
+		end += len(cluster)
+	}
+	return s[:end] + "…"
+}
+
 // SanitizeJSON is JSON that is the same, in which what can't be seen, what turns the direction of writing, and floods of combining marks are written
 // as \u202e.
 func SanitizeJSON(text []byte) []byte {

@@ -21,8 +21,6 @@ const (
 const (
 	// NoResponse is the warning that a person sees when a delivery was not acknowledged.
 	NoResponse = "the app did not respond"
-	// Patience is Slack's limit for an acknowledgement. After it the person sees a warning.
-	Patience = 3 * time.Second
 	// VerificationToken is the deprecated token field. A bot must not check it.
 	VerificationToken = "sandbox-verification"
 
@@ -75,6 +73,7 @@ type Config struct {
 	Deliver       string // base address of signed requests, without trailing slash; empty: none
 	Ingress       Ingress
 	PingEvery     time.Duration // of pings over a link
+	Patience      time.Duration // for an acknowledgement. After it the person sees a warning
 	Now           func() time.Time
 	Client        *http.Client
 	Changed       func() // is called when a link or the ingress changed; must not call the sender

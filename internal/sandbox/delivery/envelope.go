@@ -77,7 +77,7 @@ func (s *linkSet) sendEnvelope(ctx context.Context, d Delivery) (Delivery, error
 		return d, nil
 	}
 	d.Link = l.id
-	late := time.NewTimer(Patience)
+	late := time.NewTimer(s.cfg.Patience)
 	defer late.Stop()
 	var why string
 	select {
@@ -86,7 +86,7 @@ func (s *linkSet) sendEnvelope(ctx context.Context, d Delivery) (Delivery, error
 	case <-l.gone:
 		why = "the link closed before the acknowledgement"
 	case <-late.C:
-		why = "no acknowledgement within 3 seconds"
+		why = fmt.Sprintf("no acknowledgement within %g seconds", s.cfg.Patience.Seconds())
 	}
 	d.Body, d.Acked = s.endWait(l, a)
 	d.Took = time.Since(start)

@@ -13,6 +13,7 @@ const (
 	debugLinkLife = 360 * time.Second    // with debug_reconnects=true
 	warningTime   = 10 * time.Second     // between the warning and the end of a link
 	closeTime     = time.Second          // for the app to close its side
+	writeTime     = 3 * time.Second      // for a frame; only a closed connection refuses it
 	missedPongs   = 3                    // pings in a row without an answer drop a link
 	linkHost      = "applink-sandbox"
 
@@ -60,7 +61,7 @@ func (l *link) write(frame []byte) error {
 }
 
 func (l *link) writeLocked(frame []byte) error {
-	_ = l.conn.SetWriteDeadline(time.Now().Add(Patience)) // only a closed connection refuses
+	_ = l.conn.SetWriteDeadline(time.Now().Add(writeTime))
 	return l.conn.WriteMessage(websocket.TextMessage, frame)
 }
 

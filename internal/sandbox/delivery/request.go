@@ -105,7 +105,7 @@ func (s *Sender) sendRequest(ctx context.Context, d Delivery) (Delivery, error) 
 	if ctx.Err() != nil {
 		return d, fmt.Errorf("deliver to bot: %w", ctx.Err())
 	}
-	d.judge(err)
+	d.judge(err, s.cfg.Patience)
 	return d, nil
 }
 
@@ -120,7 +120,7 @@ func (d *Delivery) receive(answer *http.Response, err error) error {
 }
 
 // judge sets whether a request was acknowledged: an event by any 2xx, the rest by 200.
-func (d *Delivery) judge(err error) {
+func (d *Delivery) judge(err error, patience time.Duration) {
 	failed := net.Error(nil)
 	good := d.Status == http.StatusOK || d.Type == TypeEvent && d.Status/100 == 2
 	switch {
@@ -128,8 +128,8 @@ func (d *Delivery) judge(err error) {
 		d.Err, d.Warning, d.reason = err.Error(), NoResponse, "http_timeout"
 	case err != nil:
 		d.Err, d.Warning, d.reason = err.Error(), NoResponse, "connection_failed"
-	case d.Took > Patience:
-		d.Warning, d.reason = "the app took longer than 3 seconds", "http_timeout"
+	case d.Took > patience:
+		d.Warning, d.reason = fmt.Sprintf("the app took longer than %g seconds", patience.Seconds()), "http_timeout"
 	case !good:
 		d.Warning, d.reason = fmt.Sprintf("the app answered %d", d.Status), "http_error"
 	default:

@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	triggerLife = 3 * time.Second
-	maxView     = 250 << 10 // bytes
-	maxStack    = 3         // modals that a person has open at once, one over the other
+	maxView  = 250 << 10 // bytes
+	maxStack = 3         // modals that a person has open at once, one over the other
 )
 
-// trigger allows one view within three seconds of an interaction.
+// trigger allows one view soon after an interaction.
 type trigger struct {
 	user   string
 	view   string // id of the view with the interaction; empty: not in a view
@@ -45,7 +44,7 @@ func (w *viewStore) trigger(id string) (*trigger, error) {
 		return nil, refuse("invalid_trigger_id")
 	case t.used:
 		return nil, refuse("exchanged_trigger_id")
-	case w.cfg.Now().Sub(t.issued) > triggerLife:
+	case w.cfg.Now().Sub(t.issued) > w.cfg.Patience:
 		return nil, refuse("expired_trigger_id")
 	}
 	return t, nil

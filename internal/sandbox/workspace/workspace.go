@@ -40,6 +40,7 @@ type Config struct {
 	Events    []string      // what the bot subscribes to; zero: what its manifest asks for, see DefaultEvents
 	NoHome    bool          // the app has no Home tab
 	PingEvery time.Duration // of WebSocket pings over a link; zero: 5 s
+	Patience  time.Duration // for an acknowledgement, and for a view after an interaction; zero: 3 s, as Slack's
 	Speed     float64       // divides the waits before an event is retried; zero: 1
 
 	// RateLimits applies Slack's rate limits: a message a second and channel after a burst of 5, 300 messages
@@ -47,7 +48,7 @@ type Config struct {
 	RateLimits bool
 
 	Now  func() time.Time // zero: time.Now
-	HTTP *http.Client     // for deliveries; zero: a client that gives up after Slack's 3 seconds
+	HTTP *http.Client     // for deliveries; zero: a client that gives up after Patience
 }
 
 // DefaultScopes are the scopes of a bot token whose Config names none.
@@ -152,7 +153,7 @@ func New(cfg Config) (*Workspace, error) {
 	c := &core{ctx: ctx, stop: stop, cfg: cfg, schemas: compiled, changed: make(chan struct{})}
 	c.Sender = delivery.New(delivery.Config{
 		BaseURL: cfg.BaseURL, AppID: cfg.AppID, SigningSecret: cfg.SigningSecret, Deliver: cfg.Deliver, Ingress: cfg.Ingress,
-		PingEvery: cfg.PingEvery, Now: cfg.Now, Client: cfg.HTTP, Changed: c.notify,
+		PingEvery: cfg.PingEvery, Patience: cfg.Patience, Now: cfg.Now, Client: cfg.HTTP, Changed: c.notify,
 	})
 	p := &people{core: c, groups: slices.Clone(cfg.UserGroups), regrouped: map[string]time.Time{}}
 	m := &messageStore{eventLog: &eventLog{faultMenu: &faultMenu{pace: &pace{people: p, limits: newLimits()}}}}
@@ -184,6 +185,7 @@ func withDefaults(cfg Config) Config {
 		cfg.Events = DefaultEvents()
 	}
 	cfg.PingEvery = cmp.Or(cfg.PingEvery, 5*time.Second)
+	cfg.Patience = cmp.Or(cfg.Patience, 3*time.Second)
 	cfg.Speed = cmp.Or(cfg.Speed, 1)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -191,7 +193,7 @@ func withDefaults(cfg Config) Config {
 	if cfg.HTTP == nil {
 		// Kept connections would leave goroutines, which tests count.
 		cfg.HTTP = &http.Client{
-			Timeout:       delivery.Patience,
+			Timeout:       cfg.Patience,
 			Transport:     &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// People without a role write 80 lines of 35 kB to the bot: 4 MB of Redis have room for what comes of them, and for a card and a denial afterwards.
+func TestStrangersCannotFillRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("wants a real redis-server")
+	}
+	t.Parallel()
+	redis := realRedis(t)
+	playOver(t, redis, workspace.IngressHTTP, asItIs, func(t *testing.T, w *world) {
+		w.Slack.SetRateLimits(false)
+		redis.asks(t, "CONFIG SET maxmemory 4mb")
+		line := "@wafbot deny 203.0.113.9 reason=\"" + strings.Repeat("B", 35_000) + "\""
+		for i := range 80 {
+			w.writes([]string{"guest", "eve"}[i%2], "#waf", "", line)
+		}
+		for _, user := range []string{"guest", "eve"} {
+			w.until("all are answered", func() bool { return len(w.ephemerals(user, "You have no role here")) == 40 })
+		}
+		status, _ := w.get("/readyz")
+		require.Equal(t, 200, status)
+		require.Equal(t, 3, strings.Count(w.journal.String(), `"outcome":"refused"`))
+		require.NotContains(t, w.journal.String(), strings.Repeat("B", 600))
+		w.attack(injection())
+		card := w.card("/login")
+		card.click("rob", "Deny only")
+		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		require.Len(t, w.entries("acme"), 1)
+		w.stop()
+		require.Contains(t, w.journal.String(), "and 77 more refused until ")
+	})
+}

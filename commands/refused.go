@@ -1,0 +1,80 @@
+package commands
+
+import (
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How much of what people are refused is recorded one by one, in each account. The rest is counted.
+const (
+	refusalsEach     = 20 // of a person in an hour
+	refusalsOfOthers = 3  // of all people without a role in an hour
+	refusalsFor      = time.Hour
+	maxRefused       = 256 // people whose refusals are counted apart; more count as others
+	countEvery       = time.Minute
+)
+
+// maxRefusal is how many characters are recorded of a line that was not carried out, and of the reason why.
+const maxRefusal = 500
+
+// refusals counts what people are refused, so that nobody fills the audit log with it.
+type refusals struct {
+	mu     sync.Mutex
+	counts map[refused]*refusalCount
+}
+
+// refused is who is refused, and on which account.
+type refused struct{ account, person string } // person "": somebody without a role
+
+// refusalCount is what a person was refused in an hour.
+type refusalCount struct {
+	ends     time.Time
+	recorded int
+	more     int               // that were only counted
+	last     record.AuditEntry // of those
+}
+
+// count reports whether a refusal is only counted: the person has had as many recorded in this hour as are.
+func (r *refusals) count(c *call.Call, e record.AuditEntry) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	who, most := refused{e.Account, ""}, refusalsOfOthers
+	if known := (refused{e.Account, e.Actor.Team + "/" + e.Actor.ID}); !c.None() && (r.counts[known] != nil || len(r.counts) < maxRefused) {
+		who, most = known, refusalsEach
+	}
+	n := r.counts[who]
+	if n == nil || n.more == 0 && !e.At.Before(n.ends) {
+		n = &refusalCount{ends: e.At.Add(refusalsFor)}
+		r.counts[who] = n
+	}
+	if n.recorded < most {
+		n.recorded++
+		return false
+	}
+	if n.last = e; who.person == "" {
+		n.last.Actor = record.Actor{Name: "others", Via: e.Actor.Via}
+	}
+	n.more++
+	return true
+}
+
+// ended takes the counts whose hour ends until then, and gives an entry for each that counted something.
+func (r *refusals) ended(until time.Time) (entries []record.AuditEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for who, n := range r.counts {
+		if until.Before(n.ends) {
+			continue
+		}
+		delete(r.counts, who)
+		if n.more > 0 {
+			n.last.Why = text.New("and ", text.Number(n.more), " more refused until ", text.Clock(n.last.At)).String()
+			entries = append(entries, n.last)
+		}
+	}
+	return entries
+}

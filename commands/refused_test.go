@@ -1,0 +1,113 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// outsiders are people without any role.
+var outsiders = []record.Actor{
+	{ID: "U8GUEST", Team: "T1", Name: "Guest", Via: record.ViaMention},
+	{ID: "U9OTHER", Team: "T2", Name: "Other", Via: record.ViaMention},
+}
+
+// counting runs the runner until stop is called, or the test ends.
+func (w *world) counting() (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	return func() {
+		cancel()
+		require.ErrorIs(w.t, <-ended, context.Canceled)
+	}
+}
+
+// Whoever is refused again and again fills neither the audit log nor the output: so many of an hour are recorded, cut, and the others counted in one entry.
+func TestAFloodOfRefusalsIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		stop := w.counting()
+		long := `deny 203.0.113.9 reason="` + strings.Repeat("é", 17_000) + `"`
+		flood := func() {
+			for i := range 280 {
+				_, err := w.try(outsiders[i%2], long)
+				require.ErrorIs(t, err, refusal.ErrDenied)
+			}
+			for range 30 {
+				_, err := w.try(eve, long)
+				require.ErrorIs(t, err, refusal.ErrDenied)
+			}
+		}
+		flood()
+		require.Len(t, w.audit.all(), 3+20)
+		for _, e := range w.audit.all() {
+			require.Equal(t, 500, text.Length(e.Line))
+			require.True(t, strings.HasSuffix(e.Line, "é…"), e.Line)
+			require.LessOrEqual(t, text.Length(e.Why), 500)
+		}
+		require.Less(t, len(w.out.String()), 64<<10)
+		last := w.clock()
+		time.Sleep(62 * time.Minute)
+		synctest.Wait()
+		entries := w.audit.all()
+		require.Len(t, entries, 23+2)
+		counted := map[string]record.AuditEntry{entries[23].Actor.Name: entries[23], entries[24].Actor.Name: entries[24]}
+		until := " more refused until " + last.UTC().Format("15:04") + " UTC"
+		require.Equal(t, "and 277"+until, counted["others"].Why)
+		require.Empty(t, counted["others"].Actor.ID)
+		require.Equal(t, "and 10"+until, counted["Eve"].Why)
+		for _, e := range counted {
+			require.Equal(t, "refused", e.Outcome)
+			require.Equal(t, 500, text.Length(e.Line))
+			require.True(t, e.At.After(last), "no entry is older than the one before it")
+		}
+		require.Contains(t, textOf(w.reads(ann, "audit verify")), "Whole")
+
+		flood()
+		require.Len(t, w.audit.all(), 25+23, "another hour")
+		stop()
+		require.Len(t, w.audit.all(), 48+2, "what was counted until a stop is recorded")
+	})
+}
+
+// A refusal that is about no account is nobody's: it only comes out.
+func TestARefusalWithoutAnAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) {
+		globex := *c.Accounts[0]
+		globex.Name = "globex"
+		c.Accounts = append(c.Accounts, &globex)
+	})
+	w.refuses(eve, "deny 203.0.113.7", refusal.ErrDenied)
+	w.refuses(eve, "deny 203.0.113.7 account=initech", refusal.ErrDenied)
+	require.Empty(t, w.audit.all())
+	require.Equal(t, 2, strings.Count(w.out.String(), `"account":"","actor":{"id":"U4EVE"`))
+}
+
+// What is surely refused is known before it is stored.
+func TestWhatIsSurelyRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	refused := func(who record.Actor, line string) bool { return w.Refuses(t.Context(), w.asks(who, line)) }
+	for _, who := range append(outsiders, eve) {
+		require.True(t, refused(who, "deny 203.0.113.7"), who.Name)
+		require.False(t, refused(who, "status"), "it changes nothing")
+	}
+	require.True(t, refused(ann, "allow 203.0.113.7"), "an admin's")
+	require.False(t, refused(ann, "deny 203.0.113.7"))
+	require.False(t, refused(ann, "deny"), "its arguments are looked at when it is done")
+	w.members.set(func(m *members) { m.broken = true })
+	require.False(t, refused(outsiders[0], "deny 203.0.113.7"), "Slack doesn't say who that is")
+	require.Empty(t, w.audit.all())
+}

@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/poller"
+)
+
+// bounded is a day of an account whose things end: attacks leave the lookback, changes and requests ended long ago, work is done. One replica does it.
+type bounded struct {
+	*world
+	s    *store.Store
+	jobs <-chan job
+}
+
+// day goes by.
+func (b *bounded) day(t *testing.T, n int) {
+	t.Helper()
+	b.attacks(t, n)
+	b.people(t, n)
+	ctx := t.Context()
+	from := noon.AddDate(0, 0, n)
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: from}, Cap: &record.Cap{From: from}}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{}, Gap: &record.Outage{From: from, Until: from.Add(time.Hour)}, LastGood: from}))
+	for range 30 {
+		_, err := b.s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now(), Outcome: "refused"})
+		require.NoError(t, err)
+	}
+	accept(t, b.s, fmt.Sprintf("d%d", n))
+	require.NoError(t, within(t, 10*time.Second, b.jobs).Done(ctx))
+}
+
+// attacks come, get cards, are redrawn and talked about, and go.
+func (b *bounded) attacks(t *testing.T, n int) {
+	t.Helper()
+	ctx := t.Context()
+	var gone []string
+	for i := range 5 {
+		id := fmt.Sprintf("x:%d-%d", n, i)
+		attack, e := record.AttackID("acme", id), event(fmt.Sprintf("n%d-%d", n, i), id)
+		require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll(id), Evidence: evidenceOf(id), Events: []record.Event{e}}))
+		_, err := b.s.Outbox.BeginNotify(ctx, "acme", e.ID, noon)
+		require.NoError(t, err)
+		recordPlace(t, b.s, e, "C1", fmt.Sprintf("%d.%d", n, i))
+		drafted(t, b.s, func(d commands.Draft) error { return d.SaveTriage(ctx, map[string]record.Triage{attack: spoken()}) })
+		require.NoError(t, b.s.Pages.SavePage(ctx, "acme", record.Page{ID: "p" + id, Attack: attack, State: record.PageCalling}))
+		require.NoError(t, b.s.Pages.DropPage(ctx, "acme", attack))
+		gone = append(gone, id)
+	}
+	stale, err := b.s.Cards.Stale(ctx, "acme")
+	require.NoError(t, err)
+	require.Len(t, stale, 5)
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Delete: gone}))
+}
+
+// people change things, and what they did ends.
+func (b *bounded) people(t *testing.T, n int) {
+	t.Helper()
+	ctx, long := t.Context(), time.Now().AddDate(0, 0, -40)
+	ch := record.Change{ID: fmt.Sprintf("c%d", n), Account: "acme", State: record.StateBegun, At: long, Until: long.Add(time.Hour), Steps: rule}
+	_, c, err := draft(t, b.s).Claim(ctx, ch)
+	require.NoError(t, err)
+	require.NoError(t, b.s.Ledger.SaveEfficacy(ctx, "acme", []efficacy.Judgement{{Change: ch}}))
+	ch.State = record.StateUndone
+	_, err = c.SaveChanges(ctx, nil, nil, ch)
+	require.NoError(t, err)
+	c.Release(ctx)
+	left, err := b.s.Ledger.Changes(ctx, "acme")
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	q := waiting(fmt.Sprintf("r%d", n), long)
+	q.State, q.Outcome = record.RequestRejected, "done"
+	drafted(t, b.s, func(d commands.Draft) error { _, err := d.SaveRequest(ctx, nil, q); return err })
+	require.NoError(t, b.s.Approvals.SaveMessageAt(ctx, "acme", q.ID, "C1", "1.1", 1))
+	asked, err := b.s.Approvals.Requests(ctx, "acme")
+	require.NoError(t, err)
+	require.Empty(t, asked)
+
+	drafted(t, b.s, func(d commands.Draft) error { return d.SaveMutes(ctx, []record.Mute{muteFor(time.Hour, typeMute)}) })
+	drafted(t, b.s, func(d commands.Draft) error { return d.SaveProtected(ctx, []record.Protected{{ID: "p1"}}) })
+	drafted(t, b.s, func(d commands.Draft) error { return d.SavePermissionLoss(ctx, refused()) })
+	drafted(t, b.s, func(d commands.Draft) error {
+		return d.SaveDrill(ctx, record.Drill{ID: fmt.Sprintf("d%d", n), Account: "acme"})
+	})
+	require.NoError(t, b.s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "1.1", n))
+}
+
+// endless are the keys without an end, with how much each holds.
+func (b *bounded) endless(t *testing.T) map[string]int64 {
+	t.Helper()
+	ctx, all := t.Context(), map[string]int64{}
+	keys := b.keys(t)
+	slices.Sort(keys)
+	for _, key := range keys {
+		if ttl, err := b.rdb.PTTL(ctx, key).Result(); err != nil || ttl > 0 {
+			require.NoError(t, err)
+			continue
+		}
+		kind, err := b.rdb.Type(ctx, key).Result()
+		require.NoError(t, err)
+		switch kind {
+		case "hash":
+			all[key] = b.rdb.HLen(ctx, key).Val()
+		case "stream":
+			all[key] = b.rdb.XLen(ctx, key).Val()
+		case "zset":
+			all[key] = b.rdb.ZCard(ctx, key).Val()
+		case "list":
+			all[key] = b.rdb.LLen(ctx, key).Val()
+		case "set":
+			all[key] = b.rdb.SCard(ctx, key).Val()
+		default:
+			all[key] = 1
+		}
+	}
+	return all
+}
+
+// What a day leaves behind is what the day before left: each key without an end holds one thing, or as much as its bound allows.
+func TestNothingGrowsFromDayToDay(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		const most = 50
+		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", AuditMost: most})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		owning(t, s)
+		jobs, _, _ := worker(t, w.open(t))
+		b := &bounded{w, s, jobs}
+		for n := range 2 {
+			b.day(t, n)
+		}
+		before := b.endless(t)
+		for n := range 3 {
+			b.day(t, 2+n)
+		}
+		require.Equal(t, before, b.endless(t))
+		for key, held := range before {
+			switch {
+			case strings.HasSuffix(key, ":audit"):
+				require.EqualValues(t, most, held)
+			case strings.HasSuffix(key, ":stream"):
+				require.Zero(t, held)
+			default:
+				require.EqualValues(t, 1, held, key)
+			}
+		}
+	})
+}
