@@ -7,8 +7,9 @@ CHAOS_FOR    ?= 5m
 CHAOS_ROUNDS ?= 1
 CHAOS_SEED   ?= $(shell date +%s)
 SOAK_FOR     ?= 10m
+ABUSE_TIMES  ?= 20
 
-.PHONY: test short lint bench fuzz chaos soak build tools image image-test
+.PHONY: test short lint bench fuzz chaos soak abuse build tools image image-test
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
@@ -45,3 +46,6 @@ chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each
 
 soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as much ends as begins: nothing may grow
 	$(GO) test -v -run TestSoak -count 1 -timeout 0 ./internal/chaos -args -chaos.soak=$(SOAK_FOR) -chaos.seed=$(CHAOS_SEED)
+
+abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
+	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)

@@ -3,6 +3,7 @@ package apiclient
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/netip"
@@ -131,16 +132,22 @@ func checkIPRule(r IPRule) map[string]string {
 	return wrong
 }
 
+// The bits of the widest ranges that the service takes.
+const (
+	WidestIPv4 = 12
+	WidestIPv6 = 32
+)
+
 // checkRange refuses what the service refuses, so that a typing error does not depend on the service.
 func checkRange(r IPRule, wrong map[string]string) {
 	mapped := netip.MustParsePrefix("::ffff:0:0/96") // IPv6's image of all of IPv4
 	switch {
 	case !r.Subnet.IsValid():
 		wrong["subnet"] = "must be given"
-	case r.Subnet.Addr().Is4() && r.Subnet.Bits() < 12:
-		wrong["subnet"] = "must not be wider than /12"
-	case r.Subnet.Addr().Is6() && r.Subnet.Bits() < 32, r.Subnet.Overlaps(mapped):
-		wrong["subnet"] = "must not be wider than /32"
+	case r.Subnet.Addr().Is4() && r.Subnet.Bits() < WidestIPv4:
+		wrong["subnet"] = fmt.Sprintf("must not be wider than /%d", WidestIPv4)
+	case r.Subnet.Addr().Is6() && r.Subnet.Bits() < WidestIPv6, r.Subnet.Overlaps(mapped):
+		wrong["subnet"] = fmt.Sprintf("must not be wider than /%d", WidestIPv6)
 	}
 	if len(r.Values) > 0 {
 		wrong["source_values"] = "must not be given"

@@ -58,7 +58,7 @@ func (a *answers) answerUntil(ctx, more context.Context, req request, msg card.M
 		if !again {
 			return true
 		}
-		if delay.Sleep(more, max(wait, delay.Backoff(try, time.Second, most))) != nil {
+		if delay.Sleep(more, max(wait, delay.Backoff(try, time.Second, most))) != nil || ctx.Err() != nil {
 			return false
 		}
 	}

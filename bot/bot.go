@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -26,6 +27,8 @@ type Runner interface {
 	// Refuses reports whether a line that changes something is surely refused for who asks it.
 	Refuses(ctx context.Context, inv call.Invocation) bool
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
+	// May refuses who may not run a line. It runs nothing.
+	May(ctx context.Context, inv call.Invocation) error
 }
 
 // Verbs knows what a line is before it is run; *commands.Runner is one.
@@ -92,13 +95,12 @@ type Config struct {
 	Cards      Cards
 	Redis      Redis
 	Accounts   []notify.Account
-	Command    string // the slash command, for messages that name it
-	Policy     policy.Policy
+	Command    string                   // the slash command, for messages that name it
 	Broken     func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Roles      policy.Roles
-	Collectors []prometheus.Collector // shown on /metrics beside the bot's own
-	Log        *slog.Logger           // nil: discarded
-	Clocks     *clock.Clocks          // nil: this machine's
+	Roles      policy.Roles             // for all accounts, for whom none has a role
+	Collectors []prometheus.Collector   // shown on /metrics beside the bot's own
+	Log        *slog.Logger             // nil: discarded
+	Clocks     *clock.Clocks            // nil: this machine's
 }
 
 // Bot receives what people click and type, and shows them what happens.
@@ -110,6 +112,7 @@ type Bot struct {
 	worker   *worker
 	socket   *slackconn.Socket
 	metrics  *metrics
+	readings sync.Map // account → progress of its Reading
 }
 
 // New makes a Bot.
@@ -125,7 +128,7 @@ func New(cfg Config) *Bot {
 	forms := &forms{&b.cfg, b.requests, answers}
 	ingress := &ingress{&b.cfg, b.log, b.requests, forms}
 	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: b.metrics}
-	b.worker = &worker{&b.cfg, answers, forms}
+	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
 		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
@@ -66,7 +67,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 	case m.Type == "app_home_opened" && m.Tab == "home" && m.User != "":
 		in.requests.reply(request{
 			Home: true, names: d.names,
-			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: record.Actor{ID: m.User, Name: m.User, Via: record.ViaMention}},
+			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: m.author()},
 		}, card.Message{})
 	case m.written():
 		in.message(ctx, d, m)
@@ -120,19 +121,24 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 	id := "message " + m.Channel + " " + m.TS
 	names := append([]string{id}, d.names...)
 	if m.ClientMsgID != "" {
-		names = append(names, "client "+m.User+" "+m.ClientMsgID) // the user is part of it: another client can send the same id
+		names = append(names, "client "+m.author().Team+"/"+m.User+" "+m.ClientMsgID) // the user is part of it: another client can send the same id
 	}
 	req := request{
 		Channel: m.Channel, Thread: m.ThreadTS, names: names,
 		Invocation: call.Invocation{
 			ID: id, At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
-			Actor: record.Actor{ID: m.User, Team: cmp.Or(m.UserTeam, m.Team), Name: m.User, Via: record.ViaMention},
+			Actor: m.author(),
 		},
 	}
 	if account, attack := in.cardAt(ctx, m.Channel, m.ThreadTS); attack != "" {
 		req.Invocation.Account, req.Invocation.Attack = account, attack
 	}
 	return req
+}
+
+// author is who wrote it, or opened the Home tab. Of a user of a connected workspace Slack says the team by one of two fields.
+func (m message) author() record.Actor {
+	return record.Actor{ID: m.User, Team: cmp.Or(m.UserTeam, m.Team), Name: m.User, Via: record.ViaMention}
 }
 
 // cardAt is the attack whose card has that thread; "": none.
@@ -201,7 +207,8 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 		_ = json.Unmarshal(e.User, &user)
 		of = user.ID
 	case "subteam_members_changed", "subteam_updated", "subteam_created":
-		if slices.Contains(in.cfg.Roles.Groups(), cmp.Or(e.Group, e.Subteam.ID)) {
+		gives := func(a notify.Account) bool { return slices.Contains(a.Roles.Groups(), cmp.Or(e.Group, e.Subteam.ID)) }
+		if slices.ContainsFunc(in.cfg.Accounts, gives) {
 			of = slackconn.AllGroups
 		}
 	}

@@ -166,7 +166,7 @@ type watcher struct {
 }
 
 func (w *watcher) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
-	_, full, err := w.slack.Member(ctx, inv.Actor.Team, inv.Actor.ID)
+	_, _, full, err := w.slack.Member(ctx, inv.Actor.Team, inv.Actor.ID)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.full = append(w.full, full)
@@ -195,7 +195,10 @@ func TestTheTeamOfAMessageIsItsAuthors(t *testing.T) {
 		m := wrote("U0ROB", "1795000000.000100", "status")
 		maps.Copy(m, c.fields)
 		deliverEvent(t, b, "Ev1", m)
-		require.Equal(t, []bool{c.full}, runner.full, "%v", c.fields)
+		opened := map[string]any{"type": "app_home_opened", "tab": "home", "user": "U0ROB"}
+		maps.Copy(opened, c.fields)
+		deliverEvent(t, b, "Ev2", opened)
+		require.Equal(t, []bool{c.full, c.full}, runner.full, "%v", c.fields)
 		require.Equal(t, c.asked, d.users, "%v", c.fields)
 	}
 }

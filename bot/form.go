@@ -53,6 +53,11 @@ func (f *forms) openMore(req request, text string) {
 		if account == "" || len(line.Words) == 0 {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
 		}
+		read := req.Invocation
+		read.Line = record.Line{Name: "attack", Words: line.Words[:1]}.With("account", account)
+		if err := f.cfg.Runner.May(ctx, read); err != nil {
+			return slack.ModalViewRequest{}, err
+		}
 		s, known, err := f.cfg.Notifier.Situation(ctx, account, line.Words[0])
 		if err != nil {
 			return slack.ModalViewRequest{}, refusal.Away(err)
@@ -67,12 +72,12 @@ func (f *forms) openMore(req request, text string) {
 // showView shows a loading view at once, because the trigger expires in three seconds, and then the view.
 func (f *forms) showView(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
 	line, err := grammar.Parse(words)
-	f.requests.once(req, func(ctx context.Context) {
+	f.requests.once(req, func(ctx context.Context) *reply {
 		id := req.View
 		if id == "" {
-			var gone bool
-			if id, gone = f.openLoading(ctx, req, words); gone {
-				return
+			var failed *reply
+			if id, failed = f.openLoading(ctx, req, words); id == "" {
+				return failed
 			}
 		}
 		var v slack.ModalViewRequest
@@ -88,11 +93,11 @@ func (f *forms) showView(req request, words string, draw func(ctx context.Contex
 			err = f.updateView(ctx, id, v)
 		}
 		if err == nil || slackconn.ErrorName(err) == "not_found" { // the view was closed
-			return
+			return nil
 		}
 		f.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // else it would stay a loading view
-		f.answers.answer(ctx, req, say(text.New("The form could not be shown. Without a form it is ", text.Code(words))))
+		return &reply{req, say(text.New("The form could not be shown. Without a form it is ", text.Code(words)))}
 	})
 }
 
@@ -112,19 +117,19 @@ func (f *forms) updateView(ctx context.Context, id string, v slack.ModalViewRequ
 	}
 }
 
-// openLoading opens a loading view (views.open). If gone, it could not be opened, and that was answered.
-func (f *forms) openLoading(ctx context.Context, req request, words string) (id string, gone bool) {
+// openLoading opens a loading view (views.open). If it can't be opened there is no id, and unless the same click was delivered twice, what to answer.
+func (f *forms) openLoading(ctx context.Context, req request, words string) (id string, failed *reply) {
 	v, err := card.LoadingView(req.meta())
 	if err == nil {
 		if id, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v); err == nil {
-			return id, false
+			return id, nil
 		}
 	}
-	if slackconn.ErrorName(err) != "exchanged_trigger_id" { // else the same click was delivered twice
-		f.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
-		f.answers.answer(ctx, req, say(text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words))))
+	if slackconn.ErrorName(err) == "exchanged_trigger_id" {
+		return "", nil
 	}
-	return "", true
+	f.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+	return "", &reply{req, say(text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words)))}
 }
 
 // askInView asks the question before a change in a view (views.open), if the click's trigger is still valid. It reports whether it is shown.

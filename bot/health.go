@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
@@ -29,11 +30,12 @@ type readiness struct {
 }
 
 type accountState struct {
-	Failing   string    `json:"failing,omitempty"`
-	EndsWait  string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now
-	Capped    string    `json:"capped,omitempty"`    // there are more attacks than are watched
-	LastGood  time.Time `json:"last_good,omitzero"`
-	Elsewhere bool      `json:"elsewhere,omitempty"` // another replica owns it
+	Failing    string    `json:"failing,omitempty"`
+	EndsWait   string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now
+	Capped     string    `json:"capped,omitempty"`    // there are more attacks than are watched
+	LastGood   time.Time `json:"last_good,omitzero"`
+	Rebuilding string    `json:"rebuilding,omitempty"` // its state is read back from Slack: how far
+	Elsewhere  bool      `json:"elsewhere,omitempty"`  // another replica owns it
 }
 
 // ingress lists the ways by which Slack can deliver now; "": none.
@@ -86,13 +88,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		state.Sources = b.cfg.Broken()
 	}
 	for _, a := range b.cfg.Accounts {
-		switch {
-		case !b.cfg.Notifier.Owns(a.Name):
-			state.Accounts[a.Name] = accountState{Elsewhere: true}
-		case a.Health != nil:
-			h := a.Health()
-			state.Accounts[a.Name] = accountState{Failing: h.Failing, EndsWait: b.cfg.Clocks.Unsure(a.Name), Capped: h.Capped, LastGood: h.LastGood}
-		}
+		state.Accounts[a.Name] = b.accountState(a)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if !state.Ready {
@@ -100,6 +96,17 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	words, _ := json.Marshal(state) // strings and times can't fail
 	_, _ = w.Write(append(text.SanitizeJSON(words), '\n'))
+}
+
+func (b *Bot) accountState(a notify.Account) (s accountState) {
+	if far, reads := b.readings.Load(a.Name); reads {
+		s.Rebuilding = far.(progress).String()
+	}
+	if s.Elsewhere = s.Rebuilding == "" && !b.cfg.Notifier.Owns(a.Name); !s.Elsewhere && a.Health != nil {
+		h := a.Health()
+		s.Failing, s.EndsWait, s.Capped, s.LastGood = h.Failing, b.cfg.Clocks.Unsure(a.Name), h.Capped, h.LastGood
+	}
+	return s
 }
 
 // metrics are the counters of /metrics.

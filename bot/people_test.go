@@ -18,7 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 )
 
@@ -97,8 +99,8 @@ func (m *sharedMarks) set(f func(m *sharedMarks)) {
 func (d *directory) replica(m *sharedMarks, log io.Writer) *Bot {
 	store := newLinkStore()
 	return New(Config{
-		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
-		Roles: policy.Roles{Responders: []string{"S0ONCALL"}}, Secret: signingSecret,
+		Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-secret", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: d}, People: m, Log: slog.New(slog.NewTextHandler(log, nil))}),
+		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Roles: policy.Roles{Responders: []string{"S0ONCALL"}}}}}, Secret: signingSecret,
 		Inbox: store, Links: store, Redis: store, Runner: noRunner{}, Verbs: noRunner{},
 	})
 }
@@ -159,7 +161,7 @@ func TestUserEventInvalidatesEveryReplica(t *testing.T) {
 	d, m := newDirectory()
 	one, other := d.replica(m, io.Discard), d.replica(m, io.Discard)
 	full := func(b *Bot) bool {
-		_, full, err := b.cfg.Slack.Member(t.Context(), "T0OURS", "U0ROB")
+		_, _, full, err := b.cfg.Slack.Member(t.Context(), "T0OURS", "U0ROB")
 		require.NoError(t, err)
 		return full
 	}

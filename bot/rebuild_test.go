@@ -3,8 +3,10 @@ package bot
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -76,26 +78,37 @@ func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(http.StatusOK, string(body))
 }
 
-func (a *archive) history(peek bool) History {
-	return History{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour), Peek: peek}
+func (a *archive) history() History {
+	return History{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour)}
 }
 
-// read reads C1 and C2 as acme, after a peek.
-func (a *archive) read(t *testing.T) (Found, string) {
-	var log bytes.Buffer
-	a.t = t
-	b := New(Config{
-		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(&log, nil)),
+func (a *archive) bot(log io.Writer) *Bot {
+	return New(Config{
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(log, nil)),
 		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
 	})
-	peeked, err := b.ReadHistory(t.Context(), a.history(true))
+}
+
+// read reads C1 and C2 as acme, after a peek: what the channels hold, and what the threads add.
+func (a *archive) read(t *testing.T) (channels, found Found, logged string) {
+	var log bytes.Buffer
+	a.t = t
+	r := a.bot(&log).ReadHistory(a.history())
+	defer r.Close()
+	found, is, err := r.Peek(t.Context())
 	require.NoError(t, err)
-	require.True(t, peeked.Nothing(), "it only looks whether there is anything")
-	found, err := b.ReadHistory(t.Context(), a.history(false))
+	require.True(t, found.Nothing(), "it only looks whether there is anything")
+	if is {
+		channels, err = r.ReadChannels(t.Context())
+		require.NoError(t, err)
+		channels.Changes = maps.Clone(channels.Changes)
+	}
+	if found, err = r.ReadThreads(t.Context()); !is {
+		require.True(t, found.Nothing())
+	}
 	require.NoError(t, err)
 	require.NotContains(t, log.String(), "xoxb")
-	require.Equal(t, found.Any, peeked.Any)
-	return found, log.String()
+	return channels, found, log.String()
 }
 
 // posted is a message of wafbot with that metadata.
@@ -185,16 +198,62 @@ func TestReadHistory(t *testing.T) {
 		}},
 		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other))}},
 	}}
-	found, log := a.read(t)
+	channels, found, log := a.read(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
 	require.Empty(t, found.Unread)
 	require.Equal(t, time.Unix(1700000100, 0).UTC(), found.Began)
 	require.Equal(t, map[string]FoundCard{cardID: {cardFacts, "1700000500.000001"}}, found.Cards)
 	require.Contains(t, log, "several cards")
+	require.Equal(t, found.Cards, channels.Cards, "they stand in the channel")
+	require.Empty(t, channels.Changes)
 	require.Len(t, found.Changes, 2)
 	require.Equal(t, record.StateDone, found.Changes[done.ID].State, "as posted last")
 	require.Equal(t, int64(77), found.Changes[other.ID].Steps[0].ID)
 	require.Equal(t, "C1", found.Changes[other.ID].Channel)
+}
+
+// A new incident waits for the channels alone: for a few pages, and none of the threads, whatever Slack's pace is.
+func TestChannelsAreReadBeforeThreads(t *testing.T) {
+	t.Parallel()
+	const threads = 130
+	var cards []map[string]any
+	for i := range threads {
+		ts := fmt.Sprintf("%d.000001", 1700000000+i)
+		cards = append(cards, with(posted(ts, card.MetaCard, cardMeta()), "thread_ts", ts))
+	}
+	a := &archive{t: t, pages: map[string][][]map[string]any{"C1": {cards}}}
+	b := a.bot(io.Discard)
+	r := b.ReadHistory(a.history())
+	shown := func() string { return b.accountState(b.cfg.Accounts[0]).Rebuilding }
+	require.Equal(t, "0 of 2 channels read; nothing is posted or changed until all are", shown())
+	_, err := r.ReadChannels(t.Context())
+	require.NoError(t, err)
+	require.Len(t, a.asked, 2, "a page of each channel")
+	require.Equal(t, "0 of 130 threads read; nothing is changed until all are", shown())
+	_, err = r.ReadThreads(t.Context())
+	require.NoError(t, err)
+	require.Len(t, a.asked, 2+threads)
+	require.Equal(t, "130 of 130 threads read; nothing is changed until all are", shown())
+	r.Close()
+}
+
+// What was posted lately is known, so that it isn't posted again, in threads, too; a card is known as such.
+func TestWhatWasDeliveredIsKnown(t *testing.T) {
+	t.Parallel()
+	at := func(ago time.Duration) string { return fmt.Sprintf("%d.000001", time.Now().Add(-ago).Unix()) }
+	delivered := func(ts, delivery string) map[string]any {
+		return posted(ts, card.MetaMessage, map[string]any{"account": "acme", "delivery": delivery})
+	}
+	summary, question, under := at(40*time.Minute), at(2*time.Hour), at(5*time.Hour)
+	a := &archive{pages: map[string][][]map[string]any{
+		"C1": {{
+			delivered(summary, "summary-1"), delivered(at(25*time.Hour), "summary-0"), with(delivered(at(time.Hour), "evil"), "bot_id", "B0EVIL"),
+			with(posted(under, card.MetaCard, cardMeta()), "thread_ts", under),
+		}},
+		"C1 " + under: {{delivered(question, "c7k2m9xw4:ends:1")}},
+	}}
+	_, found, _ := a.read(t)
+	require.Equal(t, map[string]record.Place{"summary-1": {Channel: "C1", TS: summary}, "c7k2m9xw4:ends:1": {Channel: "C1", TS: question}}, found.Delivered)
 }
 
 func TestMetadataOfOthersIsIgnored(t *testing.T) {
@@ -214,7 +273,7 @@ func TestMetadataOfOthersIsIgnored(t *testing.T) {
 		with(posted("1700000500.000008", card.MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
 		with(posted("1700000500.000009", card.MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
 	}}}}
-	found, _ := a.read(t)
+	_, found, _ := a.read(t)
 	require.True(t, found.Nothing())
 	require.Empty(t, found.Unread)
 	require.False(t, found.Unreadable)
@@ -228,7 +287,7 @@ func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 			pages: map[string][][]map[string]any{"C2": {{posted("1700000500.000001", card.MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
 		}
 		begun := time.Now()
-		found, _ := a.read(t)
+		_, found, _ := a.read(t)
 		require.Equal(t, []string{"C1"}, found.Unread)
 		require.False(t, found.Unreadable)
 		require.Len(t, found.Cards, 1)
@@ -240,14 +299,14 @@ func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 func TestChannelsThatCantBeReadAreNamed(t *testing.T) {
 	t.Parallel()
 	a := &archive{refused: map[string]string{"C1": "missing_scope", "C2": "missing_scope"}}
-	found, _ := a.read(t)
+	_, found, _ := a.read(t)
 	require.True(t, found.Unreadable)
 	require.True(t, found.Nothing())
 	a = &archive{refused: map[string]string{"C1": "missing_scope", "C2": "not_in_channel"}}
-	found, _ = a.read(t)
+	_, found, _ = a.read(t)
 	require.True(t, found.Unreadable)
 	a = &archive{refused: map[string]string{"C1": "missing_scope"}}
-	found, _ = a.read(t)
+	_, found, _ = a.read(t)
 	require.False(t, found.Unreadable, "the other one can be read")
 	require.Equal(t, []string{"C1"}, found.Unread)
 }

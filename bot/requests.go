@@ -104,7 +104,7 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 	waiting := 0
 	work, err := json.Marshal(req)
 	if err == nil {
-		_, waiting, err = r.cfg.Inbox.Accept(ctx, work, r.lane(req.Invocation), req.names...)
+		_, waiting, err = r.cfg.Inbox.Accept(ctx, work, r.cfg.laneOf(req.Invocation), req.names...)
 	}
 	switch {
 	case err != nil:
@@ -120,14 +120,17 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 	return nil
 }
 
-// lane is what a request must keep its order in: the person's lines on one account. Lines without an account share a lane, as do those that name one that isn't
-// there, so that nobody opens lanes at will, and all of a person's where there is one account alone.
-func (r *requests) lane(inv call.Invocation) string {
+// laneOf is what a request must keep its order in: the person's lines on one account.
+func (c *Config) laneOf(inv call.Invocation) string { return c.accountOf(inv) + ":" + person(inv) }
+
+// accountOf is the account that a line is about, as far as it says. Lines without an account are alike, as are those that name one that isn't there, so that
+// nobody makes names at will, and all where there is one account alone.
+func (c *Config) accountOf(inv call.Invocation) string {
 	account := cmp.Or(inv.Line.Keys["account"], inv.Account)
-	if len(r.cfg.Accounts) == 1 || !slices.ContainsFunc(r.cfg.Accounts, func(a notify.Account) bool { return a.Name == account }) {
-		account = ""
+	if len(c.Accounts) == 1 || !slices.ContainsFunc(c.Accounts, func(a notify.Account) bool { return a.Name == account }) {
+		return ""
 	}
-	return account + ":" + person(inv)
+	return account
 }
 
 // maxLogged is how many characters of a line are logged.
@@ -138,22 +141,28 @@ func perhapsStored() text.Text {
 	return text.New("perhaps not recorded: wafbot's store (Redis) did not answer in time. If nothing has changed in 30 s, click or type it again: it is never done twice")
 }
 
+// reply is what is answered to a request.
+type reply struct {
+	to  request
+	msg card.Message
+}
+
 // read carries out a line that changes nothing.
 func (r *requests) read(req request) {
-	r.once(req, func(ctx context.Context) {
+	r.once(req, func(ctx context.Context) *reply {
 		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
-		r.answers.answer(ctx, req, r.answers.resultMessage(req, res, err))
+		return &reply{req, r.answers.resultMessage(req, res, err)}
 	})
 }
 
 // reply answers a request without running a line.
 func (r *requests) reply(req request, msg card.Message) {
-	r.once(req, func(ctx context.Context) { r.answers.answer(ctx, req, msg) })
+	r.once(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
 // answerLater answers a request whose delivery was handled already.
 func (r *requests) answerLater(req request, msg card.Message) {
-	r.start(req, func(ctx context.Context) { r.answers.answer(ctx, req, msg) })
+	r.start(req, func(context.Context) *reply { return &reply{req, msg} })
 }
 
 // wait waits until every read has ended, or the context has.
@@ -169,8 +178,9 @@ func (r *requests) wait(ctx context.Context) {
 // readTimeout bounds a read and its answer.
 const readTimeout = 90 * time.Second
 
-// start continues a request after it was acknowledged, when it is its turn. If too many wait, it is dropped.
-func (r *requests) start(req request, do func(ctx context.Context)) {
+// start continues a request after it was acknowledged, when it is its turn, and answers it. If too many wait, it is dropped. An answer that Slack doesn't take
+// holds no turn, but in a Home tab: that is read when it is drawn.
+func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)
 		r.drop(req)
@@ -179,18 +189,27 @@ func (r *requests) start(req request, do func(ctx context.Context)) {
 	r.wg.Go(func() {
 		defer r.waiting.Add(-1)
 		r.open <- struct{}{}
-		defer func() { <-r.open }()
+		leave := sync.OnceFunc(func() { <-r.open })
+		defer leave()
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		defer cancel()
-		do(ctx)
+		made := do(ctx)
+		if made == nil {
+			return
+		}
+		if !made.to.Home {
+			leave()
+		}
+		r.answers.answer(ctx, made.to, made.msg)
 	})
 }
 
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
-func (r *requests) once(req request, do func(ctx context.Context)) {
-	r.start(req, func(ctx context.Context) {
+func (r *requests) once(req request, do func(ctx context.Context) *reply) {
+	r.start(req, func(ctx context.Context) *reply {
 		if fresh, err := r.cfg.Inbox.First(ctx, req.names...); fresh || err != nil {
-			do(ctx)
+			return do(ctx)
 		}
+		return nil
 	})
 }

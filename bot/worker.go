@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands/call"
@@ -19,51 +18,57 @@ import (
 
 // worker carries out stored requests.
 type worker struct {
-	cfg     *Config
-	answers *answers
-	forms   *forms
+	cfg       *Config
+	answers   *answers
+	forms     *forms
+	turns     *turns
+	answering atomic.Int64 // requests that were carried out, and whose answer is on its way
 }
 
 // run carries out stored requests, all that are handed over side by side: the inbox keeps the order. It begins no request after more has ended. It
 // returns when those in progress are done, or held ends: then another replica continues them.
 func (w *worker) run(held, more context.Context) error {
-	var inHand errgroup.Group
-	inHand.SetLimit(maxInHand)
 	err := w.cfg.Inbox.Work(more, func(p Piece) {
 		handed := time.Now()
-		inHand.Go(func() error {
+		var req request
+		if err := json.Unmarshal(p.Work(), &req); err != nil {
+			w.cfg.Log.Error("read accepted request", "err", err)
+			req = request{Version: unreadable}
+		}
+		w.turns.take(w.cfg.accountOf(req.Invocation), func(leave func()) {
 			if more.Err() == nil && (time.Since(handed) < doubtAfter || p.Mine(held)) {
-				w.handle(held, more, p)
+				w.handle(held, more, work{req, p, leave})
 			}
-			return nil
 		})
 	})
-	_ = inHand.Wait() // it has none: each piece answers for itself
+	w.turns.wait()
 	return err
 }
 
+// work is a request that was handed over, until its turn is left.
+type work struct {
+	request
+	piece Piece
+	leave func()
+}
+
+// unreadable is the version of a request that can't be read.
+const unreadable = -1
+
 // handle carries out and answers a request that was handed over.
-func (w *worker) handle(held, more context.Context, p Piece) {
-	var req request
-	err := json.Unmarshal(p.Work(), &req)
+func (w *worker) handle(held, more context.Context, one work) {
 	switch {
-	case err != nil:
-		w.cfg.Log.Error("read accepted request", "err", err)
-	case req.Version > workVersion:
+	case one.Version == unreadable:
+	case one.Version > workVersion:
 		w.cfg.Log.Error("a newer wafbot accepted this request: left to it")
 		return // this replica is about to lose its role
-	case !w.carryOut(held, more, req, p):
+	case !w.carryOut(held, more, one):
 		return
 	}
-	if err := p.Done(held); err != nil {
+	if err := one.piece.Done(held); err != nil {
 		w.cfg.Log.Error("finish request", "err", err)
 	}
 }
-
-// maxInHand is how many requests a replica carries out and answers at a time, below 100 kB each with its connection to the service; the others wait in Redis
-// or are other replicas'. An account whose service hangs holds one line of each person for workLimit, and those whose change is stored; a line whose answer
-// Slack doesn't take is held for answerFor. So it takes 1,024 people, or nearly two lines a second for ten minutes, to fill it.
-const maxInHand = 1024
 
 // workLimit bounds one change, including retries and verification.
 const workLimit = 5 * time.Minute
@@ -74,28 +79,51 @@ const slowAfter = time.Second
 // doubtAfter is how long a change may take before this replica checks whether another one has taken it over.
 const doubtAfter = 2 * time.Second
 
-// answerFor is how long an answer is retried.
-const answerFor = 10 * time.Minute
+// How long an answer is retried; and where so many are that Slack doesn't take, for how long the others are.
+const (
+	answerFor    = 10 * time.Minute
+	maxAnswering = 1024
+)
 
 // carryOut carries out a request and answers it. It reports whether that is done: if not, it was interrupted, and the replica that gets the request next
 // goes on, or another one has taken it over.
-func (w *worker) carryOut(held, more context.Context, req request, p Piece) (done bool) {
+func (w *worker) carryOut(held, more context.Context, one work) (done bool) {
 	var passing sync.WaitGroup
 	undone, end := context.WithCancel(held)
 	defer passing.Wait()
 	defer end()
-	req.Invocation.Begun = sync.OnceFunc(func() { passing.Go(func() { passSoon(undone, p) }) })
+	req, p := one.request, one.piece
+	pass := sync.OnceFunc(func() { passing.Go(func() { passSoon(undone, p) }) })
+	lane := w.cfg.laneOf(req.Invocation)
+	crowded := w.turns.enter(lane)
+	req.Invocation.Begun = func() {
+		if !crowded {
+			pass()
+		}
+	}
 
 	begun := time.Now()
 	res, err := w.do(held, req)
+	w.turns.exit(lane)
 	if held.Err() != nil || time.Since(begun) > doubtAfter && !p.Mine(held) {
 		return false
 	}
-	req.Invocation.Begun() // Slack may be unreachable for long, which must not hold the next line up
+	pass() // Slack may be unreachable for long, which must not hold the next line up
+	one.leave()
+	return w.answer(held, more, req, res, err)
+}
+
+// answer answers a request that was carried out. It reports whether that is done.
+func (w *worker) answer(held, more context.Context, req request, res call.Result, err error) (done bool) {
 	if refused := (*refusal.Refusal)(nil); errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && w.forms.askInView(held, req, refused) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(held, answerFor)
+	limit := answerFor
+	if w.answering.Add(1) > maxAnswering {
+		limit = tellWithin
+	}
+	defer w.answering.Add(-1)
+	ctx, cancel := context.WithTimeout(held, limit)
 	defer cancel()
 	answered := w.answers.answerUntil(ctx, more, req, w.answers.resultMessage(req, res, err))
 	w.failedInThread(ctx, req, err)

@@ -23,7 +23,7 @@ import (
 func (w *world) situation(id string) call.Situation {
 	w.t.Helper()
 	a := w.cfg.Accounts[0]
-	s := call.Situation{Account: a, Policy: w.cfg.Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock()}
+	s := call.Situation{Account: a, Policy: w.cfg.Accounts[0].Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock()}
 	for page, err := range w.cfg.Services[a.Name].Attacks(context.Background(), apiclient.AttackFilter{From: w.clock().Add(-a.Lookback)}) {
 		require.NoError(w.t, err)
 		for _, attack := range page.Attacks {

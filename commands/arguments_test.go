@@ -126,7 +126,7 @@ func TestSpellingsOfATarget(t *testing.T) {
 func TestTargetsRoundTrip(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *commands.Config) {
-		c.Policy.Changes, c.Policy.RequiredFor, c.Policy.WidestIPv4, c.Policy.WidestIPv6 = policy.ChangesDryRun, nil, 12, 32
+		c.Accounts[0].Policy.Changes, c.Accounts[0].Policy.RequiredFor, c.Accounts[0].Policy.WidestIPv4, c.Accounts[0].Policy.WidestIPv6 = policy.ChangesDryRun, nil, 12, 32
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		word := rapid.OneOf(

@@ -22,14 +22,19 @@ type foundAttack struct {
 
 // findAttackTyped finds the attack that was typed, by its id or any unique beginning of it, and with it the account.
 func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) error {
-	accounts := r.cfg.Accounts
+	if attack, ok := c.knownAhead(typed); ok {
+		c.Attack = &record.KnownAttack{ID: c.ahead.attack, Attack: attack}
+		return nil
+	}
+	accounts := c.Accounts
 	if c.named() != "" && c.Account != nil {
 		accounts = []*call.Account{c.Account}
 	}
 	found, err := r.loader.searchAttacks(ctx, accounts, typed, c.Cmd.Past)
 	switch {
 	case len(found) == 1:
-		c.Account, c.Attack = found[0].account, &found[0].attack
+		c.On(found[0].account)
+		c.Attack = &found[0].attack
 		return nil
 	case len(found) > 1:
 		var ids []string

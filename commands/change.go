@@ -14,12 +14,12 @@ import (
 
 // change plans what a line asks for, claims what that touches, and carries it out.
 func (r *Runner) change(ctx context.Context, c *job) (call.Result, error) {
-	begun, whole := r.begun(c)
+	begun, whole := c.begun()
 	switch late := approval.Late(c.Call); {
 	case whole || late && len(begun) > 0:
 		return r.executor.resumeAll(ctx, c, begun, whole)
 	case late:
-		if res, ok := r.askedBefore(ctx, c); ok {
+		if res, ok := r.loader.askedBefore(ctx, c); ok {
 			return res, nil
 		}
 		return call.Result{}, approval.TooLate(c.Call)
@@ -81,7 +81,7 @@ func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, 
 
 // begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole reports that there
 // are no others, for they were claimed together; of a line that undoes many only a new plan knows, which finds those that were begun by their ids.
-func (r *Runner) begun(c *job) (mine []record.Change, whole bool) {
+func (c *job) begun() (mine []record.Change, whole bool) {
 	for part := range max(c.Cmd.Parts, 1) {
 		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
 		if i := record.IndexChange(c.Changes, id); i >= 0 {

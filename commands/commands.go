@@ -21,6 +21,7 @@ type Config struct {
 
 	Ledger      Ledger
 	Attacks     KnownAttacks
+	States      AttackStates
 	History     AttackHistory
 	Contexts    AccountContexts
 	Triage      TriageStore

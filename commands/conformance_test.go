@@ -16,6 +16,7 @@ func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store {
 		w := newWorld(t)
 		known := facts{}
+		w.cfg.Attacks = known
 		return storetest.Store{
 			Ledger: w.ledger, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
 			Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,

@@ -30,9 +30,9 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 		case <-check:
 		}
 		now := r.cfg.now(account)
-		d.unsure = r.unsure(account, d.unsure)
+		d.unsure = d.stillUnsure(account)
 		switch {
-		case r.cfg.Policy.Changes != policy.ChangesOn:
+		case r.accounts[account].Policy.ChangesNow() != policy.ChangesOn:
 			if !warned {
 				r.cfg.Log.Warn("changes are not on: what was made for a time before is not ended", "account", account)
 			}
@@ -53,14 +53,15 @@ type dueChecker struct {
 	unsure string // why nothing may be removed for now; "": it may
 }
 
-// unsure says why it isn't known what time it is for an account, and logs when that changes.
-func (r *Runner) unsure(account, before string) string {
-	why := r.cfg.Clocks.Unsure(account)
+// stillUnsure says why nothing of an account may be removed now, and logs when that changes.
+func (d dueChecker) stillUnsure(account string) string {
+	cfg := d.runner.cfg
+	why := cfg.Clocks.Unsure(account)
 	switch {
-	case why != "" && before == "":
-		r.cfg.Log.Warn("what is to be removed waits", "account", account, "why", why)
-	case why == "" && before != "":
-		r.cfg.Log.Info("what is to be removed waits no longer", "account", account)
+	case why != "" && d.unsure == "":
+		cfg.Log.Warn("what is to be removed waits", "account", account, "why", why)
+	case why == "" && d.unsure != "":
+		cfg.Log.Info("what is to be removed waits no longer", "account", account)
 	}
 	return why
 }
@@ -118,9 +119,9 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 
 // clockJob is what wafbot does by itself on an account.
 func (x *executor) clockJob(account string) *job {
-	return &job{Call: &call.Call{
-		Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.now(account), Account: x.loader.accounts[account],
-	}}
+	c := &call.Call{Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.now(account)}
+	c.On(x.loader.accounts[account])
+	return &job{Call: c}
 }
 
 // decideDue decides about a change whose time has come; act: it is to be ended, prolonged or verified.
@@ -227,7 +228,7 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now ti
 // withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.
 func (d dueChecker) withinPolicy(ch record.Change) record.Change {
 	if !ch.Renew.IsZero() {
-		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.cfg.Policy.Renew))
+		ch.Renew = record.Earlier(ch.Renew, change.End(ch.At, d.runner.accounts[ch.Account].Policy.Renew))
 	}
 	return ch
 }

@@ -144,7 +144,7 @@ func TestNothingEndsWhereChangesAreNotOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBubble(t)
 		w.anyway(ann, "mode 4 block for=10m")
-		w.cfg.Policy.Changes = policy.ChangesDryRun
+		w.cfg.Accounts[0].Policy.Changes = policy.ChangesDryRun
 		w.Runner = commands.New(w.cfg)
 		n := len(w.audit.all())
 		runDue(t, w, time.Hour)

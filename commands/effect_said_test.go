@@ -228,7 +228,7 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	w.pass(5 * time.Minute)
 	require.NoError(t, w.cfg.Services["acme"].DeleteIPRules(t.Context(), ch.Steps[0].ID))
 	w.service.CatchUp()
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: id, Now: w.clock(), ListsReadAt: w.clock(), Changes: []record.Change{ch}}
 	for page, err := range w.cfg.Services["acme"].Attacks(t.Context(), apiclient.AttackFilter{}) {
 		require.NoError(t, err)
 		s.Attack = page.Attacks[0]

@@ -177,12 +177,12 @@ func TestExtendIsGuardedLikeTheChangeItself(t *testing.T) {
 	w.refuses(root, "extend "+closed.ID+" for=30m", refusal.ErrAsk, "Extend by 30 min: Block POST shop.example.com/login", "those of your users neither")
 	w.anyway(root, "extend "+closed.ID+" for=30m")
 	sources(source("our CDN", policy.DenyNever, "203.0.113.0/24"))(&w.cfg)
-	w.cfg.Policy.RequiredFor = []string{policy.ApproveBlockPath}
+	w.cfg.Accounts[0].Policy.RequiredFor = []string{policy.ApproveBlockPath}
 	w.Runner = commands.New(w.cfg)
 	w.pass(time.Minute)
 	w.refuses(ann, "extend "+denied.ID+" for=1h", refusal.ErrGuarded, "is in our CDN", "never denied")
 	w.waits(root, "extend "+closed.ID+" for=30m")
-	w.cfg.Policy.Sources = nil
+	w.cfg.Accounts[0].Policy.Sources = nil
 	w.Runner = commands.New(w.cfg)
 	ch := w.does(ann, "extend "+denied.ID+" for=forever")
 	require.Equal(t, "Extend forever: Deny 203.0.113.7 everywhere for 4 h", ch.Does)
@@ -209,7 +209,7 @@ func TestExtendInDryRun(t *testing.T) {
 	w := newWorld(t)
 	denied := w.does(ann, "deny 203.0.113.7")
 	patched := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
-	w.cfg.Policy.Changes = policy.ChangesDryRun
+	w.cfg.Accounts[0].Policy.Changes = policy.ChangesDryRun
 	w.Runner = commands.New(w.cfg)
 	sent := w.changesSent()
 	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Dry run: Extend by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")

@@ -81,6 +81,9 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 		if err := r.findAttackTyped(ctx, c, named); err != nil {
 			return call.Form{}, err
 		}
+		if err := requireRights(c); err != nil { // the attack may be of another account
+			return call.Form{}, r.recorder.recordRefusal(ctx, c.Call, err)
+		}
 		c.Line = call.WithAttack(c.Cmd, c.Line, c.Attack.ID)
 	}
 	c.Loaded.Patience = formPatience

@@ -203,7 +203,7 @@ func TestWhoMayNotActGetsNoForm(t *testing.T) {
 	require.Contains(t, w.lastAudit().Why, "needs the role responder")
 	_, err = w.formOf(ann, "block-path")
 	require.ErrorIs(t, err, refusal.ErrDenied)
-	off := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
+	off := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
 	_, err = off.formOf(ann, "deny")
 	require.ErrorIs(t, err, refusal.ErrGuarded)
 	_, err = off.formOf(ann, "ack")

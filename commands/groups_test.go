@@ -20,7 +20,7 @@ const (
 func grouped(t *testing.T) *world {
 	t.Helper()
 	return newWorld(t, func(c *commands.Config) {
-		c.Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{onCall, bob.ID}, Admins: []string{leads}}
+		c.Accounts[0].Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{onCall, bob.ID}, Admins: []string{leads}}
 	})
 }
 
@@ -83,7 +83,9 @@ func TestGroupsThatCantBeLookedUp(t *testing.T) {
 // Slack answers few such questions a minute.
 func TestGroupsAreOnlyLookedUpWhereTheyGiveMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Roles.Responders = append(c.Roles.Responders, onCall) })
+	w := newWorld(t, func(c *commands.Config) {
+		c.Accounts[0].Roles.Responders = append(c.Accounts[0].Roles.Responders, onCall)
+	})
 	w.does(ann, "deny 203.0.113.7")
 	w.reads(root, "status")
 	require.Zero(t, w.members.asked)

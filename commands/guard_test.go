@@ -82,7 +82,7 @@ func TestWidth(t *testing.T) {
 	for _, broad := range []string{"country:FR", "proxy:TOR", "datacenter:aws"} {
 		w.waits(root, "deny "+broad, "broad")
 	}
-	own := newWorld(t, withoutApproval(policy.ApproveBroad), func(c *commands.Config) { c.Policy.WidestIPv4, c.Policy.WidestIPv6 = 16, 40 })
+	own := newWorld(t, withoutApproval(policy.ApproveBroad), func(c *commands.Config) { c.Accounts[0].Policy.WidestIPv4, c.Accounts[0].Policy.WidestIPv6 = 16, 40 })
 	own.does(ann, "deny 203.0.0.0/16 2001:db8::/40")
 	own.anyway(ann, "deny 204.0.0.0/12")
 	own.refuses(root, "deny 208.0.0.0/11", refusal.ErrGuarded, "wider than the service takes")
@@ -127,7 +127,7 @@ func TestModeOffNeedsASecond(t *testing.T) {
 
 func TestChangesOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
 	w.refuses(root, "deny 203.0.113.7", refusal.ErrGuarded, "policy.changes: off")
 	_, err := w.try(root, "status")
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestChangesOff(t *testing.T) {
 func TestDryRunSaysWhatWouldBeSent(t *testing.T) {
 	t.Parallel()
 	for _, changes := range []string{policy.ChangesDryRun, ""} {
-		w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = changes })
+		w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = changes })
 		id := w.attackOn("/login")
 		for line, words := range map[string][]string{
 			"deny 203.0.113.9 for=2h reason=x": {"Dry run: Deny 203.0.113.9 everywhere for 2 h", "2026-11-20T05:00:00Z", "by Ann", ": x"},

@@ -64,6 +64,7 @@ func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
 	for i, got := range sideBySide(needs, loadsAtOnce, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
 		f.Known[needs[i]] = got
+		delete(f.Coming, needs[i])
 	}
 	for _, n := range needs {
 		own, _ := f.Known[changesOf(n.Account)].Value.([]record.Change)
@@ -101,7 +102,7 @@ const keepListings = 5 * time.Second
 // begin has a call work on what is stored now of its account, and of an attack if it is about one, and write on the condition that nobody wrote since.
 // Of what was read before only the service's answers stay, for a short while.
 func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
-	if c.basis, c.draft, err = l.cfg.Ledger.Begin(ctx, c.Account.Name, attack); err != nil {
+	if c.basis, c.draft, err = l.basis(ctx, c, attack); err != nil {
 		if ctx.Err() == nil {
 			l.cfg.Log.Warn("read what changes go by", "account", c.Account.Name, "err", err)
 		}
@@ -109,6 +110,7 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	}
 	b, before := c.basis, c.Loaded
 	c.Loaded = call.NewFacts()
+	c.Loaded.Coming = before.Coming
 	for n, read := range before.Known {
 		if read.Err == nil && l.cfg.now(n.Account).Sub(read.At) < keepListings && n.Account == c.Account.Name {
 			c.Loaded.Known[n] = overlaid(n, read, b.Changes)
@@ -125,8 +127,11 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	return nil
 }
 
-// loadOne loads one fact.
+// loadOne loads one fact, once if it is read already.
 func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got call.Loaded) {
+	if coming := f.Coming[n]; coming != nil {
+		return <-coming
+	}
 	read, ofService := serviceFacts[n.Fact]
 	if !ofService {
 		read = ownFacts[n.Fact]
@@ -141,9 +146,10 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 		patient, cancel = context.WithTimeout(ctx, f.Patience)
 		defer cancel()
 	}
+	asked := l.cfg.Clocks.Now() // of an answer that a paused process reads late, what was done since is laid over it
 	got.Value, got.Err = read(reading{l, patient, account, f, n.Arg})
 	if ofService {
-		got.Answer, got.At = got.Value, l.cfg.now(n.Account)
+		got.Answer, got.At = got.Value, l.cfg.onService(n.Account, asked)
 	}
 	if got.Err != nil && ctx.Err() == nil {
 		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
@@ -194,7 +200,9 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactAudit:          func(r reading) (any, error) { return r.cfg.Audit.Entries(r.ctx, r.name(), r.since()) },
 	call.FactPermissionLoss: func(r reading) (any, error) { return r.cfg.Permissions.PermissionLoss(r.ctx, r.name()) },
 	call.FactReplicas:       func(r reading) (any, error) { return r.cfg.Drills.Serving(r.ctx) },
-	call.FactRights:         func(r reading) (any, error) { return r.rights(r.ctx, r.arg.(record.Actor)), nil },
+	call.FactRights: func(r reading) (any, error) {
+		return r.rights(r.ctx, r.arg.(record.Actor), []*call.Account{r.account})[r.name()], nil
+	},
 	call.FactCardLinks: func(r reading) (any, error) {
 		return r.cfg.Cards.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
 	},
@@ -236,7 +244,7 @@ func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *
 			return none, fmt.Errorf("run %s: it still lacks %v after %d rounds of loading", c.Cmd.Name, missing, call.MaxRounds)
 		}
 		if round == 0 {
-			missing = append(missing, c.Declared()...)
+			missing = append(missing, slices.DeleteFunc(c.Declared(), func(n call.Need) bool { return slices.Contains(missing, n) })...)
 		}
 		c.Loaded.Missing = nil
 		l.load(ctx, c.Loaded, missing...)
@@ -245,51 +253,3 @@ func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *
 
 // clock is the actor of what wafbot does by itself.
 var clock = record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
-
-// rights looks up what an actor may do.
-func (l *loader) rights(ctx context.Context, a record.Actor) call.Rights {
-	switch a.Via {
-	case record.ViaClock:
-		return call.Rights{Role: record.Admin, Name: a.Name}
-	case record.ViaCLI:
-		if role, ok := l.cfg.Roles.Terminal[strings.TrimPrefix(a.ID, "cli:")]; ok {
-			return call.Rights{Role: role, Name: a.Name}
-		}
-		return call.Rights{Role: record.Viewer, Name: a.Name}
-	}
-	name, full, err := l.cfg.Members.Member(ctx, a.Team, a.ID)
-	if err != nil {
-		l.cfg.Log.Warn("look up member", "user", a.ID, "err", err)
-		role, _ := l.cfg.Roles.Of(a.ID)
-		return call.Rights{Role: min(role, record.Viewer), Name: a.Name, Unsure: true}
-	}
-	if !full {
-		return call.Rights{Name: a.Name}
-	}
-	if name == "" {
-		name = a.Name
-	}
-	s := call.Rights{Name: name}
-	s.Role, _ = l.cfg.Roles.Of(a.ID)
-	return l.addGroupRole(ctx, s, a.ID)
-}
-
-// addGroupRole raises the role by user groups. They are looked up only where one of them gives more.
-func (l *loader) addGroupRole(ctx context.Context, s call.Rights, user string) call.Rights {
-	groups := l.cfg.Roles.Groups()
-	could, _ := l.cfg.Roles.Of(groups...)
-	if could <= s.Role {
-		return s
-	}
-	in, err := l.cfg.Members.Groups(ctx, user, groups)
-	role, group := l.cfg.Roles.Of(in...)
-	if err != nil {
-		l.cfg.Log.Debug("look up user groups", "user", user, "err", err) // the Slack client logs it once
-		s.Was, s.Could = role, could
-		return s
-	}
-	if role > s.Role {
-		s.Role, s.Group = role, group
-	}
-	return s
-}

@@ -16,7 +16,7 @@ import (
 // noteRefused stores that the service refuses the change because of wafbot's token, so that people are notified of what is not done. Further
 // refusals belong to the same permission loss.
 func (x *executor) noteRefused(ctx context.Context, c *job, fault error, what record.RefusedChange) {
-	if !change.PermissionRefused(fault) || x.cfg.Policy.Changes != policy.ChangesOn {
+	if !change.PermissionRefused(fault) || c.Policy.ChangesNow() != policy.ChangesOn {
 		return
 	}
 	e, _ := errors.AsType[*apiclient.Error](fault)

@@ -187,7 +187,7 @@ func TestPermissionIsNotLost(t *testing.T) {
 		_, saves := w.permissions.last()
 		require.Zero(t, saves, kind)
 	}
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 	w.fault("", "unauthenticated", 0)
 	_, err := w.try(ann, "deny 203.0.113.7")
 	require.Error(t, err)

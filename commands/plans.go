@@ -84,7 +84,7 @@ func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (m
 		if i := slices.IndexFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c.Call, ch, *p) }); i >= 0 {
 			p.Nothing, p.Steps = change.DoneAlready(c.Changes[i], *p), nil
 		}
-		if len(p.Nothing) == 0 && x.cfg.Policy.Changes == policy.ChangesOn {
+		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == policy.ChangesOn {
 			ch := c.newChange(x.cfg.now(c.Account.Name), id, *p)
 			ch.Observed = x.observed(ctx, c.Call)
 			made = append(made, ch)
@@ -184,7 +184,7 @@ func (x *executor) resume(ctx context.Context, c *job, ch record.Change, res *ca
 
 // closeUndone ends the change that an undo found nothing left of.
 func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
-	if id == "" || x.cfg.Policy.Changes != policy.ChangesOn {
+	if id == "" || c.Policy.ChangesNow() != policy.ChangesOn {
 		return nil
 	}
 	all := change.Affected(c.Call, record.Change{Undoes: id, Actor: c.Actor, At: c.Now})

@@ -133,9 +133,9 @@ func TestAttacksFromSourcesWithoutCards(t *testing.T) {
 	own := w.attack(waf.AttackSpec{App: 4, Path: "/cdn", Sources: []waf.SourceSpec{{IP: "192.0.2.7", PerSecond: 1}}})
 	for id, cardless := range map[string]bool{single: true, mixed: false, own: false} {
 		a := w.situation(id).Attack
-		require.Equal(t, cardless, w.cfg.Policy.Cardless(a))
+		require.Equal(t, cardless, w.cfg.Accounts[0].Policy.Cardless(a))
 		a.VulnID = "812"
-		require.False(t, w.cfg.Policy.Cardless(a), "an incident is posted")
+		require.False(t, w.cfg.Accounts[0].Policy.Cardless(a), "an incident is posted")
 		if said := textOf(w.reads(eve, "explain attack="+id)); cardless {
 			require.Contains(t, said, "It comes only from sources that shall give no cards")
 		} else {

@@ -179,7 +179,7 @@ func TestHelp(t *testing.T) {
 // A line that help gives as an example is a line of the grammar.
 func TestExamplesAreLines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 	examples := 0
 	for _, v := range []string{"vulns", "rules", "contain", "deny", "lists", "remove", "patch", "block-path", "indicator", "mode", "extend"} {
 		lines, err := verb.Help(v)

@@ -27,7 +27,8 @@ func newRecorder(cfg *Config) *recorder {
 	return &recorder{cfg, refusals{counts: map[refused]*refusalCount{}}}
 }
 
-// record writes an entry to the audit log and to its output. It goes on without Redis: the line still comes out, numbered 0, as does one of no account.
+// record writes an entry to the account's audit log and to its output. It goes on without Redis: the line still comes out, numbered 0, as does one that is about
+// no account, which stands in no log.
 func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 	if e.Account == "" {
 		w.print(e)

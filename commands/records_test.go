@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -51,15 +52,17 @@ type bases struct {
 	triage      *triage
 	permissions *permissions
 	records     *records
+	cfg         *commands.Config // of which the attacks are
 }
 
 func (b bases) Basis(ctx context.Context, account, attack string) (all record.Basis, err error) {
-	faults := make([]error, 5)
+	faults := make([]error, 6)
 	all.Changes, faults[0] = b.Changes(ctx, account)
 	all.Context, faults[1] = b.triage.AccountContext(ctx, account)
 	all.Loss, faults[2] = b.permissions.PermissionLoss(ctx, account)
 	if attack != "" {
 		all.Triage, faults[3] = b.triage.TriageOf(ctx, account, attack)
+		all.Known, _, faults[5] = b.cfg.Attacks.KnownAttack(ctx, account, attack)
 		all.Observed, _, faults[4] = b.records.LastObservation(ctx, account, attack)
 	}
 	all.Attack = attack

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -79,20 +78,6 @@ func TestAFloodOfRefusalsIsCounted(t *testing.T) {
 		stop()
 		require.Len(t, w.audit.all(), 48+2, "what was counted until a stop is recorded")
 	})
-}
-
-// A refusal that is about no account is nobody's: it only comes out.
-func TestARefusalWithoutAnAccount(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) {
-		globex := *c.Accounts[0]
-		globex.Name = "globex"
-		c.Accounts = append(c.Accounts, &globex)
-	})
-	w.refuses(eve, "deny 203.0.113.7", refusal.ErrDenied)
-	w.refuses(eve, "deny 203.0.113.7 account=initech", refusal.ErrDenied)
-	require.Empty(t, w.audit.all())
-	require.Equal(t, 2, strings.Count(w.out.String(), `"account":"","actor":{"id":"U4EVE"`))
 }
 
 // What is surely refused is known before it is stored.

@@ -51,7 +51,7 @@ func (g *going) set(trying, attacks []string) {
 
 // renewing prolongs for so long what is still trying.
 func renewing(g *going, most time.Duration) func(*commands.Config) {
-	return func(c *commands.Config) { c.Watch, c.Policy.Renew = g, most }
+	return func(c *commands.Config) { c.Watch, c.Accounts[0].Policy.Renew = g, most }
 }
 
 func isAsked(l change.DueDecision) bool { return l.Asks }
@@ -202,7 +202,7 @@ func TestThePolicyOfRenewalsChanges(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newBubble(t, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour))
 			ch := w.does(ann, "deny 203.0.113.7 for=4h")
-			w.cfg.Policy.Renew = most
+			w.cfg.Accounts[0].Policy.Renew = most
 			w.Runner = commands.New(w.cfg)
 			runDue(t, w, 3*time.Hour+50*time.Minute)
 			require.Equal(t, ch.Until.Add(longer), w.ledger.change(ch.ID).Until, most)
@@ -221,7 +221,7 @@ func TestTheLongestIsProlonged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &going{trying: []string{"203.0.113.7"}}
-		w := newBubble(t, renewing(g, 24*time.Hour), func(c *commands.Config) { c.Policy.Longest = 4 * time.Hour })
+		w := newBubble(t, renewing(g, 24*time.Hour), func(c *commands.Config) { c.Accounts[0].Policy.Longest = 4 * time.Hour })
 		id := w.attackOn("/login")
 		g.set([]string{"203.0.113.7"}, []string{id})
 		denied := w.does(ann, "deny 203.0.113.7 for=4h")

@@ -20,7 +20,7 @@ const waiting = string(record.RequestWaiting)
 
 // needsRequest reports whether the plans do anything that needs approval which was not asked for yet.
 func needsRequest(c *call.Call, plans []call.Plan) bool {
-	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.Changes == policy.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
+	return len(c.Needs) > 0 && c.Granted == nil && !onlyRenews(c, plans) && c.Policy.ChangesNow() == policy.ChangesOn && slices.ContainsFunc(plans, func(p call.Plan) bool {
 		return len(p.Nothing) == 0 && !slices.ContainsFunc(c.Changes, func(ch record.Change) bool { return change.HasEffect(c, ch, p) })
 	})
 }
@@ -67,8 +67,8 @@ func (l *loader) approvals(ctx context.Context, c *job) ([]record.ApprovalReques
 }
 
 // askedBefore is the answer to a delivery that came before, and was stored as a request.
-func (r *Runner) askedBefore(ctx context.Context, c *job) (res call.Result, ok bool) {
-	all, err := r.loader.approvals(ctx, c)
+func (l *loader) askedBefore(ctx context.Context, c *job) (res call.Result, ok bool) {
+	all, err := l.approvals(ctx, c)
 	if err != nil {
 		return call.Result{}, false
 	}
@@ -157,18 +157,22 @@ func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*j
 	if err != nil {
 		return nil, err
 	}
-	asked.basis, asked.draft, asked.Now, asked.Account, asked.Granted = c.basis, c.draft, c.Now, c.Account, &q
+	asked.basis, asked.draft, asked.Now, asked.Granted = c.basis, c.draft, c.Now, &q
+	asked.Accounts = []*call.Account{c.Account}
+	asked.On(c.Account)
 	asked.Loaded, asked.Changes, asked.Context = c.Loaded, c.Changes, c.Context
 	return asked, nil
 }
 
 // planRequest plans a request's line again. One of approval.Close says why the request can't be carried out any more.
 func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalRequest, asked *job) (plans []call.Plan, err error) {
-	asked.Rights = r.loader.rights(ctx, q.Asker)
-	if asked.Unsure || asked.Role < q.Role && asked.Could >= q.Role {
+	asked.RightsOn = r.loader.rights(ctx, q.Asker, asked.Accounts)
+	asked.On(asked.Account)
+	needs := max(asked.Cmd.Role, q.Premise.Role) // an approver may need more
+	if asked.Unsure || asked.Role < needs && asked.Could >= needs {
 		return nil, refusal.Denied(text.New("Slack doesn't say just now who asked for it, and without that nothing is changed. Try again in a moment"))
 	}
-	if asked.Role < q.Role {
+	if asked.Role < needs {
 		return nil, approval.Close(text.New(text.Sanitize(q.Asker.Name, text.MaxField), " may not do that any more"))
 	}
 	err = r.findAttack(ctx, asked)
@@ -191,7 +195,7 @@ func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision, a
 	q := d.Request
 	plans, err := r.planRequest(ctx, c, q, asked)
 	why, closed := approval.Closes(err)
-	switch begun, whole := r.begun(asked); {
+	switch begun, whole := asked.begun(); {
 	case closed && len(begun) > 0: // it was cut short in the middle: the rest is not done
 		res, err := r.executor.resumeAll(ctx, asked, begun, whole)
 		return r.settleRequest(ctx, c, q, asked, res, err)
@@ -216,7 +220,7 @@ func (r *Runner) carryOutRequest(ctx context.Context, c *job, d call.Decision, a
 // resumeRequest goes on with what was decided before, and was cut short.
 func (r *Runner) resumeRequest(ctx context.Context, c *job, d call.Decision, asked *job) (call.Result, error) {
 	q := d.Request
-	begun, whole := r.begun(asked)
+	begun, whole := asked.begun()
 	switch late := approval.Late(c.Call); {
 	case q.Outcome != "":
 		res := requestResult(q.Outcome, q, describe.Approval(q, c.Now))

@@ -22,8 +22,8 @@ import (
 
 // wayOut is a policy with the way out.
 func wayOut(c *commands.Config) {
-	c.Policy.Approvers = "S0LEADS"
-	c.Policy.Override = policy.Override{After: 5 * time.Minute, Longest: time.Hour, Notify: "S0LEADS"}
+	c.Accounts[0].Policy.Approvers = "S0LEADS"
+	c.Accounts[0].Policy.Override = policy.Override{After: 5 * time.Minute, Longest: time.Hour, Notify: "S0LEADS"}
 }
 
 func via(who record.Actor, v record.Via) record.Actor {
@@ -301,7 +301,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 
 func TestDryRunAsksForNoApproval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 	res, err := w.try(ann, "deny country:FR")
 	require.NoError(t, err)
 	require.Equal(t, "dry_run", res.Outcome)
@@ -318,7 +318,7 @@ func TestRequestsFromBeforeADryRun(t *testing.T) {
 	for _, changes := range []string{policy.ChangesDryRun, policy.ChangesOff} {
 		w := newWorld(t, wayOut)
 		q := w.waits(ann, "deny country:FR")
-		w.cfg.Policy.Changes = changes
+		w.cfg.Accounts[0].Policy.Changes = changes
 		w.Runner = commands.New(w.cfg)
 		w.pass(6 * time.Minute)
 		w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "changes are not on", "Nothing was done")
@@ -381,7 +381,7 @@ func TestThePremiseChanged(t *testing.T) {
 func TestAnotherSourceIsAnotherNeed(t *testing.T) {
 	t.Parallel()
 	named := []policy.Source{source("lab", policy.DenyApproval, "203.0.113.0/28")}
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Sources = func() []policy.Source { return named } })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Sources = func() []policy.Source { return named } })
 	q := w.waits(ann, "deny 203.0.113.0/24", "of lab")
 	named = append(named, source("office", policy.DenyApproval, "203.0.113.16/28"))
 	w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "one more thing needs approval by now: 203.0.113.0/24 contains 203.0.113.16/28 of office")
@@ -436,7 +436,7 @@ func TestThePremiseOfAnExtension(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
 	ch := w.anyway(root, "mode 4 off for=1h")
-	w.cfg.Policy.RequiredFor = []string{policy.ApproveModeOff}
+	w.cfg.Accounts[0].Policy.RequiredFor = []string{policy.ApproveModeOff}
 	w.Runner = commands.New(w.cfg)
 	q := w.waits(root, "extend "+ch.ID+" for=2h")
 	w.ledger.set(func(l *ledger) {
@@ -513,7 +513,7 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 		w.refuses(root, "override "+q.ID+why, refusal.ErrGuarded, says, ", not Root, decides")
 		w.requireAsAtFirst()
 	}
-	none := newWorld(t, wayOut, func(c *commands.Config) { c.Policy.Override.After = 0 })
+	none := newWorld(t, wayOut, func(c *commands.Config) { c.Accounts[0].Policy.Override.After = 0 })
 	q := none.waits(ann, "deny country:FR")
 	none.pass(6 * time.Minute)
 	none.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "nothing is overridden here")
@@ -553,7 +553,7 @@ func TestTheClockRenewsWhatWasApproved(t *testing.T) {
 	t.Parallel()
 	byClock := record.Actor{ID: "wafbot", Name: "wafbot", Via: record.ViaClock}
 	lab := source("lab", policy.DenyApproval, "198.51.100.0/24")
-	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Policy.Renew = 10 * time.Hour })
+	w := newWorld(t, wayOut, sources(lab), func(c *commands.Config) { c.Accounts[0].Policy.Renew = 10 * time.Hour })
 	w.pass(500 * time.Millisecond)
 	q := w.waits(ann, "deny 198.51.100.7")
 	require.Contains(t, q.Reach, "it is extended while it keeps trying, for 10 h at most")

@@ -52,7 +52,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, a := range askers {
-		w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff), func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+		w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff), func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 		for line, least := range everyLine(w.attackOn("/login")) {
 			w.Runner = commands.New(w.cfg) // of many refusals of one person some would only be counted
 			inv := w.asks(a.actor, line)
@@ -110,7 +110,9 @@ func TestWhoIsNotKnownReadsAtMost(t *testing.T) {
 
 func TestEveryoneCanHaveARole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}} })
+	w := newWorld(t, func(c *commands.Config) {
+		c.Accounts[0].Roles = policy.Roles{Viewers: []string{"*"}, Responders: []string{"*"}}
+	})
 	w.does(record.Actor{ID: "U5NOBODY", Team: "T1"}, "deny 203.0.113.7")
 	w.refuses(record.Actor{ID: "U9", Team: "T1"}, "status", refusal.ErrDenied, "no role")
 	w.refuses(ann, "allow 203.0.113.7", refusal.ErrDenied, "No user has it yet")

@@ -161,7 +161,7 @@ func TestDeleteRuleOfAMode(t *testing.T) {
 
 func TestDeleteRuleInDryRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 	inv := w.asks(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID))
 	inv.Anyway = true
 	res, err := w.do(inv)

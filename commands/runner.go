@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -20,11 +19,17 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err != nil {
 		return call.Result{}, err
 	}
-	if err := r.authorise(ctx, c); err != nil {
+	ctx, end := context.WithCancel(ctx)
+	defer c.reading.Wait()
+	defer end() // of what is read ahead and not needed
+	if err := r.admit(ctx, c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
 	if err := r.findAttack(ctx, c); err != nil {
 		return call.Result{}, err // nothing was asked for yet that could be recorded
+	}
+	if err := requireRights(c); err != nil { // the attack may be of another account
+		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
 	if err := r.checkArguments(c); err != nil {
 		return call.Result{}, err
@@ -38,7 +43,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err := r.guard(c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	res, err := r.drafted(ctx, c, r.carryOut)
+	res, err := r.carryOut(ctx, c)
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
 }
 
@@ -50,7 +55,7 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	}
 	c := &call.Call{
 		Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
-		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), InScope: r.cfg.Accounts,
+		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Defaults(),
 	}
 	r.cfg.tellTime(c)
 	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil
@@ -76,38 +81,10 @@ func (r *Runner) accountOf(named, place string) *call.Account {
 	return r.accounts[place]
 }
 
-// authorise checks the person who asks, on every path, against the role that the person has now.
-func (r *Runner) authorise(ctx context.Context, c *job) error {
-	c.Rights = r.loader.rights(ctx, c.Actor)
-	c.Actor.Name = c.Rights.Name
-	if !c.changes {
-		c.Role = max(c.Role, c.Was)
-	}
-	if c.Unsure && c.changes {
-		return refusal.Denied(text.New("Slack doesn't say who you are just now, and without that nothing is changed. Try again in a moment"))
-	}
-	if c.None() {
-		return refusal.Denied(text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names"))
-	}
-	return approval.RequireRole(c.Call, c.Cmd.Role)
-}
-
-// Refuses reports whether a line that changes something is surely refused for who asks it. Where Slack doesn't say who that is, it isn't sure.
-func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
-	c, err := r.lookUp(inv)
-	return err == nil && c.changes && r.authorise(ctx, c) != nil && !c.Unsure && c.Could == record.NoRole
-}
-
 // findAttack finds the attack that a line is about. That the one in whose thread it was asked is gone matters only where an attack is required.
 func (r *Runner) findAttack(ctx context.Context, c *job) error {
-	if named := c.named(); named != "" && c.Account == nil {
-		return refusal.Usage(text.New(refusal.Typed(named), " is no account: ", call.AccountNames(r.cfg.Accounts)))
-	}
-	typed := call.AttackNamed(c.Cmd, c.Line)
-	if c.Implied = typed == "" && c.Cmd.ImpliesAttack(); c.Implied {
-		typed = c.Invocation.Attack
-	}
-	if typed == "" {
+	var typed string
+	if typed, c.Implied = c.attackTyped(); typed == "" {
 		return nil
 	}
 	arg, _ := c.Cmd.AttackArg()
@@ -126,10 +103,7 @@ func (r *Runner) findAttack(ctx context.Context, c *job) error {
 // checkArguments brings the line into canonical form.
 func (r *Runner) checkArguments(c *job) error {
 	if c.Account == nil && !c.Cmd.AnyAccount {
-		return c.Cmd.Misuse(text.New("which account? Add ", text.Code("account="), " with one of: ", call.AccountNames(r.cfg.Accounts)))
-	}
-	if c.Account != nil {
-		c.InScope = []*call.Account{c.Account}
+		return c.Cmd.Misuse(text.New("which account? Add ", text.Code("account="), " with one of: ", call.AccountNames(c.Accounts)))
 	}
 	var err error
 	c.Line, err = c.Cmd.Check(c.Line, c.Account)
@@ -153,20 +127,27 @@ func (r *Runner) guard(c *job) error {
 	return requireNotOff(c)
 }
 
-// carryOut does what a line asks for, on what was stored when its draft was begun: it writes to the store, decides an approval request, or changes the service.
-func (r *Runner) carryOut(ctx context.Context, c *job) (call.Result, error) {
+// carryOut does what a line asks for: it writes to the store, decides an approval request, or changes the service. It does so on what is stored now, and again as
+// long as that is not what it was: somebody else wrote meanwhile, or carries out what it touches, or this process lost its claim, because it was paused or Redis
+// was away for too long.
+func (r *Runner) carryOut(ctx context.Context, c *job) (res call.Result, err error) {
+	do := r.change
 	switch {
 	case c.Cmd.Write != nil:
-		return r.write(ctx, c)
+		do = r.write
 	case c.Cmd.Decide != nil:
-		return r.decide(ctx, c)
+		do = r.decide
 	}
-	return r.change(ctx, c)
+	err = r.executor.settled(ctx, c, func() error {
+		res, err = do(ctx, c)
+		return err
+	})
+	return res, err
 }
 
 // requireNotOff refuses all changes of the service where the configuration switches them off.
 func requireNotOff(c *job) error {
-	if c.Cmd.Plan == nil || c.Policy.Changes != policy.ChangesOff {
+	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != policy.ChangesOff {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), "). Nothing was done"))

@@ -59,11 +59,15 @@ func (cfg *Config) tellTime(c *call.Call) {
 	if c.Account == nil {
 		return
 	}
-	shared := c.Now
 	c.Now = cfg.now(c.Account.Name)
 	if !c.At.IsZero() {
-		c.Asked = c.Now.Add(-shared.Sub(c.At))
+		c.Asked = cfg.onService(c.Account.Name, c.At)
 	}
+}
+
+// onService is a moment on the clock that the replicas share by the clock of an account's service, as far as that is known now.
+func (cfg *Config) onService(account string, at time.Time) time.Time {
+	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
 }
 
 // Cards says where cards are in Slack.
@@ -90,9 +94,9 @@ type Watch interface {
 
 // Members knows the people of the Slack workspace.
 type Members interface {
-	// Member returns the user's name if he is a full member of the workspace (no guest, no stranger, no bot, not deactivated).
-	// An error means that it could not be found out.
-	Member(ctx context.Context, team, user string) (name string, full bool, err error)
+	// Member returns the user's name, the id of the workspace as whose user he is known, "" if he is of another one, and whether he is a full member there (no
+	// guest, no stranger, no bot, not deactivated). After an error they are what was last known: full is false if nothing was.
+	Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error)
 	// Groups are those of the user groups that the user is in. After an error they are what was last known, which may be over.
 	Groups(ctx context.Context, user string, of []string) (in []string, err error)
 }

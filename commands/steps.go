@@ -55,6 +55,9 @@ func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh
 		return notDoneInTime(*ch)
 	}
 	for i := 0; i < len(ch.Steps); {
+		if err := c.switchedOff(); err != nil && !ch.Steps[i].Sent {
+			return err
+		}
 		if s := &ch.Steps[i]; s.Done || overwritten(ch.Steps, *s) {
 			s.Done = true
 			i++
@@ -123,7 +126,7 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 		if k.Owner != nil {
 			return nil
 		}
-		k.Owner = &record.Owner{ID: ch.Actor.ID, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
+		k.Owner = &record.Owner{ID: ch.Actor.ID, Team: ch.Actor.Team, Name: ch.Actor.Name, Since: ch.At, By: ch.Actor}
 		err := c.draft.SaveTriage(ctx, map[string]record.Triage{ch.AttackID: k})
 		if err == nil {
 			c.basis.Triage = k

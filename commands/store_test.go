@@ -634,14 +634,17 @@ func newMembers() *members {
 	return m
 }
 
-func (m *members) Member(_ context.Context, team, user string) (string, bool, error) {
+func (m *members) Member(_ context.Context, team, user string) (name, workspace string, full bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.broken {
-		return "", false, errAway
+	if team != "T1" && team != "" {
+		return "", "", false, nil
 	}
-	name, ok := m.full[user]
-	return name, ok && team == "T1", nil
+	if m.broken {
+		return "", team, false, errAway
+	}
+	name, full = m.full[user]
+	return name, "T1", full, nil
 }
 
 func (m *members) add(who record.Actor) {

@@ -119,6 +119,11 @@ type AuditLog interface {
 	Audited(ctx context.Context, account string) (int64, error)
 }
 
+// AttackStates are attacks as the poller last decided about them.
+type AttackStates interface {
+	AttackState(ctx context.Context, account, attack string) (s record.AttackState, known bool, err error)
+}
+
 // TriageStore keeps what people decided about attacks, for as long as the attacks are stored, and what they muted.
 type TriageStore interface {
 	// TriageOf is an attack's; zero when people decided nothing about it.

@@ -99,7 +99,7 @@ func TestAStormIsListed(t *testing.T) {
 
 func TestCardsOfAStorm(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
 	storm := w.storeStorm(40, 4)
 	w.refuses(eve, "cards attack="+storm, refusal.ErrDenied)
 	w.writes(ann, "cards attack="+storm, "4 attacks of storm "+storm+" get cards of their own")
@@ -205,7 +205,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
 	seen := w.storms.storms[0]
-	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
+	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 198.51.100.23, 4 h", "Own cards for the 4"}, labels(offered))
 	require.Equal(t, "deny 198.51.100.23, about 1 min, 36 of 40 attacks", offered.Suggestions[0].Stops)

@@ -47,7 +47,7 @@ func TestCountriesAreThoseOfISO3166(t *testing.T) {
 		known[code] = true
 	}
 	require.Len(t, known, 249)
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
 			code := string([]rune{a, b})

@@ -43,7 +43,7 @@ func (w *world) writes(who record.Actor, line string, words ...string) string {
 
 func TestAck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesOff })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
 	id := w.attackOn("/login")
 	line := "ack attack=" + id[:5]
 	require.True(t, w.Changes(w.asks(ann, line).Line), "it must be written down before it is acknowledged")
@@ -214,7 +214,7 @@ func TestActingAcknowledges(t *testing.T) {
 	inv := w.asks(ann, "deny attack="+id)
 	_, err := w.do(inv)
 	require.NoError(t, err)
-	require.Equal(t, record.Owner{ID: ann.ID, Name: "Ann", Since: w.clock(), By: ann}, *w.said(id).Owner)
+	require.Equal(t, record.Owner{ID: ann.ID, Team: ann.Team, Name: "Ann", Since: w.clock(), By: ann}, *w.said(id).Owner)
 	w.does(bob, "patch attack="+id)
 	require.Equal(t, ann.ID, w.said(id).Owner.ID, "who was first stays")
 	w.writes(ann, "unack attack="+id)
@@ -227,7 +227,7 @@ func TestActingAcknowledges(t *testing.T) {
 
 func TestActingThatDoesNotAcknowledge(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Policy.Changes = policy.ChangesDryRun })
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesDryRun })
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "deny attack="+id)
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -63,6 +64,7 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	found, before, err := d.verify(ctx)
 	age := d.cfg.now(d.change.Account).Sub(d.step.SentAt)
 	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
+	stopped := d.job.stopped(*d.change)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read back: %w", err)
@@ -70,9 +72,9 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 		return true, nil
 	case d.refused != nil:
 		return gone, d.refused
-	case d.job.old && gone:
-		return true, notDoneInTime(*d.change)
-	case d.job.old, d.step.Kind == record.CreateRule && age < verifyFor:
+	case stopped != nil && gone:
+		return true, stopped
+	case stopped != nil, d.step.Kind == record.CreateRule && age < verifyFor:
 		return false, errNotListed
 	case !before:
 		return true, fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, &refusal.Refusal{Kind: refusal.ErrService, Text: text.New(
@@ -90,6 +92,22 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 		d.refused = err
 	}
 	return false, err
+}
+
+// stopped is why what was sent may not be sent again; nil: it may.
+func (c *job) stopped(ch record.Change) error {
+	if c.old {
+		return notDoneInTime(ch)
+	}
+	return c.switchedOff()
+}
+
+// switchedOff refuses to send more of what was begun when changes were on.
+func (c *job) switchedOff() error {
+	if c.Policy.ChangesNow() != policy.ChangesOff {
+		return nil
+	}
+	return refusal.Guarded(text.New("changes were switched off meanwhile (", text.Code("policy.changes: off"), "): what was not done by then is not sent"))
 }
 
 // tooOld reports whether nothing of a change may be sent any more: later the world is another one. One that was done in part is finished.

@@ -114,7 +114,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	w.triage, w.permissions, w.records = newTriage(w.ledger), &permissions{ledger: w.ledger}, &records{ledger: w.ledger}
 	w.asked, w.storms = &requests{w.ledger}, &storms{ledger: w.ledger, grouped: map[string][]record.GroupedAttack{}}
 	w.ledger.audit, w.ledger.permissions, w.notified = w.audit, w.permissions, &notified{}
-	w.ledger.basis = bases{w.ledger, w.triage, w.permissions, w.records}.Basis
+	w.ledger.basis = bases{w.ledger, w.triage, w.permissions, w.records, &w.cfg}.Basis
 	w.service = waf.New(waf.Config{Seed: 1, Now: w.clock, Accounts: []waf.Account{{
 		Name: "acme", Token: token, ClientID: 5, Applications: []waf.Application{
 			{ID: 4, Name: "Shop", Host: "shop.example.com", Mode: "monitoring"}, {ID: 7, Name: "Legacy", Host: "old.example.com"}, {ID: -1, Name: "Rest", Host: "www.example.com"},
@@ -128,10 +128,11 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	w.cfg = commands.Config{
 		Setup: call.Setup{
 			Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
-				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}}}},
-			Policy: guards,
-			Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
-				Terminal: map[string]record.Role{"ann": record.Responder, "root": record.Admin}},
+				Applications: map[int]call.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CannotBlock: true}},
+				Policy:       guards,
+				Roles: policy.Roles{Viewers: []string{eve.ID}, Responders: []string{ann.ID, bob.ID}, Admins: []string{root.ID, root2.ID},
+					Terminal: map[string]policy.TerminalUser{"ann": {Role: record.Responder, Slack: ann.ID}, "root": {Role: record.Admin}}},
+			}},
 		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
 		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
@@ -154,12 +155,12 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 // withoutApproval leaves some things to one person alone.
 func withoutApproval(what ...string) func(*commands.Config) {
 	return func(c *commands.Config) {
-		c.Policy.RequiredFor = slices.DeleteFunc(slices.Clone(c.Policy.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
+		c.Accounts[0].Policy.RequiredFor = slices.DeleteFunc(slices.Clone(c.Accounts[0].Policy.RequiredFor), func(s string) bool { return slices.Contains(what, s) })
 	}
 }
 
 func sources(all ...policy.Source) func(*commands.Config) {
-	return func(c *commands.Config) { c.Policy.Sources = func() []policy.Source { return all } }
+	return func(c *commands.Config) { c.Accounts[0].Policy.Sources = func() []policy.Source { return all } }
 }
 
 func source(name, deny string, ranges ...string) policy.Source {

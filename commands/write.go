@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/approval"
@@ -15,7 +16,9 @@ import (
 // job is a call on its way through the Runner.
 type job struct {
 	*call.Call
-	changes bool // it asks for a change, at the service or in the store
+	changes bool           // it asks for a change, at the service or in the store
+	ahead   *ahead         // nil: it was used, or nothing was read
+	reading sync.WaitGroup // ahead, from the service
 	basis   record.Basis
 	draft   Draft           // of what follows from the basis
 	claim   Claim           // of what is carried out now; nil: nothing is
@@ -36,16 +39,6 @@ func (c *job) passTurn() {
 // outlive is a context for what must be stored even when the caller has gone: what was sent, and what was decided.
 func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-}
-
-// drafted does something on what is stored now, and again as long as that is not what it was: somebody else wrote meanwhile, or carries out what it
-// touches, or this process lost its claim, because it was paused or Redis was away for too long.
-func (r *Runner) drafted(ctx context.Context, c *job, do func(ctx context.Context, c *job) (call.Result, error)) (res call.Result, err error) {
-	err = r.executor.settled(ctx, c, func() error {
-		res, err = do(ctx, c)
-		return err
-	})
-	return res, err
 }
 
 // settled begins a draft and does something with it, until that doesn't have to be planned again.

@@ -118,7 +118,7 @@ func (c *Config) route(a apiclient.Attack) (Route, bool) {
 }
 
 // stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks mentions, as often as that
-// one, and has the pager that is called soonest. Taken are the indexes of the routes that take its attacks.
+// one, and has the pager that is called soonest, and of the times after which an acknowledgement lapses the shortest. Taken are the indexes of the routes that take its attacks.
 func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 	merged := Route{Channel: channel}
 	for i, route := range c.Routes {
@@ -130,6 +130,9 @@ func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 		}
 		if route.PageAfter > 0 && (merged.PageAfter == 0 || route.PageAfter < merged.PageAfter) {
 			merged.PageAfter, merged.Match = route.PageAfter, route.Match
+		}
+		if route.AckTimeout > 0 && (merged.AckTimeout == 0 || route.AckTimeout < merged.AckTimeout) {
+			merged.AckTimeout = route.AckTimeout
 		}
 	}
 	return merged

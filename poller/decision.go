@@ -100,11 +100,11 @@ func (d *decision) emit(f finding) {
 func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (mentioned record.AttackState, suppressed bool) {
 	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened
 	if f.route.Channel != "" && (begins || f.kind == record.BecameIncident) {
-		s.MentionEvery = f.route.MentionEvery
+		s.MentionEvery, s.AckTimeout = f.route.MentionEvery, f.route.AckTimeout
 		s.Mention, s.SuppressedMention = "", cmp.Or(f.route.Mention, s.Mention, s.SuppressedMention)
 	}
 	if f.last.Rebuilt {
-		s.MentionEvery = cmp.Or(s.MentionEvery, f.route.MentionEvery)
+		s.MentionEvery, s.AckTimeout = cmp.Or(s.MentionEvery, f.route.MentionEvery), cmp.Or(s.AckTimeout, f.route.AckTimeout)
 		if s.Mention == "" {
 			s.SuppressedMention = cmp.Or(s.SuppressedMention, f.route.Mention) // the card shows who was mentioned, and not whom to mention when it gets worse
 		}

@@ -19,6 +19,9 @@ const (
 // DefaultMentionEvery is the least time between two mentions about one attack, where the configuration says nothing.
 const DefaultMentionEvery = 10 * time.Minute
 
+// DefaultAckTimeout is how long an acknowledgement counts while its attack gets through, where the configuration says nothing.
+const DefaultAckTimeout = 2 * time.Hour
+
 // Match says which attacks a route takes. The zero value takes all; every key that is set must hold.
 type Match struct {
 	Kind    string             // KindIncident or KindAttack; "": both
@@ -38,14 +41,16 @@ type Route struct {
 	MentionEvery time.Duration
 	// PageAfter is how long an attack may be unacknowledged before the route's pager is called; 0: it has none.
 	PageAfter time.Duration
+	// AckTimeout is how long after its acknowledgement an attack that still gets through is unacknowledged again; 0: never.
+	AckTimeout time.Duration
 }
 
 // DefaultRoutes takes incidents, and attacks from 30 hits that are not fully blocked, without mentions.
 func DefaultRoutes(channel string) []Route {
 	through := []apiclient.Status{apiclient.StatusNotBlocked, apiclient.StatusPartly, apiclient.StatusUnknown}
 	return []Route{
-		{Match: Match{Kind: KindIncident}, Channel: channel, MentionEvery: DefaultMentionEvery},
-		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel, MentionEvery: DefaultMentionEvery},
+		{Match: Match{Kind: KindIncident}, Channel: channel, MentionEvery: DefaultMentionEvery, AckTimeout: DefaultAckTimeout},
+		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel, MentionEvery: DefaultMentionEvery, AckTimeout: DefaultAckTimeout},
 	}
 }
 

@@ -57,7 +57,8 @@ func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 	} else {
 		again = text.New(again, ". Last good poll: ", f.LastGood)
 	}
-	return notified(fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why), append(lines, again))
+	notice := fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
+	return notified(notice, mentioning(append(lines, again), a.OpsMention))
 }
 
 // MonitoringGap says from when to when an account was not monitored, why, and what happened meanwhile.
@@ -122,15 +123,15 @@ func gapLines(a *call.Account, title string, first []apiclient.Attack, count int
 }
 
 // PagerUnreachable says that a pager can't be called, so that its reader pages by other means.
-func PagerUnreachable(account string, fault record.PagerFault) Message {
+func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
 	lines := []text.Text{
-		text.New(text.Bold("The pager of "+account+" can't be called: no page is sent"), ". Why: ", text.Sanitize(why, maxTitle*2)),
+		text.New(text.Bold("The pager of "+a.Name+" can't be called: no page is sent"), ". Why: ", text.Sanitize(why, maxTitle*2)),
 		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: acknowledge what waits, or page by other means"),
 	}
-	return notified("The pager of "+account+" can't be called, no page is sent: "+why, lines,
-		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", account)})
+	return notified("The pager of "+a.Name+" can't be called, no page is sent: "+why, mentioning(lines, a.OpsMention),
+		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
 }
 
 // StoreRebuilt says in a channel what was rebuilt of an account after Redis was emptied, and what was lost.

@@ -37,8 +37,8 @@ func notified(notice string, lines []text.Text, buttons ...call.Suggestion) Mess
 
 // mentioning puts mentions of users before lines; "" is none.
 func mentioning(lines []text.Text, users ...string) []text.Text {
-	for _, user := range slices.Backward(users) {
-		if user != "" {
+	for i, user := range slices.Backward(users) {
+		if user != "" && !slices.Contains(users[:i], user) {
 			lines[0] = text.New(text.User(user), " ", lines[0])
 		}
 	}

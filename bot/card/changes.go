@@ -159,24 +159,26 @@ func holds(ch record.Change, now time.Time) text.Text {
 	return text.New("stands until ", ch.Until)
 }
 
-// ChangeSettled is the message of a settled change; calls reports whether it mentions its authors. A change that only extends another one carries
-// that one in its metadata: the message that carried it before may be too old to be read when state is rebuilt.
-func ChangeSettled(all []record.Change, ch record.Change, buttons []call.Suggestion) (msg Message, calls bool) {
+// ChangeSettled is the message of a settled change, and the reply under the card of its attack, which has no buttons; of a failed one both mention its authors
+// and ops, and calls reports whether they mention anybody. A change that only extends another one carries that one in its metadata: the message that carried it
+// before may be too old to be read when state is rebuilt.
+func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Suggestion) (msg, reply Message, calls bool) {
 	line := describe.Change(ch, nil)
 	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
 		line = change.EndedLateLine(ch)
 	}
 	lines := []text.Text{line}
 	if failure := change.Failure(ch); len(failure) > 0 {
-		users := authors(ch)
-		lines, calls = mentioning([]text.Text{failure}, users...), len(users) > 0
+		users := append(authors(ch), ops)
+		lines, calls = mentioning([]text.Text{failure}, users...), len(users) > 1 || ops != ""
 	}
-	msg = Lines(lines, buttons)
-	if i := slices.IndexFunc(all, func(c record.Change) bool { return c.ID == ch.Extends }); i >= 0 && len(ch.Steps) == 0 {
-		ch = all[i]
+	if extended.ID != "" && len(ch.Steps) == 0 {
+		ch = extended
 	}
+	msg, reply = Lines(lines, buttons), Lines(lines, nil)
 	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.Metadata(ch)}
-	return msg, calls
+	reply.Metadata = msg.Metadata
+	return msg, reply, calls
 }
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.
@@ -199,7 +201,7 @@ func MitigationEnding(ch record.Change, who, attack string, now time.Time) Messa
 
 // EndOverdue says that a change still holds although its end has passed.
 func EndOverdue(a *call.Account, ch record.Change, who string, now time.Time) Message {
-	return Lines(mentioning(change.OverdueLines(a, ch, now), who), nil)
+	return Lines(mentioning(change.OverdueLines(a, ch, now), who, a.OpsMention), nil)
 }
 
 // authors are who asked for a change and who approved it, as far as Slack knows them.

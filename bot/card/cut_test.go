@@ -1,8 +1,11 @@
 package card
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -57,4 +60,50 @@ func requireCut(t *testing.T, shown, words string, limit, first int, what string
 		require.NotEmpty(t, rest, what)
 		_, rest, _, _ = uniseg.FirstGraphemeClusterInString(rest, -1)
 	}
+}
+
+// flooded is a path that seems to end before its end where marks on a letter are left out without a word.
+var flooded = "/login" + strings.Repeat("\u0301", 2_500) + "/hidden-tail.php"
+
+// endsEarly is such a path shown so.
+var endsEarly = regexp.MustCompile(`login[\x{0301}]*([^…\x{0301}]|$)`)
+
+// Everywhere a path is drawn, from cards to the dialog before a patch and to forms, what is left out of it is said.
+func TestNoPathSeemsToEndBeforeItsEnd(t *testing.T) {
+	t.Parallel()
+	shown := 0
+	for name, draw := range hostileDrawn(flooded) {
+		for _, one := range draw() {
+			drawn, err := json.Marshal(one)
+			require.NoError(t, err)
+			var doc any
+			require.NoError(t, json.Unmarshal(drawn, &doc))
+			for _, seen := range seenIn(doc) {
+				require.False(t, endsEarly.MatchString(seen), "%s: %.300q", name, seen)
+				if strings.Contains(seen, "/log") {
+					shown++
+				}
+			}
+		}
+	}
+	require.Greater(t, shown, 100)
+}
+
+// seenIn are the texts that a person sees, of anything as JSON.
+func seenIn(doc any) (all []string) {
+	switch d := doc.(type) {
+	case string:
+		return []string{d}
+	case []any:
+		for _, one := range d {
+			all = append(all, seenIn(one)...)
+		}
+	case map[string]any:
+		for key, one := range d {
+			if !slices.Contains([]string{"value", "private_metadata", "callback_id", "block_id", "action_id", "url", "Metadata", "metadata"}, key) {
+				all = append(all, seenIn(one)...)
+			}
+		}
+	}
+	return all
 }

@@ -29,7 +29,7 @@ func endedLate() record.Change {
 
 func TestRenderWhatEnds(t *testing.T) {
 	t.Parallel()
-	late, _ := ChangeSettled(nil, endedLate(), nil)
+	late, _, _ := ChangeSettled(endedLate(), record.Change{}, "", nil)
 	silent, longest, overdue := ending(), ending(), switched()
 	silent.Renew, longest.Renew = now.Add(20*time.Hour), longest.Until
 	overdue.Late = &record.Late{Due: overdue.Until, Why: "the service has locked its rules just now: try again in some minutes"}

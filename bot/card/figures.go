@@ -225,6 +225,9 @@ func (c Card) people() []text.Text {
 func (c Card) whoIsOnIt() text.Text {
 	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
 	who := describe.Owner(c.Triage.Owner)
+	if c.Triage.Owner == nil {
+		who = describe.Unacknowledged(c.Triage, !c.Quiet)
+	}
 	if c.Triage.Owner != nil && calls == c.Triage.Owner.ID {
 		who, calls = describe.OwnerSince(*c.Triage.Owner, text.User(calls)), "" // by the name that calls
 	}

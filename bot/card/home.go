@@ -20,10 +20,10 @@ const (
 // Home draws a Home tab, the worst first.
 func Home(h report.Home) []slack.Block {
 	w := partsWriter{maker: &buttonMaker{}, room: maxHomeText, most: maxHomeBlocks, rules: true}
-	head := text.New("wafbot is ", h.Policy.Describe(), " · as of ", h.Now)
+	head := text.New("wafbot is ", h.Policies(), " · as of ", h.Now)
 	blocks := []slack.Block{section(mrkdwn(head), w.maker.refresh())}
 	blocks = append(blocks, w.write(h.Parts(true))...)
-	foot := text.New("Your role: ", h.Role.String(), ". Under Messages you can type ", text.Code("help"))
+	foot := text.New("Your role: ", h.Roles(), ". Under Messages you can type ", text.Code("help"))
 	return append(blocks, slack.NewContextBlock("", markupText(mrkdwn(foot))))
 }
 

@@ -60,8 +60,8 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) call.AttackR
 // quietly is an account on which nothing goes on.
 func quietly() report.Overview {
 	of := acme()
-	of.OngoingFor = 15 * time.Minute
-	return report.Overview{Account: "acme", Of: of, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
+	of.OngoingFor, of.Policy.Changes = 15*time.Minute, policy.ChangesOn
+	return report.Overview{Account: "acme", Of: of, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() report.Overview {
@@ -95,7 +95,7 @@ func unreachably() report.Overview {
 
 func home(change func(h *report.Home)) report.Home {
 	h := report.Home{
-		Accounts: []report.Overview{quietly()}, Who: anna(), Role: record.Responder, Policy: policy.Policy{Changes: policy.ChangesOn}, Now: now,
+		Accounts: []report.Overview{quietly()}, Who: anna(), Now: now,
 	}
 	change(&h)
 	return h
@@ -110,8 +110,8 @@ func homes() map[string][]slack.Block {
 	return map[string][]slack.Block{
 		"quiet":   Home(home(func(*report.Home) {})),
 		"busy":    Home(home(busy)),
-		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Role = record.Viewer })),
-		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Policy.Changes = policy.ChangesDryRun })),
+		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Role = record.Viewer })),
+		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Of.Policy.Changes = policy.ChangesDryRun })),
 		"one-unreachable": Home(home(func(h *report.Home) {
 			h.Accounts, h.Trouble = []report.Overview{busily(), unreachably()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
@@ -153,7 +153,7 @@ func TestHomeButtons(t *testing.T) {
 	asker.Who.ID = "U0ROB"
 	require.NotContains(t, strings.Join(lines(asker), "\n"), "Approve", "an asker approves no request of their own")
 	viewer := busy
-	viewer.Role = record.Viewer
+	viewer.Accounts[0].Role = record.Viewer
 	require.Equal(t, []string{"Refresh: refresh"}, lines(viewer), "no button that would be refused")
 }
 
@@ -209,7 +209,7 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 func summaries() map[string]report.Summary {
 	at := func(o report.Overview) report.Summary {
 		return report.Summary{
-			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Policy: policy.Policy{Changes: policy.ChangesOn}, Role: record.Responder, Who: anna(),
+			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Who: anna(),
 		}
 	}
 	busy, quiet, unreachable := at(busily()), at(quietly()), at(unreachably())

@@ -104,7 +104,7 @@ func hostileDrawn(words string) map[string]func() []any {
 		"PermissionLost": func() []any { return []any{PermissionLost(acme(), hostileLoss(words), manyChanges(5), now)} },
 		"PermissionBack": func() []any { return []any{PermissionBack(acme(), hostileLoss(words))} },
 		"PagerUnreachable": func() []any {
-			return []any{PagerUnreachable("acme", record.PagerFault{Route: words, Why: words})}
+			return []any{PagerUnreachable(acme(), record.PagerFault{Route: words, Why: words})}
 		},
 		"Drill": func() []any { return hostileDrills(words) },
 		"MitigationEnding": func() []any {
@@ -113,8 +113,8 @@ func hostileDrawn(words string) map[string]func() []any {
 		"Efficacy":   func() []any { return []any{Efficacy(hostileEffect(words), ch, []string{words})} },
 		"EndOverdue": func() []any { return []any{EndOverdue(acme(), ch, words, now)} },
 		"ChangeSettled": func() []any {
-			msg, _ := ChangeSettled(nil, ch, buttons)
-			return []any{msg}
+			msg, reply, _ := ChangeSettled(ch, record.Change{}, "", buttons)
+			return []any{msg, reply}
 		},
 		"Moved": func() []any {
 			line := MovedLine(acme(), words, record.AttackState{Attack: attack}, record.Place{Channel: "C1", TS: "1.1"}, "https://acme.slack.com/archives/C1/p11")

@@ -114,10 +114,9 @@ func (w *markupWriter) take(s string) string {
 		w.room = -1
 		return "…"
 	}
-	shown := text.Sanitize(s, w.room)
-	w.room -= length(shown)
-	if strings.HasSuffix(shown, "…") && !strings.HasSuffix(s, "…") {
-		w.room = -1 // it was cut: nothing follows
+	shown, all := text.Fit(s, w.room)
+	if w.room -= length(shown); !all {
+		w.room = -1 // nothing follows
 	}
 	return shown
 }

@@ -90,14 +90,16 @@ func ReadAttack(account string, payload map[string]any) (id string, f record.Car
 	return id, f, text("version") == metadataVersion && f.AttackID != "" && id == record.AttackID(account, f.AttackID)
 }
 
-// WithDelivery adds the delivery to the message's metadata, so that the message can be found by it.
-func (m Message) WithDelivery(delivery string) Message {
+// WithDelivery adds the delivery to the message's metadata, so that the message can be found by it, and the account of which it is.
+func (m Message) WithDelivery(account, delivery string) Message {
 	m.Metadata.EventType = cmp.Or(m.Metadata.EventType, MetaMessage)
 	payload := maps.Clone(m.Metadata.EventPayload)
 	if payload == nil {
 		payload = map[string]any{}
 	}
-	payload["delivery"] = delivery
+	if payload["delivery"] = delivery; account != "" {
+		payload["account"] = account
+	}
 	m.Metadata.EventPayload = payload
 	return m
 }

@@ -1,9 +1,11 @@
 package card
 
 import (
+	"encoding/json"
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,8 +62,46 @@ func outageMessages() map[string]Message {
 		"capped-ended":            Capped(acme(), record.Cap{From: since, Until: now, Over: "over 50,000 attacks in 24 h"}),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),
-		"pager-away":              PagerUnreachable("acme", record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
+		"pager-away":              PagerUnreachable(acme(), record.PagerFault{Route: "kind incident", Why: "it answers with status 503"}),
 	}
+}
+
+// What only operators can fix mentions them; that it is over mentions no one.
+func TestOpsAreMentioned(t *testing.T) {
+	t.Parallel()
+	a := acme()
+	a.OpsMention = "S0OPS"
+	lost := record.PermissionLoss{Account: "acme", Since: now.Add(-time.Minute), Status: 403, Lacks: []record.Permission{record.PermissionAll}}
+	over := lost
+	over.Until = now
+	late := switched()
+	late.Late = &record.Late{}
+	failed := patched()
+	failed.State, failed.Fault = record.StateFailed, "the service answers with errors"
+	failure, _, mentions := ChangeSettled(failed, record.Change{}, a.OpsMention, nil)
+	require.True(t, mentions)
+	settled, _, mentions := ChangeSettled(patched(), record.Change{}, a.OpsMention, nil)
+	require.False(t, mentions)
+	for name, msg := range map[string]Message{
+		"unreachable": Unreachable(a, record.UnreachableFacts{}), "permission lost": PermissionLost(a, lost, nil, now),
+		"pager": PagerUnreachable(a, record.PagerFault{}), "overdue": EndOverdue(a, late, "U0ANN", now), "failed": failure,
+	} {
+		require.Equal(t, 1, strings.Count(rendered(t, msg), "<!subteam^S0OPS>"), name)
+	}
+	for name, msg := range map[string]Message{
+		"permission lost, over": PermissionLost(a, over, nil, now), "permission back": PermissionBack(a, over), "gap": MonitoringGap(a, record.GapFacts{From: now, To: now}, now), "done": settled,
+	} {
+		require.NotContains(t, rendered(t, msg), "S0OPS", name)
+	}
+	a.OpsMention = "U0ANN"
+	require.Equal(t, 1, strings.Count(rendered(t, EndOverdue(a, late, "U0ANN", now)), "<@U0ANN>"), "once")
+}
+
+func rendered(t *testing.T, msg Message) string {
+	t.Helper()
+	raw, err := json.Marshal(msg.Blocks)
+	require.NoError(t, err)
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(raw))
 }
 
 // switched is a mode that should have returned five minutes ago.

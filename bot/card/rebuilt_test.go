@@ -29,13 +29,13 @@ func TestEmptiedNoticesFit(t *testing.T) {
 func TestChangeMessagesFit(t *testing.T) {
 	t.Parallel()
 	for _, ch := range append(everyState(), patched()) {
-		msg, _ := ChangeSettled(nil, ch, nil)
-		msg = msg.WithDelivery(ch.ID + ":" + string(ch.State))
+		msg, _, _ := ChangeSettled(ch, record.Change{}, "", nil)
+		msg = msg.WithDelivery(ch.Account, ch.ID+":"+string(ch.State))
 		requireFits(t, msg)
 		require.Equal(t, MetaChange, msg.Metadata.EventType)
 	}
 	prolonged, ch := patched(), denied()
 	ch.Extends = prolonged.ID
-	msg, _ := ChangeSettled([]record.Change{ch, prolonged}, ch, nil)
+	msg, _, _ := ChangeSettled(ch, prolonged, "", nil)
 	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["change"])
 }

@@ -86,7 +86,7 @@ func Stale(line text.Text) Message {
 func HandoverLines(said record.Triage) []text.Text {
 	o := said.Owner
 	line := text.New(text.User(o.ID), ": ", text.Sanitize(o.By.Name, text.MaxField), " hands this attack over to you")
-	if o.By.ID == o.ID {
+	if o.Is(o.By) {
 		line = text.New(text.Bold(text.Sanitize(o.Name, text.MaxField)), " takes this attack over")
 		if o.From != "" {
 			line = text.New(line, " from ", text.User(o.From))
@@ -97,6 +97,15 @@ func HandoverLines(said record.Triage) []text.Text {
 		lines = append(lines, describe.Note(said.Notes[i]))
 	}
 	return lines
+}
+
+// LapseLines say that an acknowledgement lapsed, and mention the former owner and whom the attack's route mentions.
+func LapseLines(said record.Triage, shown record.AttackState) []text.Text {
+	owner := said.Lapsed.ID
+	if !InSlack(owner) {
+		owner = ""
+	}
+	return mentioning([]text.Text{describe.Unacknowledged(said, !shown.Quiet)}, owner, Recipient(nil, shown.Mention, shown.Suppressed))
 }
 
 // maxTakenIDs is how many attacks a takeover names for each former owner.
@@ -123,7 +132,7 @@ func TakeoverLines(n record.Event, cases map[string]record.Triage) (lines []text
 	}
 	what := text.New(taken, text.Plural(int64(taken), " attack"), " of ", text.Bold(n.Account))
 	line := text.New(text.User(now.ID), ": ", text.Sanitize(cmp.Or(now.By.Name, now.By.ID), maxNoticeName), " hands ", what, " over to you")
-	if now.By.ID == now.ID {
+	if now.Is(now.By) {
 		line = text.New(text.Bold(text.Sanitize(now.Name, maxNoticeName)), " takes over ", what)
 	}
 	lines = append(lines, line)

@@ -25,7 +25,7 @@ func (c Card) advice(advice advice.Advice) []text.Text {
 
 // dryRun says that buttons only show what they would do.
 func (c Card) dryRun(advice advice.Advice) []text.Text {
-	if changes := c.Situation.Policy.Changes; changes == policy.ChangesOn || changes == policy.ChangesOff || len(advice.Suggestions) == 0 {
+	if changes := c.Situation.Policy.ChangesNow(); changes == policy.ChangesOn || changes == policy.ChangesOff || len(advice.Suggestions) == 0 {
 		return nil
 	}
 	return []text.Text{text.New(text.Bold("Dry run:"), " buttons only show what would be sent; nothing is changed")}
@@ -76,7 +76,7 @@ func (c Card) inForce() bool {
 // tooThin reports whether the attack gets through and no button stops a tenth of it.
 func (c Card) tooThin(advice advice.Advice) bool {
 	s := c.Situation
-	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.Changes == policy.ChangesOff {
+	if !gettingThrough(s.Attack) || s.Attack.FalsePositive() || c.inForce() || s.Policy.ChangesNow() == policy.ChangesOff {
 		return false
 	}
 	if slices.ContainsFunc(advice.Suggestions, func(s call.Suggestion) bool { return s.Line.Name != "deny" }) {

@@ -52,7 +52,7 @@ func postAll(b *testing.B, waiting int) time.Duration {
 	ctx, stop := context.WithCancel(b.Context())
 	var owns sync.WaitGroup
 	begun := time.Now()
-	owns.Go(func() { n.Own(ctx, ctx, "acme") })
+	owns.Go(func() { n.Own(ctx, ctx, "acme", Unread{}) })
 	box.left.Wait()
 	took := time.Since(begun)
 	stop()

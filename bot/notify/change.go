@@ -13,14 +13,14 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" {
 		return plan{}
 	}
-	msg, mentions := card.ChangeSettled(f.changes, f.change, advice.Undo(f.change, f.now))
+	msg, underCard, mentions := card.ChangeSettled(f.change, f.extended, f.account.OpsMention, advice.Undo(f.change, f.now))
 	elsewhere := f.post(e, msg)
 	elsewhere.Channel, elsewhere.Urgent = f.account.Channel, mentions // others must not use up what is kept for messages that mention people
 	if f.change.Late != nil {                                         // that it was late was said in the account's channel
 		return say(elsewhere)
 	}
 	reply := elsewhere
-	reply.Message, _ = card.ChangeSettled(f.changes, f.change, nil)
+	reply.Message = underCard
 	reply.repost = f.card.Channel
 	return say(f.underCard(reply, elsewhere))
 }

@@ -36,6 +36,8 @@ func (o *outbox) Changes(context.Context, string) ([]record.Change, error) {
 	return []record.Change{o.change}, nil
 }
 
+func (o *outbox) Change(context.Context, string, string) (record.Change, error) { return o.change, nil }
+
 func (o *outbox) BeginNotify(_ context.Context, _, _ string, now time.Time) (record.Attempt, error) {
 	return record.Attempt{First: now, Again: true, Notified: true}, nil
 }
@@ -69,7 +71,7 @@ func TestAnEventThatIsStoredAgainIsTakenOff(t *testing.T) {
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); b.Own(ctx, ctx, "acme") }()
+		go func() { defer close(ended); b.Own(ctx, ctx, "acme", Unread{}) }()
 		synctest.Wait()
 		require.Empty(t, box.events)
 		stop()

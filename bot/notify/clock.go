@@ -30,7 +30,7 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 		return
 	}
 	var last time.Time
-	for {
+	for ctx.Err() == nil {
 		now := n.cfg.Clocks.Now()
 		due, next := a.Summary.Around(now.In(n.cfg.Zone))
 		wait := next.Sub(now)
@@ -42,9 +42,7 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 				wait = emitAgain
 			}
 		}
-		if delay.Sleep(ctx, wait) != nil {
-			return
-		}
+		_ = delay.Sleep(ctx, wait)
 	}
 }
 

@@ -16,7 +16,7 @@ type need int
 // The needs.
 const (
 	needNothing   need = 0
-	needChange    need = 1 << iota // the account's changes, the event's among them
+	needChange    need = 1 << iota // the event's change
 	needCard                       // where the card of the event's attack is, which may be on its way
 	needPlace                      // where it is now
 	needAttack                     // what is stored of the event's attack, its card included
@@ -39,9 +39,10 @@ type facts struct {
 	settings  poller.Settings // lists and rules as last read
 	health    poller.Health
 	now       time.Time
-	changes   []record.Change
+	changes   []record.Change // the account's
 	change    record.Change
-	attack    string // id of the event's attack
+	extended  record.Change // the change that this one extends
+	attack    string        // id of the event's attack
 	card      record.Place
 	shown     record.AttackState
 	known     bool // shown is

@@ -55,6 +55,7 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.DeniedSourceReturned: row(needChange|needAttack, efficacyChanged),
 		record.HandedOver:           row(needAttack, handedOver),
 		record.TookOver:             row(needTriage, tookOver),
+		record.AckLapsed:            row(needAttack, ackLapsed),
 		record.PagerUnreachable:     row(needNothing, pagerUnreachable),
 		record.DrillChanged:         row(needDrill, drillChanged).recorded(n.saveDrillCard),
 		record.SummaryDue:           {needs: needSummary, plan: summaryDue},

@@ -17,7 +17,7 @@ type loader struct{ cfg Config }
 
 // facts are those that are known without reading.
 func (l loader) facts(a Account, attack string) facts {
-	f := facts{account: a, policy: l.cfg.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Clocks.ServiceNow(a.Name), attack: attack}
+	f := facts{account: a, policy: a.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Clocks.ServiceNow(a.Name), attack: attack}
 	if a.Settings != nil {
 		f.settings = a.Settings()
 	}
@@ -51,20 +51,20 @@ func (l loader) load(ctx context.Context, a Account, e record.Event, needs need)
 	return f, nil
 }
 
-// loadChange reads the change that an event is about, with the others of its account.
+// loadChange reads the change that an event is about, and the one that it extends.
 func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error {
 	about, err := payload[record.ChangeFacts](e)
 	if err != nil {
 		return err
 	}
-	if f.changes, err = l.cfg.Stores.Changes.Changes(ctx, e.Account); err != nil {
+	if f.change, err = l.cfg.Stores.Changes.Change(ctx, e.Account, about.Change); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(f.changes, func(ch record.Change) bool { return ch.ID == about.Change }); i >= 0 {
-		f.change = f.changes[i]
-		f.attack = f.change.AttackID
+	f.attack = f.change.AttackID
+	if f.change.Extends != "" {
+		f.extended, err = l.cfg.Stores.Changes.Change(ctx, e.Account, f.change.Extends)
 	}
-	return nil
+	return err
 }
 
 // loadAttack reads what is stored of an attack. An event may know more.
@@ -134,7 +134,7 @@ func (l loader) loadTriage(ctx context.Context, e record.Event, f *facts) (err e
 
 // loadRoles shows users by name, and user groups by their ids: neither mentions anyone.
 func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
-	f.roles = card.Roles(l.cfg.Roles, func(id string) text.Text {
+	f.roles = card.Roles(f.account.Roles, func(id string) text.Text {
 		if card.IsID(id, "S") {
 			return text.New("user group ", text.Code(id))
 		}

@@ -39,7 +39,7 @@ func capChanged(e record.Event, c record.Cap, f facts) plan {
 
 // pagerUnreachable says that a pager can't be called.
 func pagerUnreachable(e record.Event, fault record.PagerFault, f facts) plan {
-	return say(f.post(e, card.PagerUnreachable(e.Account, fault)))
+	return say(f.post(e, card.PagerUnreachable(f.account.Account, fault)))
 }
 
 // handedOver mentions the new owner of an attack, and the former one when it was taken over, if that still holds.
@@ -51,6 +51,19 @@ func handedOver(e record.Event, given record.Assignment, f facts) plan {
 	lines := card.HandoverLines(t)
 	elsewhere := append(slices.Clip(lines), describe.Attack(f.account.Account, given.Attack, e.At))
 	return say(f.underCard(f.post(e, card.Lines(lines, nil)), f.post(e, card.Lines(elsewhere, nil))))
+}
+
+// ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner and whom the route mentions.
+func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
+	t := f.details.Triage
+	if t.Owner != nil || t.Lapsed == nil || t.Lapsed.ID != was.To {
+		return plan{}
+	}
+	lines := card.LapseLines(t, f.shown)
+	elsewhere := append(slices.Clip(lines), describe.Attack(f.account.Account, was.Attack, e.At))
+	reply := f.post(e, card.Lines(lines, nil))
+	reply.Broadcast = true
+	return say(f.underCard(reply, f.post(e, card.Lines(elsewhere, nil))))
 }
 
 // tookOver mentions once each former owner, and the new one unless that person took the attacks over, as far as it still holds.

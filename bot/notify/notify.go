@@ -15,7 +15,6 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -49,9 +48,7 @@ type Config struct {
 	Stores            Stores
 	Runner            Runner
 	Accounts          []Account
-	Command           string // the slash command, for messages that name it
-	Policy            policy.Policy
-	Roles             policy.Roles
+	Command           string            // the slash command, for messages that name it
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
 	Burst             int               // how many at once
@@ -106,17 +103,38 @@ type owned struct {
 	drills  *drillClock
 }
 
+// Unread are an account's cards from before Redis was emptied, by attack, as long as the threads under them aren't read: what was changed stands there alone.
+// Until Read is closed they aren't redrawn, and the account isn't handed over. The zero value is that all is read.
+type Unread struct {
+	Cards map[string]bool
+	Read  <-chan struct{}
+}
+
+// wait waits until all is read, or the context ends.
+func (u Unread) wait(ctx context.Context) {
+	if u.Read == nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-u.Read:
+	}
+}
+
 // Own notifies an account's events, redraws its cards, and has it handed over at its hour, which only one replica may do at a time. It begins nothing more when more ends, and
 // stops in the middle when held does: the next owner verifies what became of it.
-func (n *Notifier) Own(held, more context.Context, account string) {
-	o := &owned{queue: newQueue(n, account), redraws: newRedrawQueue(n, account), drills: &drillClock{notifier: n, account: account, wake: make(chan struct{}, 1)}}
+func (n *Notifier) Own(held, more context.Context, account string, unread Unread) {
+	o := &owned{queue: newQueue(n, account), redraws: newRedrawQueue(n, account, unread), drills: &drillClock{notifier: n, account: account, wake: make(chan struct{}, 1)}}
 	n.setOwned(account, o)
 	defer n.setOwned(account, nil)
 	var all sync.WaitGroup
 	all.Go(func() { o.queue.run(held, more) })
 	all.Go(func() { o.redraws.run(held, more) })
 	all.Go(func() { o.drills.run(held, more) })
-	all.Go(func() { n.runSummaries(more, account) })
+	all.Go(func() {
+		unread.wait(more) // then it is known what is in force, and what was handed over
+		n.runSummaries(more, account)
+	})
 	if a, ok := n.account(account); ok && a.Titles != nil {
 		all.Go(func() {
 			a.Titles.run(more, func(ctx context.Context, attacks []string) error { return n.markUntitled(ctx, account, attacks...) })

@@ -120,7 +120,7 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 func TestEachKindHasAHandler(t *testing.T) {
 	t.Parallel()
 	n := New(Config{Slack: slackconn.Connect(slackconn.Config{})})
-	require.Len(t, n.handlers, 27)
+	require.Len(t, n.handlers, 28)
 	for kind, h := range n.handlers {
 		if kind == record.SummaryDue {
 			continue
@@ -230,6 +230,9 @@ func TestPlansOfNotices(t *testing.T) {
 	owner := facts{details: record.AttackDetails{Triage: record.Triage{Owner: &record.Owner{ID: "U0ANN", By: record.Actor{ID: "U0ROB"}}}}}
 	ownerWithCard := owner
 	ownerWithCard.card = cardAt
+	lapsed := facts{card: cardAt, shown: record.AttackState{Mention: "S0ONCALL"}, details: record.AttackDetails{Triage: record.Triage{UnackedAt: now, Lapsed: &record.Owner{ID: "U0ANN", Name: "Anna", Since: now.Add(-2 * time.Hour)}}}}
+	elsewhere := lapsed
+	elsewhere.card = record.Place{}
 	test(t, []planned{
 		{name: "the first start", kind: record.FirstStart, payload: record.FirstStartFacts{}, want: []string{"C1 urgent"}},
 		{name: "rebuilt", kind: record.StoreRebuilt, payload: record.RebuildFacts{}, want: []string{"C1 urgent"}},
@@ -242,12 +245,15 @@ func TestPlansOfNotices(t *testing.T) {
 		{name: "handed over", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: owner, want: []string{"C1"}, says: "U0ANN"},
 		{name: "handed over under its card", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: ownerWithCard, want: []string{"C1/1.1 else C1"}},
 		{name: "another has it by now", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ROB"}, facts: owner},
+		{name: "lapsed", kind: record.AckLapsed, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: lapsed, want: []string{"C1/1.1 broadcast urgent else C1 urgent"}, says: "S0ONCALL"},
+		{name: "lapsed, without a card", kind: record.AckLapsed, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: elsewhere, want: []string{"C1 urgent"}, says: "U0ANN"},
+		{name: "acknowledged again by now", kind: record.AckLapsed, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: ownerWithCard},
 		{name: "taken over", kind: record.TookOver, payload: record.Assignment{To: "U0ANN"}, facts: facts{triage: map[string]record.Triage{
 			"a1": {Owner: &record.Owner{ID: "U0ANN", From: "U0ROB", Since: now, By: record.Actor{ID: "U0ANN"}}},
 		}}, want: []string{"C1"}, says: "U0ROB"},
 		{name: "others have them by now", kind: record.TookOver, payload: record.Assignment{To: "U0ANN"}},
 		{name: "a hand-over", kind: record.SummaryDue, want: []string{"C1"}, says: "Hand-over of acme"},
-	}, record.FirstStart, record.StoreRebuilt, record.APIUnreachable, record.MonitoringGap, record.CapChanged, record.PagerUnreachable, record.HandedOver, record.TookOver, record.SummaryDue)
+	}, record.FirstStart, record.StoreRebuilt, record.APIUnreachable, record.MonitoringGap, record.CapChanged, record.PagerUnreachable, record.HandedOver, record.TookOver, record.AckLapsed, record.SummaryDue)
 }
 
 func TestPlansOfChanges(t *testing.T) {

@@ -152,7 +152,7 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done deliv
 
 // sendOnce posts a message (chat.postMessage), and waits so long for the answer.
 func (d *deliverer) sendOnce(ctx context.Context, p Post, patience time.Duration) (at record.Place, err error) {
-	opts := append(p.Message.Options(), slack.MsgOptionMetadata(p.Message.WithDelivery(p.Delivery).Metadata))
+	opts := append(p.Message.Options(), slack.MsgOptionMetadata(p.Message.WithDelivery(p.Account, p.Delivery).Metadata))
 	if p.Thread != "" {
 		opts = append(opts, slack.MsgOptionTS(p.Thread))
 		if p.Broadcast {

@@ -157,7 +157,7 @@ func owning(t *testing.T, refuses func(channel, text string) string, play func(n
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); n.Own(ctx, ctx, "acme") }()
+		go func() { defer close(ended); n.Own(ctx, ctx, "acme", Unread{}) }()
 		synctest.Wait()
 		time.Sleep(slackconn.Timeout) // what another replica sent has arrived
 		s.began = time.Now()

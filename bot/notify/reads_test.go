@@ -13,15 +13,15 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// counted notes what is read of a change whose attack has a card. Each of these is a round trip; the changes and the details decode all changes of the account.
+// counted notes what is read of a change whose attack has a card. Each of these is a round trip; the details decode all changes of the account.
 type counted struct {
 	outbox
 	reads []string
 }
 
-func (c *counted) Changes(context.Context, string) ([]record.Change, error) {
-	c.reads = append(c.reads, "changes")
-	return []record.Change{c.change}, nil
+func (c *counted) Change(context.Context, string, string) (record.Change, error) {
+	c.reads = append(c.reads, "change")
+	return c.change, nil
 }
 
 func (c *counted) Card(context.Context, string, string) (channel, ts string, err error) {
@@ -40,8 +40,8 @@ func (c *counted) BeginNotify(_ context.Context, _, _ string, now time.Time) (re
 
 func (c *counted) Redrawn(context.Context, string, string, record.RedrawMark) error { return nil }
 
-// A click makes a reply and redraws the card: the account's changes are decoded once for each.
-func TestChangesAreReadOnceForAReplyAndARedraw(t *testing.T) {
+// A click makes a reply and redraws the card: the reply reads its own change alone, the card the account's changes once.
+func TestAReplyReadsOneChangeAndARedrawAllOnce(t *testing.T) {
 	t.Parallel()
 	attack := record.AttackID("acme", through.ID)
 	box := &counted{outbox: outbox{change: record.Change{ID: "c1", Account: "acme", AttackID: attack, State: record.StateDone, At: now}}}
@@ -53,11 +53,11 @@ func TestChangesAreReadOnceForAReplyAndARedraw(t *testing.T) {
 	})
 	settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}
 	require.NoError(t, n.handle(t.Context(), settled))
-	require.Equal(t, []string{"changes", "card"}, box.reads)
+	require.Equal(t, []string{"change", "card"}, box.reads)
 	require.Len(t, slack.took, 1)
 
 	box.reads = nil
-	_, err := newRedrawQueue(n, "acme").redraw(t.Context(), stale{attack: attack})
+	_, err := newRedrawQueue(n, "acme", Unread{}).redraw(t.Context(), stale{attack: attack})
 	require.NoError(t, err)
 	require.Equal(t, []string{"details"}, box.reads)
 }

@@ -14,6 +14,7 @@ import (
 type redrawQueue struct {
 	notifier *Notifier
 	account  string
+	unread   Unread
 	wake     chan struct{} // some card is stale
 	acted    chan struct{} // by a person's action: that doesn't wait for its turn among the others
 
@@ -33,8 +34,8 @@ type stuckCard struct {
 	again time.Time // when it is tried again
 }
 
-func newRedrawQueue(n *Notifier, account string) *redrawQueue {
-	r := &redrawQueue{notifier: n, account: account, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}, tried: map[string]time.Time{}}
+func newRedrawQueue(n *Notifier, account string, unread Unread) *redrawQueue {
+	r := &redrawQueue{notifier: n, account: account, unread: unread, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}, tried: map[string]time.Time{}}
 	signal(r.wake) // what was stale before
 	return r
 }
@@ -66,6 +67,7 @@ func urgency(e record.Event) record.Urgency {
 }
 
 func (r *redrawQueue) run(held, more context.Context) {
+	read := r.unread.Read
 	for more.Err() == nil {
 		wait, wake := r.drawOne(held)
 		if wait == 0 {
@@ -76,6 +78,8 @@ func (r *redrawQueue) run(held, more context.Context) {
 		case <-time.After(wait):
 		case <-wake:
 		case <-r.acted:
+		case <-read:
+			read = nil
 		}
 	}
 }
@@ -150,6 +154,7 @@ func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, er
 	if err != nil {
 		return stale{}, 0, err
 	}
+	r.leaveUnread(marks)
 	now := r.notifier.cfg.Clocks.Now()
 	maps.DeleteFunc(r.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
 	maps.DeleteFunc(r.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
@@ -186,6 +191,18 @@ func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, er
 		wait = 0
 	}
 	return o, wait, nil
+}
+
+// leaveUnread leaves those marks out whose cards can't be drawn yet.
+func (r *redrawQueue) leaveUnread(marks map[string]record.RedrawMark) {
+	select {
+	case <-r.unread.Read:
+	default:
+		maps.DeleteFunc(marks, func(mark string, _ record.RedrawMark) bool {
+			attack, _, _ := strings.Cut(mark, " ")
+			return r.unread.Cards[attack]
+		})
+	}
 }
 
 // backlog is how many cards are stale, and since when the first of them is; zero if none is.

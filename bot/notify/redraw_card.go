@@ -90,7 +90,7 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 func (r *redrawQueue) edit(ctx context.Context, f facts) error {
 	f.posted = slackconn.ParseTS(f.card.TS)
 	delivery := cmp.Or(f.card.Delivery, record.CardDelivery(r.account, f.shown.Attack.ID))
-	msg := card.Render(f.drawn()).WithDelivery(delivery) // what it carries stays true with what it shows
+	msg := card.Render(f.drawn()).WithDelivery(f.account.Name, delivery) // what it carries stays true with what it shows
 	err := r.notifier.deliver.edit(ctx, f.card, msg)
 	if err == nil && f.untitled {
 		err = r.notifier.markUntitled(ctx, r.account, f.attack)

@@ -54,9 +54,12 @@ type Triage interface {
 	AllTriage(ctx context.Context, account string) (map[string]record.Triage, error)
 }
 
-// Changes reads the changes of an account, the newest first.
+// Changes reads the changes of an account.
 type Changes interface {
+	// Changes are all, the newest first.
 	Changes(ctx context.Context, account string) ([]record.Change, error)
+	// Change is the one with that id; zero if it isn't stored.
+	Change(ctx context.Context, account, id string) (record.Change, error)
 }
 
 // Redraws holds the marks of stale cards.

@@ -222,7 +222,7 @@ func (h *sharedMarks) own(t *testing.T, s *choosy, l *listing) {
 	})
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	defer stop()
-	n.Own(ctx, ctx, "acme")
+	n.Own(ctx, ctx, "acme", Unread{})
 }
 
 func (h *sharedMarks) EditSlot(context.Context, string, int, int) (wait time.Duration, err error) {

@@ -1,12 +1,16 @@
 package slackconn_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,8 +22,15 @@ type grid struct {
 	enterprise string
 	user       string // JSON of the user without id and name
 
-	mu    sync.Mutex
-	asked int
+	mu      sync.Mutex
+	asked   int
+	failing bool
+}
+
+func (g *grid) fail() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing = true
 }
 
 func (g *grid) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -27,8 +38,12 @@ func (g *grid) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "users.info") {
 		g.mu.Lock()
 		g.asked++
+		failing := g.failing
 		g.mu.Unlock()
 		answer = `{"ok":true,"user":{"id":"U1","real_name":"Rob Reed",` + g.user + `}}`
+		if failing {
+			answer = `{"ok":false,"error":"internal_error"}`
+		}
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
 }
@@ -56,6 +71,7 @@ func TestWhoIsAMember(t *testing.T) {
 		{"the same without a team", "E1", "", inBoth, true, 1},
 		{"of the grid, not in this workspace", "E1", "T2", elsewhere, false, 1},
 		{"the same, delivered as ours", "E1", "T1", elsewhere, false, 1},
+		{"of another workspace, with the id of one of ours", "E1", "T9", inBoth, false, 1},
 		{"of another grid", "E1", "T9", otherGrid, false, 1},
 		{"of another grid, delivered as ours", "E1", "T1", otherGrid, false, 1},
 		{"where the workspace is of no grid", "", "T1", inBoth, false, 1},
@@ -67,7 +83,7 @@ func TestWhoIsAMember(t *testing.T) {
 		g := &grid{enterprise: c.enterprise, user: c.user}
 		s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}})
 		for range 2 { // the second time from the cache
-			_, full, err := s.Member(t.Context(), c.delivered, "U1")
+			_, _, full, err := s.Member(t.Context(), c.delivered, "U1")
 			require.NoError(t, err, c.name)
 			require.Equal(t, c.full, full, c.name)
 		}
@@ -81,11 +97,44 @@ func TestOneUserFromTwoWorkspacesOfAGrid(t *testing.T) {
 	g := &grid{enterprise: "E1", user: `"name":"rob"`}
 	s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}})
 	for _, delivered := range []string{"T1", "T2", "T1"} {
-		_, full, err := s.Member(t.Context(), delivered, "U1")
+		_, _, full, err := s.Member(t.Context(), delivered, "U1")
 		require.NoError(t, err)
 		require.Equal(t, delivered == "T1", full, delivered)
 	}
 }
+
+// While users.info fails, what was last known counts, unless it is known to have changed; of whom nothing is known it isn't even known that he is no guest.
+func TestUsersThatCantBeLookedUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, marks := &grid{user: `"team_id":"T1"`}, &mark{}
+		s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}, People: marks})
+		asks := func(team, user, workspace string, full bool) error {
+			t.Helper()
+			_, in, member, err := s.Member(t.Context(), team, user)
+			require.Equal(t, []any{workspace, full}, []any{in, member})
+			return err
+		}
+		require.NoError(t, asks("T1", "U1", "T1", true))
+		g.fail()
+		require.NoError(t, asks("T1", "U1", "T1", true), "from the cache")
+		time.Sleep(slackconn.PeopleCachedFor)
+		require.Error(t, asks("T1", "U1", "T1", true), "as last known")
+		require.Error(t, asks("T1", "U2", "T1", false), "nothing is known")
+		require.Error(t, asks("", "U2", "", false), "nor whose user it is")
+		require.NoError(t, asks("T2", "U2", "", false), "of another workspace by what Slack delivers")
+		require.NoError(t, marks.PeopleChanged(t.Context(), "U1"))
+		require.Error(t, asks("T1", "U1", "T1", false), "perhaps made a guest")
+	})
+}
+
+// mark is the cache version of all users.
+type mark struct{ n atomic.Int64 }
+
+func (m *mark) PeopleMark(context.Context, string) (string, error) {
+	return fmt.Sprint(m.n.Load()), nil
+}
+func (m *mark) PeopleChanged(context.Context, string) error { m.n.Add(1); return nil }
 
 // Users are cached, but not without end.
 func TestTheCacheOfUsersIsBounded(t *testing.T) {
@@ -93,7 +142,7 @@ func TestTheCacheOfUsersIsBounded(t *testing.T) {
 	g := &grid{user: `"team_id":"T1"`}
 	s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}})
 	ask := func(n int) {
-		_, full, err := s.Member(t.Context(), "T1", fmt.Sprint("U", n))
+		_, _, full, err := s.Member(t.Context(), "T1", fmt.Sprint("U", n))
 		require.NoError(t, err)
 		require.True(t, full)
 	}

@@ -77,38 +77,54 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 	return mark, err == nil
 }
 
-// Member returns the user's name. full reports whether the user is a full member of the token's workspace: no guest, no member of another
-// workspace, no bot, not deactivated (users.info). team is the user's by what Slack delivered; "": it didn't say. In an Enterprise Grid that may be another
-// workspace than the token's, of which the user is a member all the same.
-func (s *Client) Member(ctx context.Context, team, user string) (name string, full bool, err error) {
+// Member returns the user's name, the id of the token's workspace if the user is one of its users, else "", and whether he is a full member there: no guest, no
+// member of another workspace, no bot, not deactivated (users.info). team is the user's by what Slack delivered; "": it didn't say. In an Enterprise Grid that may
+// be another workspace than the token's, of which the user is a member all the same. After an error they are what was last known, and the workspace is that of the
+// delivery where it is the token's.
+func (s *Client) Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error) {
 	self, err := s.Self(ctx)
 	if err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
 	if user == "" || team != "" && team != self.Team && self.Enterprise == "" {
-		return "", false, nil
+		return "", "", false, nil
 	}
+	p, err := s.person(ctx, user)
+	switch {
+	case p.full(self, team):
+		return p.Name, self.Team, true, err
+	case err != nil && team == self.Team:
+		return p.Name, self.Team, false, err
+	}
+	return p.Name, "", false, err
+}
+
+// person is what is known of a user. What users.info says doesn't depend on where a delivery came from, so the id alone is its key. After an error it is what was
+// last known, unless an event has said since that it changed.
+func (s *Client) person(ctx context.Context, user string) (Person, error) {
 	mark, known := s.mark(ctx, user)
 	s.mu.Lock()
 	m, ok := s.members[user]
 	s.mu.Unlock()
 	if ok && m.fresh(mark, known) {
-		return m.Name, m.full(self, team), nil
+		return m.Person, nil
 	}
 	p, err := s.Person(ctx, user)
-	if ErrorName(err) == "user_not_found" {
-		return "", false, nil
-	}
-	if err != nil {
-		return "", false, err
+	switch {
+	case ErrorName(err) == "user_not_found":
+		return Person{Outside: "unknown"}, nil
+	case err != nil && ok && (!known || m.mark == mark):
+		return m.Person, err
+	case err != nil:
+		return Person{Outside: "unknown"}, err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.members) >= maxMembers {
 		clear(s.members)
 	}
 	s.members[user] = member{cached{time.Now(), mark}, p}
-	s.mu.Unlock()
-	return p.Name, p.full(self, team), nil
+	return p, nil
 }
 
 // Person is a user of the workspace.
@@ -123,8 +139,9 @@ type Person struct {
 
 // full reports whether a user is a full member of the token's workspace, whose team is the given one by what Slack delivered.
 func (p Person) full(self Identity, delivered string) bool {
-	if p.Outside != "" || p.Deactivated {
-		return false
+	ours := delivered == "" || delivered == self.Team || delivered == self.Enterprise
+	if p.Outside != "" || p.Deactivated || !ours && delivered != p.team && !slices.Contains(p.workspaces, delivered) {
+		return false // the last: it is of another user with the same id
 	}
 	if self.Enterprise != "" && p.enterprise == self.Enterprise && slices.Contains(p.workspaces, self.Team) {
 		return true

@@ -66,6 +66,9 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 		return nil, &unansweredError{WithoutURL(err)}
 	}
 	res.Body = newBoundedBody(res.Body, method)
+	if method == MethodPost || method == MethodUpdate {
+		res.Body = &unechoedBody{ReadCloser: res.Body}
+	}
 	if ofAPI && res.StatusCode == http.StatusTooManyRequests {
 		wait := c.hold(method, res.Header)
 		res.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // slack-go reads no dates

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -57,13 +58,14 @@ type program struct {
 }
 
 // run starts a program that works on the stage, until it is stopped or the benchmark ends.
-func (s *stage) run(b *testing.B, name string) *program {
+func (s *stage) run(b testing.TB, name string) *program {
 	b.Helper()
 	address := freeAddress(b)
 	self, err := os.Executable()
 	require.NoError(b, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN="+address, programVariable+"="+name, stageVariable+"="+s.url)
+	cmd.Stdout = s.logs
 	p := &program{cmd: cmd, address: "http://" + address, stop: launch(b, cmd)}
 	if name == theBot {
 		s.slack.DeliverTo(p.address)
@@ -73,7 +75,7 @@ func (s *stage) run(b *testing.B, name string) *program {
 
 const listeningLine = "msg=listening"
 
-// launch starts a process and returns when it listens.
+// launch starts a process and returns when it listens. What it logs goes where its output goes.
 func launch(b testing.TB, cmd *exec.Cmd) (kill func()) {
 	b.Helper()
 	logs, err := cmd.StderrPipe()
@@ -92,7 +94,7 @@ func launch(b testing.TB, cmd *exec.Cmd) (kill func()) {
 		}
 		require.NoError(b, err, said)
 	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	go func() { _, _ = io.Copy(cmp.Or(cmd.Stdout, io.Discard), lines) }()
 	return kill
 }
 

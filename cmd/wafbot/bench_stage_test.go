@@ -30,10 +30,12 @@ type stage struct {
 	waf     *waf.Service
 	slack   *workspace.Workspace
 	url     string
-	environ []string // of wafbot
+	environ []string  // of wafbot
+	logs    io.Writer // takes what programs write; nil: nothing does
 	listing *listing
 	service http.Handler // answers in the service's place; a trouble comes before it
 	posts   http.Handler // takes posts in the workspace's place; a trouble comes before it
+	links   http.Handler // opens Socket Mode links in the workspace's place
 	seen    *sightings
 
 	requests, bytes atomic.Int64 // that the service was asked, and answered
@@ -50,7 +52,7 @@ func asIntended() limits {
 	return limits{"{messages_per_second: 1, burst: 4, edits_per_minute: 40}", "{over: 10, in: 1m, ends_after: 10m}"}
 }
 
-func newStage(b *testing.B, limits limits) *stage {
+func newStage(b testing.TB, limits limits) *stage {
 	b.Helper()
 	s := &stage{seen: newSightings()}
 	s.waf = waf.New(waf.Config{Accounts: []waf.Account{{
@@ -67,10 +69,12 @@ func newStage(b *testing.B, limits limits) *stage {
 		BaseURL: s.url + "/slack", SigningSecret: benchSecret, BotToken: "xoxb-bench",
 		Users: []workspace.User{
 			{ID: theClicker, Name: "rob", RealName: "Rob Diaz", TeamID: "T0SANDBOX"}, {ID: otherClicker, Name: "ann", RealName: "Ann Lee", TeamID: "T0SANDBOX"},
+			{ID: theGuest, Name: "gus", TeamID: "T0SANDBOX", Restricted: true}, {ID: theStranger, Name: "sam", TeamID: "T0ELSEWHERE", Stranger: true},
 		},
 		Channels: []workspace.Channel{{ID: "C0WAF0001", Name: "waf", BotIsMember: true}},
 	})
 	require.NoError(b, err)
+	s.links = s.slack
 	mux.HandleFunc("/answer", s.answer)
 	mux.Handle("/slack/", http.StripPrefix("/slack", http.HandlerFunc(s.serveSlack)))
 	mux.Handle("/service/", http.StripPrefix("/service", http.HandlerFunc(s.serveService)))
@@ -87,7 +91,7 @@ accounts:
 }
 
 // benchRedis is the address of a real redis-server that keeps nothing, where there is one, else of the emulated one; then it says so.
-func benchRedis(b *testing.B) string {
+func benchRedis(b testing.TB) string {
 	b.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		b.Log("there is no redis-server: with miniredis")
@@ -119,6 +123,9 @@ func (s *stage) serveSlack(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/api/chat.postMessage":
 		s.posts.ServeHTTP(w, r)
+		return
+	case "/api/apps.connections.open":
+		s.links.ServeHTTP(w, r)
 		return
 	case "/api/chat.update":
 		form, _ := url.ParseQuery(string(readBody(r)))

@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/verb"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
@@ -373,7 +374,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 	t.Parallel()
 	two := func(w *world) {
 		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")
-		w.cfg.Policy.Terminal = map[string]string{osActor().Name: "admin"}
+		w.cfg.Policy.Terminal = map[string]config.TerminalUser{osActor().Name: {Role: "admin"}}
 		w.cfg.Slack.MessagesPerSecond = 0
 		w.Slack.SetRateLimits(false)
 	}

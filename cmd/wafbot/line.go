@@ -83,6 +83,7 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer a.store.Close()
+	_ = a.store.Replicas.Hear(ctx) // without Redis nothing is changed
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}

@@ -122,7 +122,10 @@ func (a *app) share(p *phases) error {
 		names = append(names, account.Name)
 	}
 	g := errgroup.Group{}
-	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
+	g.Go(func() error {
+		_ = a.store.Replicas.Hear(p.more) // else the first changes might be made before the first beat; without Redis none are
+		return unlessStopped(p.more, a.bot.Work(p.held, p.more))
+	})
 	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, names, a.own)) })
 	return g.Wait()
 }

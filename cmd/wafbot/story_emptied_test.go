@@ -144,9 +144,59 @@ func TestWhatIsAskedWhileTheStateIsRebuilt(t *testing.T) {
 
 		w.Slack.ClearFaults()
 		w.card("/meanwhile")
+		w.message("#waf", "acme: wafbot's store (Redis) was emptied")
 		card.click("rob", "Deny only")
 		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
 		require.Len(t, w.shown("#waf"), 4, "the notice, and what came meanwhile")
+	})
+}
+
+// Threads are read at Slack's pace, which takes an hour where there are thousands: people learn of a new incident meanwhile.
+func TestANewIncidentWhileThreadsAreRead(t *testing.T) {
+	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card("/login")
+		card.click("rob", "Deny only")
+		w.until("posted", func() bool { return len(card.replies("Deny "+attacker)) == 1 })
+		card.says("Deny " + attacker + " everywhere for 4 h")
+		w.Slack.SetFault(workspace.Fault{Method: "conversations.replies", Kind: "ratelimited"})
+		w.redis.empty(t)
+		w.until("the threads' turn", func() bool { return w.journal.has("read back from slack", "rate limit") })
+
+		w.attack(worked(on("/meanwhile", "198.51.100.201")))
+		w.card("INCIDENT", "/meanwhile")
+		w.polls(2)
+		_, ready := w.get("/readyz")
+		require.Contains(t, ready, `"rebuilding":"0 of 1 threads read; nothing is changed until all are"`)
+		require.NotContains(t, ready, "elsewhere")
+		card.says("Deny " + attacker + " everywhere for 4 h") // it isn't drawn without what the thread holds
+		card.click("rob", "Undo")
+		w.ephemeral("rob", "not done: wafbot's store (Redis) is empty", "being rebuilt from the channels")
+		require.Len(t, w.entries("acme"), 1)
+		require.Len(t, w.cards("#waf"), 2)
+
+		w.Slack.ClearFaults()
+		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 1 mitigation in force")
+		card.undo("ann", "Deny "+attacker)
+		card.says("undone by Anna Weber")
+		require.Len(t, w.cards("#waf"), 2)
+		_, ready = w.get("/readyz")
+		require.NotContains(t, ready, "rebuilding")
+	})
+}
+
+func TestNoSummaryTwiceAfterRedisWasEmptied(t *testing.T) {
+	due := func(w *world) {
+		rough(w)
+		w.cfg.Accounts[0].Summary.At = time.Now().Add(-5 * time.Minute).In(w.cfg.Timezone).Format("15:04")
+	}
+	storyOver(t, eitherWay(), due, func(t *testing.T, w *world) {
+		w.message("#waf", "Hand-over of acme")
+		w.emptyRedis(true)
+		w.attack(on("/after", "198.51.100.201"))
+		w.card("/after")
+		w.polls(2)
+		require.Equal(t, 1, strings.Count(w.texts("#waf"), "Hand-over of acme"))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // clicker clicks and types for a while and counts what was acknowledged.
@@ -109,7 +110,7 @@ func (w *world) someClick(n int, ids []string, card workspace.Message) (d worksp
 // requireNotes waits until every acknowledged note is written down, and holds that each is once.
 func (w *world) requireNotes(acked map[string]bool, ids []string) {
 	w.t.Helper()
-	opened, err := store.Open(store.Config{URL: w.redis.url})
+	opened, err := store.Open(store.Config{Address: address.Options{URL: w.redis.url}})
 	require.NoError(w.t, err)
 	defer opened.Close()
 	require.EventuallyWithT(w.t, func(t *assert.CollectT) {

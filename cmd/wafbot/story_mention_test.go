@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // writes has a user write a message: in a channel, in a thread of it, or, without a channel, to the bot alone.
@@ -22,7 +23,7 @@ func (w *world) writes(user, channel, thread, text string) workspace.Message {
 // known waits until the bot has written down where its card is, which takes it some time after Slack shows the card.
 func (c shownCard) known() {
 	c.w.t.Helper()
-	opened, err := store.Open(store.Config{URL: c.w.redis.url})
+	opened, err := store.Open(store.Config{Address: address.Options{URL: c.w.redis.url}})
 	require.NoError(c.w.t, err)
 	defer opened.Close()
 	require.Eventually(c.w.t, func() bool {

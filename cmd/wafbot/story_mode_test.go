@@ -47,9 +47,7 @@ func TestAModeReturnsByItself(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection()) // its hits are what a story without people waits by
 		w.types("rob", "mode Shop block for=6s")
-		w.sees("rob", "Switch Shop to block for 6 s?", "incidents are registered only in monitoring")
-		require.Empty(t, w.sent(), "it asks first")
-		w.confirms("rob", "Switch Shop to block for 6 s?")
+		w.confirms("rob", "Switch Shop to block for 6 s?", "incidents are registered only in monitoring")
 		w.ephemeral("rob", "Switch Shop to block for 6 s", "accepted")
 		require.Equal(t, []string{"block"}, w.modeRules())
 		w.until("mode returns", func() bool { return len(w.modeRules()) == 1 && w.modeRules()[0] == "monitoring" })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -92,7 +93,7 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 	name := osActor().Name
 	prepare := func(w *world) {
 		rough(w)
-		w.cfg.Policy.Terminal = map[string]string{name: "responder"}
+		w.cfg.Policy.Terminal = map[string]config.TerminalUser{name: {Role: "responder"}}
 	}
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, prepare, func(t *testing.T, w *world) {
 		w.attack(injection())

@@ -107,6 +107,32 @@ func TestThePagerIsCalled(t *testing.T) {
 	})
 }
 
+// A person acknowledges and falls asleep. As long as the attack gets through, that silences the pager for a time and not for good.
+func TestAnAcknowledgementLapses(t *testing.T) {
+	called := func(w *world) {
+		w.hook = newHook(w.t)
+		w.paging(w.hook.URL+"/key", "json", time.Second)
+		w.cfg.Accounts[0].Routes[1].Mention, w.cfg.Accounts[0].Routes[1].AckTimeout = "U0ANN0001", time.Second
+	}
+	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
+		w.attack(injection())
+		card := w.card(attacker)
+		first := w.hook.next()
+		card.click("rob", "Acknowledge")
+		require.Equal(t, []string{"resolve", first.ID}, []string{w.hook.next().Event, first.ID})
+		card.says("Rob Diaz's acknowledgement lapsed after", "still getting through · pages at")
+		again := w.hook.next()
+		require.Equal(t, "trigger", again.Event)
+		require.NotEqual(t, first.ID, again.ID)
+		w.until("reply", func() bool {
+			return len(card.replies("<@U0ROB0002> <@U0ANN0001> Rob Diaz's acknowledgement lapsed")) == 1
+		})
+		card.click("ann", "Acknowledge")
+		require.Equal(t, "resolve", w.hook.next().Event)
+		require.True(t, w.journal.has(`"via":"clock"`, `"line":"unack attack=`+card.id(), "Rob Diaz's acknowledgement lapsed"))
+	})
+}
+
 // It is marked at the service as no attack, before the pager was called and afterwards.
 func TestThePagerIsNotCalledForAFalsePositive(t *testing.T) {
 	called := func(w *world) {

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // other is another replica, which takes work and never finishes any.
@@ -24,7 +25,7 @@ type other struct {
 // another starts another replica on the same Redis.
 func (w *world) another() other {
 	w.t.Helper()
-	s, err := store.Open(store.Config{URL: w.redis.url})
+	s, err := store.Open(store.Config{Address: address.Options{URL: w.redis.url}})
 	require.NoError(w.t, err)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	o := other{took: make(chan string, 100)}

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // noters write notes without a pause, until they are stopped.
@@ -154,7 +155,7 @@ func TestLinksOpenedWithoutRedis(t *testing.T) {
 
 	w.redis.back()
 	w.until("the spare link", func() bool { return len(w.Slack.Links()) == 2 })
-	opened, err := store.Open(store.Config{URL: w.redis.url})
+	opened, err := store.Open(store.Config{Address: address.Options{URL: w.redis.url}})
 	require.NoError(t, err)
 	defer opened.Close()
 	require.Eventually(t, func() bool {

@@ -41,8 +41,7 @@ type app struct {
 	http     *http.Client  // asks the service for all accounts
 	starts   *rate.Limiter // paces the accounts' first polls
 	slack    *slackconn.Client
-	sources  *config.SourceFiles
-	policy   policy.Policy
+	sources  *config.SourceFiles // of all accounts
 	runner   *commands.Runner
 	bot      *bot.Bot
 	notifier *notify.Notifier
@@ -58,6 +57,7 @@ type tenant struct {
 	api      *apiclient.Client
 	poller   *poller.Poller // nil at a terminal: nothing is polled from there
 	efficacy *efficacy.Watch
+	sources  *config.SourceFiles     // its own, beside those of all accounts
 	pagers   map[string]*pager.Pager // by route
 }
 
@@ -67,36 +67,35 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: clock.New(), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
-		URL: cfg.Redis.URL.Reveal(), AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas, Clocks: a.clocks, Away: a.redisAway,
+		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
+		Clocks: a.clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Away: a.redisAway,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.sources, a.policy = config.NewSourceFiles(cfg, log), cfg.Policy.Guards()
-	a.policy.Sources = a.sources.Now
+	a.sources = config.NewSourceFiles(cfg.Sources, log)
 	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
 	var accounts []*call.Account
 	var posted []notify.Account
 	services := map[string]commands.Service{}
-	for _, account := range cfg.Accounts {
-		t, err := a.tenant(account, o.speed)
+	for i := range cfg.Accounts {
+		t, err := a.tenant(i, o.speed)
 		if err != nil {
 			return nil, err
 		}
 		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Writer: t.api}
 		accounts, posted = append(accounts, t.Account), append(posted, t.posted(log))
 	}
-	roles := cfg.Policy.Roles()
 	a.runner = commands.New(commands.Config{
-		Setup:    call.Setup{Accounts: accounts, Policy: a.policy, Roles: roles, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
+		Setup:    call.Setup{Accounts: accounts, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
-		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, Audit: a.store.Audit,
+		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: &lineWriter{out: o.audit}, Log: log, Clocks: a.clocks, Notifier: a, Polling: a,
 		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: a, Router: a,
 		Cards: a, Drills: a.store.Drills,
 	})
 	a.notifier = notify.New(notify.Config{
-		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: cfg.Slack.Command, Policy: a.policy, Roles: roles, Runbooks: cfg.Runbooks,
+		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: cfg.Slack.Command, Runbooks: cfg.Runbooks,
 		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log, Clocks: a.clocks,
 		Stores: notify.Stores{
 			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
@@ -105,7 +104,8 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Policy: a.policy, Broken: a.sources.Broken, Roles: roles, Log: log, Clocks: a.clocks, Collectors: append(append(a.notifier.Collectors(), a.calls, a.capped()), a.clockOffsets()...),
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Roles: cfg.Policy.Roles(), Log: log, Clocks: a.clocks,
+		Collectors: append(append(a.notifier.Collectors(), a.calls, a.capped()), a.clockOffsets()...),
 	})
 	return a, nil
 }
@@ -113,15 +113,19 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 // startsPerSecond are the accounts that are first polled in a second, when many are taken up at once: a first poll reads everything.
 const startsPerSecond = 200
 
-// tenant puts together what works for one account.
-func (a *app) tenant(cfg config.Account, speed float64) (*tenant, error) {
+// tenant puts together what works for one account, by its place in the configuration.
+func (a *app) tenant(i int, speed float64) (*tenant, error) {
+	cfg, guards := a.cfg.Accounts[i], a.cfg.PolicyOf(i)
 	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	t := &tenant{cfg: cfg, api: api, Account: &call.Account{
-		Name: cfg.Name, Channel: cfg.Channel, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL, Applications: cfg.CommandApplications(),
+	t := &tenant{cfg: cfg, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
+		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
+		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
+	t.Policy.Switch = a.store.Replicas
+	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),

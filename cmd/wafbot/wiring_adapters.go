@@ -25,8 +25,19 @@ func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack)
 	now := a.clocks.ServiceNow(account)
 	return func(attack apiclient.Attack) bool {
 		_, muted := policy.Muted(all, attack, now)
-		return muted || a.policy.Cardless(attack)
+		return muted || a.tenants[account].Policy.Cardless(attack)
 	}, err
+}
+
+// brokenSources says what is wrong with the files of sources, by the name of the source; of an account's own after the account's name.
+func (a *app) brokenSources() map[string]string {
+	broken := a.sources.Broken()
+	for name, t := range a.tenants {
+		for source, why := range t.sources.Broken() {
+			broken[name+": "+source] = why
+		}
+	}
+	return broken
 }
 
 // WantedCards implements poller.Preferences.

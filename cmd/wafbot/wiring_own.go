@@ -5,28 +5,55 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// own does what the account's owner does: poll, notify, page, end what is due.
+// own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it begins as soon as that can be watched. If the
+// rebuild fails, the replica that takes the lease then tries again.
 func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
-	if err := a.rebuild(more, account); err != nil {
-		if more.Err() == nil {
-			a.log.Error("rebuild the account's state", "account", account, "err", err)
-		}
-		_ = delay.Sleep(more, time.Second) // then the replica that takes the lease tries again
+	rebuilding, err := a.beginRebuild(more, account)
+	if err == nil && rebuilding != nil && !rebuilding.watched() {
+		err = rebuilding.finish(more)
+		rebuilding = nil
+	}
+	if err != nil {
+		a.rebuildFailed(more, account, err)
 		return
 	}
+	more, giveUp := context.WithCancel(more)
+	defer giveUp()
 	var g sync.WaitGroup
-	due := make(chan struct{}, 1)
-	g.Go(func() { a.notifier.Own(held, more, account) })
+	due, unread := make(chan struct{}, 1), notify.Unread{}
+	if rebuilding != nil {
+		read := make(chan struct{})
+		unread = notify.Unread{Cards: rebuilding.cards, Read: read}
+		g.Go(func() {
+			if err := rebuilding.finish(more); err != nil {
+				a.rebuildFailed(more, account, err)
+				giveUp()
+				return
+			}
+			close(read)
+		})
+	}
+	g.Go(func() { a.notifier.Own(held, more, account, unread) })
 	g.Go(func() { _ = a.tenants[account].poller.Run(more) })
 	g.Go(func() { a.paging(a.tenants[account]).Run(held, more) })
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
+	g.Go(func() { a.runner.RunLapses(more, account) })
 	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
+}
+
+// rebuildFailed says that an account's state could not be rebuilt, and waits a little.
+func (a *app) rebuildFailed(more context.Context, account string, err error) {
+	if more.Err() == nil {
+		a.log.Error("rebuild the account's state", "account", account, "err", err)
+	}
+	_ = delay.Sleep(more, time.Second)
 }
 
 // passOn passes on what there is to do for an account until ctx ends.

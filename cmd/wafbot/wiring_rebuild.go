@@ -7,7 +7,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
-	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/rebuild"
 	"github.com/wafbot/wafbot/internal/record"
@@ -45,43 +44,84 @@ func (a *app) rebuildFor(ctx context.Context, line record.Line, t terminal) {
 	}
 }
 
-// rebuild begins an account's state when there is none: at a first start, and after Redis was emptied. It reads cards and changes from the
-// metadata of Slack's messages; until then nothing of the account may be posted or changed. A first start is one at which it finds nothing.
+// rebuild begins an account's state when there is none: at a first start, and after Redis was emptied.
 func (a *app) rebuild(ctx context.Context, account string) error {
-	if epoch, err := a.store.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
+	r, err := a.beginRebuild(ctx, account)
+	if err != nil || r == nil {
 		return err
+	}
+	return r.finish(ctx)
+}
+
+// rebuilding is an account's state that was begun to be rebuilt. It reads cards and changes from the metadata of Slack's messages.
+type rebuilding struct {
+	app     *app
+	tenant  *tenant
+	reading *bot.Reading
+	in      rebuild.Input
+	cards   map[string]bool // attacks that had a card before
+}
+
+// beginRebuild reads the account's channels if it has no state; else it returns nil. Where there were cards before, it restores what is needed to watch the account
+// and to post: a new incident must not wait for the threads, which may take an hour. Only finish has what may be changed.
+func (a *app) beginRebuild(ctx context.Context, account string) (r *rebuilding, err error) {
+	if epoch, err := a.store.Epochs.Epoch(ctx, account); err != nil || epoch != "" {
+		return nil, err
 	}
 	t := a.tenants[account]
 	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(t.cfg.Channels()))
-	found, err := a.readHistory(ctx, t.cfg, true)
-	if err == nil && found.Any {
-		if err := delay.Sleep(ctx, a.settle); err != nil {
-			return err
+	back := max(2*t.cfg.Lookback, t.Policy.Longest) + time.Hour // a change's message is posted a little after the change
+	reading := a.bot.ReadHistory(bot.History{Account: account, Channels: t.cfg.Channels(), Oldest: a.clocks.Outside().Add(-back)})
+	defer func() {
+		if err != nil {
+			reading.Close()
 		}
-		found, err = a.readHistory(ctx, t.cfg, false)
+	}()
+	found, is, err := reading.Peek(ctx)
+	if err == nil && is {
+		if err = delay.Sleep(ctx, a.settle); err == nil {
+			found, err = reading.ReadChannels(ctx)
+		}
 	}
 	if err != nil {
+		return nil, err
+	}
+	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Found: found, Now: a.clocks.ServiceNow(account)}
+	r = &rebuilding{app: a, tenant: t, reading: reading, in: in, cards: map[string]bool{}}
+	for id := range found.Cards {
+		r.cards[id] = true
+	}
+	if cards := rebuild.Cards(in); !found.Nothing() {
+		_, err = a.store.Epochs.Restore(ctx, account, cards)
+		a.log.Info("the account's cards are back: reading the threads under them", "account", account, "cards", len(cards.Cards))
+	}
+	return r, err
+}
+
+// watched reports whether the account can be watched before the rebuild is finished. At a first start, which is one at which nothing is found, it can't be.
+func (r *rebuilding) watched() bool { return !r.in.Found.Nothing() }
+
+// finish reads the threads and begins the account's state.
+func (r *rebuilding) finish(ctx context.Context) (err error) {
+	defer r.reading.Close()
+	a, account := r.app, r.tenant.Name
+	if r.in.Found, err = r.reading.ReadThreads(ctx); err != nil {
 		return err
 	}
-	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Epoch: store.NewEpoch(), Found: found, Now: a.clocks.ServiceNow(account)}
-	if !found.Nothing() {
-		if in.Entries, err = a.entries(ctx, account); err != nil {
-			in.NoLists = true
+	r.in.Epoch = store.NewEpoch()
+	if !r.in.Found.Nothing() {
+		if r.in.Entries, err = a.entries(ctx, account); err != nil {
+			r.in.NoLists = true
 			a.log.Error("read the service's lists: entries that no message holds stay unknown", "account", account, "err", err)
 		}
 	}
-	r := rebuild.State(in)
-	if begun, err := a.store.Epochs.Restore(ctx, account, r); err != nil || !begun {
+	r.in.Now = a.clocks.ServiceNow(account) // which reading its lists may have told
+	begins := rebuild.State(r.in)
+	if begun, err := a.store.Epochs.Restore(ctx, account, begins); err != nil || !begun {
 		return err // another replica was faster, and posts the events
 	}
-	a.log.Info("the account's state begins", "account", account, "epoch", r.Epoch, "cards", len(r.Cards), "changes", len(r.Changes))
+	a.log.Info("the account's state begins", "account", account, "epoch", begins.Epoch, "cards", len(begins.Cards), "changes", len(begins.Changes))
 	return nil
-}
-
-// readHistory reads as far back as a message can hold an attack or a change in force; with peek it only looks whether there is any.
-func (a *app) readHistory(ctx context.Context, cfg config.Account, peek bool) (bot.Found, error) {
-	back := max(2*cfg.Lookback, a.cfg.Policy.LongestDuration) + time.Hour // a change's message is posted a little after the change
-	return a.bot.ReadHistory(ctx, bot.History{Account: cfg.Name, Channels: cfg.Channels(), Oldest: a.clocks.Outside().Add(-back), Peek: peek})
 }
 
 // entries are those on the service's lists.

@@ -30,7 +30,7 @@ func Advise(s call.Situation) Advice {
 	var a Advice
 	a.Denied, a.Remedies = deniedSources(s)
 	switch {
-	case s.Policy.Changes == policy.ChangesOff:
+	case s.Policy.ChangesNow() == policy.ChangesOff:
 		a.Notes = append(a.Notes, text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
 	case s.Storm == nil && s.Attack.FalsePositive():
 		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))

@@ -17,7 +17,7 @@ func Acknowledge(s call.Situation) call.Suggestion {
 
 // Approval are the buttons that decide a request. The asker has none: it takes another person.
 func Approval(q record.ApprovalRequest, who record.Actor, role record.Role) []call.Suggestion {
-	if who.ID == q.Asker.ID || role < max(q.Role, record.Responder) {
+	if who.Is(q.Asker) || role < max(q.Role, record.Responder) {
 		return nil
 	}
 	return Decide(q)

@@ -21,7 +21,7 @@ func More(s call.Situation) []call.Suggestion {
 	if s.Storm != nil {
 		add("List", "All grouped attacks", record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name))
 	}
-	if s.Policy.Changes != policy.ChangesOff {
+	if s.Policy.ChangesNow() != policy.ChangesOff {
 		moreMitigations(s, add)
 	}
 	switch {

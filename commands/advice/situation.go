@@ -78,7 +78,7 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 		}
 		seen = append(seen, e.ID)
 		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.Author(*e), ": customers who come through it may be shut out. ")
-		if s.Policy.Changes == policy.ChangesOff {
+		if s.Policy.ChangesNow() == policy.ChangesOff {
 			lines = append(lines, text.New(line, "Take ", text.Code(describe.Sources(*e)), " off the denylist in the service's console"))
 			continue
 		}

@@ -63,6 +63,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 			q.Warnings = append(q.Warnings, w.Text.String())
 		}
 	}
+	q.Role = approverRole(c, q.Asker, q.Role)
 	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalTimeout && describe.NeverOverridden(q) == "" {
 		q.OverrideAt = now.Add(after)
 	}
@@ -120,7 +121,7 @@ func Reasons(needs []record.ApprovalReason) (why string) {
 
 // Note says before the change that it needs approval.
 func Note(c *call.Call) text.Text {
-	if c.Policy.Changes != policy.ChangesOn {
+	if c.Policy.ChangesNow() != policy.ChangesOn {
 		return text.New("It would need approval first: ", Reasons(c.Needs))
 	}
 	return text.New(text.Bold("It needs approval first"), ": ", Reasons(c.Needs), ". It waits for ", text.Duration(c.Policy.ApprovalTimeout), ", and nothing is sent before")

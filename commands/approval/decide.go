@@ -15,7 +15,7 @@ import (
 
 // RequireChangesOn refuses to have anything done while changes are not on: a request may have waited since before.
 func RequireChangesOn(c *call.Call) error {
-	if c.Policy.Changes == policy.ChangesOn {
+	if c.Policy.ChangesNow() == policy.ChangesOn {
 		return nil
 	}
 	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent. Nothing was done"))
@@ -66,10 +66,23 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 	switch {
 	case c.Actor.Via == record.ViaCLI:
 		return deny(text.New("the terminal can ask for approval and never give it: decide in Slack"))
-	case c.Actor.ID == q.Asker.ID:
+	case c.Actor.Is(q.Asker), isAtTerminal(c, q.Asker):
 		return deny(text.New("you asked for this yourself: another user has to decide. ", describe.Deciders(q, "")))
 	}
-	return RequireRole(c, q.Role)
+	return RequireRole(c, approverRole(c, q.Asker, q.Role))
+}
+
+// approverRole is the role that an approver needs for what takes at least that one: where it isn't known who asks at the terminal, any responder might be that person.
+func approverRole(c *call.Call, asker record.Actor, least record.Role) record.Role {
+	if asker.Via == record.ViaCLI && c.Account.Roles.TerminalUser(asker).Slack == "" {
+		return record.Admin
+	}
+	return least
+}
+
+// isAtTerminal reports whether the person is the one who asked at the terminal, by what the configuration says.
+func isAtTerminal(c *call.Call, asker record.Actor) bool {
+	return asker.Via == record.ViaCLI && c.Account.Roles.TerminalUser(asker).Slack == c.Actor.ID
 }
 
 // Decide puts the actor's decision into the request.
@@ -96,7 +109,7 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
 	}
 	switch {
-	case c.Actor.ID != q.Asker.ID:
+	case !c.Actor.Is(q.Asker):
 		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.Deciders(q, ""), ". Nothing was done"))
 	case never != "":
 		return refusal.Guarded(text.New(never, ". ", describe.Deciders(q, ""), ". Nothing was done"))

@@ -46,12 +46,18 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 		Need(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is broad: it hits everybody there, and "+policy.NeverVisitors))
 		return nil
 	}
-	widest, hardest := p.Widest(t)
-	if t.Prefix.Bits() < hardest {
-		return refusal.Guarded(text.New(text.Code(t.String()), " is wider than the service takes (/", hardest, "). Nothing was done"))
-	}
-	if t.Prefix.Bits() < widest {
-		Need(c, policy.ApproveBroad, text.New(text.Code(t.String()), " is wider than /", widest))
+	for _, r := range t.Ranges() {
+		is := text.New(text.Code(t.String()), " is")
+		if r != t.Prefix {
+			is = text.New(text.Code(t.String()), " stands for ", text.Code(r.String()), ", which is")
+		}
+		widest, hardest := p.Widest(r)
+		if r.Bits() < hardest {
+			return refusal.Guarded(text.New(is, " wider than the service takes (/", hardest, "). Nothing was done"))
+		}
+		if r.Bits() < widest {
+			Need(c, policy.ApproveBroad, text.New(is, " wider than /", widest))
+		}
 	}
 	return nil
 }
@@ -94,11 +100,22 @@ func RequireRole(c *call.Call, least record.Role) error {
 	who := text.New("No user has it yet: see ", text.Code("policy"), " in the configuration")
 	if c.Actor.Via == record.ViaCLI {
 		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
-	} else if ids := c.Roles.List(least); len(ids) > 0 {
-		ids = ids[:min(3, len(ids))]
+	} else if ids := givers(c, least); len(ids) > 0 {
 		who = text.New("Ask ", text.Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
 	}
 	return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done"))
+}
+
+// givers are some of those who have at least that role where the call is about.
+func givers(c *call.Call, least record.Role) (ids []string) {
+	for _, a := range c.InScope {
+		for _, id := range a.Roles.List(least) {
+			if !slices.Contains(ids, id) && len(ids) < 3 {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 // ByGroup says which user group gives a role; nothing where none does.
@@ -131,7 +148,7 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 		warned.Notes = append(warned.Notes, Note(c))
 	}
 	// In a dry run there is nothing to confirm: the answer is what would be sent.
-	confirm := c.Ask && warned.Does != "" && c.Policy.Changes == policy.ChangesOn
+	confirm := c.Ask && warned.Does != "" && c.Policy.ChangesNow() == policy.ChangesOn
 	if len(warned.Warnings) == 0 && !confirm {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -17,10 +18,13 @@ import (
 type Account struct {
 	Name         string
 	Channel      string        // for notices; "": there is none
+	OpsMention   string        // the user or user group that notices of outages, lost permission and failed changes mention; "": none
 	Lookback     time.Duration // how far back attacks are listed
 	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
 	ConsoleURL   string        // for links; "" for none
 	Applications map[int]Application
+	Policy       policy.Policy // what the guards go by
+	Roles        policy.Roles  // who may do what
 }
 
 // Application is what the configuration says of an application.

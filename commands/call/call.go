@@ -86,13 +86,11 @@ type Result struct {
 
 // Setup is what the configuration says, as commands need it.
 type Setup struct {
-	Policy    policy.Policy
-	Roles     policy.Roles
 	Zone      *time.Location // of the times in a report; nil: UTC
 	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
 	AuditMost int            // how many of an account are kept; 0: all
-	Accounts  []*Account
-	Commands  []*Command // all the verbs, in the order of help
+	Accounts  []*Account     // of a call those alone on which who asks may read: the others don't exist for him
+	Commands  []*Command     // all the verbs, in the order of help
 }
 
 // Call is an invocation on its way through the Runner: looked up, checked and allowed.
@@ -100,19 +98,21 @@ type Call struct {
 	Setup
 	Loaded *Facts
 	Invocation
-	Cmd     *Command
-	Line    record.Line             // canonical
-	Account *Account                // nil if the command needs none and none was named
-	InScope []*Account              // the accounts it is about
-	Rights                          // of the person who asks
-	Now     time.Time               // by the clock of the account's service
-	Asked   time.Time               // when it was asked, by the same
-	Attack  *record.KnownAttack     // of attack=ID
-	Implied bool                    // attack= was not typed: it is the attack in whose thread the line was
-	Changes []record.Change         // of a change: the account's changes, the newest first
-	Context record.AccountContext   // of a call that changes the service; of others as far as they read it
-	Needs   []record.ApprovalReason // why it needs approval, as far as it was planned
-	Granted *record.ApprovalRequest // by which it is carried out; nil: by none
+	Cmd      *Command
+	Line     record.Line             // canonical
+	Account  *Account                // nil if the command needs none and none was named
+	InScope  []*Account              // the accounts it is about
+	Policy   policy.Policy           // the account's; without one what holds where the configuration says nothing
+	Rights                           // of the person who asks, on the account; without one the highest on any
+	RightsOn map[string]Rights       // likewise, by account
+	Now      time.Time               // by the clock of the account's service
+	Asked    time.Time               // when it was asked, by the same
+	Attack   *record.KnownAttack     // of attack=ID
+	Implied  bool                    // attack= was not typed: it is the attack in whose thread the line was
+	Changes  []record.Change         // of a change: the account's changes, the newest first
+	Context  record.AccountContext   // of a call that changes the service; of others as far as they read it
+	Needs    []record.ApprovalReason // why it needs approval, as far as it was planned
+	Granted  *record.ApprovalRequest // by which it is carried out; nil: by none
 }
 
 // PollHealth is how watching an account goes.
@@ -147,14 +147,19 @@ func (c *Call) Know(name Fact, arg, value any) {
 // PolicyNow is the configured one, with what is protected on the account.
 func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protected) }
 
-// Rights is what a person may do, as far as that is known.
+// On has a call be about an account.
+func (c *Call) On(a *Account) {
+	c.Account, c.InScope, c.Policy, c.Rights = a, []*Account{a}, a.Policy, c.RightsOn[a.Name]
+}
+
+// Rights is what a person may do on an account, as far as that is known.
 type Rights struct {
 	Role   record.Role
-	Name   string      // as the workspace knows it
-	Group  string      // the id of the user group that gives the role; "": none does
-	Was    record.Role // by user groups as they were last known, when they can't be looked up
-	Could  record.Role // the highest role that a user group may give, likewise
-	Unsure bool        // the workspace did not say who it is
+	Who    record.Actor // as the workspace knows the person
+	Group  string       // the id of the user group that gives the role; "": none does
+	Was    record.Role  // by user groups as they were last known, when they can't be looked up
+	Could  record.Role  // the highest role that a user group may give, likewise
+	Unsure bool         // the workspace did not say who it is
 }
 
 // None reports whether a person may do nothing at all.

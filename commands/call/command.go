@@ -36,7 +36,8 @@ type Command struct {
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
 	AnyAccount bool
-	// Needs are facts without argument that the command always works on. It may ask for others as it goes, in one more round.
+	// Needs are facts that the command always works on: those without argument, the IP lists and the rules, whole. It may ask for others as it goes, in one
+	// more round.
 	Needs []Fact
 	Read  func(c *Call) (Result, error)
 	Plan  func(c *Call) ([]Plan, error)

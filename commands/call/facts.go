@@ -60,6 +60,7 @@ const MaxRounds = 2
 // Facts are what was loaded for one call.
 type Facts struct {
 	Known    map[Need]Loaded
+	Coming   map[Need]<-chan Loaded // are read already
 	Missing  []Need
 	Patience time.Duration                  // how long a fact of the service is waited for; 0: as long as the call lasts
 	Empty    bool                           // everything is known to be empty
@@ -71,12 +72,12 @@ type Loaded struct {
 	Value  any
 	Err    error
 	Answer any       // of the service, before what wafbot did lately was laid over it
-	At     time.Time // when the service answered; zero: it wasn't asked
+	At     time.Time // when the service was asked; zero: it wasn't
 }
 
 // NewFacts are no facts yet.
 func NewFacts() *Facts {
-	return &Facts{Known: map[Need]Loaded{}, Attacks: map[AttackNow]apiclient.Attack{}}
+	return &Facts{Known: map[Need]Loaded{}, Coming: map[Need]<-chan Loaded{}, Attacks: map[AttackNow]apiclient.Attack{}}
 }
 
 // AccountFacts are the facts of one account. Each method fails where its fact could not be read; the fact is unknown then.
@@ -278,9 +279,22 @@ func (f AccountFacts) Routing(a apiclient.Attack) (Routing, error) {
 // Declared are the facts that the call's command declares, of each account that it is about.
 func (c *Call) Declared() (needs []Need) {
 	for _, a := range c.InScope {
-		for _, name := range c.Cmd.Needs {
-			needs = append(needs, Need{Account: a.Name, Fact: name})
+		needs = append(needs, c.Cmd.Declares(a.Name)...)
+	}
+	return needs
+}
+
+// Declares are the facts of an account that the command declares: of a listing all.
+func (c *Command) Declares(account string) (needs []Need) {
+	for _, name := range c.Needs {
+		n := Need{Account: account, Fact: name}
+		switch name {
+		case FactEntries:
+			n.Arg = apiclient.IPRuleFilter{}
+		case FactRules:
+			n.Arg = apiclient.RuleFilter{}
 		}
+		needs = append(needs, n)
 	}
 	return needs
 }

@@ -79,7 +79,7 @@ func ByLine(c *call.Call) (record.Change, error) {
 		return standing(c, c.Line.Words[0])
 	}
 	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
-		return ch.Actor.ID == c.Actor.ID && ch.Undoes == "" && (ch.InForce(c.Now) || ch.State == record.StateBegun && !ch.Expired(c.Now))
+		return ch.Actor.Is(c.Actor) && ch.Undoes == "" && (ch.InForce(c.Now) || ch.State == record.StateBegun && !ch.Expired(c.Now))
 	})
 	if i < 0 {
 		return record.Change{}, refusal.Nothing(text.New("nothing of yours is in force on ", c.Account.Name))

@@ -146,12 +146,12 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 		if user == call.Me {
 			user = c.Actor.ID
 		}
-		wanted = func(a record.Actor) bool { return a.ID == user }
+		wanted = record.Actor{ID: user, Team: c.Actor.Team}.Is
 	}
 	made := slices.DeleteFunc(changes, func(ch record.Change) bool { return !wanted(ch.Actor) })
 	var who []record.Actor
 	for _, ch := range made {
-		if !slices.ContainsFunc(who, func(a record.Actor) bool { return a.ID == ch.Actor.ID }) {
+		if !slices.ContainsFunc(who, func(a record.Actor) bool { return a.Is(ch.Actor) }) {
 			who = append(who, ch.Actor)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -67,4 +68,26 @@ func Protected(p record.Protected) text.Text {
 		line = text.New(line, ": ", text.Sanitize(p.Reason, text.MaxField))
 	}
 	return line
+}
+
+// Each says something of accounts: once where it is the same of all, else each with the accounts of which it is said.
+func Each(accounts []string, of func(account string) string) text.Text {
+	var said []string
+	about := map[string][]string{}
+	for _, a := range accounts {
+		words := of(a)
+		if about[words] == nil {
+			said = append(said, words)
+		}
+		about[words] = append(about[words], a)
+	}
+	var all []text.Text
+	for _, words := range said {
+		line := text.New(words)
+		if len(said) > 1 {
+			line = text.New(line, " (", text.Enumerate(about[words], call.ShortList, func(a string) text.Text { return text.New(a) }), ")")
+		}
+		all = append(all, line)
+	}
+	return text.Join(all, "; ")
 }

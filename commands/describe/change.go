@@ -118,7 +118,7 @@ func Begun(ch record.Change) text.Text {
 	case ch.Fault != "":
 		return text.New(text.Bold("outcome unknown"), " since ", ch.Steps[i].SentAt, ": ", ch.Fault)
 	}
-	return text.New("sent ", ch.Steps[i].SentAt, ", not confirmed yet")
+	return text.New("sent ", ch.Steps[i].SentAt, ", being verified")
 }
 
 // whenItWorks says when a change is to work, once it was accepted: which is when it can be judged at the soonest, or why it can't.

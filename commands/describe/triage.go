@@ -2,6 +2,7 @@ package describe
 
 import (
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -30,6 +31,18 @@ func Owner(o *record.Owner) text.Text {
 // OwnerSince says that the owner, under the name given, is on an attack.
 func OwnerSince(o record.Owner, name any) text.Text {
 	return text.New(name, " is on it since ", o.Since)
+}
+
+// Unacknowledged says that no one is on an attack, and whose acknowledgement lapsed; through tells that the attack still gets through.
+func Unacknowledged(k record.Triage, through bool) text.Text {
+	if k.Lapsed == nil {
+		return text.New("Unacknowledged")
+	}
+	words := text.New(text.Bold(text.Sanitize(k.Lapsed.Name, text.MaxField)), "'s acknowledgement lapsed after ", text.Duration(k.UnackedAt.Sub(k.Lapsed.Since).Truncate(time.Minute)))
+	if through {
+		words = text.New(words, "; still getting through")
+	}
+	return words
 }
 
 // Verdict says what a person found an attack to be.

@@ -185,8 +185,9 @@ func ModeOptions(*call.Call) []call.Option {
 // ModeForm says which mode the application is in.
 func ModeForm(c *call.Call, f *call.Form) {
 	f.Require("mode")
-	p := c.Policy
-	f.Relabel("for", "How long", "left empty: "+text.Duration(p.ModeFor(apiclient.ModeBlock))+", for off "+text.Duration(p.ModeFor(apiclient.ModeOff)))
+	if p := c.Policy; c.Account != nil {
+		f.Relabel("for", "How long", "left empty: "+text.Duration(p.ModeFor(apiclient.ModeBlock))+", for off "+text.Duration(p.ModeFor(apiclient.ModeOff)))
+	}
 	if len(c.Line.Words) == 0 && c.Attack != nil && c.Attack.App.Known {
 		f.Fill("app", strconv.FormatInt(c.Attack.App.N, 10))
 	}

@@ -77,7 +77,9 @@ func field(c *call.Call, arg call.Arg, has []string) call.Field {
 		f.Kind = arg.Kind
 	}
 	if len(has) == 0 && arg.Default != nil {
-		f.Values = []string{arg.Default(c)}
+		if value := arg.Default(c); value != "" {
+			f.Values = []string{value}
+		}
 	}
 	if arg.Options == nil {
 		return f

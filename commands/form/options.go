@@ -35,9 +35,17 @@ var (
 func ArgFor(lasts func(policy.Policy) time.Duration) call.Arg {
 	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Options: LengthsOrEver}
 	if lasts != nil {
-		arg.Default = func(c *call.Call) string { return grammar.DurationText(lasts(c.Policy)) }
+		arg.Default = func(c *call.Call) string { return LengthOn(c, lasts) }
 	}
 	return arg
+}
+
+// LengthOn is how long a mitigation lasts on the call's account; "" before that is chosen.
+func LengthOn(c *call.Call, lasts func(policy.Policy) time.Duration) string {
+	if c.Account == nil {
+		return ""
+	}
+	return grammar.DurationText(lasts(c.Policy))
 }
 
 // ListArguments are the arguments of a command that adds to a list.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -176,7 +177,23 @@ func (t Target) Covers(other Target) bool {
 	return t.Prefix.Bits() <= other.Prefix.Bits() && t.Prefix.Contains(other.Prefix.Addr())
 }
 
-// Overlaps reports whether some address is in both.
+// Overlaps reports whether some address is in both, or stands for one that is. A range that stands for more of IPv4 than anybody could deny, such as all
+// of NAT64, is only what it says: else, once it is protected, no IPv4 address could be denied.
 func (t Target) Overlaps(p netip.Prefix) bool {
-	return t.Kind == apiclient.KindRange && t.Prefix.Overlaps(Unmap(p))
+	p = Unmap(p)
+	switch {
+	case t.Kind != apiclient.KindRange:
+		return false
+	case p.Addr().Is6() && slices.ContainsFunc(record.IPv4Within(p), func(in netip.Prefix) bool { return in.Bits() < apiclient.WidestIPv4 }):
+		return t.Prefix.Overlaps(p)
+	}
+	return record.SameHosts(t.Prefix, p)
+}
+
+// Ranges are a range, and the IPv4 ranges that it stands for.
+func (t Target) Ranges() []netip.Prefix {
+	if t.Prefix.Addr().Is4() {
+		return []netip.Prefix{t.Prefix}
+	}
+	return append(record.IPv4Within(t.Prefix), t.Prefix)
 }

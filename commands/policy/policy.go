@@ -20,6 +20,21 @@ const (
 	ChangesOn     = "on"
 )
 
+// Stricter is the one of two that allows less.
+func Stricter(one, other string) string {
+	for _, changes := range []string{ChangesOff, ChangesDryRun, ChangesOn} {
+		if one == changes || other == changes {
+			return changes
+		}
+	}
+	return ChangesDryRun
+}
+
+// Switch switches all changes off, on every account, for as long as a living replica's configuration says so.
+type Switch interface {
+	Off() bool
+}
+
 // What can need approval: the values of policy.approval.required_for.
 const (
 	ApproveForever         = "forever"
@@ -55,7 +70,8 @@ type Durations struct {
 
 // Policy is what the guards go by.
 type Policy struct {
-	Changes         string          // ChangesOff, ChangesDryRun (also for ""), ChangesOn
+	Changes         string          // by the configuration: ChangesOff, ChangesDryRun (also for ""), ChangesOn; see ChangesNow
+	Switch          Switch          // nil: there is none
 	Sources         func() []Source // the named ones, as they are now; nil: none
 	WidestIPv4      int             // bits of the widest range that goes on a list without approval
 	WidestIPv6      int
@@ -90,6 +106,14 @@ func Defaults() Policy {
 		ApprovalTimeout: 15 * time.Minute,
 		Override:        Override{After: 5 * time.Minute, Longest: time.Hour},
 	}
+}
+
+// ChangesNow is what may be changed at all, as it is now.
+func (p Policy) ChangesNow() string {
+	if p.Switch != nil && p.Switch.Off() {
+		return ChangesOff
+	}
+	return p.Changes
 }
 
 // ModeFor is how long a mode lasts when the line does not say.
@@ -174,8 +198,9 @@ func (p Policy) SourceOf(addr netip.Addr) (Source, bool) {
 	return Source{}, false
 }
 
+// has reports whether an address, or the IPv4 address that it stands for, is in the source.
 func (s Source) has(addr netip.Addr) bool {
-	return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.Unmap(r).Contains(addr.Unmap()) })
+	return slices.ContainsFunc(s.Ranges, grammar.RangeOf(grammar.OnlyAddr(addr)).Overlaps)
 }
 
 // Never is the source in a target that is never denied, if there is one.
@@ -198,30 +223,37 @@ func (s Source) HitBy(t grammar.Target) text.Text {
 		return nil
 	}
 	hit := grammar.Unmap(s.Ranges[i])
-	if t.Prefix.Bits() < hit.Bits() {
+	switch {
+	case !t.Prefix.Overlaps(hit):
+		return text.New(text.Code(t.String()), " is, by the IPv4 address within, in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
+	case t.Prefix.Bits() < hit.Bits():
 		return text.New(text.Code(t.String()), " contains ", text.Code(grammar.RangeOf(hit).String()), " of ", text.Bold(s.Name))
 	}
 	return text.New(text.Code(t.String()), " is in ", text.Bold(s.Name), " (", text.Code(grammar.RangeOf(hit).String()), ")")
 }
 
-// Widest are the bits of the widest range that needs no approval, and of the widest that the service takes.
-func (p Policy) Widest(t grammar.Target) (widest, hardest int) {
-	if t.Prefix.Addr().Is6() {
-		return p.WidestIPv6, 32
+// Widest are the bits of the widest range of its kind that needs no approval, and of the widest that the service takes.
+func (p Policy) Widest(r netip.Prefix) (widest, hardest int) {
+	if r.Addr().Is6() {
+		return p.WidestIPv6, apiclient.WidestIPv6
 	}
-	return p.WidestIPv4, 12
+	return p.WidestIPv4, apiclient.WidestIPv4
 }
 
-// Wide reports whether a range is so wide that a list entry for it needs approval.
+// Wide reports whether a range, or what it stands for, is so wide that a list entry for it needs approval.
 func (p Policy) Wide(t grammar.Target) bool {
-	widest, _ := p.Widest(t)
-	return t.Prefix.Bits() < widest
+	return slices.ContainsFunc(t.Ranges(), func(r netip.Prefix) bool {
+		widest, _ := p.Widest(r)
+		return r.Bits() < widest
+	})
 }
 
 // Protectable reports whether a range is narrow enough to be protected: no wider than what the service takes in one entry.
 func (p Policy) Protectable(t grammar.Target) bool {
-	_, hardest := p.Widest(t)
-	return t.Prefix.Bits() >= hardest
+	return !slices.ContainsFunc(t.Ranges(), func(r netip.Prefix) bool {
+		_, hardest := p.Widest(r)
+		return r.Bits() < hardest
+	})
 }
 
 // GuardEnd refuses an end that is farther off than anything may last. A zero one is never.
@@ -234,7 +266,7 @@ func (p Policy) GuardEnd(until, now time.Time) error {
 
 // Describe says in a few words what the policy allows, for start messages.
 func (p Policy) Describe() string {
-	switch p.Changes {
+	switch p.ChangesNow() {
 	case ChangesOn:
 		return "live: changes are made"
 	case ChangesOff:

@@ -9,18 +9,38 @@ import (
 
 // Roles says who may do what.
 type Roles struct {
-	Viewers, Responders, Admins []string               // Slack user ids, user group ids, or "*" for every full member of the workspace
-	Terminal                    map[string]record.Role // by user of the operating system; not listed: Viewer
+	Viewers, Responders, Admins []string                // Slack user ids, user group ids, or "*" for every full member of the workspace
+	Terminal                    map[string]TerminalUser // by user of the operating system; not listed: Viewer
 }
 
-// Of is the highest role that lists one of the ids or "*", and by which id.
-func (r Roles) Of(ids ...string) (record.Role, string) {
+// TerminalUser is a user of the operating system.
+type TerminalUser struct {
+	Role  record.Role
+	Slack string // the same person's user id in Slack; "": not known
+}
+
+// TerminalUser is who asks at the terminal.
+func (r Roles) TerminalUser(a record.Actor) TerminalUser {
+	u := r.Terminal[strings.TrimPrefix(a.ID, "cli:")]
+	u.Role = max(u.Role, record.Viewer)
+	return u
+}
+
+// everyone stands for every full member of the workspace.
+const everyone = "*"
+
+// Of is the highest role of a full member of the workspace, by his id or as one of all.
+func (r Roles) Of(user string) record.Role {
+	role, _ := r.Named(user, everyone)
+	return role
+}
+
+// Named is the highest role that lists one of the ids, and by which id.
+func (r Roles) Named(ids ...string) (record.Role, string) {
 	lists := map[record.Role][]string{record.Viewer: r.Viewers, record.Responder: r.Responders, record.Admin: r.Admins}
 	for _, role := range []record.Role{record.Admin, record.Responder, record.Viewer} {
-		for _, id := range append(ids[:len(ids):len(ids)], "*") {
-			if slices.Contains(lists[role], id) {
-				return role, strings.TrimPrefix(id, "*")
-			}
+		if i := slices.IndexFunc(ids, func(id string) bool { return slices.Contains(lists[role], id) }); i >= 0 {
+			return role, ids[i]
 		}
 	}
 	return record.NoRole, ""
@@ -39,7 +59,7 @@ func (r Roles) List(least record.Role) []string {
 	}
 	var ids []string
 	for _, id := range all {
-		if id != "*" && !slices.Contains(ids, id) {
+		if id != everyone && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}

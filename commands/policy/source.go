@@ -20,7 +20,9 @@ func (p Policy) Cardless(a apiclient.Attack) bool {
 	}
 	silent := slices.DeleteFunc(p.Named(), func(s Source) bool { return !s.NoCards })
 	return len(silent) > 0 && comesFrom(a, func(addr netip.Addr) bool {
-		return slices.ContainsFunc(silent, func(s Source) bool { return s.has(addr) })
+		return slices.ContainsFunc(silent, func(s Source) bool {
+			return slices.ContainsFunc(s.Ranges, func(r netip.Prefix) bool { return grammar.Unmap(r).Contains(addr) }) // what merely stands for it gets its card
+		})
 	})
 }
 

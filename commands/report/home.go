@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -18,10 +17,27 @@ import (
 type Home struct {
 	Accounts []Overview
 	Who      record.Actor
-	Role     record.Role
-	Policy   policy.Policy
 	Trouble  []text.Text // what is wrong beside the accounts
 	Now      time.Time
+}
+
+// Policies says what the accounts' policies allow.
+func (h Home) Policies() text.Text {
+	return h.each(func(o Overview) string { return o.Of.Policy.Describe() })
+}
+
+// Roles are the user's.
+func (h Home) Roles() text.Text {
+	return h.each(func(o Overview) string { return o.Role.String() })
+}
+
+func (h Home) each(of func(o Overview) string) text.Text {
+	said := map[string]string{}
+	var names []string
+	for _, o := range h.Accounts {
+		said[o.Account], names = of(o), append(names, o.Account)
+	}
+	return describe.Each(names, func(account string) string { return said[account] })
 }
 
 // section is a part of an answer, and how it is cut where all of it must fit in one message.
@@ -94,7 +110,7 @@ func (h Home) row(o Overview, words text.Text, do ...call.Suggestion) call.Row {
 	if len(h.Accounts) > 1 {
 		words = text.New(text.Bold(o.Account), " ", words)
 	}
-	if h.Role < record.Responder {
+	if o.Role < record.Responder {
 		do = nil
 	}
 	return call.Row{Text: words, Do: do}
@@ -172,7 +188,7 @@ func (h Home) waiting() call.Part {
 	for _, o := range h.Accounts {
 		for _, r := range o.Waiting {
 			words := text.New(text.Code(r.ID), " ", text.Sanitize(r.Does, text.MaxPath), " · asked by ", text.Sanitize(r.Asker.Name, text.MaxField), " ", r.At, " · until ", r.Until)
-			rows = append(rows, h.row(o, words, advice.Approval(r, h.Who, h.Role)...))
+			rows = append(rows, h.row(o, words, advice.Approval(r, h.Who, o.Role)...))
 		}
 	}
 	return counted(text.New(text.Bold("Waiting for approval: ")), rows)

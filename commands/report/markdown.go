@@ -142,16 +142,16 @@ func inPlace(c *call.Call, d *text.Document, h History) {
 // whoDidWhat is what each person asked, by the audit log.
 func whoDidWhat(d *text.Document, h History) {
 	type doing struct {
-		name, id string
+		who      record.Actor
 		outcomes []string
 		times    map[string]int      // by outcome
 		verbs    map[string][]string // by outcome, each once
 	}
 	var people []*doing
 	for _, e := range h.Entries {
-		i := slices.IndexFunc(people, func(p *doing) bool { return p.id == e.Actor.ID })
+		i := slices.IndexFunc(people, func(p *doing) bool { return p.who.Is(e.Actor) })
 		if i < 0 {
-			i, people = len(people), append(people, &doing{name: e.Actor.Name, id: e.Actor.ID, times: map[string]int{}, verbs: map[string][]string{}})
+			i, people = len(people), append(people, &doing{who: e.Actor, times: map[string]int{}, verbs: map[string][]string{}})
 		}
 		p := people[i]
 		if p.times[e.Outcome]++; p.times[e.Outcome] == 1 {
@@ -164,7 +164,7 @@ func whoDidWhat(d *text.Document, h History) {
 	}
 	d.Heading(2, text.New("Who did what"))
 	for _, p := range people {
-		line := text.New(text.Sanitize(p.name, text.MaxField), " (", text.Code(text.Sanitize(p.id, text.MaxField)), ")")
+		line := text.New(text.Sanitize(p.who.Name, text.MaxField), " (", text.Code(text.Sanitize(p.who.ID, text.MaxField)), ")")
 		for i, outcome := range p.outcomes {
 			between := ", "
 			if i == 0 {

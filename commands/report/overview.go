@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
@@ -18,6 +19,7 @@ import (
 type Overview struct {
 	Account        string                     `json:"account"`
 	Of             *call.Account              `json:"-"`
+	Role           record.Role                `json:"-"` // of the reader: what it doesn't allow has no button
 	Health         *call.PollHealth           `json:"health,omitempty"`
 	Fault          string                     `json:"fault,omitempty"`     // for people: why what goes on is unknown
 	Storms         []call.StormRow            `json:"storms,omitempty"`    // that go on, or whose attacks do
@@ -34,8 +36,13 @@ type Overview struct {
 
 // HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is stored.
 func HomeOf(c *call.Call) *Home {
-	h := &Home{Accounts: make([]Overview, len(c.InScope)), Who: c.Actor, Role: c.Role, Policy: c.Policy, Trouble: c.Policy.BrokenSources(), Now: c.Now}
+	h := &Home{Accounts: make([]Overview, len(c.InScope)), Who: c.Actor, Now: c.Now}
 	for i, a := range c.InScope {
+		for _, line := range a.Policy.BrokenSources() {
+			if !slices.ContainsFunc(h.Trouble, func(t text.Text) bool { return t.String() == line.String() }) { // a source of all accounts
+				h.Trouble = append(h.Trouble, line)
+			}
+		}
 		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: OngoingFrom(c, a)})
 		h.Accounts[i], _ = overviewOf(c, a, attacks, err)
 	}
@@ -60,11 +67,11 @@ func Needs() []call.Fact {
 // overviewOf puts together what is known of an account: what was listed at the service, or why not, and what is stored. After an error of the store
 // nothing stored is in it: half of it would be taken for all.
 func overviewOf(c *call.Call, a *call.Account, listed []apiclient.Attack, unlisted error) (Overview, seen) {
-	o := Overview{Account: a.Name, Of: a, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
+	o := Overview{Account: a.Name, Of: a, Role: c.RightsOn[a.Name].Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
 	facts, s := c.Facts(a.Name), seen{attacks: listed}
 	if unlisted != nil {
-		text, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
-		o.Fault = text.String()
+		words, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
+		o.Fault = words.String()
 	}
 	if h, ok := facts.Health(); ok {
 		o.Health = &h

@@ -10,7 +10,6 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -33,8 +32,6 @@ type Summary struct {
 	Undone        []Undone              `json:"undone,omitempty"`
 	Outages       []record.Outage       `json:"outages,omitempty"`
 	Notes         []NoteOn              `json:"notes,omitempty"`
-	Policy        policy.Policy         `json:"-"`
-	Role          record.Role           `json:"-"` // of the reader: what it doesn't allow has no button
 	Who           record.Actor          `json:"-"`
 }
 
@@ -55,7 +52,7 @@ func Summarize(c *call.Call, since time.Time) Summary {
 	a := c.Account
 	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c, a))})
 	o, seen := overviewOf(c, a, attacks, err)
-	s := Summary{Overview: o, Since: since, Now: c.Now, Policy: c.Policy, Role: c.Role, Who: c.Actor}
+	s := Summary{Overview: o, Since: since, Now: c.Now, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
 	if s.Outages, err = c.Facts(a.Name).Outages(since); err != nil {
@@ -127,7 +124,7 @@ func byOthers(c *call.Call, s *Summary, seen seen) ([]apiclient.Rule, error) {
 
 // Parts are the sections of a hand-over, what has to be done first. Cut, they fit in one message.
 func (s Summary) Parts(cut bool) []call.Part {
-	h := Home{Accounts: []Overview{s.Overview}, Who: s.Who, Role: s.Role, Policy: s.Policy, Now: s.Now}
+	h := Home{Accounts: []Overview{s.Overview}, Who: s.Who, Now: s.Now}
 	line := func(name string, words ...string) record.Line {
 		return record.Line{Name: name, Words: words}.With("account", s.Account)
 	}
@@ -147,7 +144,7 @@ func (s Summary) Parts(cut bool) []call.Part {
 }
 
 func (s Summary) head() call.Part {
-	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Policy.Describe())}
+	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Of.Policy.Describe())}
 	for _, line := range s.trouble(s.Now) {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}

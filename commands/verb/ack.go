@@ -22,7 +22,7 @@ func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
 	case t.Owner == nil:
 		t.Owner = owner(c, c.Actor)
 		return saved(*t, describe.Owner(t.Owner)), nil
-	case t.Owner.ID == c.Actor.ID:
+	case t.Owner.Is(c.Actor):
 		return unchanged(*t, text.New(describe.Owner(t.Owner), " already. Nothing was changed")), nil
 	}
 	return call.Result{}, refusal.Nothing(text.New(describe.Owner(t.Owner), ". Nothing was changed. ", takeOver(c)))

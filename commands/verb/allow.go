@@ -11,6 +11,7 @@ func allow() *call.Command {
 	return &call.Command{
 		Name: "allow", Aliases: []string{"whitelist"}, Role: record.Admin,
 		Summary: "put sources on the allowlist: their requests pass, whatever they are",
+		Needs:   []call.Fact{call.FactEntries},
 		Args:    form.ListArguments(change.Allowing), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Allowing.Plan,
 	}
 }

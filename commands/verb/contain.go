@@ -4,7 +4,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/form"
-	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -12,13 +12,14 @@ func contain() *call.Command {
 	return &call.Command{
 		Name: "contain", Role: record.Responder, Parts: 2, Flags: []string{call.FlagShared, call.FlagLocked},
 		Summary: "deny the attack's top source, and patch what it attacks",
+		Needs:   []call.Fact{call.FactEntries, call.FactRules},
 		Args: []call.Arg{
 			{Name: "target", Object: true, Read: call.ReadTarget, Help: "the source; left out: the attack's top source"},
 			argAttack,
 			form.ArgFor(change.Denying.Lasts),
 			{
 				Name: "patch", Label: "How long the patch lasts", Help: "how long the patch lasts; left out: as configured", Read: call.ReadDuration, Options: form.LengthsOrEver,
-				Default: func(c *call.Call) string { return grammar.DurationText(c.Policy.PatchFor()) },
+				Default: func(c *call.Call) string { return form.LengthOn(c, policy.Policy.PatchFor) },
 			},
 			form.ArgReason,
 		},

@@ -24,7 +24,7 @@ func decide(c *call.Call, as record.RequestState, may func(d *call.Decision) err
 	}
 	d := call.Decision{Request: q, As: as}
 	err = may(&d)
-	d.Begun = approval.DecidedBefore(c, q, as) && !c.Ask && (as != record.RequestOverridden || c.Actor.ID == q.Asker.ID)
+	d.Begun = approval.DecidedBefore(c, q, as) && !c.Ask && (as != record.RequestOverridden || c.Actor.Is(q.Asker))
 	if d.Begun {
 		return d, nil
 	}

@@ -77,7 +77,7 @@ func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	switch {
 	case !record.MatchID(d.ID, c.Line.Keys["ack"]):
 		return call.Result{}, refusal.Nothing(text.New("That drill is over. Nothing was changed"))
-	case d.Answer != nil && d.Answer.By.ID == c.Actor.ID:
+	case d.Answer != nil && d.Answer.By.Is(c.Actor):
 		return unchanged(d, text.New("You have answered this drill already. Nothing was changed")), nil
 	case d.Answer != nil:
 		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Answer.By.Name, text.MaxField)), " was faster: the drill is answered"))
@@ -117,7 +117,7 @@ func keepDrill(c *call.Call, d record.Drill, answer text.Text) (call.Result, err
 func drillAudited(c *call.Call, d record.Drill) int64 {
 	entries, _ := c.Given().Audit(d.At.Add(-time.Minute))
 	for _, e := range entries {
-		if e.At.Equal(d.At) && e.Actor.ID == d.By.ID && e.Outcome == "done" {
+		if e.At.Equal(d.At) && e.Actor.Is(d.By) && e.Outcome == "done" {
 			return e.N
 		}
 	}

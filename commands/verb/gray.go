@@ -11,6 +11,7 @@ func gray() *call.Command {
 	return &call.Command{
 		Name: "gray", Aliases: []string{"grey"}, Role: record.Responder, Flags: []string{call.FlagShared},
 		Summary: "put sources on the graylist: their attacks are blocked in safe_blocking mode",
+		Needs:   []call.Fact{call.FactEntries},
 		Args:    form.ListArguments(change.Graying), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Graying.Plan,
 	}
 }

@@ -54,7 +54,7 @@ func writeHandover(c *call.Call) (call.Result, error) {
 // handOne hands the call's attack to a user.
 func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, error) {
 	before := t.Owner
-	again := before != nil && before.ID == to.ID
+	again := before != nil && before.Is(to)
 	if again && len(c.Line.Words) == 0 {
 		return unchanged(*t, text.New(describe.Owner(before), " already. Nothing was changed")), nil
 	}
@@ -65,7 +65,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 		t.Owner.Since, t.Owner.From, t.Owner.FromName = before.Since, before.From, before.FromName
 	}
 	how := text.New(", handed over by ", c.Actor.Name)
-	if to.ID == c.Actor.ID {
+	if to.Is(c.Actor) {
 		how = text.New(", taken over")
 	}
 	res := saved(*t, text.New(describe.Owner(t.Owner), how, ". The thread of the attack's card says so"))
@@ -89,11 +89,11 @@ func assign(c *call.Call, t *record.Triage, to record.Actor) (err error) {
 // assignee is the user to whom a line hands an attack over: a full member who may act.
 func assignee(c *call.Call) (record.Actor, error) {
 	to := record.Actor{ID: c.Line.Keys["to"], Team: c.Actor.Team}
-	if to.ID == call.Me || to.ID == c.Actor.ID {
+	if to.ID == call.Me || to.Is(c.Actor) {
 		return c.Actor, nil
 	}
 	s := c.Given().Rights(to)
-	to.Name = cmp.Or(s.Name, to.ID)
+	to.Team, to.Name = cmp.Or(s.Who.Team, to.Team), cmp.Or(s.Who.Name, to.ID)
 	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()), ". Nothing was changed")
 	switch {
 	case s.Unsure:
@@ -126,7 +126,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 	for _, attack := range ongoing {
 		id := record.AttackID(c.Account.Name, attack.ID)
 		t := triages[id]
-		if t.Owner == nil || t.Owner.ID != to.ID {
+		if t.Owner == nil || !t.Owner.Is(to) {
 			if err := assign(c, &t, to); err != nil {
 				return call.Result{}, err
 			}
@@ -155,7 +155,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 	}
 	res := saved(taken, text.New(words, "unacknowledged: ", unowned))
 	res.Saves.Triage = changed
-	if len(before) > 0 || to.ID != c.Actor.ID { // one event, however many attacks they are
+	if len(before) > 0 || !to.Is(c.Actor) { // one event, however many attacks they are
 		res.Saves.Events = []record.Event{handoverEvent(c, "take over ", record.TookOver, since, record.Assignment{To: to.ID})}
 	}
 	return res, nil

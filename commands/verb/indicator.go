@@ -26,6 +26,7 @@ func indicator() *call.Command {
 	return &call.Command{
 		Name: "indicator", Aliases: []string{"block-header"}, Role: record.Responder,
 		Summary: "take every request for an attack whose header matches a regular expression",
+		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
 			{Name: "regex", Object: true, Required: true, Help: "the regular expression, in quotes; it is tried on usual browsers and search engines first", Read: readRegex},

@@ -18,6 +18,7 @@ func mode() *call.Command {
 	return &call.Command{
 		Name: "mode", Role: record.Viewer,
 		Summary: "show an application's filtration mode, or switch it for a time",
+		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
 			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
 			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: call.OneOf(append(change.Modes, apiclient.ModeDefault)...), Options: form.ModeOptions},

@@ -18,6 +18,7 @@ func patch() *call.Command {
 	return &call.Command{
 		Name: "patch", Role: record.Responder, Flags: []string{call.FlagLocked},
 		Summary: "virtual patch: block one type of attack in exactly one part of the requests to one path",
+		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
 			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},
 			form.ArgAttack,

@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
@@ -83,8 +82,7 @@ func protected(c *call.Call, t grammar.Target) record.Protected {
 // deniedNow says that a range is on the denylist, which protecting it doesn't change. That the list can't be read doesn't keep it from being protected.
 func deniedNow(c *call.Call, t grammar.Target) []text.Text {
 	entries, _ := c.Given().Entries(apiclient.IPRuleFilter{List: apiclient.ListDeny})
-	want := apiclient.IPRule{Kind: t.Kind, Subnet: t.Prefix}
-	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return efficacy.Overlaps(e, want) })
+	i := slices.IndexFunc(entries, func(e apiclient.IPRule) bool { return e.Kind == apiclient.KindRange && t.Overlaps(e.Subnet) })
 	if i < 0 {
 		return nil
 	}

@@ -25,6 +25,6 @@ func readStatus(c *call.Call) (call.Result, error) {
 	}
 	pages := call.Pages(c, listed)
 	name := func(a *call.Account) text.Text { return text.New(a.Name) }
-	lines := []text.Text{text.New(text.Bold("Status"), " of ", text.Enumerate(c.InScope, call.ShortList, name), ". wafbot is ", c.Policy.Describe())}
+	lines := []text.Text{text.New(text.Bold("Status"), " of ", text.Enumerate(c.InScope, call.ShortList, name), ". wafbot is ", home.Policies())}
 	return pages.Finish(call.Result{Account: c.OnlyAccount(), Lines: append(lines, report.PartLines(parts, pages)...), Data: home.Accounts, Home: home})
 }

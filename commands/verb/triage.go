@@ -34,7 +34,7 @@ func onTriage(alter func(c *call.Call, t *record.Triage) (call.Result, error)) f
 
 // owner is that user as the owner from now on, set by the one who asks.
 func owner(c *call.Call, who record.Actor) *record.Owner {
-	return &record.Owner{ID: who.ID, Name: who.Name, Since: c.Now, By: c.Actor}
+	return &record.Owner{ID: who.ID, Team: who.Team, Name: who.Name, Since: c.Now, By: c.Actor}
 }
 
 // takeOver says how to take over an attack that another user is on.
@@ -51,7 +51,7 @@ func addNote(c *call.Call, k *record.Triage, words string) (id string, err error
 	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "")), " ")
 	id = record.NoteID(c.Account.Name, c.ID)
 	same := func(n record.Note) bool {
-		return n.ID == id || n.Text == words && n.By.ID == c.Actor.ID && c.Now.Sub(n.At) < noteAgain
+		return n.ID == id || n.Text == words && n.By.Is(c.Actor) && c.Now.Sub(n.At) < noteAgain
 	}
 	if i := slices.IndexFunc(k.Notes, same); i >= 0 {
 		return k.Notes[i].ID, nil

@@ -20,11 +20,17 @@ func unack() *call.Command {
 func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 	was := t.Owner
 	switch {
-	case was == nil:
+	case was == nil, c.Actor.Via == record.ViaClock && was.Since.After(c.Asked): // it was acknowledged again since that was checked
 		return unchanged(*t, text.New("Unacknowledged. Nothing was changed")), nil
-	case was.ID != c.Actor.ID && c.Role < record.Admin:
+	case !was.Is(c.Actor) && c.Role < record.Admin:
 		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Sanitize(was.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
 	}
-	t.Owner, t.UnackedAt = nil, c.Now
+	t.Owner, t.UnackedAt, t.Lapsed = nil, c.Now, nil
+	if c.Actor.Via == record.ViaClock {
+		t.Lapsed = was
+		res := saved(*t, describe.Unacknowledged(*t, true))
+		res.Saves.Events = []record.Event{handoverEvent(c, "", record.AckLapsed, c.Now, record.Assignment{Attack: c.Attack.Attack, To: was.ID})}
+		return res, nil
+	}
 	return saved(*t, text.New("Unacknowledged now; ", text.Sanitize(was.Name, text.MaxField), " was, since ", was.Since)), nil
 }

@@ -11,20 +11,39 @@ func whoami() *call.Command {
 	return &call.Command{
 		Name: "whoami", Role: record.Viewer, AnyAccount: true,
 		Summary: "who wafbot takes you for, and what you may do",
-		Read: func(c *call.Call) (call.Result, error) {
-			may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "you may do everything"}[c.Role]
-			data := map[string]string{"id": c.Actor.ID, "name": c.Actor.Name, "role": c.Role.String(), "changes": c.Policy.Changes}
-			if c.Group != "" {
-				data["group"] = c.Group
-			}
-			res := call.Result{
-				Lines: []text.Text{text.New(text.Bold(c.Actor.Name), " (", text.Code(c.Actor.ID), "): ", c.Role.String(), approval.ByGroup(c.Group), ", ", may), text.New("wafbot is ", c.Policy.Describe())},
-				Data:  data,
-			}
-			if c.Could > c.Role {
-				res.Lines = append(res.Lines, text.New("Slack doesn't say just now whether a user group gives you more"))
-			}
-			return res, nil
-		},
+		Read:    readWhoami,
 	}
+}
+
+// readWhoami answers for each account, whose name is left out where there is only one.
+func readWhoami(c *call.Call) (call.Result, error) {
+	person := text.New(text.Bold(c.Actor.Name), " (", text.Code(c.Actor.ID), "): ")
+	if len(c.InScope) == 1 {
+		lines, data := standing(c, c.InScope[0])
+		data["id"], data["name"] = c.Actor.ID, c.Actor.Name
+		return call.Result{Lines: append([]text.Text{text.New(person, lines[0])}, lines[1:]...), Data: data}, nil
+	}
+	res, accounts := call.Result{Lines: []text.Text{text.New(person, "on each account")}}, map[string]map[string]string{}
+	for _, a := range c.InScope {
+		lines, data := standing(c, a)
+		res.Lines = append(res.Lines, text.New("• ", text.Bold(a.Name), ": ", text.Join(lines, ". ")))
+		accounts[a.Name] = data
+	}
+	res.Data = map[string]any{"id": c.Actor.ID, "name": c.Actor.Name, "accounts": accounts}
+	return res, nil
+}
+
+// standing is what the person may do on an account, for people and for programs.
+func standing(c *call.Call, a *call.Account) ([]text.Text, map[string]string) {
+	s := c.RightsOn[a.Name]
+	may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "you may do everything"}[s.Role]
+	data := map[string]string{"role": s.Role.String(), "changes": a.Policy.ChangesNow()}
+	if s.Group != "" {
+		data["group"] = s.Group
+	}
+	lines := []text.Text{text.New(s.Role.String(), approval.ByGroup(s.Group), ", ", may), text.New("wafbot is ", a.Policy.Describe())}
+	if s.Could > s.Role {
+		lines = append(lines, text.New("Slack doesn't say just now whether a user group gives you more"))
+	}
+	return lines, data
 }

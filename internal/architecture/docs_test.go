@@ -3,8 +3,12 @@ package architecture_test
 import (
 	"flag"
 	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -100,4 +104,35 @@ func receiver(e ast.Expr) string {
 		return e.Name
 	}
 	return ""
+}
+
+// testName is a test as documents name it.
+var testName = regexp.MustCompile("`(Test[A-Za-z]+)`")
+
+func TestSecurityNamesTestsThatExist(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../SECURITY.md")
+	require.NoError(t, err)
+	there := map[string]bool{}
+	err = filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				there[fn.Name.Name] = true
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	named := testName.FindAllStringSubmatch(string(doc), -1)
+	require.NotEmpty(t, named)
+	for _, m := range named {
+		require.True(t, there[m[1]], "SECURITY.md names %s, which doesn't exist", m[1])
+	}
 }

@@ -62,9 +62,10 @@ var floors = []floor{
 	{"bot/notify", on("internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay"), "events become messages without anyone clicking", nil},
 	{"bot", on("internal/clock", "bot", "commands", "internal/delay"), "bot and its packages alone know Slack; they meet the store in cmd", []string{"github.com/slack-go/slack"}},
 
-	{"internal/store", on("internal/clock", "commands", "poller", "internal/delay"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/store/address", []string{"apiclient"}, "how Redis is reached is checked where the configuration is, which needs no store for that", nil},
+	{"internal/store", on("internal/clock", "commands", "poller", "internal/delay", "internal/store/address"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
-	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "poller", "internal/pager", "internal/nearest"), "it turns what the operator writes into values of those who use them", nil},
+	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "poller", "internal/pager", "internal/nearest", "internal/store/address"), "it turns what the operator writes into values of those who use them", nil},
 	{"internal/doctor", on("internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},

@@ -38,6 +38,37 @@ FILE:6:150: accounts[3].applications.5: has no name; give it one
 `,
 		},
 		{
+			name: "policies and sources of accounts",
+			yaml: `
+sources: [{name: CDN, ranges: [192.0.2.0/24]}]
+policy: {longest_duration: 10d, approval: {timeout: 10m}}
+accounts:
+  - name: acme
+    api_url: https://api.example.com
+    token: t
+    policy: {chnges: on, changes: maybe, viewers: [ann], terminal: {ann: {slack: S0ALL}, bob: god}, durations: {deny: 11d, mute: 0s}, approval: {override: {after: 20m}}}
+    sources: [{name: CDN, ranges: [192.0.2.0/25]}, {name: lab}, {name: lab, file: nowhere.txt}]
+  - {name: globex, api_url: "https://api.example.com", token: t, policy: {longest_duration: 2d, approval: {timeout: 4m}}}
+`,
+			want: `
+FILE:8:14: accounts[0].policy.chnges: unknown key; did you mean "changes"?
+FILE:8:35: accounts[0].policy.changes: "maybe" is unknown here; write one of off, dry_run, on
+FILE:8:52: accounts[0].policy.viewers[0]: "ann" is no id; write a user id (U…), a user group id (S…) or "*" for everyone
+FILE:8:74: accounts[0].policy.terminal.ann.role: missing; write one of viewer, responder, admin
+FILE:8:82: accounts[0].policy.terminal.ann.slack: "S0ALL" is no user id; write the id (U…) that Slack shows in the profile's menu
+FILE:8:95: accounts[0].policy.terminal.bob: "god" is unknown here; write one of viewer, responder, admin
+FILE:8:119: accounts[0].policy.durations.deny: "11d" is longer than policy.longest_duration; write 10d at most
+FILE:8:130: accounts[0].policy.durations.mute: "0s" is too short; write a duration longer than 0
+FILE:8:164: accounts[0].policy.approval.override.after: "20m" is not shorter than policy.approval.timeout, so it would never come; write a shorter one, or 0 to allow no override
+FILE:9:22: accounts[0].sources[0].name: "CDN" is given twice; rename one
+FILE:9:52: accounts[0].sources[1]: names no address; write ranges or file
+FILE:9:72: accounts[0].sources[2].name: "lab" is given twice; rename one
+FILE:9:83: accounts[0].sources[2].file: open DIR/nowhere.txt: no such file or directory; put the list there or fix the path
+FILE:10:93: accounts[1].policy.longest_duration: is shorter than the 1w of policy.durations.patch; set accounts[1].policy.durations.patch to 2d at most
+FILE:10:117: accounts[1].policy.approval.timeout: is not longer than the 5m of policy.approval.override.after, so there would be no override; set accounts[1].policy.approval.override.after shorter, or to 0 to allow none
+`,
+		},
+		{
 			name: "what happens in an account",
 			yaml: `
 accounts:

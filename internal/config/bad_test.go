@@ -150,7 +150,7 @@ FILE:6:77: accounts[1].token_file: accounts[1].token is set too; remove one of t
 			yaml: minimal + `
 timezone: Mars/Olympus
 slack: {messages_per_second: -1, burst: 0, edits_per_minute: many}
-redis: {wait_replicas: -1}
+redis: {url: "redis://h?skip_verify=true", wait_replicas: -1, key_prefix: "{a}", tls: {ca_file: ca.pem}}
 policy:
   durations: {deny: 4, gray: 1.5h, allow: -1h, mute: 0, patch: 60d}
   widest_prefix: {ipv4: 8, ipv6: 129}
@@ -162,7 +162,9 @@ FILE:5:11: timezone: "Mars/Olympus" is no time zone; write it like UTC or Europe
 FILE:6:30: slack.messages_per_second: "-1" is out of range; write 0 (as fast as Slack takes them) to 1000
 FILE:6:41: slack.burst: "0" is too small; write 1 at least
 FILE:6:62: slack.edits_per_minute: "many" is no whole number
-FILE:7:24: redis.wait_replicas: "-1" is too small; write 0 at least
+FILE:7:14: redis.url: has something behind a ? or #, which wafbot would ignore; write options into redis: of the file, and these characters in a password as %3F and %23
+FILE:7:59: redis.wait_replicas: "-1" is too small; write 0 at least
+FILE:7:75: redis.key_prefix: "{a}" is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -
 FILE:9:21: policy.durations.deny: "4" is no duration; write it like 30m, 12h, 7d or 1w2d
 FILE:9:30: policy.durations.gray: "1.5h" is no duration; write it like 30m, 12h, 7d or 1w2d
 FILE:9:43: policy.durations.allow: "-1h" is no duration; write it like 30m, 12h, 7d or 1w2d
@@ -179,7 +181,7 @@ FILE:12:15: audit.keep: "forever" is no duration; write it like 30m, 12h, 7d or 
 			name: "a longest duration below the defaults",
 			yaml: minimal + "policy: {longest_duration: 2d}\n",
 			want: `
-FILE:4:28: policy.longest_duration: is shorter than the default of policy.durations.patch; set policy.durations.patch to 2d at most
+FILE:4:28: policy.longest_duration: is shorter than the 1w of policy.durations.patch; set policy.durations.patch to 2d at most
 `,
 		},
 		{
@@ -203,7 +205,7 @@ policy:
 FILE:5:9: listen: "8080" is no address to listen on; write it like 127.0.0.1:8080 or :8080
 FILE:6:18: slack.api_url: "slack.com" is no web address; write it like https://HOST/
 FILE:6:38: slack.command: "waf" is no slash command; write / and up to 31 of a-z 0-9 - _
-FILE:7:14: redis.url: is no Redis address; write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…
+FILE:7:14: redis.url: is no Redis address; write it like redis://HOST:6379/0, redis-sentinel://… or redis-cluster://…, with TLS rediss://…, redis-sentinels://… or redis-clusters://…
 FILE:8:19: runbooks.brute: "wiki" is no web address; write it like https://HOST/
 FILE:10:12: policy.changes: "yes" is unknown here; write one of off, dry_run, on
 FILE:11:13: policy.viewers[0]: "everyone" is no id; write a user id (U…), a user group id (S…) or "*" for everyone

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"net"
 	"net/url"
@@ -10,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/model"
-
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 const letters = "abcdefghijklmnopqrstuvwxyz"
@@ -23,15 +23,15 @@ const digits = "0123456789"
 func (c *Config) check() {
 	o := c.origins
 	c.checkSlack()
-	if scheme, _, ok := strings.Cut(c.Redis.URL.Reveal(), "://"); !ok || !slices.Contains([]string{"redis", "rediss", "redis-sentinel", "redis-cluster"}, scheme) {
-		o.report(c.RedisKey(), "is no Redis address; write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…")
-	}
+	c.checkRedis()
 	_, port, err := net.SplitHostPort(c.Listen)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
 		o.reportValue("listen", "is no address to listen on; write it like 127.0.0.1:8080 or :8080")
 	}
 	c.checkAccounts()
-	c.checkSources()
+	for key, all := range c.allSources() {
+		o.checkSources(key, all, c.Sources)
+	}
 	for _, l := range c.leaves() {
 		o.checkLeaf(l)
 	}
@@ -39,14 +39,16 @@ func (c *Config) check() {
 		o.report("policy.changes", `is on, but nothing says which addresses must not be denied by mistake (your CDN, office, health checks); `+
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}
-	c.checkDurations()
-	c.checkOverride()
+	c.checkPolicies()
 }
 
 // checkLeaf applies the checks of a key's field to its value, or to each value of its list.
 func (o *origins) checkLeaf(l leaf) {
 	if l.value.IsZero() && !o.isSet(l.key) {
 		return // left out, and without a default
+	}
+	if above := l.key[:max(strings.LastIndex(l.key, "."), 0)]; !o.isSet(l.key) && o.keys[above].text != "" {
+		l.key = above // a single word stands for it
 	}
 	for check := range strings.SplitSeq(l.tag.Get("check"), ",") {
 		if l.value.Kind() != reflect.Slice {
@@ -99,6 +101,8 @@ func (o *origins) checkValue(key string, v reflect.Value, check string) {
 		bad(text != "" && !isID(text, "UWS"), "is no id; write a user id (U…) or a user group id (S…)")
 	case "member":
 		bad(text != "*" && !isID(text, "UWS"), `is no id; write a user id (U…), a user group id (S…) or "*" for everyone`)
+	case "user":
+		bad(text != "" && !isID(text, "UW"), "is no user id; write the id (U…) that Slack shows in the profile's menu")
 	case "channel":
 		bad(text != "" && !isID(text, "CGD"), "is no channel id; write the id (C…) that Slack shows at the end of the channel's details")
 	case "word":
@@ -128,6 +132,19 @@ func (c *Config) RedisKey() string {
 	return "redis.url"
 }
 
+func (c *Config) checkRedis() {
+	_, err := address.Parse(c.Redis.Address())
+	if wrong, ok := errors.AsType[*address.Error](err); ok {
+		if wrong.Key == "redis.url" {
+			wrong.Key = c.RedisKey()
+		}
+		c.origins.report(wrong.Key, "%s", wrong.Text)
+	}
+	if p := c.Redis.KeyPrefix; len(p) > 64 || !onlyOf(strings.ToLower(p), letters+digits+":._-") {
+		c.origins.reportValue("redis.key_prefix", "is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -")
+	}
+}
+
 func (c *Config) checkSlack() {
 	o := c.origins
 	if !strings.HasSuffix(c.Slack.APIURL, "/") {
@@ -142,13 +159,19 @@ func (c *Config) checkSlack() {
 	}
 }
 
-func (c *Config) checkSources() {
+// checkSources checks a list of sources, whose names must differ from each other and from those of all accounts.
+func (o *origins) checkSources(list string, all, common []Source) {
 	seen := map[string]bool{}
-	for i, s := range c.Sources {
-		key := Element("sources", i)
-		c.origins.uniqueName(key, s.Name, seen)
-		if len(s.Ranges) == 0 && !c.origins.isSet(key+".file") { // what is wrong with a file is reported already
-			c.origins.report(key, "names no address; write ranges or file")
+	if list != "sources" {
+		for _, s := range common {
+			seen[s.Name] = true
+		}
+	}
+	for i, s := range all {
+		key := Element(list, i)
+		o.uniqueName(key, s.Name, seen)
+		if len(s.Ranges) == 0 && !o.isSet(key+".file") { // what is wrong with a file is reported already
+			o.report(key, "names no address; write ranges or file")
 		}
 	}
 }
@@ -288,33 +311,6 @@ func (p *Page) check(o *origins, key string) {
 	}
 	if p.Format == "" {
 		o.report(key+".format", "missing; write one of pagerduty, alertmanager, json")
-	}
-}
-
-// checkOverride wants an override to be possible before the request times out.
-func (c *Config) checkOverride() {
-	o, a := c.origins, &c.Policy.Approval
-	const after = "policy.approval.override.after"
-	switch {
-	case a.Timeout <= 0 || a.Override.After < a.Timeout:
-	case o.isSet(after):
-		o.reportValue(after, "is not shorter than policy.approval.timeout, so it would never come; write a shorter one, or 0 to allow no override")
-	default:
-		o.report("policy.approval.timeout", "is not longer than the default of %s, so there would be no override; set %s shorter, or to 0 to allow none", after, after)
-	}
-}
-
-// checkDurations keeps every duration within the longest one. Otherwise a command without for= would be refused.
-func (c *Config) checkDurations() {
-	o, longest := c.origins, model.Duration(c.Policy.LongestDuration).String()
-	for _, l := range c.leaves() {
-		switch {
-		case !strings.HasPrefix(l.key, "policy.durations.") || l.value.Int() <= int64(c.Policy.LongestDuration):
-		case o.isSet(l.key):
-			o.reportValue(l.key, "is longer than policy.longest_duration; write %s at most", longest)
-		default:
-			o.report("policy.longest_duration", "is shorter than the default of %s; set %s to %s at most", l.key, l.key, longest)
-		}
 	}
 }
 

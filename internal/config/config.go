@@ -44,7 +44,25 @@ type Slack struct {
 type Redis struct {
 	URL          apiclient.Secret `yaml:"url" env:"WAFBOT_REDIS_URL"` // may hold a password
 	URLFile      string           `yaml:"url_file" env:"WAFBOT_REDIS_URL_FILE"`
+	TLS          TLS              `yaml:"tls"`
+	Sentinel     Sentinel         `yaml:"sentinel"`
+	KeyPrefix    string           `yaml:"key_prefix"` // of every key; "": none
 	WaitReplicas int              `yaml:"wait_replicas" check:"min=0"`
+}
+
+// TLS says whom a URL with TLS trusts, and as whom it connects.
+type TLS struct {
+	CAFile     string `yaml:"ca_file"`
+	CertFile   string `yaml:"cert_file"`
+	KeyFile    string `yaml:"key_file"`
+	ServerName string `yaml:"server_name"`
+}
+
+// Sentinel is who logs in at the sentinels; both empty: they ask for nothing.
+type Sentinel struct {
+	Username     string           `yaml:"username"`
+	Password     apiclient.Secret `yaml:"password"`
+	PasswordFile string           `yaml:"password_file"`
 }
 
 // Account is one account of the service. Token or TokenFile is set, never both.
@@ -55,6 +73,7 @@ type Account struct {
 	TokenFile    string              `yaml:"token_file" env:"WAFBOT_API_TOKEN_FILE"`       // the API client reads it whenever it changes
 	ClientID     int                 `yaml:"client_id"`                                    // 0: ask the API
 	Channel      string              `yaml:"channel" env:"WAFBOT_CHANNEL" check:"channel"` // may be "" unless CheckServe passed
+	OpsMention   string              `yaml:"ops_mention" check:"mention"`                  // a user id, a user group id, or ""
 	PollInterval time.Duration       `yaml:"poll_interval" check:"min=250ms"`
 	Lookback     time.Duration       `yaml:"lookback" check:"positive"`
 	OngoingFor   time.Duration       `yaml:"ongoing_for" check:"positive,max=1h"`
@@ -64,6 +83,8 @@ type Account struct {
 	Storm        Storm               `yaml:"storm"`
 	Quiet        Quiet               `yaml:"quiet"`
 	Summary      Summary             `yaml:"summary"`
+	Policy       Policy              `yaml:"policy"`  // what it says itself, see PolicyOf
+	Sources      []Source            `yaml:"sources"` // beside those of all accounts
 }
 
 // Application is what the operator says of one application. A bare string is its name.
@@ -78,7 +99,8 @@ type Route struct {
 	Channel      string        `yaml:"channel" check:"channel"` // "": the account's
 	Mention      string        `yaml:"mention" check:"mention"` // a user id, a user group id, or ""
 	MentionEvery time.Duration `yaml:"mention_every" check:"positive"`
-	Page         *Page         `yaml:"page"` // nil: no pager
+	Page         *Page         `yaml:"page"`        // nil: no pager
+	AckTimeout   time.Duration `yaml:"ack_timeout"` // 0: never
 }
 
 // Match holds what an attack must be. A key left out matches everything; within a key one of its words is enough.
@@ -133,16 +155,22 @@ type Source struct {
 
 // Policy says who may do what, and how far.
 type Policy struct {
-	Changes          string            `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on"` // off, dry_run or on
-	Viewers          []string          `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member"`
-	Responders       []string          `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
-	Admins           []string          `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
-	Terminal         map[string]string `yaml:"terminal" check:"oneof=viewer responder admin"` // os user: role
-	WidestPrefix     WidestPrefix      `yaml:"widest_prefix"`
-	Durations        Durations         `yaml:"durations"`
-	LongestDuration  time.Duration     `yaml:"longest_duration" check:"positive"`
-	RenewWhileActive time.Duration     `yaml:"renew_while_active"` // 0: ask instead
-	Approval         Approval          `yaml:"approval"`
+	Changes          string                  `yaml:"changes" env:"WAFBOT_CHANGES" check:"oneof=off dry_run on"` // off, dry_run or on
+	Viewers          []string                `yaml:"viewers" env:"WAFBOT_VIEWERS" check:"member"`
+	Responders       []string                `yaml:"responders" env:"WAFBOT_RESPONDERS" check:"member"`
+	Admins           []string                `yaml:"admins" env:"WAFBOT_ADMINS" check:"member"`
+	Terminal         map[string]TerminalUser `yaml:"terminal"` // by os user
+	WidestPrefix     WidestPrefix            `yaml:"widest_prefix"`
+	Durations        Durations               `yaml:"durations"`
+	LongestDuration  time.Duration           `yaml:"longest_duration" check:"positive"`
+	RenewWhileActive time.Duration           `yaml:"renew_while_active"` // 0: ask instead
+	Approval         Approval                `yaml:"approval"`
+}
+
+// TerminalUser is what an os user may do, and who that is in Slack. A bare string is the role.
+type TerminalUser struct {
+	Role  string `yaml:"role" check:"oneof=viewer responder admin"`
+	Slack string `yaml:"slack" check:"user"` // a user id; "": not known
 }
 
 // WidestPrefix holds the shortest prefix lengths that can be denied without being called broad.

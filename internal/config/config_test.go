@@ -80,12 +80,12 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Len(t, c.Accounts, 2)
 	require.Equal(t, config.Account{
 		Name: "acme", APIURL: "https://api.example.com", TokenFile: filepath.Join("testdata", "secrets", "acme"), ClientID: 5,
-		Channel: "C0123ABCD", PollInterval: 250 * time.Millisecond, Lookback: 36 * time.Hour, OngoingFor: time.Hour,
+		Channel: "C0123ABCD", OpsMention: "S0OPS", PollInterval: 250 * time.Millisecond, Lookback: 36 * time.Hour, OngoingFor: time.Hour,
 		ConsoleURL:   "https://console.example.com/",
 		Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CanBlock: &cannot}, -1: {Name: "default"}},
 		Routes: []config.Route{
 			{
-				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", MentionEvery: 20 * time.Minute,
+				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", MentionEvery: 20 * time.Minute, AckTimeout: 45 * time.Minute,
 				Page: &config.Page{
 					URL: "https://pager.example/v2/enqueue?routing_key=key-of-pager", URLFile: filepath.Join("testdata", "secrets", "pager"),
 					Format: "pagerduty", After: 6 * time.Minute,
@@ -96,7 +96,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 					Kind: config.OneOrMore{"attack"}, Type: config.OneOrMore{"sqli", "xss"}, Application: config.OneOrMore{"Shop", "7"},
 					Host: config.OneOrMore{"shop.example.com"}, Status: config.OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30,
 				},
-				MentionEvery: 10 * time.Minute,
+				MentionEvery: 10 * time.Minute, AckTimeout: 2 * time.Hour,
 			},
 		},
 		Storm:   config.Storm{Over: 11, In: 2 * time.Minute, EndsAfter: 20 * time.Minute},
@@ -110,7 +110,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Equal(t, prefixes("192.0.2.0/24", "192.0.2.7/32"), c.Sources[0].Ranges)
 	require.Equal(t, filepath.Join("testdata", "cdn.txt"), c.Sources[0].File)
 	require.Equal(t, config.Source{Name: "pen test", Ranges: prefixes("203.0.113.64/27"), Deny: "approval"}, c.Sources[1])
-	sources := config.NewSourceFiles(c, slog.New(slog.DiscardHandler)).Now()
+	sources := config.NewSourceFiles(c.Sources, slog.New(slog.DiscardHandler)).Now()
 	sources[0].ReadAt = time.Time{}
 	require.Equal(t, []policy.Source{
 		{
@@ -121,7 +121,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 	}, sources)
 	require.Equal(t, config.Policy{
 		Changes: "on", Viewers: []string{"*"}, Responders: []string{"U0ANN", "S0SECOPS"}, Admins: []string{"W0BOSS"},
-		Terminal: map[string]string{"root": "admin", "deploy": "responder"}, WidestPrefix: config.WidestPrefix{IPv4: 22, IPv6: 40},
+		Terminal: map[string]config.TerminalUser{"root": {Role: "admin", Slack: "U0ROOT"}, "deploy": {Role: "responder"}}, WidestPrefix: config.WidestPrefix{IPv4: 22, IPv6: 40},
 		Durations: config.Durations{
 			Deny: time.Hour, Gray: 2 * time.Hour, Allow: 3 * time.Hour, Mode: 4 * time.Hour, ModeOff: 5 * time.Minute,
 			Patch: 6 * day, Indicator: 7 * time.Hour, Mute: 8 * time.Minute,
@@ -133,6 +133,13 @@ func TestConfigWithEveryKey(t *testing.T) {
 			Override: config.Override{After: 4 * time.Minute, Longest: 30 * time.Minute, Notify: "S0LEADS"},
 		},
 	}, c.Policy)
+	require.Equal(t, c.Policy, c.PolicyOf(0), "it says nothing of its own")
+	other := c.Policy
+	other.Changes, other.Viewers, other.Responders = "off", []string{}, []string{"S0OTHER"}
+	other.Terminal = map[string]config.TerminalUser{"root": {Role: "admin", Slack: "U0ROOT"}, "deploy": {Role: "viewer"}, "ops": {Role: "responder"}}
+	other.Durations.Deny, other.Approval.Override.After = 2*time.Hour, 0
+	require.Equal(t, other, c.PolicyOf(1), "maps merge, lists replace, the rest is that of all accounts")
+	require.Equal(t, []config.Source{{Name: "office", Ranges: prefixes("192.0.2.128/25"), Deny: "never", Cards: true}}, c.Accounts[1].Sources)
 	require.Equal(t, config.Audit{Keep: 100 * day, MaxEntries: 50_000}, c.Audit)
 
 }

@@ -31,6 +31,8 @@ func (o *OneOrMore) short() any {
 
 func (a *Application) short() any { return &a.Name }
 
+func (u *TerminalUser) short() any { return &u.Role }
+
 // file decodes a whole file and reports whether it was YAML. Of a file that isn't, it reports only the first fault.
 func (d *decoder) file(data io.Reader, c *Config) bool {
 	var first, second yaml.Node
@@ -252,8 +254,13 @@ func leavesOf(l leaf) (all []leaf) {
 	return all
 }
 
-// variable is the environment variable that sets the key; "": none.
-func (l leaf) variable() string { return l.tag.Get("env") }
+// variable is the environment variable that sets the key; "": none. Those of the policy set the one for all accounts.
+func (l leaf) variable() string {
+	if strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
+		return ""
+	}
+	return l.tag.Get("env")
+}
 
 // isSecret reports whether its value must not be shown.
 func (l leaf) isSecret() bool { return l.value.Type() == reflect.TypeFor[apiclient.Secret]() }

@@ -19,6 +19,7 @@ import (
 // oneOfEach has one element of every list whose elements have keys, and nothing else that has a default.
 const oneOfEach = `
 sources: [{name: office, ranges: [192.0.2.1]}]
+policy: {terminal: {4: {role: viewer}}}
 accounts:
   - name: acme
     api_url: https://api.example.com
@@ -39,6 +40,10 @@ func leaves(v reflect.Value, key string, leaf func(key string, value reflect.Val
 			continue
 		}
 		at := strings.TrimPrefix(key+"."+name, ".")
+		if at == "accounts[].policy" || at == "accounts[].sources" { // its keys are those of policy, and of sources
+			leaf(at, reflect.Zero(field.Type()))
+			continue
+		}
 		switch kind := field.Kind(); {
 		case isStruct(field.Type()):
 			leaves(field, at, leaf)
@@ -48,7 +53,7 @@ func leaves(v reflect.Value, key string, leaf func(key string, value reflect.Val
 			leaves(field.Index(0), at+"[]", leaf)
 		case kind == reflect.Map && isStruct(field.Type().Elem()):
 			leaf(at, reflect.Zero(field.Type()))
-			leaves(field.MapIndex(reflect.ValueOf(4)), at+".*", leaf)
+			leaves(field.MapIndex(field.MapKeys()[0]), at+".*", leaf)
 		default:
 			leaf(at, field)
 		}
@@ -149,7 +154,7 @@ func TestDocsNameEveryKeyWithItsDefault(t *testing.T) {
 func oneOfEachKeys() []string {
 	return []string{
 		"sources[].name", "sources[].ranges", "accounts[].name", "accounts[].api_url", "accounts[].token", "accounts[].channel",
-		"accounts[].applications.*.name", "accounts[].routes[].page.url", "accounts[].routes[].page.format",
+		"accounts[].applications.*.name", "policy.terminal.*.role", "accounts[].routes[].page.url", "accounts[].routes[].page.format",
 	}
 }
 

@@ -49,7 +49,7 @@ func TestEnvironmentReadsSecretsFromFiles(t *testing.T) {
 
 	_, err = config.Load("", []string{"WAFBOT_API_URL=https://api.example.com", "WAFBOT_API_TOKEN=t", "WAFBOT_REDIS_URL_FILE=" + acme})
 	require.EqualError(t, err, "environment: WAFBOT_REDIS_URL_FILE: is no Redis address; "+
-		"write it like redis://HOST:6379/0, rediss://…, redis-sentinel://… or redis-cluster://…")
+		"write it like redis://HOST:6379/0, redis-sentinel://… or redis-cluster://…, with TLS rediss://…, redis-sentinels://… or redis-clusters://…")
 }
 
 func TestEnvironmentWinsOverTheFile(t *testing.T) {

@@ -18,10 +18,11 @@ type SecretFile struct {
 	Path string
 }
 
-// SecretFiles are all files that secrets are read from.
+// SecretFiles are all files that hold secrets.
 func (c *Config) SecretFiles() (all []SecretFile) {
 	for _, l := range c.leaves() {
-		if path := l.value.String(); strings.HasSuffix(l.key, "_file") && path != "" {
+		public := l.key == "redis.tls.ca_file" || l.key == "redis.tls.cert_file"
+		if path := l.value.String(); strings.HasSuffix(l.key, "_file") && path != "" && !public {
 			all = append(all, SecretFile{l.key, path})
 		}
 	}
@@ -42,8 +43,8 @@ func (c *Config) rebase(folder string) {
 func (c *Config) readFiles() {
 	all := c.leaves()
 	for i, l := range all {
-		key, isSecret := strings.CutSuffix(l.key, "_file")
-		if !isSecret || !c.origins.isSet(l.key) {
+		key, isFile := strings.CutSuffix(l.key, "_file")
+		if !isFile || !c.origins.isSet(l.key) || all[i-1].key != key { // the field of a secret stands before that of its file
 			continue
 		}
 		secret, err := readSecret(l.value.String())
@@ -53,11 +54,13 @@ func (c *Config) readFiles() {
 		case err != nil:
 			c.origins.report(l.key, "%v; put the secret there or fix the path", err)
 		case !strings.HasSuffix(key, "].token"):
-			all[i-1].value.SetString(secret.Reveal()) // the field of a secret stands before that of its file
+			all[i-1].value.SetString(secret.Reveal())
 		}
 	}
-	for i := range c.Sources {
-		c.readSource(&c.Sources[i], Element("sources", i)+".file")
+	for list, all := range c.allSources() {
+		for i := range all {
+			c.readSource(&all[i], Element(list, i)+".file")
+		}
 	}
 }
 

@@ -95,7 +95,10 @@ func NewRoute() Route {
 	return r
 }
 
-func (r *Route) setDefaults() { r.MentionEvery = poller.DefaultMentionEvery }
+func (r *Route) setDefaults() {
+	r.MentionEvery = poller.DefaultMentionEvery
+	r.AckTimeout = poller.DefaultAckTimeout
+}
 
 func (p *Page) setDefaults() { p.After = 5 * time.Minute }
 

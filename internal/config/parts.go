@@ -14,8 +14,14 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/poller"
 )
+
+// Address is how Redis is reached, as it is written.
+func (r Redis) Address() address.Options {
+	return address.Options{URL: r.URL.Reveal(), TLS: address.TLS(r.TLS), Sentinel: address.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password}}
+}
 
 // PollerRoutes are the account's routes as the poller takes them. An account without the key routes has the default ones.
 func (a *Account) PollerRoutes() []poller.Route {
@@ -34,7 +40,7 @@ func (a *Account) PollerRoutes() []poller.Route {
 		for _, name := range r.Match.Application {
 			m.Apps = append(m.Apps, a.ApplicationID(name))
 		}
-		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery}
+		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery, AckTimeout: r.AckTimeout}
 		if r.Page != nil {
 			route.PageAfter = r.Page.After
 		}
@@ -52,6 +58,16 @@ func (c *Config) Routes() iter.Seq2[string, *Route] {
 					return
 				}
 			}
+		}
+	}
+}
+
+// allSources are the lists of sources by their keys: that of all accounts, and each account's own.
+func (c *Config) allSources() iter.Seq2[string, []Source] {
+	return func(yield func(string, []Source) bool) {
+		more := yield("sources", c.Sources)
+		for i := 0; more && i < len(c.Accounts); i++ {
+			more = yield(Element("accounts", i)+".sources", c.Accounts[i].Sources)
 		}
 	}
 }
@@ -140,9 +156,10 @@ func (p Policy) Guards() policy.Policy {
 
 // Roles are who has which role. Load has checked the roles' names.
 func (p Policy) Roles() policy.Roles {
-	r := policy.Roles{Viewers: p.Viewers, Responders: p.Responders, Admins: p.Admins, Terminal: map[string]record.Role{}}
-	for user, name := range p.Terminal {
-		r.Terminal[user], _ = record.ParseRole(name)
+	r := policy.Roles{Viewers: p.Viewers, Responders: p.Responders, Admins: p.Admins, Terminal: map[string]policy.TerminalUser{}}
+	for name, u := range p.Terminal {
+		role, _ := record.ParseRole(u.Role)
+		r.Terminal[name] = policy.TerminalUser{Role: role, Slack: u.Slack}
 	}
 	return r
 }

@@ -34,10 +34,10 @@ type sourceFile struct {
 	version string // size and time of the file when it was last read; "": read it again
 }
 
-// NewSourceFiles takes the sources as they were when the configuration was read.
-func NewSourceFiles(cfg *Config, log *slog.Logger) *SourceFiles {
+// NewSourceFiles takes sources as they were when the configuration was read.
+func NewSourceFiles(sources []Source, log *slog.Logger) *SourceFiles {
 	f := &SourceFiles{log: log}
-	for _, s := range cfg.Sources {
+	for _, s := range sources {
 		named := &sourceFile{cfg: s, source: policy.Source{Name: s.Name, Ranges: slices.Concat(s.Ranges, s.listed), Deny: s.Deny, NoCards: !s.Cards, File: s.File}}
 		if s.File != "" {
 			named.source.ReadAt = time.Now()

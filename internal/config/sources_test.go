@@ -32,7 +32,7 @@ func newListFile(t *testing.T, text string) *listFile {
 	cfg, err := config.Load(write(t, "accounts: [{name: acme, api_url: 'http://192.0.2.1', token: x, channel: C1}]\n"+
 		"sources: [{name: our CDN, ranges: [192.0.2.0/24], file: "+l.path+"}, {name: lab, ranges: [203.0.113.0/28], cards: false}]\n"), nil)
 	require.NoError(t, err)
-	l.files = config.NewSourceFiles(cfg, slog.New(slog.NewTextHandler(&l.log, nil)))
+	l.files = config.NewSourceFiles(cfg.Sources, slog.New(slog.NewTextHandler(&l.log, nil)))
 	return l
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
+	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -40,7 +41,7 @@ func (c checkup) config() []Finding {
 	if err := c.cfg.CheckServe(); err != nil {
 		found = configProblems(err)
 	}
-	return slices.Concat(found, c.policy(), c.plainText(), c.secrets(), c.deadRoutes(), c.pagers(), c.quietHours())
+	return slices.Concat(found, c.policies(), c.plainText(), c.secrets(), c.deadRoutes(), c.pagers(), c.quietHours())
 }
 
 // quietHours finds quiet hours that are perhaps not meant: in a time zone that wasn't chosen, or for most of the day.
@@ -60,30 +61,53 @@ func (c checkup) quietHours() (found []Finding) {
 	return found
 }
 
-// policy checks who may change what.
-func (c checkup) policy() []Finding {
-	p := c.cfg.Policy
-	changes := Finding{"config", "policy.changes", OK, c.cfg.Policy.Guards().Describe(), ""}
+// policies checks who may change what: of the accounts without a policy of their own at once, and of each other one.
+func (c checkup) policies() []Finding {
+	common, own := c.policy("policy", c.cfg.Policy, c.cfg.Sources), []Finding{}
+	all := len(c.cfg.Accounts) > 0
+	for i, a := range c.cfg.Accounts {
+		key := config.Element("accounts", i) + ".policy"
+		if !c.cfg.IsSet(key) {
+			all = false
+			continue
+		}
+		p := c.cfg.PolicyOf(i)
+		found := c.policy(key, p, slices.Concat(c.cfg.Sources, a.Sources))
+		if c.cfg.IsSet(key+".changes") && p.Changes != a.Policy.Changes {
+			found[0].State, found[0].Fix = Warn, "policy.changes is stricter than "+key+".changes, and holds"
+		}
+		own = append(own, found...)
+	}
+	if all {
+		common = common[:1]
+	}
+	return append(common, own...)
+}
+
+// policy checks one policy, which stands under a key. The first finding is what may be changed.
+func (c checkup) policy(key string, p config.Policy, sources []config.Source) []Finding {
+	changes := Finding{"config", key + ".changes", OK, p.Guards().Describe(), ""}
 	if p.Changes != "on" {
 		changes.State, changes.Fix = Note, "set policy.changes to on when you trust it"
 	}
 	found := []Finding{changes}
 	add := func(key, text, fix string) { found = append(found, Finding{"config", key, Warn, text, fix}) }
-	if p.Changes == "on" && len(c.cfg.Sources) == 0 {
+	if p.Changes == "on" && len(sources) == 0 {
 		add("sources", "no address is protected from being denied by mistake", "name your own CDN, offices and health checks")
 	}
+	responders, admins := key+".responders", key+".admins"
 	switch {
 	case len(p.Admins) == 0 && len(p.Responders) == 0:
-		add("policy.responders", "no user may change anything from Slack", "write the ids of those on call into policy.responders, and of at least one admin into policy.admins")
+		add(responders, "no user may change anything from Slack", "write the ids of those on call into "+responders+", and of at least one admin into "+admins)
 	case len(p.Admins) == 0:
-		add("policy.admins", "no user may do what takes an admin, such as allow, or a milder mode", "write the ids of at least one admin")
+		add(admins, "no user may do what takes an admin, such as allow, or a milder mode", "write the ids of at least one admin")
 	}
 	const everyone, instead = "everyone in the workspace may change the protection", "write the ids of those on call instead of *"
 	if slices.Contains(p.Responders, "*") {
-		add("policy.responders", everyone, instead)
+		add(responders, everyone, instead)
 	}
 	if slices.Contains(p.Admins, "*") {
-		add("policy.admins", everyone, instead)
+		add(admins, everyone, instead)
 	}
 	return found
 }
@@ -100,8 +124,12 @@ func (c checkup) plainText() []Finding {
 		web(config.Element("accounts", i)+".api_url", a.APIURL)
 	}
 	web("slack.api_url", c.cfg.Slack.APIURL)
-	if u, err := url.Parse(c.cfg.Redis.URL.Reveal()); err == nil && u.Scheme != "rediss" && !allLoopback(u.Host) {
-		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, "what wafbot stores goes to " + u.Host + " unencrypted", "write rediss://, or keep others off that network"})
+	if a, err := address.Parse(c.cfg.Redis.Address()); err == nil && a.TLS == nil && !allLoopback(a.Hosts) {
+		said := "what wafbot stores goes to " + strings.Join(a.Hosts, ",") + " unencrypted"
+		if a.Login.Password != "" {
+			said += ", and so does the password"
+		}
+		found = append(found, Finding{"config", c.cfg.RedisKey(), Warn, said, "write rediss://, redis-clusters:// or redis-sentinels://, or keep others off that network"})
 	}
 	if host, _, err := net.SplitHostPort(c.cfg.Listen); err == nil && !config.IsLoopback(host) && c.cfg.Slack.SigningSecret == "" {
 		found = append(found, Finding{"config", "listen", Warn, "health and metrics can be read by others on the network, and Slack sends nothing there", "write 127.0.0.1:8080, unless probes come from elsewhere"})
@@ -117,17 +145,12 @@ func unencrypted(address string) string {
 	return ""
 }
 
-// allLoopback reports whether all hosts of a comma-separated list are this machine.
-func allLoopback(hosts string) bool {
-	for host := range strings.SplitSeq(hosts, ",") {
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		if !config.IsLoopback(strings.Trim(host, "[]")) {
-			return false
-		}
-	}
-	return true
+// allLoopback reports whether all of HOST:PORT are this machine.
+func allLoopback(hosts []string) bool {
+	return !slices.ContainsFunc(hosts, func(one string) bool {
+		host, _, _ := net.SplitHostPort(one)
+		return !config.IsLoopback(host)
+	})
 }
 
 // secrets finds files with secrets that every user of this machine can read.

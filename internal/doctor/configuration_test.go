@@ -78,6 +78,22 @@ func TestDoctorWarnsOfWhatIsAllowedButPerhapsNotMeant(t *testing.T) {
 	}
 }
 
+// An account with a policy of its own is judged by that, with what it takes from the one for all.
+func TestDoctorChecksThePoliciesOfAccounts(t *testing.T) {
+	t.Parallel()
+	found := unreached(t, `
+sources: []
+policy: {changes: dry_run, admins: [U1]}
+accounts:
+  - {name: acme, api_url: 'http://192.0.2.1', token: secret-token, channel: C1, policy: {changes: on, responders: ['*']}}
+  - {name: globex, api_url: 'http://192.0.2.1', token: secret-token, channel: C1, policy: {admins: []}}
+`)
+	requireOne(t, found.of(doctor.Warn), "config accounts[0].policy.changes: in dry run", "policy.changes is stricter than accounts[0].policy.changes")
+	requireOne(t, found.of(doctor.Warn), "config accounts[0].policy.responders: everyone in the workspace", "instead of *")
+	requireOne(t, found.of(doctor.Warn), "config accounts[1].policy.responders: no user may change anything from Slack", "accounts[1].policy.admins")
+	requireOne(t, found.of(doctor.Note), "config policy.changes: in dry run")
+}
+
 // unreached is the report of a configuration whose account, Slack and Redis give no answer.
 func unreached(t *testing.T, yaml string, environ ...string) report {
 	t.Helper()

@@ -21,7 +21,6 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -205,14 +204,6 @@ func (c checkup) slackTrouble(err error) Finding {
 		return wrong(t.Text, t.Fix)
 	}
 	return networkTrouble(err, hostOf(c.cfg.Slack.APIURL), "slack.api_url")
-}
-
-// redisTrouble is an error of a call to Redis.
-func (c checkup) redisTrouble(err error) Finding {
-	if text, fix, ok := store.Refused(err); ok {
-		return wrong(text, fix)
-	}
-	return networkTrouble(err, hostOf(c.cfg.Redis.URL.Reveal()), c.cfg.RedisKey())
 }
 
 // accountTrouble is an error of a call to the service. do is what the call was for: "read attacks".

@@ -200,3 +200,30 @@ func TestDoctorOnARealRedis(t *testing.T) {
 	requireOne(t, e.of(doctor.OK), "redis", "it throws nothing away")
 	require.True(t, e.OK)
 }
+
+func TestDoctorOnASecuredRedis(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	by := redistest.NewSecured(t)
+	s := redistest.StartSecured(t, by)
+	files := "cert_file: " + by.CertFile + ", key_file: " + by.KeyFile
+	examine := func(url, tls string) report {
+		return newPatient(t, healthy+"redis: {url: '"+url+"', key_prefix: 'wafbot:', tls: {"+tls+"}}\n").without("WAFBOT_REDIS_URL").examine(t)
+	}
+	e := examine(s.URL(), "ca_file: "+by.CAFile+", "+files)
+	requireOne(t, append(e.of(doctor.OK), e.of(doctor.Warn)...), "redis", "can be written over TLS, all keys begin with wafbot:")
+	require.Empty(t, e.of(doctor.Wrong))
+	for _, tt := range []struct{ tls, says, fix string }{
+		{files, "isn't trusted", "redis.tls.ca_file"},
+		{"server_name: elsewhere.test, ca_file: " + by.CAFile + ", " + files, "not elsewhere.test", "redis.tls.server_name"},
+		{"ca_file: " + by.CAFile, "certificate required", "redis.tls.cert_file"},
+	} {
+		e := examine(s.URL(), tt.tls)
+		requireOne(t, e.of(doctor.Wrong), "redis "+s.Addr, tt.says, tt.fix)
+		require.NotContains(t, printed(t, e), by.Password)
+	}
+	e = examine(strings.Replace(s.URL(), "rediss:", "redis:", 1), "")
+	requireOne(t, e.of(doctor.Wrong), "redis "+s.Addr, "broke the connection off", "write rediss://")
+}

@@ -157,6 +157,7 @@ func TestDoctorNamesWhatIsWrongWithRedis(t *testing.T) {
 		{"no such host", "redis://redis.invalid:6379/0", "redis.invalid", "name service"},
 		{"without password", "redis://" + locked.Addr() + "/0", "it wants a password (NOAUTH)", "redis://USER:PASSWORD@HOST"},
 		{"wrong password", "redis://:redis-guess@" + locked.Addr() + "/0", "it doesn't take this user and password (WRONGPASS)", "check user and password"},
+		{"TLS where there is none", "rediss://" + full.Addr() + "/0", "broke the connection off", "if it takes no TLS there, write the scheme without"},
 		{"full", "redis://" + full.Addr() + "/0", "its memory is full (OOM)", "maxmemory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

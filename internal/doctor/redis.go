@@ -2,7 +2,10 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // slowRedis is how long a write may take. A click takes three before it is acknowledged.
@@ -27,7 +31,7 @@ func hostOf(address string) string {
 // redis checks whether Redis can be written, and whether it keeps what is written.
 func (c checkup) redis(ctx context.Context) []Finding {
 	host := hostOf(c.cfg.Redis.URL.Reveal())
-	s, err := store.Open(store.Config{URL: c.cfg.Redis.URL.Reveal(), Clocks: c.clocks})
+	s, err := store.Open(store.Config{Address: c.cfg.Redis.Address(), KeyPrefix: c.cfg.Redis.KeyPrefix, Clocks: c.clocks})
 	if err != nil {
 		return []Finding{{"redis", host, Wrong, err.Error(), "fix " + c.cfg.RedisKey()}}
 	}
@@ -40,7 +44,14 @@ func (c checkup) redis(ctx context.Context) []Finding {
 		f.Text += "; without Redis nothing is posted and nothing is changed"
 		return []Finding{f.of("redis", host)}
 	}
-	found := []Finding{{"redis", host, OK, fmt.Sprintf("can be written, a round trip takes %s", f.RoundTrip.Round(10*time.Microsecond)), ""}}
+	how := "in plain text"
+	if c.overTLS() {
+		how = "over TLS"
+	}
+	if prefix := c.cfg.Redis.KeyPrefix; prefix != "" {
+		how += ", all keys begin with " + prefix
+	}
+	found := []Finding{{"redis", host, OK, fmt.Sprintf("can be written %s, a round trip takes %s", how, f.RoundTrip.Round(10*time.Microsecond)), ""}}
 	if f.RoundTrip > slowRedis {
 		found[0].State, found[0].Fix = Warn, "move it nearer to wafbot: clicks wait for it"
 	}
@@ -51,6 +62,48 @@ func (c checkup) redis(ctx context.Context) []Finding {
 		found = append(found, f.of("redis", host))
 	}
 	return found
+}
+
+// redisTrouble is an error of a call to Redis, or to its sentinels.
+func (c checkup) redisTrouble(err error) Finding {
+	host := hostOf(c.cfg.Redis.URL.Reveal())
+	var certificate *tls.CertificateVerificationError
+	text, fix, refused := store.Refused(err)
+	switch {
+	case refused && store.OfSentinels(err):
+		return wrong("of its sentinels: "+text, "check redis.sentinel.username and redis.sentinel.password: they are the sentinels' own")
+	case refused:
+		return wrong(text, fix)
+	case errors.As(err, &certificate):
+		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err), "set redis.tls.ca_file to the certificate of the authority that signed it, or redis.tls.server_name to a name that it is for")
+	case strings.Contains(err.Error(), "remote error: tls"):
+		return wrong(host+" doesn't take wafbot's side of TLS: "+lastLine(err), "set redis.tls.cert_file and redis.tls.key_file to a certificate that it trusts")
+	}
+	f := networkTrouble(err, host, c.cfg.RedisKey())
+	if errors.Is(err, io.EOF) {
+		f.Fix += c.otherScheme()
+	}
+	return f
+}
+
+// overTLS reports whether Redis is reached with TLS.
+func (c checkup) overTLS() bool {
+	a, err := address.Parse(c.cfg.Redis.Address())
+	return err == nil && a.TLS != nil
+}
+
+// otherScheme is what helps if only one of the two ends speaks TLS.
+func (c checkup) otherScheme() string {
+	if c.overTLS() {
+		return "; if it takes no TLS there, write the scheme without"
+	}
+	return "; if it takes TLS alone, write rediss://, redis-clusters:// or redis-sentinels://"
+}
+
+// lastLine is the end of an error: of several sentinels each says the same.
+func lastLine(err error) string {
+	text := err.Error()
+	return text[strings.LastIndex(text, "\n")+1:]
 }
 
 func redisVersion(f store.Facts) Finding {

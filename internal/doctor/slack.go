@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -187,18 +188,34 @@ func (c checkup) channels(ctx context.Context, api *slackconn.Client, self slack
 	})
 }
 
+// writtenPolicy is a policy as it is written under a key.
+type writtenPolicy struct {
+	key string
+	config.Policy
+}
+
+// writtenPolicies are the policy for all accounts, and what each account says itself.
+func (c checkup) writtenPolicies() []writtenPolicy {
+	all := []writtenPolicy{{"policy", c.cfg.Policy}}
+	for i, a := range c.cfg.Accounts {
+		all = append(all, writtenPolicy{config.Element("accounts", i) + ".policy", a.Policy})
+	}
+	return all
+}
+
 // mentioned are the users, or the user groups, that the configuration names.
 func (c checkup) mentioned(groups bool) []use {
-	p := c.cfg.Policy
 	var uses []use
-	for _, id := range p.Admins {
-		uses = named(uses, id, "policy.admins")
-	}
-	for _, id := range p.Responders {
-		uses = named(uses, id, "policy.responders")
-	}
-	for _, id := range p.Viewers {
-		uses = named(uses, id, "policy.viewers")
+	for _, p := range c.writtenPolicies() {
+		for _, id := range p.Admins {
+			uses = named(uses, id, p.key+".admins")
+		}
+		for _, id := range p.Responders {
+			uses = named(uses, id, p.key+".responders")
+		}
+		for _, id := range p.Viewers {
+			uses = named(uses, id, p.key+".viewers")
+		}
 	}
 	for i := range uses {
 		uses[i].role = true
@@ -206,8 +223,13 @@ func (c checkup) mentioned(groups bool) []use {
 	for key, r := range c.cfg.Routes() {
 		uses = named(uses, r.Mention, key+".mention")
 	}
-	uses = named(uses, p.Approval.Approvers, "policy.approval.approvers")
-	uses = named(uses, p.Approval.Override.Notify, "policy.approval.override.notify")
+	for _, p := range c.writtenPolicies() {
+		uses = named(uses, p.Approval.Approvers, p.key+".approval.approvers")
+		uses = named(uses, p.Approval.Override.Notify, p.key+".approval.override.notify")
+		for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
+			uses = named(uses, p.Terminal[user].Slack, p.key+".terminal."+user+".slack")
+		}
+	}
 	return slices.DeleteFunc(uses, func(u use) bool { return u.isGroup() != groups })
 }
 

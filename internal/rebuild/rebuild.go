@@ -26,13 +26,9 @@ type Input struct {
 	Now      time.Time
 }
 
-// State is the state that begins. It is zero but for its epoch at a first start, which is one where nothing was found.
-func State(in Input) store.Rebuilt {
-	r := store.Rebuilt{Epoch: in.Epoch}
+// Cards is what the attacks that have a card begin with: enough to watch the account, and too little to change anything. It is zero where nothing was found.
+func Cards(in Input) (r store.Rebuilt) {
 	if in.Found.Nothing() {
-		if in.Found.Unreadable {
-			r.Events = []record.Event{in.event(in.Channels[0], record.RebuildFacts{Unreadable: true})}
-		}
 		return r
 	}
 	r.At, r.FirstStart, r.Attacks = in.Now, in.Found.Began, map[string]record.AttackState{}
@@ -41,12 +37,25 @@ func State(in Input) store.Rebuilt {
 		r.Attacks[card.AttackID] = poller.Rebuild(card.CardMetadata, in.Now)
 		r.Cards = append(r.Cards, store.Card{Attack: id, Channel: card.Channel, TS: card.TS})
 	}
+	return r
+}
+
+// State is the state that begins. It is zero but for its epoch at a first start, which is one where nothing was found.
+func State(in Input) store.Rebuilt {
+	r := Cards(in)
+	r.Epoch = in.Epoch
+	if in.Found.Nothing() {
+		if in.Found.Unreadable {
+			r.Events = []record.Event{in.event(in.Channels[0], record.RebuildFacts{Unreadable: true})}
+		}
+		return r
+	}
 	var posted []record.Change
 	for _, id := range slices.Sorted(maps.Keys(in.Found.Changes)) {
 		posted = append(posted, in.Found.Changes[id].Change)
 	}
 	known := change.Rebuild(in.Account, posted, in.Entries, in.Now)
-	r.Changes = known.Changes
+	r.Changes, r.Delivered = known.Changes, in.Found.Delivered
 	r.Events = in.events(r, record.RebuildFacts{Listed: len(known.Listed), Unknown: known.Unknown, NoLists: in.NoLists, Unread: in.Found.Unread})
 	return r
 }

@@ -23,9 +23,10 @@ type Basis struct {
 	Changes  []Change // the newest first
 	Context  AccountContext
 	Loss     PermissionLoss
-	Attack   string      // the one that the change is about; "": none
-	Triage   Triage      // of that attack
-	Observed Observation // of that attack, as the poller last decided about it; zero: it isn't known
+	Attack   string           // the one that the change is about; "": none
+	Known    apiclient.Attack // that attack as it is stored; zero: it isn't
+	Triage   Triage           // of that attack
+	Observed Observation      // of that attack, as the poller last decided about it; zero: it isn't known
 }
 
 // SourceActivity is in how many attacks of an account within its lookback a source is, and on how many applications.

@@ -24,9 +24,15 @@ const (
 // Actor is who asks.
 type Actor struct {
 	ID   string `json:"id"`             // Slack user id, or "cli:<os user>"
-	Team string `json:"team,omitempty"` // Slack workspace of the user
+	Team string `json:"team,omitempty"` // id of the Slack workspace as whose user the person is known; "": at a terminal
 	Name string `json:"name"`           // for people
 	Via  Via    `json:"via"`
+}
+
+// Is reports whether both are one person: ids are unique in a workspace, not beyond. A team is missing at a terminal, and in what was rebuilt of somebody who might
+// change something, which takes a user of wafbot's own workspace.
+func (a Actor) Is(other Actor) bool {
+	return a.ID == other.ID && (a.Team == other.Team || a.Team == "" || other.Team == "")
 }
 
 // Role is what a person may do; each includes the ones before it.

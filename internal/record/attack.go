@@ -21,6 +21,7 @@ type AttackState struct {
 	Suppressed        bool             `json:"suppressed,omitempty"`         // quiet hours suppressed SuppressedMention, and no event mentioned it since
 	MentionEvery      time.Duration    `json:"mention_every,omitempty"`      // the least time between two mentions
 	MentionedAt       time.Time        `json:"mentioned_at,omitzero"`        // when an event of it last mentioned people, on the service's clock; zero: never
+	AckTimeout        time.Duration    `json:"ack_timeout,omitempty"`        // how long an acknowledgement counts while it gets through; 0: for good
 	Baseline          Baseline         `json:"baseline"`                     // what worsening is measured by
 	Pager             *Pager           `json:"pager,omitempty"`              // of its route; nil: none
 	Storm             *Storm           `json:"storm,omitempty"`              // of a storm; nil: it is an attack

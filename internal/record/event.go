@@ -40,6 +40,7 @@ const (
 	DeniedSourceReturned EventKind = "source returned" // after its denial expired
 	HandedOver           EventKind = "handed over"
 	TookOver             EventKind = "took over" // of all attacks of the account
+	AckLapsed            EventKind = "acknowledgement lapsed"
 	PagerUnreachable     EventKind = "pager unreachable"
 	DrillChanged         EventKind = "drill"
 	SummaryDue           EventKind = "summary due"
@@ -74,6 +75,7 @@ var kinds = map[EventKind]struct {
 	DeniedSourceReturned: {2, decode[ChangeFacts]},
 	HandedOver:           {5, decode[Assignment]},
 	TookOver:             {5, decode[Assignment]},
+	AckLapsed:            {2, decode[Assignment]},
 	PagerUnreachable:     {2, decode[PagerFault]},
 	DrillChanged:         {5, decode[DrillFacts]},
 	SummaryDue:           {5, func([]byte) (Payload, error) { return nil, nil }}, //nolint:nilnil // it has none

@@ -33,7 +33,7 @@ type CardReplaced struct {
 	Former string           `json:"former"` // CHANNEL TS of the former card
 }
 
-// Assignment says who has an attack now, or all attacks of the account.
+// Assignment says who has an attack now, or all attacks of the account; of AckLapsed who had it.
 type Assignment struct {
 	Attack apiclient.Attack `json:"attack,omitzero"` // zero of TookOver
 	To     string           `json:"to"`              // user id of the owner

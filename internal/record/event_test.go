@@ -38,6 +38,7 @@ func payloads() map[record.EventKind]record.Payload {
 		record.EndOverdue:           change,
 		record.MitigationNotWorking: change,
 		record.DeniedSourceReturned: change,
+		record.AckLapsed:            record.Assignment{Attack: attack, To: "U1"},
 		record.HandedOver:           record.Assignment{Attack: attack, To: "U1"},
 		record.TookOver:             record.Assignment{To: "U1"},
 		record.PagerUnreachable:     record.PagerFault{Route: "kind incident", Why: "away"},

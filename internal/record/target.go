@@ -67,7 +67,7 @@ func Overlap(a, b []Target) bool {
 
 func (t Target) overlaps(other Target) bool {
 	if t.prefix.IsValid() && other.prefix.IsValid() {
-		return t.prefix.Overlaps(other.prefix)
+		return SameHosts(t.prefix, other.prefix)
 	}
 	return t == other
 }

@@ -8,15 +8,17 @@ import (
 // Triage is what people decided about an attack: its owner, its verdict and their notes.
 type Triage struct {
 	Owner     *Owner    `json:"owner,omitempty"`     // nil: it is unacknowledged
-	UnackedAt time.Time `json:"unacked_at,omitzero"` // when the last owner left it; zero: never
+	UnackedAt time.Time `json:"unacked_at,omitzero"` // when the last owner left it, or the acknowledgement lapsed; zero: never
+	Lapsed    *Owner    `json:"lapsed,omitempty"`    // the last owner, if it lapsed; nil: it didn't
 	Verdict   *Verdict  `json:"verdict,omitempty"`
 	Notes     []Note    `json:"notes,omitempty"` // the oldest first
 }
 
 // Owner is the person who acknowledged an attack, or was given it.
 type Owner struct {
-	ID    string    `json:"id"`   // as Actor has it
-	Name  string    `json:"name"` // for people
+	ID    string    `json:"id"`             // as Actor has it
+	Team  string    `json:"team,omitempty"` // likewise
+	Name  string    `json:"name"`           // for people
 	Since time.Time `json:"since"`
 	By    Actor     `json:"by"`             // the owner, or the person who handed it over
 	From  string    `json:"from,omitempty"` // the id of the owner before the handover; "": there was none
@@ -24,6 +26,9 @@ type Owner struct {
 	FromName string `json:"from_name,omitempty"`
 	Note     string `json:"note,omitempty"` // the id of the note that it was handed over with
 }
+
+// Is reports whether the owner is that person.
+func (o Owner) Is(who Actor) bool { return Actor{ID: o.ID, Team: o.Team}.Is(who) }
 
 // Verdict is what a person found an attack to be.
 type Verdict struct {

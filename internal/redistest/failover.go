@@ -31,22 +31,29 @@ const masterName = "wafbot"
 // StartCluster starts a cluster of three masters with a replica each.
 func StartCluster(t testing.TB) *Set {
 	t.Helper()
+	return StartSecuredCluster(t, nil)
+}
+
+// StartSecuredCluster starts one to which others connect as secured says; nil: as they like.
+func StartSecuredCluster(t testing.TB, secured *Secured) *Set {
+	t.Helper()
 	set := &Set{}
 	var addrs []string
 	for range 6 {
-		s := start(t, func(s *Server) {
+		s := start(t, secured, func(s *Server) {
 			_, bus, _ := net.SplitHostPort(freeAddress(t))
-			s.args = append(s.args, "--save", "", "--appendonly", "yes", "--appendfsync", "no",
-				"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter, "--cluster-replica-validity-factor", "0")
+			s.args = slices.Concat(s.args, secured.users(), durable(), []string{
+				"--save", "", "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", failedAfter, "--cluster-replica-validity-factor", "0",
+			})
 		})
 		set.servers, addrs = append(set.servers, s), append(addrs, s.Addr)
 	}
 	set.asked = set.servers
-	create := append(append([]string{"--cluster", "create"}, addrs...), "--cluster-replicas", "1", "--cluster-yes")
+	create := slices.Concat(secured.cli(), []string{"--cluster", "create"}, addrs, []string{"--cluster-replicas", "1", "--cluster-yes"})
 	if out, err := exec.Command("redis-cli", create...).CombinedOutput(); err != nil {
 		t.Fatalf("redis-cli %s: %v: %s", strings.Join(create, " "), err, out)
 	}
-	set.URL = "redis-cluster://" + strings.Join(addrs, ",")
+	set.URL = secured.url("redis-cluster", strings.Join(addrs, ","))
 	if err := set.Whole(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,19 +63,25 @@ func StartCluster(t testing.TB) *Set {
 // StartSentinel starts a master with two replicas, and three sentinels that watch it.
 func StartSentinel(t testing.TB) *Set {
 	t.Helper()
+	return StartSecuredSentinel(t, nil)
+}
+
+// StartSecuredSentinel starts some to which others connect as secured says; nil: as they like.
+func StartSecuredSentinel(t testing.TB, secured *Secured) *Set {
+	t.Helper()
 	set := &Set{sentinels: true}
-	master := StartDurable(t)
+	master := StartSecured(t, secured, durable()...)
 	host, port, _ := net.SplitHostPort(master.Addr)
 	set.servers = append(set.servers, master)
 	for range 2 {
-		set.servers = append(set.servers, Start(t, "--appendonly", "yes", "--appendfsync", "no", "--replicaof", host+" "+port))
+		set.servers = append(set.servers, StartSecured(t, secured, append(durable(), "--replicaof", host+" "+port)...))
 	}
 	var addrs []string
 	for range 3 {
-		s := startSentinel(t, host, port)
+		s := startSentinel(t, secured, master.Addr)
 		set.asked, addrs = append(set.asked, s), append(addrs, s.Addr)
 	}
-	set.URL = "redis-sentinel://" + strings.Join(addrs, ",") + "/" + masterName + "/0"
+	set.URL = secured.url("redis-sentinel", strings.Join(addrs, ",")+"/"+masterName+"/0")
 	if err := set.Whole(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +89,14 @@ func StartSentinel(t testing.TB) *Set {
 }
 
 // startSentinel starts a sentinel. It writes what it learns into its configuration, so it gets a file.
-func startSentinel(t testing.TB, host, port string) *Server {
+func startSentinel(t testing.TB, secured *Secured, master string) *Server {
 	t.Helper()
-	return start(t, func(s *Server) {
+	host, port, _ := net.SplitHostPort(master)
+	return start(t, secured, func(s *Server) {
 		s.ready = "+monitor"
 		file := filepath.Join(s.dir, "sentinel.conf")
 		options := strings.NewReplacer("MASTER", masterName, "HOST", host, "PORT", port, "FAILED", failedAfter).Replace(
-			"sentinel monitor MASTER HOST PORT 2\nsentinel down-after-milliseconds MASTER FAILED\nsentinel failover-timeout MASTER 5000\n")
+			"sentinel monitor MASTER HOST PORT 2\nsentinel down-after-milliseconds MASTER FAILED\nsentinel failover-timeout MASTER 5000\n") + secured.sentinelConfig()
 		if err := os.WriteFile(file, []byte(options), 0o600); err != nil {
 			t.Fatal(err)
 		}

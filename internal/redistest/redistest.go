@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type Server struct {
 	// Addr is its HOST:PORT. It stays the same over restarts.
 	Addr string
 
+	secured *Secured // nil: it speaks plain text, and asks for no password
 	program string
 	args    []string
 	dir     string
@@ -33,21 +35,29 @@ type Server struct {
 // Start starts a server that ends with the test. Flags are redis-server's: without any it keeps nothing on disk.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
-	return start(t, func(s *Server) {
-		s.args = append(s.args, "--save", "", "--appendonly", "no")
-		s.args = append(s.args, flags...)
+	return StartSecured(t, nil, flags...)
+}
+
+// StartSecured starts a server to which others connect as secured says; nil: as they like.
+func StartSecured(t testing.TB, secured *Secured, flags ...string) *Server {
+	t.Helper()
+	return start(t, secured, func(s *Server) {
+		s.args = slices.Concat(s.args, secured.users(), []string{"--save", "", "--appendonly", "no"}, flags)
 	})
 }
 
-// StartDurable starts a server that writes each change to a file before it acknowledges it, so that a kill loses nothing. It doesn't wait for the disk,
-// which only a machine that loses its power would need: on a busy disk that takes longer than wafbot waits for Redis.
+// durable has a server write each change to a file before it acknowledges it, so that a kill loses nothing. It doesn't wait for the disk, which only a
+// machine that loses its power would need: on a busy disk that takes longer than wafbot waits for Redis.
+func durable() []string { return []string{"--appendonly", "yes", "--appendfsync", "no"} }
+
+// StartDurable starts a server that loses nothing when it is killed.
 func StartDurable(t testing.TB) *Server {
 	t.Helper()
-	return Start(t, "--appendonly", "yes", "--appendfsync", "no")
+	return Start(t, durable()...)
 }
 
 // start starts a server as set up. Another process may take the port meanwhile, so it tries several.
-func start(t testing.TB, setUp func(s *Server)) *Server {
+func start(t testing.TB, secured *Secured, setUp func(s *Server)) *Server {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -56,8 +66,8 @@ func start(t testing.TB, setUp func(s *Server)) *Server {
 	for range 5 {
 		addr := freeAddress(t)
 		_, port, _ := net.SplitHostPort(addr)
-		s := &Server{Addr: addr, program: program, dir: t.TempDir(), ready: "Ready to accept connections"}
-		s.args = []string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir}
+		s := &Server{Addr: addr, secured: secured, program: program, dir: t.TempDir(), ready: "Ready to accept connections"}
+		s.args = append([]string{"--bind", "127.0.0.1", "--dir", s.dir}, secured.flags(port)...)
 		setUp(s)
 		t.Cleanup(s.Kill)
 		if err = s.Restart(); err == nil {
@@ -79,7 +89,7 @@ func freeAddress(t testing.TB) string {
 }
 
 // URL is the address as wafbot's configuration takes it.
-func (s *Server) URL() string { return "redis://" + s.Addr + "/0" }
+func (s *Server) URL() string { return s.secured.url("redis", s.Addr+"/0") }
 
 // Kill ends the server as a power failure does. One that is not running stays so.
 func (s *Server) Kill() {
@@ -174,14 +184,20 @@ const askPatience = time.Second
 
 // ask sends a command whose answer is one text.
 func (s *Server) ask(command string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr, askPatience)
+	conn, err := s.secured.dial(s.Addr)
 	if err != nil {
 		return "", fmt.Errorf("ask redis %s: %w", command, err)
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(askPatience))
-	_, _ = fmt.Fprintf(conn, "%s\r\n", command) // what isn't sent isn't answered
 	answer, length := bufio.NewReader(conn), 0
+	if s.secured != nil {
+		_, _ = fmt.Fprintf(conn, "AUTH %s\r\n", s.secured.admin)
+		if said, _ := answer.ReadString('\n'); said != "+OK\r\n" {
+			return "", fmt.Errorf("log in at redis: %q", said)
+		}
+	}
+	_, _ = fmt.Fprintf(conn, "%s\r\n", command) // what isn't sent isn't answered
 	if _, err := fmt.Fscanf(answer, "$%d\n", &length); err != nil {
 		return "", fmt.Errorf("ask redis %s: %w", command, err)
 	}

@@ -16,9 +16,9 @@ const decidedFor = 7 * 24 * time.Hour
 // SaveRequest stores an approval request, new or again, with the time at which it is due, its event, and an audit entry if there is one, whose
 // number it returns: all in one step.
 func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q record.ApprovalRequest, events ...record.Event) (n int64, err error) {
-	var b batch
-	b.do("HSET", keyApprovals(d.account), q.ID, b.json(q))
-	b.due(keyApprovalsDue(d.account), q.ID, approval.DueAt(q))
+	b := d.store.batch()
+	b.do("HSET", b.key(keyApprovals, d.account), q.ID, b.json(q))
+	b.due(b.key(keyApprovalsDue, d.account), q.ID, approval.DueAt(q))
 	b.announce(events...)
 	b.audit(entry, d.store.audits)
 	return d.save(ctx, &b, "request "+q.ID)
@@ -26,21 +26,22 @@ func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q rec
 
 // Requests are the account's approval requests, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
-	of := func(q record.ApprovalRequest) dated {
-		return dated{q.ID, q.At, approval.DueAt(q).IsZero() && s.clocks.ServiceNow(account).Sub(q.Until) > decidedFor}
+	now := s.clocks.ServiceNow(account)
+	of := func(q *record.ApprovalRequest) dated {
+		return dated{id: q.ID, at: q.At, old: approval.DueAt(*q).IsZero() && now.Sub(q.Until) > decidedFor}
 	}
-	return newest(ctx, s.client, s.rdb.HVals(ctx, keyApprovals(account)), "requests of "+account, of, keyApprovalsAt(account), keyApprovals(account))
+	return newest(ctx, s.client, s.rdb.HVals(ctx, s.key(keyApprovals, account)), "requests of "+account, of, s.key(keyApprovalsAt, account), s.key(keyApprovals, account))
 }
 
 // MessageAt is where a request's card is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 func (s *Approvals) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
-	text, err := word(s.rdb.HGet(ctx, keyApprovalsAt(account), id), "place of request "+id)
+	text, err := word(s.rdb.HGet(ctx, s.key(keyApprovalsAt, account), id), "place of request "+id)
 	return readShown(text, err)
 }
 
 // SaveMessageAt stores where a request's card is, and the revision that it shows.
 func (s *Approvals) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
-	if err := s.rdb.HSet(ctx, keyApprovalsAt(account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
+	if err := s.rdb.HSet(ctx, s.key(keyApprovalsAt, account), id, fmt.Sprintf("%d %s %s", revision, channel, ts)).Err(); err != nil {
 		return fmt.Errorf("save place of request %s: %w", id, err)
 	}
 	return nil
@@ -59,13 +60,13 @@ func readShown(text string, before error) (channel, ts string, revision int, err
 
 // PermissionLoss is the account's last loss of permission; zero when there was none.
 func (s *Permissions) PermissionLoss(ctx context.Context, account string) (record.PermissionLoss, error) {
-	return value[record.PermissionLoss](s.rdb.Get(ctx, keyPermission(account)), "permission loss of "+account)
+	return value[record.PermissionLoss](s.rdb.Get(ctx, s.key(keyPermission, account)), "permission loss of "+account)
 }
 
 // SavePermissionLoss stores a loss of permission, and its event, in one step.
 func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss, events ...record.Event) error {
-	var b batch
-	b.do("SET", keyPermission(d.account), b.json(t))
+	b := d.store.batch()
+	b.do("SET", b.key(keyPermission, d.account), b.json(t))
 	b.announce(events...)
 	_, err := d.save(ctx, &b, "permission loss of "+d.account)
 	return err
@@ -73,7 +74,7 @@ func (d *draft) SavePermissionLoss(ctx context.Context, t record.PermissionLoss,
 
 // MessageAt is where the notice with that id is, and the revision that it shows; ts is "" if it isn't known to be anywhere.
 func (s *Permissions) MessageAt(ctx context.Context, account, id string) (channel, ts string, revision int, err error) {
-	text, err := word(s.rdb.Get(ctx, keyPermissionAt(account)), "place of notice of "+account)
+	text, err := word(s.rdb.Get(ctx, s.key(keyPermissionAt, account)), "place of notice of "+account)
 	text, ok := strings.CutPrefix(text, id+" ")
 	if !ok { // it is that of an earlier loss
 		return "", "", 0, err
@@ -83,7 +84,7 @@ func (s *Permissions) MessageAt(ctx context.Context, account, id string) (channe
 
 // SaveMessageAt stores where a notice is, and the revision that it shows.
 func (s *Permissions) SaveMessageAt(ctx context.Context, account, id, channel, ts string, revision int) error {
-	if err := s.rdb.Set(ctx, keyPermissionAt(account), fmt.Sprintf("%s %d %s %s", id, revision, channel, ts), 0).Err(); err != nil {
+	if err := s.rdb.Set(ctx, s.key(keyPermissionAt, account), fmt.Sprintf("%s %d %s %s", id, revision, channel, ts), 0).Err(); err != nil {
 		return fmt.Errorf("save place of notice of %s: %w", account, err)
 	}
 	return nil

@@ -16,21 +16,21 @@ import (
 func (s *Attacks) LastPoll(ctx context.Context, account string) (r poller.State, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
-	ask(q, q.Get(ctx, keyCap(account)), &r.Cap, "cap of "+account)
+	ask(q, q.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
 	return r, q.send(ctx, "last poll of "+account)
 }
 
 func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.Time, outage *record.Outage) {
-	q.askTime(q.Get(ctx, keyLastGood(account)), lastGood, "last poll of "+account)
-	ask(q, q.Get(ctx, keyOutage(account)), outage, "outage of "+account)
+	q.askTime(q.Get(ctx, q.key(keyLastGood, account)), lastGood, "last poll of "+account)
+	ask(q, q.Get(ctx, q.key(keyOutage, account)), outage, "outage of "+account)
 }
 
 // Load reads an account's attacks for its poller, some at a time: they may be many.
 func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
-	q.askTime(q.Get(ctx, keyFirstStart(account)), &r.FirstStart, "first start of "+account)
-	ask(q, q.Get(ctx, keyCap(account)), &r.Cap, "cap of "+account)
+	q.askTime(q.Get(ctx, s.key(keyFirstStart, account)), &r.FirstStart, "first start of "+account)
+	ask(q, q.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
 	if err := q.send(ctx, "state of "+account); err != nil {
 		return poller.State{}, err
 	}
@@ -51,10 +51,10 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 	if err != nil {
 		return fmt.Errorf("save poll of %s: %w", account, err)
 	}
-	var b batch
+	b := s.batch()
 	step := func() error {
 		_, err := s.save(ctx, under.held(), &b, "poll of "+account)
-		b = batch{}
+		b = s.batch()
 		return err
 	}
 	eventsOf := map[string][]record.Event{} // by attack
@@ -86,13 +86,13 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 func (b *batch) attack(account, attackid string, u poller.Update) {
 	id := record.AttackID(account, attackid)
 	if shown, changed := u.Attacks[attackid]; changed {
-		b.do("HSET", keyAttacks(account), id, b.json(shown))
+		b.do("HSET", b.key(keyAttacks, account), id, b.json(shown))
 		if shown.OwnCard {
-			b.do("SREM", keyWantedCards(account), id)
+			b.do("SREM", b.key(keyWantedCards, account), id)
 		}
 	}
 	if e, ok := u.Evidence[attackid]; ok {
-		b.do("SET", keyEvidence(account, id), b.json(e), "PX", evidenceFor.Milliseconds())
+		b.do("SET", b.key(keyEvidence, account, id), b.json(e), "PX", evidenceFor.Milliseconds())
 	}
 }
 
@@ -102,7 +102,7 @@ func (b *batch) deleteAttacks(account string, attackids []string) {
 	for i, attackid := range attackids {
 		ids[i] = record.AttackID(account, attackid)
 	}
-	for _, key := range []string{keyAttacks(account), keyCards(account), keyTriage(account), keyRedraw(account)} {
+	for _, key := range []string{b.key(keyAttacks, account), b.key(keyCards, account), b.key(keyTriage, account), b.key(keyRedraw, account)} {
 		b.do("HDEL", key, ids...)
 	}
 }
@@ -110,28 +110,28 @@ func (b *batch) deleteAttacks(account string, attackids []string) {
 // poll adds what an update has beside attacks and events. nil leaves as it is what is stored.
 func (b *batch) poll(account string, u poller.Update) {
 	if u.Cap != nil {
-		b.do("SET", keyCap(account), b.json(u.Cap))
+		b.do("SET", b.key(keyCap, account), b.json(u.Cap))
 	}
 	if u.Outage != nil && u.Outage.From.IsZero() {
-		b.do("DEL", keyOutage(account))
+		b.do("DEL", b.key(keyOutage, account))
 	} else if u.Outage != nil {
-		b.do("SET", keyOutage(account), b.json(u.Outage))
+		b.do("SET", b.key(keyOutage, account), b.json(u.Outage))
 	}
 	if u.Gap != nil { // the same again is one
-		key := keyGaps(account)
+		key := b.key(keyGaps, account)
 		b.do("ZADD", key, u.Gap.Until.UnixMilli(), b.json(u.Gap))
 		b.do("ZREMRANGEBYSCORE", key, "-inf", u.Gap.Until.Add(-evidenceFor).UnixMilli())
 		b.do("ZREMRANGEBYRANK", key, 0, -maxGaps-1)
 		b.do("PEXPIRE", key, evidenceFor.Milliseconds())
 	}
 	if u.Sources != nil {
-		b.do("SET", keySources(account), b.json(u.Sources))
+		b.do("SET", b.key(keySources, account), b.json(u.Sources))
 	}
 	for _, attackid := range u.Stale {
 		b.stale(account, record.UrgentState, record.AttackID(account, attackid))
 	}
 	if !u.LastGood.IsZero() {
-		b.do("SET", keyLastGood(account), u.LastGood.UnixMilli())
+		b.do("SET", b.key(keyLastGood, account), u.LastGood.UnixMilli())
 	}
 }
 
@@ -149,7 +149,7 @@ func literal(text string) string {
 
 // AttackState is the state of an attack; ok reports whether it is stored.
 func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
-	shown, err = value[record.AttackState](s.rdb.HGet(ctx, keyAttacks(account), attack), "attack "+attack)
+	shown, err = value[record.AttackState](s.rdb.HGet(ctx, s.key(keyAttacks, account), attack), "attack "+attack)
 	return shown, shown.Attack.ID != "", err
 }
 

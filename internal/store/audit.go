@@ -16,7 +16,8 @@ import (
 
 // Append numbers and stores an audit entry, also if Redis' memory is full.
 func (s *Audit) Append(ctx context.Context, e record.AuditEntry) (n int64, err error) {
-	b := batch{needed: true}
+	b := s.batch()
+	b.needed = true
 	b.audit(&e, s.audits)
 	return s.save(ctx, conditions{}, &b, "audit entry")
 }
@@ -56,7 +57,7 @@ func (s *Audit) Trail(ctx context.Context, account string, since time.Time) iter
 			from = strconv.FormatInt(ms, 10)
 		}
 		for {
-			msgs, err := s.rdb.XRangeN(ctx, keyAudit(account), from, "+", atOnce).Result()
+			msgs, err := s.rdb.XRangeN(ctx, s.key(keyAudit, account), from, "+", atOnce).Result()
 			if err != nil {
 				yield(record.AuditEntry{}, fmt.Errorf("read audit log of %s: %w", account, err))
 				return
@@ -76,5 +77,5 @@ func (s *Audit) Trail(ctx context.Context, account string, since time.Time) iter
 
 // Audited is the number of the account's last audit entry; 0 if there never was one.
 func (s *Audit) Audited(ctx context.Context, account string) (int64, error) {
-	return value[int64](s.rdb.Get(ctx, keyAudited(account)), "number of audit entries of "+account)
+	return value[int64](s.rdb.Get(ctx, s.key(keyAudited, account)), "number of audit entries of "+account)
 }

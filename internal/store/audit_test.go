@@ -10,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 func numbers(entries []record.AuditEntry) []int64 {
@@ -78,7 +79,7 @@ func TestAuditEntriesComeBackWhole(t *testing.T) {
 
 func TestOldAuditEntriesAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", AuditKeep: time.Nanosecond})
+		s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, AuditKeep: time.Nanosecond})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		s.AddHook(oneSlot{})
@@ -97,7 +98,7 @@ func TestOldAuditEntriesAreDeleted(t *testing.T) {
 
 func TestSoManyAuditEntriesAreKept(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", AuditMost: 10})
+		s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, AuditMost: 10})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		for range 25 {

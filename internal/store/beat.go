@@ -23,10 +23,11 @@ const (
 )
 
 // beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
-// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas whose machine's clock is wrong; ARGV[1] the replica, ARGV[2] after how
-// many ms without a beat a replica is dead, ARGV[3] the version that the replica reads, which an empty Redis takes on, ARGV[4] '1' if its machine's clock is
-// wrong. Result: the version of the state, then, if it is the one that the replica reads, Redis' time in Unix µs and all living replicas in no order, those
-// whose machine's clock is wrong with a '!' before. After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
+// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off, KEYS[4] of those whose machine's clock is wrong;
+// ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica reads, which an empty Redis takes on,
+// ARGV[4] 1 if it switches all changes off, ARGV[5] 1 if its machine's clock is wrong. Result: the version of the state, and if it is the one that the replica
+// reads, how many replicas switch changes off, Redis' time in Unix µs, then all living ones in no order, those whose machine's clock is wrong with a '!' before.
+// After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
 var beat = redis.NewScript(`
 local version = redis.call('GET', KEYS[2])
 if not version then
@@ -39,14 +40,26 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - ARGV[2])
-if ARGV[4] == '1' then redis.call('ZADD', KEYS[3], now, ARGV[1]) else redis.call('ZREM', KEYS[3], ARGV[1]) end
-redis.call('PEXPIRE', KEYS[3], ARGV[2])
-local answer = {version, t[1] .. string.format('%06d', t[2])}
+for i = 3, 4 do
+  if ARGV[i + 1] == '1' then
+    redis.call('ZADD', KEYS[i], now, ARGV[1])
+    redis.call('PEXPIRE', KEYS[i], ARGV[2])
+  else
+    redis.call('ZREM', KEYS[i], ARGV[1])
+  end
+  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now - ARGV[2])
+end
+local answer = {version, tostring(redis.call('ZCARD', KEYS[3])), t[1] .. string.format('%06d', t[2])}
 for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  table.insert(answer, (redis.call('ZSCORE', KEYS[3], replica) and '!' or '') .. replica)
+  table.insert(answer, (redis.call('ZSCORE', KEYS[4], replica) and '!' or '') .. replica)
 end
 return answer`)
+
+// switchedOff counts the living replicas that switch all changes off.
+// KEYS[1] their beats; ARGV[1] after how many ms without a beat a replica is dead. Result: how many there are.
+var switchedOff = redis.NewScript(`
+local t = redis.call('TIME')
+return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
 
 // versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
@@ -68,6 +81,7 @@ type peers struct {
 	living  []string  // those that began first come first
 	sharing []string  // those of them that own accounts: all, but for those whose machine's clock is wrong as long as another's is right
 	heardAt time.Time // when; zero: never yet
+	off     bool      // one of them switches all changes off
 	changed chan struct{}
 }
 
@@ -98,22 +112,21 @@ func (s *Replicas) Beat(ctx context.Context) error {
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
 	wrong := s.clocks.Offsets().MachineWrong()
-	answer, err := beat.Run(ctx, s.rdb, []string{keyBeats, keyVersion, keyWrongClocks}, s.replica, deadAfter.Milliseconds(), stateVersion, wrong).StringSlice()
+	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff), s.key(keyWrongClocks)}
+	answer, err := beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off, wrong).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
 	if err := versionError(answer[0]); err != nil {
 		return err
 	}
-	micros, err := strconv.ParseInt(answer[1], 10, 64)
-	if err != nil {
-		return fmt.Errorf("beat: read redis' time: %w", err)
+	if err := s.noteTime(asked, answer[2]); err != nil {
+		return err
 	}
-	s.clocks.NoteRedis(asked, time.UnixMicro(micros))
-	living, sharing := readLiving(answer[2:])
+	living, sharing := readLiving(answer[3:])
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
-	s.peers.heardAt = asked
+	s.peers.heardAt, s.peers.off = asked, answer[1] != "0"
 	if !slices.Equal(living, s.peers.living) || !slices.Equal(sharing, s.peers.sharing) {
 		s.peers.living, s.peers.sharing = living, sharing
 		close(s.peers.changed)
@@ -139,16 +152,31 @@ func readLiving(answer []string) (living, sharing []string) {
 	return living, sharing
 }
 
+// readTime reads the clock of the server that takes the beats: in a cluster each has its own.
+// KEYS[1] the beats. Result: Redis' time in Unix µs.
+var readTime = redis.NewScript(`
+local t = redis.call('TIME')
+return t[1] .. string.format('%06d', t[2])`)
+
 // ReadClock reads Redis' clock, for a process that doesn't beat, or not yet.
 func (s *Replicas) ReadClock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	asked := time.Now()
-	at, err := s.rdb.Time(ctx).Result()
+	answer, err := readTime.Run(ctx, s.rdb, []string{s.key(keyBeats)}).Text()
+	if err != nil {
+		return fmt.Errorf("ask redis for its time: %w", err)
+	}
+	return s.noteTime(asked, answer)
+}
+
+// noteTime notes Redis' time in Unix µs, as a script answered it that was asked then.
+func (s *Replicas) noteTime(asked time.Time, answer string) error {
+	micros, err := strconv.ParseInt(answer, 10, 64)
 	if err != nil {
 		return fmt.Errorf("read redis' time: %w", err)
 	}
-	s.clocks.NoteRedis(asked, at)
+	s.clocks.NoteRedis(asked, time.UnixMicro(micros))
 	return nil
 }
 
@@ -156,7 +184,27 @@ func (s *Replicas) ReadClock(ctx context.Context) error {
 func (s *Replicas) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
-	_ = s.rdb.ZRem(ctx, keyBeats, s.replica).Err() // else its beat runs out
+	_ = s.rdb.ZRem(ctx, s.key(keyBeats), s.replica).Err() // else its beat runs out
+	_ = s.rdb.ZRem(ctx, s.key(keyOff), s.replica).Err()   // likewise
+}
+
+// Off implements policy.Switch: a living replica's configuration switches all changes off, as this one last heard.
+func (s *Replicas) Off() bool {
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	return s.peers.off
+}
+
+// Hear asks whether a living replica switches changes off, for a process that doesn't beat.
+func (s *Replicas) Hear(ctx context.Context) error {
+	n, err := switchedOff.Run(ctx, s.rdb, []string{s.key(keyOff)}, deadAfter.Milliseconds()).Int()
+	if err != nil {
+		return fmt.Errorf("ask for the switch of changes: %w", err)
+	}
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	s.peers.off = n > 0
+	return nil
 }
 
 // share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones whose machines' clocks

@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -37,7 +38,7 @@ func (b *bounded) day(t *testing.T, n int) {
 		require.NoError(t, err)
 	}
 	accept(t, b.s, fmt.Sprintf("d%d", n))
-	require.NoError(t, within(t, 10*time.Second, b.jobs).Done(ctx))
+	require.NoError(t, await(t, b.jobs).Done(ctx))
 }
 
 // attacks come, get cards, are redrawn and talked about, and go.
@@ -131,7 +132,7 @@ func (b *bounded) endless(t *testing.T) map[string]int64 {
 func TestNothingGrowsFromDayToDay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		const most = 50
-		s, err := store.Open(store.Config{URL: "redis://" + w.addr + "/0", AuditMost: most})
+		s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, AuditMost: most})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		owning(t, s)

@@ -15,7 +15,7 @@ import (
 
 // CardsOf are the channel and the ts of attacks' cards, by attack; those without one are left out.
 func (s *Cards) CardsOf(ctx context.Context, account string, attacks []string) (map[string][2]string, error) {
-	found, err := s.rdb.HMGet(ctx, keyCards(account), attacks...).Result()
+	found, err := s.rdb.HMGet(ctx, s.key(keyCards, account), attacks...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("find cards of %s: %w", account, err)
 	}
@@ -31,7 +31,7 @@ func (s *Cards) CardsOf(ctx context.Context, account string, attacks []string) (
 
 // Card is where an attack's card is; both empty if it has none.
 func (s *Cards) Card(ctx context.Context, account, attack string) (channel, ts string, err error) {
-	place, err := word(s.rdb.HGet(ctx, keyCards(account), attack), "place of card of "+attack)
+	place, err := word(s.rdb.HGet(ctx, s.key(keyCards, account), attack), "place of card of "+attack)
 	at := record.ReadPlace(place)
 	return at.Channel, at.TS, err
 }
@@ -41,7 +41,7 @@ const cardAtFor = 30 * 24 * time.Hour
 
 // AttackAt is the attack whose card a message is; "" if it is none.
 func (s *Cards) AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error) {
-	return word(s.rdb.Get(ctx, keyCardAt(account, channel, ts)), "attack of message "+ts)
+	return word(s.rdb.Get(ctx, s.key(keyCardAt, account, channel, ts)), "attack of message "+ts)
 }
 
 // Details is what is stored about an attack, in one round trip: people wait for the card.
@@ -58,16 +58,16 @@ func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string,
 	if err != nil {
 		return d, t, err
 	}
-	q := &questions{Pipeliner: server.Pipeline()} // of one server: a cluster's client would repeat it
+	q := &questions{Pipeliner: server.Pipeline(), keyspace: s.keyspace} // of one server: a cluster's client would repeat it
 	if s.copies > 0 {
-		t, err = begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
+		t, err = s.begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
 	} else {
 		answer := beginNotify.EvalSha(ctx, q, c.keys, c.args...)
 		q.read = append(q.read, func() (err error) {
 			if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // the server is a new one
 				answer = beginNotify.Run(ctx, s.rdb, c.keys, c.args...)
 			}
-			t, err = begun(answer, account, now)
+			t, err = s.begun(answer, account, now)
 			return err
 		})
 	}
@@ -78,12 +78,12 @@ func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string,
 }
 
 func (s *Cards) details(ctx context.Context, q *questions, account, attack string) (d record.AttackDetails, err error) {
-	ask(q, q.HGet(ctx, keyAttacks(account), attack), &d.State, "attack "+attack)
-	ask(q, q.HGet(ctx, keyTriage(account), attack), &d.Triage, "triage of "+attack)
-	ask(q, q.HGet(ctx, keyPages(account), attack), &d.Page, "page of "+attack)
+	ask(q, q.HGet(ctx, s.key(keyAttacks, account), attack), &d.State, "attack "+attack)
+	ask(q, q.HGet(ctx, s.key(keyTriage, account), attack), &d.Triage, "triage of "+attack)
+	ask(q, q.HGet(ctx, s.key(keyPages, account), attack), &d.Page, "page of "+attack)
 	q.askContext(ctx, account, &d.Context)
 	q.askPoll(ctx, account, &d.LastGood, &d.Outage)
-	changes, efficacy, card := q.HVals(ctx, keyChanges(account)), q.HGetAll(ctx, keyEfficacy(account)), q.HGet(ctx, keyCards(account), attack)
+	changes, efficacy, card := q.HVals(ctx, s.key(keyChanges, account)), q.HGetAll(ctx, s.key(keyEfficacy, account)), q.HGet(ctx, s.key(keyCards, account), attack)
 	if err = q.send(ctx, "details of "+attack); err != nil {
 		return d, err
 	}
@@ -97,7 +97,8 @@ func (s *Cards) details(ctx context.Context, q *questions, account, attack strin
 
 // MarkStale marks an attack's card stale, so that it is redrawn.
 func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
-	b := batch{needed: true}
+	b := s.batch()
+	b.needed = true
 	b.stale(account, urgency, attack)
 	_, err := s.save(ctx, conditions{}, &b, "mark of card of "+attack)
 	return err
@@ -107,7 +108,7 @@ func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency r
 func (b *batch) stale(account string, urgency record.Urgency, attacks ...string) {
 	for _, attack := range attacks {
 		if attack != "" {
-			b.do("STALE", keyRedraw(account), attack, int(urgency), markID())
+			b.do("STALE", b.key(keyRedraw, account), attack, int(urgency), markID())
 		}
 	}
 }
@@ -116,7 +117,7 @@ func markID() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // Stale are the marks of the attacks whose cards are stale. Redrawn takes them back.
 func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
-	texts, err := s.rdb.HGetAll(ctx, keyRedraw(account)).Result()
+	texts, err := s.rdb.HGetAll(ctx, s.key(keyRedraw, account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read stale cards of %s: %w", account, err)
 	}
@@ -153,7 +154,7 @@ return redis.call('HDEL', KEYS[1], ARGV[1])`)
 
 // Redrawn records that a card was drawn from facts read after the mark was.
 func (s *Cards) Redrawn(ctx context.Context, account, attack string, mark record.RedrawMark) error {
-	if err := redrawn.Run(ctx, s.rdb, []string{keyRedraw(account)}, attack, mark.ID).Err(); err != nil {
+	if err := redrawn.Run(ctx, s.rdb, []string{s.key(keyRedraw, account)}, attack, mark.ID).Err(); err != nil {
 		return fmt.Errorf("record card of %s: %w", attack, err)
 	}
 	return nil

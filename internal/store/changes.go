@@ -22,7 +22,7 @@ func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 	if len(all) == 0 {
 		return 0, nil
 	}
-	var b batch
+	b := d.store.batch()
 	b.changes(d.account, all)
 	b.announce(events...)
 	b.audit(entry, d.store.audits)
@@ -32,8 +32,8 @@ func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 // changes stores changes, with the times at which they are due, and marks their attacks' cards stale.
 func (b *batch) changes(account string, all []record.Change) {
 	for _, c := range all {
-		b.do("HSET", keyChanges(account), c.ID, b.json(c))
-		b.due(keyDue(account), c.ID, change.CheckAt(c))
+		b.do("HSET", b.key(keyChanges, account), c.ID, b.json(c))
+		b.due(b.key(keyDue, account), c.ID, change.CheckAt(c))
 		b.stale(account, record.UrgentActed, c.AttackID)
 	}
 }
@@ -50,12 +50,12 @@ func (b *batch) due(key, id string, at time.Time) {
 // SaveDue stores what came of checking changes: when to check again, that people are asked or an end is overdue, which is an event, and that a
 // card is stale, all in one step.
 func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
-	var b batch
+	b := d.store.batch()
 	for _, decision := range all {
 		c := decision.Change
-		b.due(keyDue(d.account), c.ID, decision.Next)
+		b.due(b.key(keyDue, d.account), c.ID, decision.Next)
 		if decision.Asks || decision.Late || decision.Listed {
-			b.do("HSET", keyChanges(d.account), c.ID, b.json(c))
+			b.do("HSET", b.key(keyChanges, d.account), c.ID, b.json(c))
 		}
 		if decision.Ended {
 			b.stale(d.account, record.UrgentActed, c.AttackID)
@@ -68,12 +68,18 @@ func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...chang
 
 // Changes are the account's changes, the newest first: all that are in force and those that ended lately.
 func (s *Ledger) Changes(ctx context.Context, account string) ([]record.Change, error) {
-	return s.readChanges(ctx, account, s.rdb.HVals(ctx, keyChanges(account)))
+	return s.readChanges(ctx, account, s.rdb.HVals(ctx, s.key(keyChanges, account)))
+}
+
+// Change is the account's change with that id; zero if it isn't stored.
+func (s *Ledger) Change(ctx context.Context, account, id string) (record.Change, error) {
+	return value[record.Change](s.rdb.HGet(ctx, s.key(keyChanges, account), id), "change "+id)
 }
 
 func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
-	of := func(c record.Change) dated { return dated{c.ID, c.At, endedLongAgo(c, s.clocks.ServiceNow(account))} }
-	return newest(ctx, s, answer, "changes of "+account, of, keyEfficacy(account), keyChanges(account))
+	now := s.clocks.ServiceNow(account)
+	of := func(c *record.Change) dated { return dated{id: c.ID, at: c.At, old: endedLongAgo(*c, now)} }
+	return newest(ctx, s, answer, "changes of "+account, of, s.key(keyEfficacy, account), s.key(keyChanges, account))
 }
 
 func endedLongAgo(c record.Change, now time.Time) bool {
@@ -93,7 +99,7 @@ func endedLongAgo(c record.Change, now time.Time) bool {
 // DueChanges are the ids of the account's due changes, at most 100, the one that was due first first.
 func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) ([]string, error) {
 	ids, err := s.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: keyDue(account), ByScore: true, Start: "-inf", Stop: strconv.FormatInt(now.Unix(), 10), Count: 100,
+		Key: s.key(keyDue, account), ByScore: true, Start: "-inf", Stop: strconv.FormatInt(now.Unix(), 10), Count: 100,
 	}).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read due changes of %s: %w", account, err)
@@ -103,15 +109,15 @@ func (s *Ledger) DueChanges(ctx context.Context, account string, now time.Time) 
 
 // Efficacy is what was seen of an account's changes, by their ids.
 func (s *Ledger) Efficacy(ctx context.Context, account string) (map[string]record.Efficacy, error) {
-	return values[record.Efficacy](s.rdb.HGetAll(ctx, keyEfficacy(account)), "efficacy of "+account)
+	return values[record.Efficacy](s.rdb.HGetAll(ctx, s.key(keyEfficacy, account)), "efficacy of "+account)
 }
 
 // SaveEfficacy stores what was seen of changes for as long as these are stored, marks the cards of their attacks stale, and announces
 // events, all in one step. It fails when this replica doesn't own the account any more.
 func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficacy.Judgement, events ...record.Event) error {
-	var b batch
+	b := s.batch()
 	for _, j := range all {
-		b.do("HSET", keyEfficacy(account), j.Change.ID, b.json(j.Efficacy))
+		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
 		b.stale(account, j.Urgency(), j.Change.AttackID)
 	}
 	b.announce(events...)

@@ -29,22 +29,22 @@ type draft struct {
 // the draft follows from that. It fails with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
 func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d commands.Draft, err error) {
 	q := s.questions()
-	epoch, revision := q.Get(ctx, keyEpoch(account)), q.Get(ctx, keyRevision(account)) // before the rest: what is written meanwhile makes it another
+	epoch, revision := q.Get(ctx, s.key(keyEpoch, account)), q.Get(ctx, s.key(keyRevision, account)) // before the rest: what is written meanwhile makes it another
 	q.askContext(ctx, account, &b.Context)
-	ask(q, q.Get(ctx, keyPermission(account)), &b.Loss, "permission loss of "+account)
+	ask(q, q.Get(ctx, s.key(keyPermission, account)), &b.Loss, "permission loss of "+account)
 	var shown record.AttackState
 	if attack != "" {
-		ask(q, q.HGet(ctx, keyTriage(account), attack), &b.Triage, "triage of "+attack)
-		ask(q, q.HGet(ctx, keyAttacks(account), attack), &shown, "attack "+attack)
+		ask(q, q.HGet(ctx, s.key(keyTriage, account), attack), &b.Triage, "triage of "+attack)
+		ask(q, q.HGet(ctx, s.key(keyAttacks, account), attack), &shown, "attack "+attack)
 	}
-	changes := q.HVals(ctx, keyChanges(account))
+	changes := q.HVals(ctx, s.key(keyChanges, account))
 	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
 		return record.Basis{}, commands.Draft{}, err
 	}
 	if err := readableEpoch(epoch.Val(), unread); err != nil {
 		return record.Basis{}, commands.Draft{}, err
 	}
-	b.Attack, b.Observed = attack, observation(shown)
+	b.Attack, b.Known, b.Observed = attack, shown.Attack, observation(shown)
 	b.Changes, err = s.readChanges(ctx, account, changes)
 	writes := &draft{store: s.client, account: account, epoch: epoch.Val(), revision: revision.Val()}
 	return b, commands.Draft{ChangeSaver: writes, TriageSaver: writes, AccountSaver: writes, Claimer: writes}, err
@@ -66,8 +66,8 @@ func readableEpoch(epoch string, unread bool) error {
 func (d *draft) save(ctx context.Context, b *batch, what string) (n int64, err error) {
 	b.needed = false
 	next := rand.Text()
-	b.do("SET", keyRevision(d.account), next)
-	only := conditions{unmet: refusal.ErrChanged}.and(keyEpoch(d.account), d.epoch).and(keyRevision(d.account), d.revision)
+	b.do("SET", b.key(keyRevision, d.account), next)
+	only := conditions{unmet: refusal.ErrChanged}.and(d.store.key(keyEpoch, d.account), d.epoch).and(d.store.key(keyRevision, d.account), d.revision)
 	if n, err = d.store.save(ctx, only, b, what); err == nil {
 		d.revision = next
 	}
@@ -85,8 +85,8 @@ type claim struct {
 
 // Claim stores changes as begun and claims them, all or none. The context ends when the claim is lost.
 func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.Context, c commands.Claim, err error) {
-	var b batch
-	l := newLease(keyClaim(d.account, all[0].ClaimedAs()), claimFor)
+	b := d.store.batch()
+	l := newLease(d.store.key(keyClaim, d.account, all[0].ClaimedAs()), claimFor)
 	b.do("SET", l.key, l.token, "PX", claimFor.Milliseconds())
 	b.changes(d.account, all)
 	until := time.Now().Add(claimFor) // from before the request is sent, so that it is never later than Redis' own
@@ -103,9 +103,9 @@ func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.C
 // Resume claims a change that was begun before, with those that were claimed with it. It fails with refusal.ErrClaimed while somebody else carries it
 // out, and with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
 func (s *Ledger) Resume(ctx context.Context, ch record.Change, unread bool) (held context.Context, c commands.Claim, err error) {
-	l := newLease(keyClaim(ch.Account, ch.ClaimedAs()), claimFor)
+	l := newLease(s.key(keyClaim, ch.Account, ch.ClaimedAs()), claimFor)
 	until := time.Now().Add(claimFor)
-	take := l.take(keyEpoch(ch.Account), unread)
+	take := l.take(s.key(keyEpoch, ch.Account), unread)
 	outcome, err := takeLease.Run(ctx, s.rdb, take.keys, take.args...).Text()
 	switch {
 	case err != nil:
@@ -128,11 +128,12 @@ func (s *client) claimed(ctx context.Context, account string, l *lease, until ti
 // SaveChanges stores changes as draft.SaveChanges does, while the claim is held; it fails with refusal.ErrLost when it is not. With the last outcome
 // of its changes the claim ends. A full Redis takes them all the same: what was claimed may have been sent.
 func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
-	b := batch{needed: true}
+	b := c.store.batch()
+	b.needed = true
 	b.changes(c.account, all)
 	b.announce(events...)
 	b.audit(entry, c.store.audits)
-	b.do("SET", keyRevision(c.account), rand.Text())
+	b.do("SET", b.key(keyRevision, c.account), rand.Text())
 	open := maps.Clone(c.open)
 	for _, ch := range all {
 		if ch.State != record.StateBegun {

@@ -9,13 +9,19 @@ import (
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
+
+// tellTime has Redis say that its clock is ahead of the machine's by so much.
+func (w *wire) tellTime(by time.Duration) {
+	w.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return redistest.WrongTime(chunk, by), true })
+}
 
 // openAhead opens a store over a wire on which Redis' clock is ahead of the machine's by so much.
 func (w *wire) openAhead(t *testing.T, by time.Duration) (*store.Store, *clock.Clocks) {
-	w.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return redistest.WrongTime(chunk, by), true })
+	w.tellTime(by)
 	clocks := clock.New()
-	s, err := store.Open(store.Config{URL: "redis://" + w.Addr() + "/0", Clocks: clocks})
+	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.Addr() + "/0"}, Clocks: clocks})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s, clocks

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +37,8 @@ type efficacyStore struct {
 
 func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(t testing.TB) *world{"miniredis": newMini, "redis": newReal} {
-		if name == "redis" && testing.Short() {
+	for name, start := range map[string]func(t testing.TB) *world{"miniredis": newMini, "redis": newReal, "miniredis with a neighbour": withNeighbour(newMini), "redis with a neighbour": withNeighbour(newReal)} {
+		if strings.HasPrefix(name, "redis") && testing.Short() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -45,6 +46,42 @@ func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Store { return conforming(t, start(t)) })
 		})
 	}
+}
+
+// withNeighbour starts a Redis that another installation uses, too, for an account of the same name. Neither may see anything of the other.
+func withNeighbour(start func(t testing.TB) *world) func(t testing.TB) *world {
+	return func(t testing.TB) *world {
+		w := start(t)
+		neighbour := &world{addr: w.addr, prefix: "blue"}
+		leaveEverything(t, neighbour.open(t))
+		w.prefix = "blue-green:"
+		before := w.lasting(t, "blue{")
+		require.NotEmpty(t, before)
+		t.Cleanup(func() {
+			require.Equal(t, before, w.lasting(t, "blue{"))
+			for _, key := range w.keys(t) {
+				require.True(t, strings.HasPrefix(key, "blue{") || strings.HasPrefix(key, w.prefix+"{"), key)
+			}
+		})
+		return w
+	}
+}
+
+// lasting is what keys with a prefix hold that don't run out.
+func (w *world) lasting(t testing.TB, prefix string) map[string]any {
+	ctx, all := context.WithoutCancel(t.Context()), map[string]any{}
+	for _, key := range w.keys(t) {
+		if !strings.HasPrefix(key, prefix) || w.rdb.PTTL(ctx, key).Val() > 0 {
+			continue
+		}
+		read := map[string][]any{
+			"string": {"GET", key}, "hash": {"HGETALL", key}, "set": {"SMEMBERS", key}, "zset": {"ZRANGE", key, 0, -1}, "list": {"LRANGE", key, 0, -1}, "stream": {"XRANGE", key, "-", "+"},
+		}[w.rdb.Type(ctx, key).Val()]
+		held, err := w.rdb.Do(ctx, read...).Result()
+		require.NoError(t, err, key)
+		all[key] = held
+	}
+	return all
 }
 
 // conforming is a replica's store of an account that it polls.
@@ -68,12 +105,12 @@ func conforming(t *testing.T, w *world) storetest.Store {
 			return events
 		},
 		LoseClaim: func(t *testing.T, ch record.Change) {
-			require.NoError(t, w.rdb.Del(t.Context(), "{a:acme}:claim:"+ch.ID).Err())
+			require.NoError(t, w.rdb.Del(t.Context(), w.prefix+"{a:acme}:claim:"+ch.ID).Err())
 		},
 		Spoil: func(t *testing.T, _ time.Time) {
-			n, err := w.rdb.Incr(t.Context(), "{a:acme}:audited").Result()
+			n, err := w.rdb.Incr(t.Context(), w.prefix+"{a:acme}:audited").Result()
 			require.NoError(t, err)
-			require.NoError(t, w.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: "{a:acme}:audit", Values: []any{"n", n, "entry", "rubbish"}}).Err())
+			require.NoError(t, w.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: w.prefix + "{a:acme}:audit", Values: []any{"n", n, "entry", "rubbish"}}).Err())
 		},
 	}
 }

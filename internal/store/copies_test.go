@@ -16,11 +16,12 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // openCopied is a replica's store that wants each write that counts on another server, too.
 func openCopied(t testing.TB, url string) *store.Store {
-	s, err := store.Open(store.Config{URL: url, Copies: 1})
+	s, err := store.Open(store.Config{Address: address.Options{URL: url}, Copies: 1})
 	require.NoError(t, err)
 	s.AddHook(oneSlot{})
 	t.Cleanup(func() { require.NoError(t, s.Close()) })

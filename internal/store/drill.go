@@ -23,8 +23,8 @@ const (
 func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err error) {
 	var card record.DrillCard
 	q := s.questions()
-	ask(q, q.HGet(ctx, keyDrill(account), fieldDrill), &d, fieldDrill)
-	ask(q, q.HGet(ctx, keyDrill(account), fieldCard), &card, fieldCard)
+	ask(q, q.HGet(ctx, s.key(keyDrill, account), fieldDrill), &d, fieldDrill)
+	ask(q, q.HGet(ctx, s.key(keyDrill, account), fieldCard), &card, fieldCard)
 	if err := q.send(ctx, "drill of "+account); err != nil {
 		return record.Drill{}, err
 	}
@@ -36,7 +36,7 @@ func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err
 
 // SaveDrill replaces the account's last drill.
 func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
-	var b batch
+	b := d.store.batch()
 	b.drill(d.account, fieldDrill, drill)
 	b.announce(events...)
 	_, err := d.save(ctx, &b, "drill of "+d.account)
@@ -45,15 +45,15 @@ func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...rec
 
 // SaveDrillCard stores what Slack shows of a drill. It fails when this replica doesn't own the account any more.
 func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
-	var b batch
+	b := s.batch()
 	b.drill(account, fieldCard, card)
 	return s.saveAsOwner(ctx, account, &b, "card of drill "+card.Drill)
 }
 
 // drill stores a field of an account's drill.
 func (b *batch) drill(account, field string, value any) {
-	b.do("HSET", keyDrill(account), field, b.json(value))
-	b.do("PEXPIRE", keyDrill(account), drillFor.Milliseconds())
+	b.do("HSET", b.key(keyDrill, account), field, b.json(value))
+	b.do("PEXPIRE", b.key(keyDrill, account), drillFor.Milliseconds())
 }
 
 // serving counts the replicas that beat, by Redis' own clock.
@@ -64,7 +64,7 @@ return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARG
 
 // Serving is how many replicas beat.
 func (s *Drills) Serving(ctx context.Context) (int, error) {
-	n, err := serving.Run(ctx, s.rdb, []string{keyBeats}, deadAfter.Milliseconds()).Int()
+	n, err := serving.Run(ctx, s.rdb, []string{s.key(keyBeats)}, deadAfter.Milliseconds()).Int()
 	if err != nil {
 		return 0, fmt.Errorf("count replicas: %w", err)
 	}

@@ -17,7 +17,7 @@ func NewEpoch() string { return fmt.Sprint(stateVersion, " ", rand.Text()) }
 // Epoch names an account's state; "" when there is none: it never began, or Redis was emptied. Until Restore no user is notified and nothing is
 // changed.
 func (s *Epochs) Epoch(ctx context.Context, account string) (string, error) {
-	return word(s.rdb.Get(ctx, keyEpoch(account)), "epoch of "+account)
+	return word(s.rdb.Get(ctx, s.key(keyEpoch, account)), "epoch of "+account)
 }
 
 // Rebuilt is what an account's state begins with. All zero at a first start.
@@ -29,17 +29,19 @@ type Rebuilt struct {
 	Cards      []Card
 	Changes    []record.Change
 	Events     []record.Event
+	Delivered  map[string]record.Place // messages that aren't posted again, by delivery
 }
 
 // Card is where an attack's card is.
 type Card struct{ Attack, Channel, TS string }
 
 // Restore begins an account's state with what was rebuilt, all of it in one step, unless another process was faster: then it does nothing, and
-// begun is false. What is stored already was written since Redis was emptied, and is newer.
+// begun is false. What is stored already was written since Redis was emptied, and is newer. Without an epoch the state hasn't begun yet: what is restored is
+// enough to watch the account and to post, and nothing is changed.
 func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun bool, err error) {
-	var b batch
+	b := s.batch()
 	b.rebuilt(account, r)
-	_, err = s.save(ctx, conditions{}.and(keyEpoch(account), nothing), &b, "rebuilt state of "+account)
+	_, err = s.save(ctx, conditions{}.and(s.key(keyEpoch, account), nothing), &b, "rebuilt state of "+account)
 	if errors.Is(err, errUnmet) {
 		return false, nil
 	}
@@ -49,24 +51,29 @@ func (s *Epochs) Restore(ctx context.Context, account string, r Rebuilt) (begun 
 // rebuilt writes what was rebuilt.
 func (b *batch) rebuilt(account string, r Rebuilt) {
 	for attackid, shown := range r.Attacks {
-		b.do("HSETNX", keyAttacks(account), record.AttackID(account, attackid), b.json(shown))
+		b.do("HSETNX", b.key(keyAttacks, account), record.AttackID(account, attackid), b.json(shown))
 	}
 	for _, c := range r.Changes {
-		b.do("HSETNX", keyChanges(account), c.ID, b.json(c))
+		b.do("HSETNX", b.key(keyChanges, account), c.ID, b.json(c))
 		if due := change.CheckAt(c); !due.IsZero() {
-			b.do("ZADD", keyDue(account), "NX", due.Unix(), c.ID)
+			b.do("ZADD", b.key(keyDue, account), "NX", due.Unix(), c.ID)
 		}
 	}
 	for _, c := range r.Cards {
-		b.do("HSETNX", keyCards(account), c.Attack, c.Channel+" "+c.TS)
-		b.do("SET", keyCardAt(account, c.Channel, c.TS), c.Attack, "PX", cardAtFor.Milliseconds())
+		b.do("HSETNX", b.key(keyCards, account), c.Attack, c.Channel+" "+c.TS)
+		b.do("SET", b.key(keyCardAt, account, c.Channel, c.TS), c.Attack, "PX", cardAtFor.Milliseconds())
 	}
 	if !r.At.IsZero() {
-		b.do("SET", keyLastGood(account), r.At.UnixMilli(), "NX")
+		b.do("SET", b.key(keyLastGood, account), r.At.UnixMilli(), "NX")
 	}
 	if !r.FirstStart.IsZero() {
-		b.do("SET", keyFirstStart(account), r.FirstStart.UnixMilli())
+		b.do("SET", b.key(keyFirstStart, account), r.FirstStart.UnixMilli())
+	}
+	for delivery, at := range r.Delivered {
+		b.do("SET", b.key(keyAttempt, account, delivery), at.Message(), "NX", "PX", notifiedFor.Milliseconds())
 	}
 	b.announce(r.Events...)
-	b.do("SET", keyEpoch(account), r.Epoch)
+	if r.Epoch != "" {
+		b.do("SET", b.key(keyEpoch, account), r.Epoch)
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
@@ -100,5 +101,29 @@ func TestOneProcessBeginsAState(t *testing.T) {
 		m, err := s.Attacks.Load(ctx, "acme")
 		require.NoError(t, err)
 		require.True(t, m.LastGood.IsZero(), "a first start")
+	})
+}
+
+// Before an epoch is restored there are cards to watch, and nothing may be changed. What was delivered isn't delivered again.
+func TestAStateIsWatchedBeforeItBegins(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s, ctx := w.open(t), t.Context()
+		cards := rebuilt()
+		cards.Epoch, cards.Changes, cards.Events = "", nil, nil
+		restore(t, s, cards)
+		m, err := s.Attacks.Load(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, cards.Attacks, m.Attacks)
+		_, _, err = s.Ledger.Begin(ctx, "acme", "", false)
+		require.ErrorIs(t, err, refusal.ErrEmptied)
+
+		all := rebuilt()
+		all.Delivered = map[string]record.Place{"summary-1": {Channel: "C1", TS: "1.2"}}
+		restore(t, s, all)
+		_, _, err = s.Ledger.Begin(ctx, "acme", "", false)
+		require.NoError(t, err)
+		again, err := s.Outbox.BeginNotify(ctx, "acme", "summary-1", noon)
+		require.NoError(t, err)
+		require.True(t, again.Notified)
 	})
 }

@@ -26,7 +26,7 @@ func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []
 	for some := range slices.Chunk(attackids, atOnce) {
 		keys := make([]string, len(some))
 		for i, id := range some {
-			keys[i] = keyEvidence(account, record.AttackID(account, id))
+			keys[i] = s.key(keyEvidence, account, record.AttackID(account, id))
 		}
 		texts, err := s.rdb.MGet(ctx, keys...).Result()
 		if err != nil {
@@ -49,7 +49,7 @@ func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []
 
 // Evidence is what an attack looked like; ok reports whether anything is stored.
 func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error) {
-	e, err = value[record.Evidence](s.rdb.Get(ctx, keyEvidence(account, attack)), "evidence of "+attack)
+	e, err = value[record.Evidence](s.rdb.Get(ctx, s.key(keyEvidence, account, attack)), "evidence of "+attack)
 	return e, !e.First.At.IsZero(), err
 }
 
@@ -77,8 +77,8 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 	}
 	var now record.Outage
 	q := s.questions()
-	gaps := q.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keyGaps(account), ByScore: true, Start: from, Stop: "+inf"})
-	ask(q, q.Get(ctx, keyOutage(account)), &now, "outage of "+account)
+	gaps := q.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key(keyGaps, account), ByScore: true, Start: from, Stop: "+inf"})
+	ask(q, q.Get(ctx, s.key(keyOutage, account)), &now, "outage of "+account)
 	if err := q.send(ctx, "outages of "+account); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func Held(ctx context.Context, until time.Time) (held context.Context, end func(
 func Renewal(s *Store, tokens map[string]string) (renew func(ctx context.Context) int) {
 	sh := &sharing{store: s.client, held: map[string]*owned{}}
 	for account, token := range tokens {
-		l := newLease(keyLease(account), time.Hour)
+		l := newLease(s.key(keyLease, account), time.Hour)
 		l.token = token
 		l.begin(context.Background(), time.Now().Add(time.Hour))
 		sh.held[account] = &owned{lease: l, pending: make(chan Pending, 1)}

@@ -70,18 +70,21 @@ func (s *client) persistence(ctx context.Context, appended string) string {
 	return ""
 }
 
+// OfSentinels reports whether an error is an answer of the sentinels, none of which said who is the master.
+func OfSentinels(err error) bool { return strings.Contains(err.Error(), "all sentinels") }
+
 // Refused explains Redis' answer in err if it has a known cause, and says how to fix it; false otherwise.
 func Refused(err error) (text, fix string, ok bool) {
 	for _, known := range []struct{ code, text, fix string }{
 		{"NOAUTH", "it wants a password", "write it into the address: redis://USER:PASSWORD@HOST:6379/0"},
 		{"WRONGPASS", "it doesn't take this user and password", "check user and password in the address"},
-		{"NOPERM", "the user may not write", "give the user the commands and keys that it needs (ACL SETUSER)"},
-		{"READONLY", "it is a replica and takes no writes", "write the primary's address, or redis-sentinel://…"},
+		{"NOPERM", "the user may not write", "give the user the commands and keys that it needs: ACL SETUSER, see docs/config.md"},
+		{"READONLY", "it is a replica and takes no writes", "write the primary's address, or redis-sentinel://…, with TLS redis-sentinels://…"},
 		{"OOM", "its memory is full", "raise its maxmemory, or make room: what wafbot stores must not be evicted"},
 		{"MISCONF", "it can't save to its disk, so it takes no writes", "look at its disk and its log"},
 		{"LOADING", "it is still loading what it holds", "wait until it has, and look again"},
 		{"CLUSTERDOWN", "the cluster is down", "look at CLUSTER INFO on a node of it"},
-		{"MOVED", "it is a cluster", "write redis-cluster://… for it"},
+		{"MOVED", "it is a cluster", "write redis-cluster://… for it, with TLS redis-clusters://…"},
 		{"ERR DB index", "it has no database of that number", "check the number at the end of the address"},
 	} {
 		if strings.Contains(err.Error(), known.code+" ") {

@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
 //
@@ -11,7 +14,10 @@ import "strings"
 //	{work}:delivery:NAME    string  a delivery that was accepted                          1 h
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
-//	{work}:wrong_clocks     zset    likewise those whose machine's clock is wrong         3 s after the last's last
+//	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
+//	                                changes off, likewise                                 one of them
+//	{work}:wrong_clocks     zset    those of them whose machine's clock is wrong,         3 s after the last such
+//	                                likewise                                              one of them
 //	{work}:version          string  the version of the state                              never; one
 //	{work}:people:ID        string  a mark: what was known of a user before is stale      10 min
 //	{work}:ping             string  written to see whether Redis takes writes             1 min
@@ -57,64 +63,65 @@ import "strings"
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
 const (
-	keyStream      = "{work}:stream"
-	keyLinks       = "{work}:links"
-	keyBeats       = "{work}:beats"
-	keyWrongClocks = "{work}:wrong_clocks"
-	keyVersion     = "{work}:version"
-	keyPing        = "{work}:ping"
+	keyStream       = "{work}:stream"
+	keyLane         = "{work}:lane:%s"
+	keyDelivery     = "{work}:delivery:%s"
+	keyLinks        = "{work}:links"
+	keyBeats        = "{work}:beats"
+	keyOff          = "{work}:off"
+	keyWrongClocks  = "{work}:wrong_clocks"
+	keyVersion      = "{work}:version"
+	keyPeople       = "{work}:people:%s"
+	keyPing         = "{work}:ping"
+	keyEpoch        = "{a:%s}:epoch"
+	keyFirstStart   = "{a:%s}:first_start"
+	keyLease        = "{a:%s}:lease"
+	keyLastGood     = "{a:%s}:last_good"
+	keyAttacks      = "{a:%s}:attacks"
+	keyOutage       = "{a:%s}:outage"
+	keyCap          = "{a:%s}:cap"
+	keyGaps         = "{a:%s}:gaps"
+	keySources      = "{a:%s}:sources"
+	keyWantedCards  = "{a:%s}:wanted_cards"
+	keyEvidence     = "{a:%s}:evidence:%s"
+	keyOutbox       = "{a:%s}:outbox"
+	keyAttempt      = "{a:%s}:attempt:%s"
+	keyCards        = "{a:%s}:cards"
+	keyCardAt       = "{a:%s}:card:%s:%s"
+	keyRedraw       = "{a:%s}:redraw"
+	keyTriage       = "{a:%s}:triage"
+	keyMutes        = "{a:%s}:mutes"
+	keyProtected    = "{a:%s}:protected"
+	keyLocked       = "{a:%s}:locked"
+	keyPages        = "{a:%s}:pages"
+	keyDrill        = "{a:%s}:drill"
+	keyPermission   = "{a:%s}:permission"
+	keyPermissionAt = "{a:%s}:permission:at"
+	keyChanges      = "{a:%s}:changes"
+	keyEfficacy     = "{a:%s}:efficacy"
+	keyDue          = "{a:%s}:due"
+	keyApprovals    = "{a:%s}:approvals"
+	keyApprovalsAt  = "{a:%s}:approvals:at"
+	keyApprovalsDue = "{a:%s}:approvals:due"
+	keyRevision     = "{a:%s}:revision"
+	keyClaim        = "{a:%s}:claim:%s"
+	keyAudit        = "{a:%s}:audit"
+	keyAudited      = "{a:%s}:audited"
+	keyPace         = "{c:%s}:pace"
+	keyEdits        = "{w:%s}:edits"
 )
 
-func keyLane(name string) string     { return "{work}:lane:" + name }
-func keyDelivery(name string) string { return "{work}:delivery:" + name }
-func keyPeople(of string) string     { return "{work}:people:" + of }
+// keyspace is what every key of this installation begins with: others may be on the same server, or in the same cluster.
+type keyspace string
 
-func accountKey(account, name string) string { return "{a:" + account + "}:" + name }
-
-func keyEpoch(account string) string        { return accountKey(account, "epoch") }
-func keyLease(account string) string        { return accountKey(account, "lease") }
-func keyFirstStart(account string) string   { return accountKey(account, "first_start") }
-func keyLastGood(account string) string     { return accountKey(account, "last_good") }
-func keyOutage(account string) string       { return accountKey(account, "outage") }
-func keyCap(account string) string          { return accountKey(account, "cap") }
-func keyGaps(account string) string         { return accountKey(account, "gaps") }
-func keyAttacks(account string) string      { return accountKey(account, "attacks") }
-func keyWantedCards(account string) string  { return accountKey(account, "wanted_cards") }
-func keyOutbox(account string) string       { return accountKey(account, "outbox") }
-func keyCards(account string) string        { return accountKey(account, "cards") }
-func keyRedraw(account string) string       { return accountKey(account, "redraw") }
-func keyTriage(account string) string       { return accountKey(account, "triage") }
-func keyMutes(account string) string        { return accountKey(account, "mutes") }
-func keyProtected(account string) string    { return accountKey(account, "protected") }
-func keyLocked(account string) string       { return accountKey(account, "locked") }
-func keySources(account string) string      { return accountKey(account, "sources") }
-func keyPermission(account string) string   { return accountKey(account, "permission") }
-func keyPermissionAt(account string) string { return accountKey(account, "permission:at") }
-func keyChanges(account string) string      { return accountKey(account, "changes") }
-func keyEfficacy(account string) string     { return accountKey(account, "efficacy") }
-func keyApprovals(account string) string    { return accountKey(account, "approvals") }
-func keyApprovalsAt(account string) string  { return accountKey(account, "approvals:at") }
-func keyApprovalsDue(account string) string { return accountKey(account, "approvals:due") }
-func keyDue(account string) string          { return accountKey(account, "due") }
-func keyRevision(account string) string     { return accountKey(account, "revision") }
-func keyAudit(account string) string        { return accountKey(account, "audit") }
-func keyAudited(account string) string      { return accountKey(account, "audited") }
-func keyPages(account string) string        { return accountKey(account, "pages") }
-func keyDrill(account string) string        { return accountKey(account, "drill") }
-
-func keyClaim(account, change string) string { return accountKey(account, "claim:"+change) }
-
-func keyAttempt(account, delivery string) string { return accountKey(account, "attempt:"+delivery) }
-
-func keyEvidence(account, attack string) string { return accountKey(account, "evidence:"+attack) }
-
-func keyCardAt(account, channel, ts string) string {
-	return accountKey(account, "card:"+channel+":"+ts)
+// key is a key of the table. It is the only place that makes one.
+func (k keyspace) key(pattern string, of ...any) string {
+	return string(k) + fmt.Sprintf(pattern, of...)
 }
 
 // keyNone is a key of the same slot that is never there. A script whose first write deletes it is carried out by a Redis whose memory is full, too: after a
 // first write, which here needs no memory, Redis takes the others.
 func keyNone(like string) string { return like[:strings.Index(like, "}:")] + "}:none" }
 
-func keyPace(channel string) string { return "{c:" + channel + "}:pace" }
-func keyEdits(team string) string   { return "{w:" + team + "}:edits" }
+// batch is an empty one.
+func (k keyspace) batch() batch { return batch{keyspace: k} }

@@ -15,9 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -99,7 +101,11 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
 		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
-		leaveEverything(t, w.open(t))
+		wire := newWire(t, w.addr)
+		wire.tellTime(-time.Hour)
+		s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + wire.Addr() + "/0"}, Off: true})
+		require.NoError(t, s.Replicas.ReadClock(t.Context()), "of two clocks, this machine's counts as the wrong one")
+		leaveEverything(t, s)
 		found := map[string]bool{}
 		keys := w.keys(t)
 		slices.Sort(keys)
@@ -118,6 +124,18 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		for kind := range table {
 			require.Contains(t, found, kind)
 		}
+	})
+}
+
+// The state of another version stops the installation whose it is, and no other on the same server.
+func TestEachInstallationHasAVersionOfItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.rdb.Set(t.Context(), "old:{work}:version", 1, 0).Err())
+		for _, prefix := range []string{"", "new:"} {
+			owning(t, (&world{addr: w.addr, prefix: prefix}).open(t))
+		}
+		_, ended := running(t, (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas.Beat)
+		require.ErrorIs(t, await(t, ended), refusal.ErrOlder)
 	})
 }
 

@@ -144,7 +144,7 @@ func newLive(t *testing.T, messagesPerSecond float64) *live {
 	var owners sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(func() { stop(); owners.Wait() })
-	owners.Go(func() { l.notifier.Own(hold.held, ctx, "acme") })
+	owners.Go(func() { l.notifier.Own(hold.held, ctx, "acme", notify.Unread{}) })
 	return l
 }
 

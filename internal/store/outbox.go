@@ -16,18 +16,18 @@ import (
 func (b *batch) announce(events ...record.Event) {
 	for _, n := range events {
 		b.needed = true
-		b.do("HSET", keyOutbox(n.Account), n.ID, b.json(n))
+		b.do("HSET", b.key(keyOutbox, n.Account), n.ID, b.json(n))
 	}
 }
 
 // Waiting are the events that people have yet to be notified of, in no order.
 func (s *Outbox) Waiting(ctx context.Context, account string) ([]record.Event, error) {
-	return list[record.Event](s.rdb.HVals(ctx, keyOutbox(account)), "outbox of "+account)
+	return list[record.Event](s.rdb.HVals(ctx, s.key(keyOutbox, account)), "outbox of "+account)
 }
 
 // Announce puts an event into the outbox that no poll found.
 func (s *Outbox) Announce(ctx context.Context, n record.Event) error {
-	var b batch
+	b := s.batch()
 	b.announce(n)
 	_, err := s.save(ctx, conditions{}, &b, "event of "+n.Account)
 	return err
@@ -56,12 +56,12 @@ return ''`)
 // It returns errLeaseLost if this replica's lease predates a Redis flush; otherwise it would repost messages whose delivery records were lost.
 func (s *Outbox) BeginNotify(ctx context.Context, account, delivery string, now time.Time) (record.Attempt, error) {
 	c := s.beginning(account, delivery, now)
-	return begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
+	return s.begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
 }
 
 // beginning is the call of beginNotify for a delivery. A replica that only answers a request doesn't own the account, and holds no lease.
 func (s *client) beginning(account, delivery string, now time.Time) call {
-	c := call{[]string{keyAttempt(account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}}
+	c := call{[]string{s.key(keyAttempt, account, delivery)}, []any{now.UnixMilli(), attemptFor.Milliseconds()}}
 	if under, err := s.ownerLease(account); err == nil {
 		c.keys, c.args = append(c.keys, under.key), append(c.args, under.token)
 	}
@@ -69,10 +69,10 @@ func (s *client) beginning(account, delivery string, now time.Time) call {
 }
 
 // begun reads the answer of beginNotify.
-func begun(answer *redis.Cmd, account string, now time.Time) (record.Attempt, error) {
+func (s *client) begun(answer *redis.Cmd, account string, now time.Time) (record.Attempt, error) {
 	before, err := answer.Text()
 	if errors.Is(err, redis.Nil) {
-		err = leaseLost(keyLease(account))
+		err = leaseLost(s.key(keyLease, account))
 	}
 	if err != nil {
 		return record.Attempt{First: now, Again: true}, fmt.Errorf("begin notification: %w", err)
@@ -127,7 +127,10 @@ func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts strin
 	if n.ID != record.CardDelivery(n.Account, attackid) {
 		at.Delivery = n.ID
 	}
-	keys := []string{keyOutbox(n.Account), keyAttempt(n.Account, n.ID), keyCards(n.Account), keyCardAt(n.Account, channel, ts), keyRedraw(n.Account), keyAttempt(n.Account, record.CardDelivery(n.Account, attackid))}
+	keys := []string{
+		s.key(keyOutbox, n.Account), s.key(keyAttempt, n.Account, n.ID), s.key(keyCards, n.Account), s.key(keyCardAt, n.Account, channel, ts), s.key(keyRedraw, n.Account),
+		s.key(keyAttempt, n.Account, record.CardDelivery(n.Account, attackid)),
+	}
 	former, _ := n.Payload.(record.CardReplaced)
 	left := s.newMark(record.UrgentState)
 	if again, stands := record.Reposted(n.ID); again && !stands {

@@ -83,7 +83,7 @@ func (s *client) outdate(account string) {
 func (s *client) ownerLease(account string) (*lease, error) {
 	o, ok := s.held.Load(account)
 	if !ok {
-		return nil, leaseLost(keyLease(account))
+		return nil, leaseLost(s.key(keyLease, account))
 	}
 	return o.(*owned).lease, nil
 }

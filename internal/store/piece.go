@@ -74,6 +74,6 @@ func (p *Piece) settle(ctx context.Context, as string) error {
 	}
 }
 
-func (p *Piece) keys() []string { return []string{keyStream, p.lane} }
+func (p *Piece) keys() []string { return []string{p.working.store.key(keyStream), p.lane} }
 
 func (p *Piece) args(as string) []any { return []any{group, p.working.store.replica, p.id, as} }

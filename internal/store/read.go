@@ -71,22 +71,26 @@ type dated struct {
 	id  string
 	at  time.Time
 	old bool // it ended so long ago that it can be deleted
+
+	index int // where it is among what was read
 }
 
 // newest are the values of an account's hash, the newest first. Those that are old are left out, and deleted from the hashes.
-func newest[T any](ctx context.Context, s *client, answer *redis.StringSliceCmd, what string, of func(T) dated, hashes ...string) ([]T, error) {
+func newest[T any](ctx context.Context, s *client, answer *redis.StringSliceCmd, what string, of func(*T) dated, hashes ...string) ([]T, error) {
 	all, err := list[T](answer, what)
 	if err != nil {
 		return nil, err
 	}
 	var old []string
-	all = slices.DeleteFunc(all, func(v T) bool {
-		d := of(v)
-		if d.old {
+	dates := make([]dated, 0, len(all))
+	for i := range all {
+		if d := of(&all[i]); d.old {
 			old = append(old, d.id)
+		} else {
+			d.index = i
+			dates = append(dates, d)
 		}
-		return d.old
-	})
+	}
 	if len(old) > 0 {
 		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, hash := range hashes {
@@ -98,18 +102,25 @@ func newest[T any](ctx context.Context, s *client, answer *redis.StringSliceCmd,
 			return nil, fmt.Errorf("delete old %s: %w", what, err)
 		}
 	}
-	slices.SortFunc(all, func(a, b T) int { return cmp.Or(of(b).at.Compare(of(a).at), cmp.Compare(of(a).id, of(b).id)) })
-	return all, nil
+	slices.SortFunc(dates, func(a, b dated) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.id, b.id)) })
+	sorted := make([]T, len(dates))
+	for i, d := range dates {
+		sorted[i] = all[d.index]
+	}
+	return sorted, nil
 }
 
 // questions are asked in one round trip.
 type questions struct {
 	redis.Pipeliner
+	keyspace
 
 	read []func() error // the answers
 }
 
-func (s *client) questions() *questions { return &questions{Pipeliner: s.rdb.Pipeline()} }
+func (s *client) questions() *questions {
+	return &questions{Pipeliner: s.rdb.Pipeline(), keyspace: s.keyspace}
+}
 
 // ask has an answer's JSON be read when it is there.
 func ask[T any](q *questions, answer *redis.StringCmd, into *T, what string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 func TestMain(m *testing.M) {
@@ -30,10 +31,11 @@ func TestMain(m *testing.M) {
 
 // world is one Redis, empty at first.
 type world struct {
-	addr string
-	rdb  *redis.Client        // reads behind the store's back
-	mini *miniredis.Miniredis // nil: it is a real one
-	wire *wire                // to a Redis on an emulated clock, which no network reaches; nil: it has an address
+	addr   string
+	rdb    *redis.Client        // reads behind the store's back
+	mini   *miniredis.Miniredis // nil: it is a real one
+	prefix string               // of the stores' keys
+	wire   *wire                // to a Redis on an emulated clock, which no network reaches; nil: it has an address
 }
 
 // onEach runs a test on a miniredis and, unless -short, on a real Redis.
@@ -100,7 +102,7 @@ func (w *world) open(t testing.TB) *store.Store {
 	if w.wire != nil {
 		return w.wire.open(t)
 	}
-	return openURL(t, "redis://"+w.addr+"/0")
+	return openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, KeyPrefix: w.prefix})
 }
 
 // newWire is a network to the Redis that can go wrong.
@@ -114,7 +116,11 @@ func (w *world) newWire(t tester) *wire {
 }
 
 func openURL(t tester, url string) *store.Store {
-	s, err := store.Open(store.Config{URL: url})
+	return openWith(t, store.Config{Address: address.Options{URL: url}})
+}
+
+func openWith(t tester, cfg store.Config) *store.Store {
+	s, err := store.Open(cfg)
 	require.NoError(t, err)
 	return opened(t, s)
 }
@@ -135,7 +141,7 @@ func (w *world) requireWithin(t testing.TB, limit, took time.Duration) {
 
 // keys are all keys there are.
 func (w *world) keys(t testing.TB) []string {
-	keys, err := w.rdb.Keys(t.Context(), "*").Result()
+	keys, err := w.rdb.Keys(context.WithoutCancel(t.Context()), "*").Result()
 	require.NoError(t, err)
 	return keys
 }

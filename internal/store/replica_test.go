@@ -15,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // replica is one of those that share a Redis: it beats and owns its part of the accounts, over a wire of its own.
@@ -196,4 +197,26 @@ type changeSaver interface {
 func beginWith(ctx context.Context, s *store.Store, account string, r store.Rebuilt) error {
 	_, err := s.Epochs.Restore(ctx, account, r)
 	return err
+}
+
+// One replica whose configuration switches all changes off stops them on all, until it is gone or dead; a process that doesn't beat asks.
+func TestOneReplicaSwitchesChangesOff(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		one, asks := w.open(t), w.open(t)
+		newWatch(t).start("one", one, nil)
+		hears := func(off bool) {
+			t.Helper()
+			require.Eventually(t, func() bool { return one.Replicas.Off() == off }, 5*time.Second, 20*time.Millisecond)
+			require.NoError(t, asks.Replicas.Hear(t.Context()))
+			require.Equal(t, off, asks.Replicas.Off())
+		}
+		hears(false)
+		for _, end := range []func(*replica){(*replica).stop, (*replica).kill} {
+			net := newWire(t, w.addr)
+			off := newWatch(t).start("off", openWith(t, store.Config{Address: address.Options{URL: "redis://" + net.Addr() + "/0"}, Off: true}), net)
+			hears(true)
+			end(off)
+			hears(false)
+		}
+	})
 }

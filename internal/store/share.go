@@ -174,9 +174,9 @@ func (sh *sharing) takeFree(ctx, more context.Context, candidates []string) {
 	leases, takes := make([]*lease, len(candidates)), make([]call, len(candidates))
 	for i, account := range candidates {
 		if leases[i] = sh.tried[account]; leases[i] == nil {
-			leases[i] = newLease(keyLease(account), ownFor)
+			leases[i] = newLease(sh.store.key(keyLease, account), ownFor)
 		}
-		takes[i] = leases[i].take(keyEpoch(account), true)
+		takes[i] = leases[i].take(sh.store.key(keyEpoch, account), true)
 	}
 	until := time.Now().Add(ownFor)
 	for i, answer := range sh.store.pipelined(ctx, takeLease, takes) {
@@ -227,7 +227,7 @@ func (sh *sharing) renew(ctx context.Context) {
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
 		renewals[i] = call{[]string{
-			keyLease(account), keyOutbox(account), keyRedraw(account), keyDue(account), keyApprovalsDue(account), keyWantedCards(account), keyAudited(account), keyMutes(account),
+			sh.store.key(keyLease, account), sh.store.key(keyOutbox, account), sh.store.key(keyRedraw, account), sh.store.key(keyDue, account), sh.store.key(keyApprovalsDue, account), sh.store.key(keyWantedCards, account), sh.store.key(keyAudited, account), sh.store.key(keyMutes, account),
 		}, []any{sh.held[account].lease.token, ownFor.Milliseconds()}}
 	}
 	begun := time.Now()

@@ -4,11 +4,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,15 +12,18 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/store/address"
 )
 
-// Config says where Redis is, and how long and how many audit entries are kept.
+// Config says where Redis is, and what is kept there how.
 type Config struct {
-	URL       string        // redis://, rediss://, redis-sentinel://HOST,HOST/MASTER[/DB], redis-cluster://HOST,HOST
+	Address   address.Options
+	KeyPrefix string        // of every key; two installations with different ones see nothing of each other. It holds no braces
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
 	AuditMost int           // how many of an account are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
+	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 }
@@ -90,11 +89,14 @@ type (
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
 type client struct {
+	keyspace
+
 	rdb     redis.UniversalClient
 	audits  auditKept
 	copies  int
 	clocks  *clock.Clocks
 	away    func(err error)
+	off     bool
 	replica string // what this process is called among all replicas
 	peers   peers
 	held    sync.Map // *owned, by account
@@ -111,11 +113,14 @@ const opTimeout = time.Second
 
 // Open makes a Store. It does not wait for Redis: Ping reports whether it is there.
 func Open(cfg Config) (*Store, error) {
-	opts, err := options(cfg.URL)
+	a, err := address.Parse(cfg.Address)
 	if err != nil {
 		return nil, err
 	}
-	return open(cfg, opts), nil
+	return open(cfg, &redis.UniversalOptions{
+		Addrs: a.Hosts, IsClusterMode: a.Cluster, MasterName: a.Master, DB: a.DB, TLSConfig: a.TLS,
+		Username: a.Login.Username, Password: a.Login.Password.Reveal(), SentinelUsername: a.Sentinel.Username, SentinelPassword: a.Sentinel.Password.Reveal(),
+	}), nil
 }
 
 func open(cfg Config, opts *redis.UniversalOptions) *Store {
@@ -129,7 +134,8 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, clocks: cmp.Or(cfg.Clocks, clock.New()), away: cfg.Away,
+		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
+		clocks:  cmp.Or(cfg.Clocks, clock.New()),
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
@@ -143,7 +149,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.rdb.Set(ctx, keyPing, 1, time.Minute).Err(); err != nil {
+	if err := s.rdb.Set(ctx, s.key(keyPing), 1, time.Minute).Err(); err != nil {
 		return fmt.Errorf("write to redis: %w", err)
 	}
 	return nil
@@ -151,50 +157,6 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close gives the connections back.
 func (s *Store) Close() error { return s.rdb.Close() }
-
-// options reads the address. Errors never hold it: it may carry a password.
-func options(address string) (*redis.UniversalOptions, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, errors.New("redis url: not an address; write redis://HOST:PORT/0")
-	}
-	switch u.Scheme {
-	case "redis", "rediss":
-		one, err := redis.ParseURL(address)
-		if err != nil {
-			return nil, errors.New("redis url: can't be read; write redis://[USER:PASSWORD@]HOST:PORT/DB")
-		}
-		return &redis.UniversalOptions{
-			Addrs: []string{one.Addr}, DB: one.DB, Username: one.Username, Password: one.Password, TLSConfig: one.TLSConfig,
-		}, nil
-	case "redis-sentinel", "redis-cluster":
-		return manyOptions(u)
-	}
-	return nil, fmt.Errorf("redis url: scheme %q is none of redis, rediss, redis-sentinel, redis-cluster", u.Scheme)
-}
-
-// manyOptions reads redis-sentinel://HOST:PORT,HOST:PORT/MASTER[/DB] and redis-cluster://HOST:PORT,HOST:PORT.
-func manyOptions(u *url.URL) (*redis.UniversalOptions, error) {
-	opts := &redis.UniversalOptions{Addrs: strings.Split(u.Host, ","), Username: u.User.Username()}
-	opts.Password, _ = u.User.Password()
-	if u.Scheme == "redis-cluster" {
-		opts.IsClusterMode = true
-		return opts, nil
-	}
-	master, db, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
-	if master == "" {
-		return nil, errors.New("redis url: name the master, as redis-sentinel://HOST:PORT,HOST:PORT/MASTER/0")
-	}
-	opts.MasterName = master
-	if db != "" {
-		n, err := strconv.Atoi(db)
-		if err != nil {
-			return nil, errors.New("redis url: the database behind the master is no number")
-		}
-		opts.DB = n
-	}
-	return opts, nil
-}
 
 // Silence keeps the Redis client from printing failed dials to standard error in a form of its own: each comes back as an error, too.
 // It is for the whole process, so only main calls it.

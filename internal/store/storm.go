@@ -46,11 +46,11 @@ func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]record.
 
 // WantCards has grouped attacks get a card each.
 func (s *Attacks) WantCards(ctx context.Context, account string, attacks []string) error {
-	var b batch
+	b := s.batch()
 	for _, id := range attacks {
-		b.do("SADD", keyWantedCards(account), id)
+		b.do("SADD", b.key(keyWantedCards, account), id)
 	}
-	b.do("PEXPIRE", keyWantedCards(account), wantedFor.Milliseconds())
+	b.do("PEXPIRE", b.key(keyWantedCards, account), wantedFor.Milliseconds())
 	defer s.outdate(account)
 	_, err := s.save(ctx, conditions{}, &b, "wanted cards of "+account)
 	return err
@@ -62,7 +62,7 @@ func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]s
 	if facts := s.pollFacts(account); facts != nil && facts.wanted == 0 {
 		return nil, nil
 	}
-	ids, err := s.rdb.SMembersMap(ctx, keyWantedCards(account)).Result()
+	ids, err := s.rdb.SMembersMap(ctx, s.key(keyWantedCards, account)).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read wanted cards of %s: %w", account, err)
 	}
@@ -72,7 +72,7 @@ func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]s
 // scan goes through an account's stored attacks whose id, as record.AttackID makes it, matches a Redis pattern.
 func (s *Attacks) scan(ctx context.Context, account, pattern string, take func(id string, one record.AttackState)) error {
 	seen := map[string]bool{} // Redis may give one twice
-	scan := s.rdb.HScan(ctx, keyAttacks(account), 0, pattern, 1000).Iterator()
+	scan := s.rdb.HScan(ctx, s.key(keyAttacks, account), 0, pattern, 1000).Iterator()
 	for scan.Next(ctx) {
 		id := scan.Val()
 		if !scan.Next(ctx) {

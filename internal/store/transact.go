@@ -69,6 +69,8 @@ func (l *lease) held() conditions {
 
 // batch is commands to be carried out in one step. The first error of making them stays in it: then none is carried out.
 type batch struct {
+	keyspace
+
 	keys     []string
 	words    []any
 	commands int
@@ -103,8 +105,8 @@ func (b *batch) audit(e *record.AuditEntry, kept auditKept) {
 	if kept.span > 0 {
 		oldest = max(0, e.At.Add(-kept.span).UnixMilli())
 	}
-	b.do("AUDIT", keyAudited(e.Account), keyAudit(e.Account), oldest, most, b.json(e))
-	b.keys = append(b.keys, keyAudit(e.Account))
+	b.do("AUDIT", b.key(keyAudited, e.Account), b.key(keyAudit, e.Account), oldest, most, b.json(e))
+	b.keys = append(b.keys, b.key(keyAudit, e.Account))
 }
 
 // errUnmet says that a condition of a batch doesn't hold that names no error of its own.

@@ -12,20 +12,20 @@ import (
 
 // TriageOf is an attack's triage; zero when there is none.
 func (s *Triage) TriageOf(ctx context.Context, account, attack string) (record.Triage, error) {
-	return value[record.Triage](s.rdb.HGet(ctx, keyTriage(account), attack), "triage of "+attack)
+	return value[record.Triage](s.rdb.HGet(ctx, s.key(keyTriage, account), attack), "triage of "+attack)
 }
 
 // AllTriage is the triage of all attacks of an account, by attack.
 func (s *Triage) AllTriage(ctx context.Context, account string) (map[string]record.Triage, error) {
-	return values[record.Triage](s.rdb.HGetAll(ctx, keyTriage(account)), "triage of "+account)
+	return values[record.Triage](s.rdb.HGetAll(ctx, s.key(keyTriage, account)), "triage of "+account)
 }
 
 // SaveTriage stores what people did about attacks, by their ids, until the attacks are deleted, marks their cards stale, and announces events,
 // all in one step.
 func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, events ...record.Event) error {
-	var b batch
+	b := d.store.batch()
 	for attack, triage := range all {
-		b.do("HSET", keyTriage(d.account), attack, b.json(triage))
+		b.do("HSET", b.key(keyTriage, d.account), attack, b.json(triage))
 		b.stale(d.account, record.UrgentActed, attack)
 	}
 	b.announce(events...)
@@ -35,7 +35,7 @@ func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, ev
 
 // Mutes are an account's; some may be over.
 func (s *Triage) Mutes(ctx context.Context, account string) ([]record.Mute, error) {
-	return value[[]record.Mute](s.rdb.Get(ctx, keyMutes(account)), "mutes of "+account)
+	return value[[]record.Mute](s.rdb.Get(ctx, s.key(keyMutes, account)), "mutes of "+account)
 }
 
 // OwnedMutes are an account's, for the polls of its owner: as the last renewal of its lease found them, or this process saved them. Only at first
@@ -49,13 +49,13 @@ func (s *Triage) OwnedMutes(ctx context.Context, account string) ([]record.Mute,
 
 // SaveMutes replaces all mutes of the account, until the last of them is over, and marks the attacks' cards stale.
 func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
-	var b batch
+	b := d.store.batch()
 	if len(all) == 0 {
-		b.do("DEL", keyMutes(d.account))
+		b.do("DEL", b.key(keyMutes, d.account))
 	} else {
 		last := slices.MaxFunc(all, func(a, b record.Mute) int { return a.Until.Compare(b.Until) }).Until
 		left := last.Sub(d.store.clocks.ServiceNow(d.account)) + time.Second
-		b.do("SET", keyMutes(d.account), b.json(all), "PX", max(left, time.Second).Milliseconds())
+		b.do("SET", b.key(keyMutes, d.account), b.json(all), "PX", max(left, time.Second).Milliseconds())
 	}
 	b.stale(d.account, record.UrgentActed, attacks...)
 	defer d.store.outdate(d.account)
@@ -74,16 +74,16 @@ func (s *Triage) AccountContext(ctx context.Context, account string) (c record.A
 }
 
 func (q *questions) askContext(ctx context.Context, account string, c *record.AccountContext) {
-	ask(q, q.Get(ctx, keyProtected(account)), &c.Protected, "protected ranges of "+account)
-	ask(q, q.Get(ctx, keyLocked(account)), &c.RulesLockedAt, "lock of "+account)
-	ask(q, q.Get(ctx, keySources(account)), &c.Sources, "sources of "+account)
-	ask(q, q.Get(ctx, keyMutes(account)), &c.Mutes, "mutes of "+account)
+	ask(q, q.Get(ctx, q.key(keyProtected, account)), &c.Protected, "protected ranges of "+account)
+	ask(q, q.Get(ctx, q.key(keyLocked, account)), &c.RulesLockedAt, "lock of "+account)
+	ask(q, q.Get(ctx, q.key(keySources, account)), &c.Sources, "sources of "+account)
+	ask(q, q.Get(ctx, q.key(keyMutes, account)), &c.Mutes, "mutes of "+account)
 }
 
 // SaveProtected replaces all protected ranges of the account, and marks the attacks' cards stale.
 func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
-	var b batch
-	b.do("SET", keyProtected(d.account), b.json(all))
+	b := d.store.batch()
+	b.do("SET", b.key(keyProtected, d.account), b.json(all))
 	b.stale(d.account, record.UrgentActed, attacks...)
 	_, err := d.save(ctx, &b, "protected ranges of "+d.account)
 	return err
@@ -91,11 +91,11 @@ func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attac
 
 // SaveLocked stores for a while when the service said that its rules are locked; zero: they are no longer.
 func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
-	var b batch
+	b := d.store.batch()
 	if at.IsZero() {
-		b.do("DEL", keyLocked(d.account))
+		b.do("DEL", b.key(keyLocked, d.account))
 	} else {
-		b.do("SET", keyLocked(d.account), b.json(at), "PX", lockedFor.Milliseconds())
+		b.do("SET", b.key(keyLocked, d.account), b.json(at), "PX", lockedFor.Milliseconds())
 	}
 	_, err := d.save(ctx, &b, "lock of "+d.account)
 	return err
@@ -103,19 +103,20 @@ func (d *draft) SaveLocked(ctx context.Context, at time.Time) error {
 
 // Page is an attack's last page; the zero Page when its pager was never called.
 func (s *Pages) Page(ctx context.Context, account, attack string) (record.Page, error) {
-	return value[record.Page](s.rdb.HGet(ctx, keyPages(account), attack), "page of "+attack)
+	return value[record.Page](s.rdb.HGet(ctx, s.key(keyPages, account), attack), "page of "+attack)
 }
 
 // Pages are all of an account, by attack: of each the last one.
 func (s *Pages) Pages(ctx context.Context, account string) (map[string]record.Page, error) {
-	return values[record.Page](s.rdb.HGetAll(ctx, keyPages(account)), "pages of "+account)
+	return values[record.Page](s.rdb.HGetAll(ctx, s.key(keyPages, account)), "pages of "+account)
 }
 
 // SavePage replaces an attack's last page, marks the attack's card stale, and announces events of it, all in one step. It fails when this replica
 // doesn't own the account any more: then nothing may be sent.
 func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, events ...record.Event) error {
-	b := batch{needed: true}
-	b.do("HSET", keyPages(account), p.Attack, b.json(p))
+	b := s.batch()
+	b.needed = true
+	b.do("HSET", b.key(keyPages, account), p.Attack, b.json(p))
 	b.stale(account, record.UrgentState, p.Attack)
 	b.announce(events...)
 	return s.saveAsOwner(ctx, account, &b, "page of "+p.Attack)
@@ -123,7 +124,7 @@ func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, eve
 
 // DropPage deletes the page of an attack that is deleted.
 func (s *Pages) DropPage(ctx context.Context, account, attack string) error {
-	var b batch
-	b.do("HDEL", keyPages(account), attack)
+	b := s.batch()
+	b.do("HDEL", b.key(keyPages, account), attack)
 	return s.saveAsOwner(ctx, account, &b, "end of page of "+attack)
 }

@@ -51,7 +51,7 @@ return 1`)
 // in the order in which it was accepted. If the lane is full, nothing is stored but the names, and waiting is how many wait in it; else it is 0. After an
 // error the outcome is unknown: the work may be stored.
 func (s *Inbox) Accept(ctx context.Context, work []byte, lane string, names ...string) (fresh bool, waiting int, err error) {
-	n, err := s.write(ctx, accept, deliveryKeys(lane, names), deliveryFor.Milliseconds(), work, maxWaiting).Int()
+	n, err := s.write(ctx, accept, s.deliveryKeys(lane, names), deliveryFor.Milliseconds(), work, maxWaiting).Int()
 	if err != nil {
 		return false, 0, fmt.Errorf("accept work: %w", err)
 	}
@@ -60,17 +60,17 @@ func (s *Inbox) Accept(ctx context.Context, work []byte, lane string, names ...s
 
 // First reports whether a delivery that changes nothing comes for the first time.
 func (s *Inbox) First(ctx context.Context, names ...string) (bool, error) {
-	n, err := accept.Run(ctx, s.rdb, deliveryKeys("", names), deliveryFor.Milliseconds()).Int()
+	n, err := accept.Run(ctx, s.rdb, s.deliveryKeys("", names), deliveryFor.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
 	}
 	return n == 1, nil
 }
 
-func deliveryKeys(lane string, names []string) []string {
-	keys := []string{keyStream, keyLane(lane)}
+func (s *Inbox) deliveryKeys(lane string, names []string) []string {
+	keys := []string{s.key(keyStream), s.key(keyLane, lane)}
 	for _, name := range names {
-		keys = append(keys, keyDelivery(name))
+		keys = append(keys, s.key(keyDelivery, name))
 	}
 	return keys
 }
@@ -144,7 +144,7 @@ func (w *working) takeOver(ctx context.Context) (given bool, err error) {
 	if time.Since(w.over) < beatEvery {
 		return false, nil
 	}
-	n, err := w.store.write(ctx, takeOver, []string{keyStream, keyBeats}, group, w.store.replica, deadAfter.Milliseconds()).Int()
+	n, err := w.store.write(ctx, takeOver, []string{w.store.key(keyStream), w.store.key(keyBeats)}, group, w.store.replica, deadAfter.Milliseconds()).Int()
 	if errors.Is(err, errUncopied) {
 		n, err = 1, nil // perhaps; after a failover the next takeover finds it
 	}
@@ -225,7 +225,7 @@ func (w *working) leave(id string) {
 // read waits up to half a second for work, so that a stop is noticed soon. From "0" on it gives what is this replica's, without waiting.
 func (s *Inbox) read(ctx context.Context, start string) ([]redis.XMessage, error) {
 	streams, err := s.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: group, Consumer: s.replica, Streams: []string{keyStream, start}, Count: 64, Block: opTimeout / 2,
+		Group: group, Consumer: s.replica, Streams: []string{s.key(keyStream), start}, Count: 64, Block: opTimeout / 2,
 	}).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -239,7 +239,7 @@ func (s *Inbox) read(ctx context.Context, start string) ([]redis.XMessage, error
 // recover makes the group if there is none, as at the first start and after Redis was emptied, and waits a little after any other error.
 func (s *Inbox) recover(ctx context.Context, cause error) {
 	if redis.HasErrorPrefix(cause, "NOGROUP") {
-		err := s.rdb.XGroupCreateMkStream(ctx, keyStream, group, "0").Err()
+		err := s.rdb.XGroupCreateMkStream(ctx, s.key(keyStream), group, "0").Err()
 		if err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {
 			return
 		}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -16,15 +17,26 @@ const maxMarks = 12
 
 // Sanitize makes text that a stranger wrote safe to stand in a line: control characters, line ends, characters that turn the direction
 // of writing or have no width, and broken UTF-8 are written out as \x00 or \u{202e}, floods of combining marks are cut, and the whole
-// is cut to at most limit characters, never inside a visible one.
+// is cut to at most limit characters, never inside a visible one. Wherever something is left out stands "…": nothing seems to end where it doesn't.
 func Sanitize(s string, limit int) string {
+	shown, _ := Fit(s, limit)
+	return shown
+}
+
+// Fit is Sanitize, and whether there was room for all that is shown of it.
+func Fit(s string, limit int) (shown string, all bool) {
 	if len(s) <= limit && allPlain(s) {
-		return s // nearly always: every line of every card comes through here
+		return s, true // nearly always: every line of every card comes through here
 	}
 	var b strings.Builder
 	n := 0
 	// Only so much can be shown: the rest of a 100,000-character path is not looked at.
-	if most := limit * utf8.UTFMax * maxMarks; len(s) > most {
+	most := limit * utf8.UTFMax * maxMarks
+	long := len(s) > most
+	if long {
+		for back := 1; back < utf8.UTFMax && !utf8.RuneStart(s[most]); back++ {
+			most--
+		}
 		s = s[:most]
 	}
 	b.Grow(min(len(s), limit) + len("…"))
@@ -35,15 +47,18 @@ func Sanitize(s string, limit int) string {
 		} else {
 			cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
 		}
+		if long && rest == "" { // it may go on behind the cut
+			return b.String() + "…", true
+		}
 		out := visibleCluster(cluster)
 		size := Length(out)
 		if n+size > limit-1 && (rest != "" || n+size > limit) {
-			return b.String() + "…"
+			return b.String() + "…", false
 		}
 		b.WriteString(out)
 		n += size
 	}
-	return b.String()
+	return b.String(), true
 }
 
 // plain reports whether a byte is an ASCII character that is seen, or a space.
@@ -69,11 +84,15 @@ func Length(s string) (n int) {
 	return n
 }
 
-// First is the beginning of a text, of at most so many characters.
+// First is the beginning of a text, of at most so many characters; marks stay with what they stand on, unless there is nothing else.
 func First(s string, most int) string {
+	whole := 0 // where the last character began that isn't a mark
 	for i, r := range s {
+		if !unicode.IsMark(r) {
+			whole = i
+		}
 		if most -= max(1, utf16.RuneLen(r)); most < 0 {
-			return s[:i]
+			return s[:cmp.Or(whole, i)]
 		}
 	}
 	return s
@@ -135,8 +154,11 @@ func visibleCluster(cluster string) string {
 		case hidden(r) && !(r == picture && unicode.Is(unicode.So, before)):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		default:
-			if marks++; marks <= maxMarks {
+			switch marks++; {
+			case marks <= maxMarks:
 				b.WriteRune(r)
+			case marks == maxMarks+1:
+				b.WriteRune('…')
 			}
 		}
 		before = r

@@ -97,7 +97,8 @@ func testBasis(t *testing.T, s Store) {
 	require.Empty(t, nothing.Changes)
 	nothing.Changes = nil
 	require.Equal(t, record.Basis{Attack: attack}, nothing)
-	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{{ID: "x:1", Type: "sqli", Hits: apiclient.Known(7)}}})
+	known := apiclient.Attack{ID: "x:1", Type: "sqli", Hits: apiclient.Known(7)}
+	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{known}})
 	loss := record.PermissionLoss{Account: Account, Since: at, Revision: 1, Status: 403}
 	said := record.Triage{Owner: &record.Owner{ID: "U2", Name: "Bob", Since: at, By: ann()}}
 	save(t, s, record.Change{ID: "c1", Account: Account, AttackID: attack, At: at, State: record.StateDone, Until: at.Add(time.Hour)})
@@ -111,10 +112,10 @@ func testBasis(t *testing.T, s Store) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, record.Basis{
-		Changes: got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Attack: attack, Triage: said, Observed: seen,
+		Changes: got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), Context: record.AccountContext{RulesLockedAt: at}, Loss: loss, Attack: attack, Known: known, Triage: said, Observed: seen,
 	}, whole)
 	require.Len(t, whole.Changes, 1)
-	whole.Attack, whole.Triage, whole.Observed = "", record.Triage{}, record.Observation{}
+	whole.Attack, whole.Known, whole.Triage, whole.Observed = "", apiclient.Attack{}, record.Triage{}, record.Observation{}
 	require.Equal(t, whole, basis(""), "of a change that is about no attack")
 }
 

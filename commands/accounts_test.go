@@ -1,0 +1,158 @@
+package commands_test
+
+import (
+	"context"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// twoAccounts is a world with a second account, on which Bob alone is a responder, and with guards of its own.
+func twoAccounts(t *testing.T) *world {
+	t.Helper()
+	return newWorld(t, func(c *commands.Config) {
+		globex := *c.Accounts[0]
+		globex.Name = "globex"
+		globex.Roles = policy.Roles{Responders: []string{bob.ID}}
+		globex.Policy.Changes = policy.ChangesDryRun
+		globex.Policy.WidestIPv4, globex.Policy.Longest, globex.Policy.RequiredFor = 16, 2*time.Hour, []string{policy.ApproveBroad}
+		globex.Policy.Durations.Deny = time.Hour
+		globex.Policy.Sources = func() []policy.Source {
+			return []policy.Source{{Name: "globex office", Ranges: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}
+		}
+		c.Accounts = append(c.Accounts, &globex)
+		c.Services["globex"] = c.Services["acme"]
+	})
+}
+
+// Guards go by the policy of the account that a line is about.
+func TestEachAccountHasItsPolicy(t *testing.T) {
+	t.Parallel()
+	w := twoAccounts(t)
+	w.refuses(bob, "deny 203.0.113.7 account=globex", refusal.ErrGuarded, "203.0.113.7 is in globex office")
+	w.does(bob, "deny 203.0.113.7 account=acme")
+	w.refuses(bob, "deny 198.51.100.7 for=3h account=globex", refusal.ErrGuarded, "longer than the longest allowed, 2h")
+	res := w.reads(bob, "deny 198.51.0.0/16 account=globex")
+	require.Equal(t, "dry_run", res.Outcome)
+	require.Contains(t, textOf(res), "for 1 h")
+	require.NotContains(t, textOf(res), "approval")
+	w.waits(bob, "deny 198.51.0.0/16 account=acme")
+	require.Equal(t, 1, w.changesSent())
+}
+
+// Roles are those of the account, and an account without one for the person doesn't exist for that person.
+func TestAnAccountOnWhichOneHasNoRole(t *testing.T) {
+	t.Parallel()
+	w := twoAccounts(t)
+	for _, line := range []string{"status", "audit", "lists", "deny 203.0.113.7", "help", "undo"} {
+		n := len(w.audit.all())
+		w.refuses(ann, line+" account=globex", refusal.ErrUsage, "globex is no account: acme")
+		require.Len(t, w.audit.all(), n+1)
+		e := w.lastAudit()
+		require.Equal(t, []string{"globex", "refused", "no role on this account", ann.ID}, []string{e.Account, e.Outcome, e.Why, e.Actor.ID}, "its log says who tried")
+	}
+	n := len(w.audit.all())
+	w.refuses(ann, "status account=nowhere", refusal.ErrUsage, "nowhere is no account: acme")
+	require.Len(t, w.audit.all(), n)
+	require.Contains(t, textOf(w.reads(ann, "status")), "Status of acme. wafbot is live")
+	require.Contains(t, textOf(w.reads(bob, "status")), "Status of acme, globex. wafbot is live: changes are made (acme); in dry run: it shows what it would send and changes nothing (globex)")
+	require.Contains(t, textOf(w.reads(bob, "whoami")), "globex: responder")
+	require.NotContains(t, textOf(w.reads(root, "whoami")), "globex")
+
+	// The place where a line is written counts as if it were named: what is meant for it never hits another account.
+	inv := w.asks(ann, "deny 203.0.113.9")
+	inv.Account = "globex"
+	_, err := w.do(inv)
+	require.ErrorIs(t, err, refusal.ErrUsage)
+	require.ErrorContains(t, err, "which account? Add account= with one of: acme")
+	require.Zero(t, w.changesSent())
+}
+
+// A refusal that is about no account stands in no account's log.
+func TestARefusalWithoutAnAccount(t *testing.T) {
+	t.Parallel()
+	w := twoAccounts(t)
+	w.refuses(record.Actor{ID: "U5NOBODY", Team: "T1"}, "status", refusal.ErrDenied, "You have no role here")
+	require.Empty(t, w.audit.all())
+	require.Contains(t, w.out.String(), `"account":"","actor":{"id":"U5NOBODY"`)
+	w.refuses(eve, "deny 203.0.113.7", refusal.ErrDenied, "needs the role responder")
+	require.Equal(t, "acme", w.lastAudit().Account, "the only one that she may see")
+}
+
+// While the workspace doesn't say who a person is, everyone is no one.
+func TestEveryoneIsNoOneWhileNobodyIsKnown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Roles.Viewers = []string{"*"} })
+	w.reads(record.Actor{ID: "U5NOBODY", Team: "T1"}, "status")
+	w.members.setFail()
+	for _, line := range []string{"status", "lists", "audit", "attacks"} {
+		w.refuses(record.Actor{ID: "U9", Team: "T1"}, line, refusal.ErrDenied, "Slack doesn't say who you are just now", "Try again")
+		w.refuses(record.Actor{ID: ann.ID, Team: "T9"}, line, refusal.ErrDenied, "You have no role here")
+	}
+	w.reads(ann, "status")
+	w.refuses(ann, "deny 203.0.113.7", refusal.ErrDenied, "nothing is changed")
+}
+
+// off is another replica's configuration.
+type off struct{ atomic.Bool }
+
+func (o *off) Off() bool { return o.Load() }
+
+// What another replica switches off isn't done here either, nor gone on with.
+func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
+	t.Parallel()
+	o := &off{}
+	inDoubt := false
+	w := newWorld(t, func(c *commands.Config) {
+		sleep := c.Sleep
+		c.Accounts[0].Policy.Switch = o
+		c.Sleep = func(ctx context.Context, d time.Duration) error {
+			o.Store(inDoubt)
+			return sleep(ctx, d)
+		}
+	})
+	c := w.does(ann, "deny 203.0.113.7")
+	o.Store(true)
+	w.refuses(ann, "deny 203.0.113.8", refusal.ErrGuarded, "changes are switched off")
+	w.refuses(ann, "undo "+c.ID, refusal.ErrGuarded, "changes are switched off")
+	require.Contains(t, textOf(w.reads(ann, "status")), "only watching: changes are switched off")
+	o.Store(false)
+
+	// A change of unknown outcome is not sent again.
+	inDoubt = true
+	w.fault("POST /v4/ip_rules", "reset", 0)
+	_, err := w.try(ann, "deny 203.0.113.9")
+	require.ErrorContains(t, err, "switched off meanwhile")
+	w.service.ClearFaults()
+	require.Equal(t, []string{"203.0.113.7"}, w.denied())
+}
+
+// The one who asks at the terminal can't be the second person in Slack.
+func TestOnePersonAtTheTerminalAndInSlack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	atTerminal := func(name string) record.Actor { return record.Actor{ID: "cli:" + name, Name: name, Via: record.ViaCLI} }
+	mapped := w.waits(atTerminal("ann"), "deny country:FR")
+	require.Equal(t, record.Responder, mapped.Role)
+	w.refuses(ann, "approve "+mapped.ID, refusal.ErrDenied, "you asked for this yourself")
+	w.refuses(atTerminal("ann"), "approve "+mapped.ID, refusal.ErrDenied, "the terminal can ask for approval and never give it")
+	_, err := w.try(bob, "approve "+mapped.ID)
+	require.NoError(t, err)
+
+	unknown := w.waits(atTerminal("root"), "deny country:DE")
+	require.Equal(t, record.Admin, unknown.Role)
+	w.refuses(bob, "approve "+unknown.ID, refusal.ErrDenied, "needs the role admin")
+	_, err = w.try(root, "approve "+unknown.ID)
+	require.NoError(t, err)
+
+	inSlack := w.waits(ann, "deny country:NL")
+	w.refuses(atTerminal("ann"), "approve "+inSlack.ID, refusal.ErrDenied, "the terminal can ask for approval and never give it")
+}

@@ -1,0 +1,75 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+const (
+	lapseEvery = 15 * time.Second // how often acknowledgements are checked
+	storedLate = 2 * time.Minute  // how old the last hit is at most that the store knows of an attack with a card, while there are newer ones
+)
+
+// RunLapses unacknowledges attacks of one account whose acknowledgement has lasted as long as their route allows, and that still get through: else it would
+// silence the pager for good. It returns when the context ends. One replica at a time may do so.
+func (r *Runner) RunLapses(ctx context.Context, account string) {
+	for delay.Sleep(ctx, lapseEvery) == nil {
+		if err := (lapser{r}).check(ctx, account); err != nil && ctx.Err() == nil {
+			r.cfg.Log.Warn("check acknowledgements", "account", account, "err", err)
+		}
+	}
+}
+
+// lapser finds acknowledgements that lapse, and has the Runner end them.
+type lapser struct{ *Runner }
+
+// check unacknowledges what is due now.
+func (r lapser) check(ctx context.Context, account string) error {
+	all, err := r.cfg.Triage.AllTriage(ctx, account)
+	for attack, t := range all {
+		if t.Owner != nil {
+			err = errors.Join(err, r.checkOne(ctx, account, attack, t))
+		}
+	}
+	return err
+}
+
+func (r lapser) checkOne(ctx context.Context, account, attack string, t record.Triage) error {
+	asked, now := r.cfg.Clocks.Now(), r.cfg.now(account)
+	s, _, err := r.cfg.States.AttackState(ctx, account, attack)
+	if err != nil || !lapses(s, t, now) || !r.getsThrough(account, s, now) {
+		return err
+	}
+	mutes, err := r.cfg.Triage.Mutes(ctx, account)
+	if _, muted := policy.Muted(mutes, s.Attack, now); err != nil || muted {
+		return err
+	}
+	line := record.Line{Name: "unack"}.With("attack", attack).With("account", account)
+	_, err = r.Do(ctx, call.Invocation{ID: fmt.Sprintf("lapse %s %d", attack, now.UnixMilli()), At: asked, Actor: clock, Line: line})
+	return err
+}
+
+// lapses reports whether an attack was acknowledged for as long as it may be, unless a person found that it is none.
+func lapses(s record.AttackState, t record.Triage, now time.Time) bool {
+	none := s.Attack.FalsePositive() || t.Verdict != nil && t.Verdict.Is != "real"
+	return !none && s.AckTimeout > 0 && now.Sub(t.Owner.Since) >= s.AckTimeout
+}
+
+// getsThrough reports whether an attack or a storm goes on that isn't blocked. A denied source that merely still tries doesn't get through.
+func (r lapser) getsThrough(account string, s record.AttackState, now time.Time) bool {
+	switch {
+	case s.Quiet || s.Rebuilt:
+		return false
+	case s.Storm != nil:
+		return s.Storm.Through > 0
+	}
+	return s.Attack.Status() != apiclient.StatusBlocked && now.Sub(s.Attack.Last) < r.accounts[account].OngoingFor+storedLate
+}

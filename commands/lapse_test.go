@@ -1,0 +1,124 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/internal/record"
+)
+
+// through are attacks that are hit all the time and may be acknowledged for two hours, but for what is altered.
+type through struct {
+	clock func() time.Time
+	alter func(s *record.AttackState)
+}
+
+func (t through) AttackState(context.Context, string, string) (record.AttackState, bool, error) {
+	s := record.AttackState{Attack: apiclient.Attack{ID: "x:1", Type: "sqli", BlockStatus: "monitored", Last: t.clock()}, Notified: true, AckTimeout: 2 * time.Hour}
+	if t.alter != nil {
+		t.alter(&s)
+	}
+	return s, true, nil
+}
+
+// lapsing is a bubble in which acknowledgements of such attacks lapse.
+func lapsing(t *testing.T, alter func(s *record.AttackState)) *world {
+	t.Helper()
+	w := newBubble(t, func(c *commands.Config) { c.States = through{func() time.Time { return c.Clocks.ServiceNow("acme") }, alter} })
+	go w.RunLapses(t.Context(), "acme")
+	return w
+}
+
+func TestAnAcknowledgementLapses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := lapsing(t, nil)
+		id := w.attackOn("/login")
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(2*time.Hour - time.Second)
+		require.Equal(t, ann.ID, w.said(id).Owner.ID)
+		time.Sleep(20 * time.Second)
+		k := w.said(id)
+		require.Nil(t, k.Owner)
+		require.Equal(t, ann.ID, k.Lapsed.ID)
+		require.WithinDuration(t, w.clock(), k.UnackedAt, 20*time.Second, "from then on the pager is due")
+		e := w.lastAudit()
+		require.Equal(t, []any{"wafbot", record.ViaClock, "done", "unack attack=" + id}, []any{e.Actor.Name, e.Actor.Via, e.Outcome, e.Line})
+		require.Equal(t, []string{"Ann's acknowledgement lapsed after 2 h; still getting through"}, e.After)
+		events := w.notified.of(record.AckLapsed)
+		require.Len(t, events, 1)
+		require.Equal(t, record.Assignment{Attack: events[0].Attack(), To: ann.ID}, events[0].Payload)
+
+		time.Sleep(3 * time.Hour)
+		require.Len(t, w.notified.of(record.AckLapsed), 1, "once")
+		w.writes(bob, "ack attack="+id)
+		w.writes(bob, "unack attack="+id)
+		require.Nil(t, w.said(id).Lapsed, "that one left it")
+		w.writes(bob, "ack attack="+id)
+		time.Sleep(2*time.Hour + 20*time.Second)
+		require.Equal(t, bob.ID, w.said(id).Lapsed.ID)
+		require.Len(t, w.notified.of(record.AckLapsed), 2)
+	})
+}
+
+func TestWhatKeepsAnAcknowledgement(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]func(s *record.AttackState){
+		"never":                   func(s *record.AttackState) { s.AckTimeout = 0 },
+		"it is blocked":           func(s *record.AttackState) { s.Attack.BlockStatus = "blocked" },
+		"it is over":              func(s *record.AttackState) { s.Quiet = true },
+		"it isn't hit any more":   func(s *record.AttackState) { s.Attack.Last = s.Attack.Last.Add(-20 * time.Minute) },
+		"it is a false positive":  func(s *record.AttackState) { s.Attack.State = "falsepositive" },
+		"it isn't known yet":      func(s *record.AttackState) { s.Rebuilt = true },
+		"a storm that is blocked": func(s *record.AttackState) { s.Storm = &record.Storm{} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := lapsing(t, alter)
+			id := w.attackOn("/login")
+			w.writes(ann, "ack attack="+id)
+			time.Sleep(5 * time.Hour)
+			require.NotNil(t, w.said(id).Owner, name)
+		})
+	}
+	for _, line := range []string{"verdict test attack=%s", "mute type=sqli for=9h"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := lapsing(t, nil)
+			id := w.attackOn("/login")
+			w.writes(ann, "ack attack="+id)
+			w.writes(ann, strings.Replace(line, "%s", id, 1))
+			time.Sleep(5 * time.Hour)
+			require.NotNil(t, w.said(id).Owner, line)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := lapsing(t, func(s *record.AttackState) { s.Storm = &record.Storm{Through: 1} })
+		id := w.attackOn("/login")
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(5 * time.Hour)
+		require.Nil(t, w.said(id).Owner, "a storm that gets through")
+	})
+}
+
+// Owners are dated by the service's clock, requests by the one that replicas share.
+func TestAnAcknowledgementLapsesWhereClocksDiffer(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []time.Duration{-6 * time.Hour, 6 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			w := lapsing(t, nil)
+			w.shared = shared
+			id := w.attackOn("/login")
+			w.writes(ann, "ack attack="+id)
+			time.Sleep(2*time.Hour - time.Second)
+			require.NotNil(t, w.said(id).Owner)
+			time.Sleep(20 * time.Second)
+			require.Nil(t, w.said(id).Owner, shared)
+		})
+	}
+}

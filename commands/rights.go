@@ -1,0 +1,177 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/wafbot/wafbot/commands/approval"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// authorise checks the person who asks, on every path, against the roles that the person has now. An account on which the person may not even read doesn't exist
+// for the person: from here on the call holds the others alone.
+func (r *Runner) authorise(ctx context.Context, c *job) error {
+	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
+	addressed := c.Account
+	if c.Account = accountFor(c, addressed); c.Account != nil {
+		c.On(c.Account)
+		return requireRights(c)
+	}
+	c.InScope, c.Could = c.Accounts, could
+	switch {
+	case len(c.Accounts) == 0:
+		c.Account = addressed // whose log has the refusal
+	case c.named() != "":
+		return r.recorder.refuseHidden(ctx, c, addressed)
+	}
+	return requireRights(c)
+}
+
+// May refuses who may not run a line, for what is shown of an account without one. Nothing is run.
+func (r *Runner) May(ctx context.Context, inv call.Invocation) error {
+	c, err := r.lookUp(inv)
+	if err != nil {
+		return err
+	}
+	return r.recorder.recordRefusal(ctx, c.Call, r.authorise(ctx, c))
+}
+
+// Refuses reports whether a line that changes something is surely refused for who asks it, on any account. Where Slack doesn't say who that is, it isn't sure.
+func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
+	c, err := r.lookUp(inv)
+	if err != nil || !c.changes {
+		return false
+	}
+	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
+	return !c.Unsure && could == record.NoRole && !slices.ContainsFunc(c.Accounts, func(a *call.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
+}
+
+// see takes what the person may do on each account. It returns the highest role that user groups may give on any.
+func (c *job) see(accounts []*call.Account, rights map[string]call.Rights) (could record.Role) {
+	c.RightsOn, c.Accounts = rights, nil
+	for _, a := range accounts {
+		s := rights[a.Name]
+		if max(s.Role, s.Was) > record.NoRole {
+			c.Accounts = append(c.Accounts, a)
+		}
+		if !c.changes {
+			s.Role = max(s.Role, s.Was)
+			rights[a.Name] = s
+		}
+		if s.Role >= c.Role {
+			c.Rights = s
+		}
+		c.Actor, could = s.Who, max(could, s.Could)
+	}
+	return could
+}
+
+// accountFor is the account that a line is about, of those that exist for the person: the addressed one, else the only one. There is none in the place of an addressed
+// one that doesn't exist for the person: what was meant for that must not hit another.
+func accountFor(c *job, addressed *call.Account) *call.Account {
+	switch {
+	case addressed != nil && slices.Contains(c.Accounts, addressed):
+		return addressed
+	case addressed == nil && c.named() == "" && len(c.Accounts) == 1:
+		return c.Accounts[0]
+	}
+	return nil
+}
+
+// refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same words. The latter's audit log says who tried.
+func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *call.Account) error {
+	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.New(refusal.Typed(c.named()), " is no account: ", call.AccountNames(c.Accounts))}
+	if c.Could > record.NoRole {
+		said.Kind, said.Text = refusal.ErrDenied, text.New("Slack doesn't say just now whether a user group lets you see an account ", refusal.Typed(c.named()), ". Nothing was done: try again in a moment")
+	}
+	if c.Account = hidden; hidden != nil {
+		_ = w.recordRefusal(ctx, c.Call, refusal.Denied(text.New("no role on this account")))
+	}
+	return said
+}
+
+// requireRights refuses who has too low a role for the command, or isn't known well enough.
+func requireRights(c *job) error {
+	switch {
+	case c.Unsure && (c.changes || c.Role == record.NoRole):
+		return refusal.Denied(text.New("Slack doesn't say who you are just now. Until it does nothing is changed, and nothing is shown but to those whom the configuration names. Try again in a moment"))
+	case c.Role == record.NoRole && c.Could == record.NoRole:
+		return refusal.Denied(text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names"))
+	}
+	return approval.RequireRole(c.Call, c.Cmd.Role)
+}
+
+// rights looks up what an actor may do on accounts, by their names. Slack is asked once for all of them.
+func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Account) map[string]call.Rights {
+	all := make(map[string]call.Rights, len(on))
+	give := func(role func(a *call.Account) record.Role) map[string]call.Rights {
+		for _, a := range on {
+			all[a.Name] = call.Rights{Role: role(a), Who: who}
+		}
+		return all
+	}
+	switch who.Via {
+	case record.ViaClock:
+		return give(func(*call.Account) record.Role { return record.Admin })
+	case record.ViaCLI:
+		return give(func(a *call.Account) record.Role { return a.Roles.TerminalUser(who).Role })
+	}
+	name, workspace, full, err := l.cfg.Members.Member(ctx, who.Team, who.ID)
+	who.Name, who.Team = cmp.Or(name, who.Name), cmp.Or(workspace, who.Team)
+	give(func(a *call.Account) record.Role {
+		switch {
+		case full:
+			return a.Roles.Of(who.ID)
+		case workspace != "" && err != nil: // an id of the workspace that the operator has named
+			role, _ := a.Roles.Named(who.ID)
+			return role
+		}
+		return record.NoRole
+	})
+	if full {
+		l.addGroupRoles(ctx, who.ID, on, all)
+	}
+	if err != nil {
+		l.cfg.Log.Warn("look up member", "user", who.ID, "err", err)
+		for name, s := range all {
+			s.Role, s.Was, s.Unsure = min(s.Role, record.Viewer), min(s.Was, record.Viewer), true
+			all[name] = s
+		}
+	}
+	return all
+}
+
+// addGroupRoles raises roles by user groups. They are looked up only where one of them gives more.
+func (l *loader) addGroupRoles(ctx context.Context, user string, on []*call.Account, all map[string]call.Rights) {
+	var ask []string
+	could := map[string]record.Role{}
+	for _, a := range on {
+		groups := a.Roles.Groups()
+		if could[a.Name], _ = a.Roles.Named(groups...); could[a.Name] > all[a.Name].Role {
+			ask = append(ask, groups...)
+		}
+	}
+	if len(ask) == 0 {
+		return
+	}
+	slices.Sort(ask)
+	in, err := l.cfg.Members.Groups(ctx, user, slices.Compact(ask))
+	if err != nil {
+		l.cfg.Log.Debug("look up user groups", "user", user, "err", err) // the Slack client logs it once
+	}
+	for _, a := range on {
+		s := all[a.Name]
+		switch role, group := a.Roles.Named(in...); {
+		case could[a.Name] <= s.Role:
+		case err != nil:
+			s.Was, s.Could = role, could[a.Name]
+		case role > s.Role:
+			s.Role, s.Group = role, group
+		}
+		all[a.Name] = s
+	}
+}

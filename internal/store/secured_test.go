@@ -1,0 +1,105 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
+)
+
+// secured is how wafbot is configured for servers that are secured so.
+func secured(by *redistest.Secured, url string) store.Config {
+	o := address.Options{URL: url, TLS: address.TLS{CAFile: by.CAFile, CertFile: by.CertFile, KeyFile: by.KeyFile}}
+	if strings.HasPrefix(url, "redis-sentinels") {
+		o.Sentinel = address.Login{Username: by.SentinelUsername, Password: apiclient.Secret(by.SentinelPassword)}
+	}
+	return store.Config{Address: o, KeyPrefix: "wafbot:"}
+}
+
+// With TLS, and as a user that may do no more than docs/config.md says, everything works, also after a failover.
+func TestSecured(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return // miniredis knows no users' rights
+	}
+	by := redistest.NewSecured(t)
+	for name, start := range map[string]func(t *testing.T) (url string, failOver func()){
+		"one": func(t *testing.T) (string, func()) {
+			s := redistest.StartSecured(t, by)
+			return s.URL(), func() {}
+		},
+		"cluster": func(t *testing.T) (string, func()) {
+			set := redistest.StartSecuredCluster(t, by)
+			return set.URL, killAMaster(t, set)
+		},
+		"sentinel": func(t *testing.T) (string, func()) {
+			set := redistest.StartSecuredSentinel(t, by)
+			return set.URL, killAMaster(t, set)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, failOver := start(t)
+			s := openWith(t, secured(by, url))
+			leaveEverything(t, s)
+			requireRefused(t, by, url)
+			failOver()
+			require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 30*time.Second, 20*time.Millisecond)
+		})
+	}
+}
+
+func killAMaster(t *testing.T, set *redistest.Set) func() {
+	return func() {
+		_, err := set.KillMaster(0)
+		require.NoError(t, err)
+	}
+}
+
+func isRefused(err error) bool {
+	_, _, ok := store.Refused(err)
+	return ok
+}
+
+// requireRefused holds that nothing is stored with less than what the servers ask for, and that no error shows a password.
+func requireRefused(t *testing.T, by *redistest.Secured, url string) {
+	stranger := redistest.NewSecured(t)
+	plain := strings.NewReplacer("rediss://", "redis://", "redis-clusters://", "redis-cluster://", "redis-sentinels://", "redis-sentinel://").Replace(url)
+	type way struct {
+		says  string
+		spoil func(o *address.Options)
+	}
+	all := []way{
+		{"EOF", func(o *address.Options) { o.URL, o.TLS = plain, address.TLS{} }},
+		{"unknown authority", func(o *address.Options) { o.TLS.CAFile = "" }},
+		{"unknown authority", func(o *address.Options) { o.TLS.CAFile = stranger.CAFile }},
+		{"not elsewhere.test", func(o *address.Options) { o.TLS.ServerName = "elsewhere.test" }},
+		{"certificate required", func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = "", "" }},
+		{"remote error: tls", func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = stranger.CertFile, stranger.KeyFile }},
+		{"WRONGPASS", func(o *address.Options) { o.URL = strings.Replace(url, by.Password, "hunter-wrong", 1) }},
+		{"NOAUTH", func(o *address.Options) { o.URL = strings.Replace(url, by.Username+":"+by.Password+"@", "", 1) }},
+	}
+	if strings.HasPrefix(url, "redis-sentinels") {
+		all = append(all, way{"WRONGPASS", func(o *address.Options) { o.Sentinel.Password = "hunter-wrong" }}, way{"NOAUTH", func(o *address.Options) { o.Sentinel = address.Login{} }})
+	}
+	for _, tt := range all {
+		cfg := secured(by, url)
+		before := cfg.Address.Sentinel
+		tt.spoil(&cfg.Address)
+		err := openWith(t, cfg).Ping(t.Context())
+		require.ErrorContains(t, err, tt.says)
+		require.NotContains(t, err.Error(), "hunter")
+		require.Equal(t, cfg.Address.Sentinel != before, store.OfSentinels(err) && isRefused(err), "%v", err)
+	}
+	cfg := secured(by, url)
+	cfg.Address.TLS.ServerName = by.ServerName
+	require.NoError(t, openWith(t, cfg).Ping(t.Context()))
+	cfg.KeyPrefix = "other:"
+	require.ErrorContains(t, openWith(t, cfg).Ping(t.Context()), "NOPERM")
+}
