@@ -31,7 +31,9 @@ func (t through) AttackState(context.Context, string, string) (record.AttackStat
 // lapsing is a bubble in which acknowledgements of such attacks lapse.
 func lapsing(t *testing.T, alter func(s *record.AttackState)) *world {
 	t.Helper()
-	w := newBubble(t, func(c *commands.Config) { c.States = through{func() time.Time { return c.Clocks.ServiceNow("acme") }, alter} })
+	w := newBubble(t, func(c *commands.Config) {
+		c.States = through{func() time.Time { return c.Clocks.ServiceNow("acme") }, alter}
+	})
 	go w.RunLapses(t.Context(), "acme")
 	return w
 }

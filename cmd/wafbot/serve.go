@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -44,6 +45,7 @@ type botOptions struct {
 	audit  io.Writer     // audit entries, as JSON lines
 	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
+	clocks *clock.Clocks // nil: of this machine
 }
 
 // How long each step of a stop may take.

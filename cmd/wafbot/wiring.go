@@ -64,7 +64,7 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: clock.New(), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,

@@ -12,7 +12,8 @@ const Tolerance = 30 * time.Second
 // Clocks are the clocks that decisions go by. How far each is from the machine's clock is measured whenever it says the time. In between the time goes on with
 // the machine's monotonic clock: setting the machine's clock while the process runs changes nothing.
 type Clocks struct {
-	began time.Time // of the process, with its monotonic reading
+	began time.Time     // of the process, with its monotonic reading
+	ahead time.Duration // in tests: how far ahead the machine's clock is made out to be
 
 	mu       sync.Mutex // guards the readings too
 	redis    reading
@@ -29,6 +30,13 @@ type reading struct {
 // New returns clocks that were not read yet. Until then Redis' is taken to be the machine's, and a service's to be Redis'.
 func New() *Clocks {
 	return &Clocks{began: time.Now(), services: map[string]*reading{}}
+}
+
+// NewAhead returns clocks of a machine whose clock is ahead by so much, for tests of what goes by them.
+func NewAhead(by time.Duration) *Clocks {
+	c := New()
+	c.ahead = by
+	return c
 }
 
 // Now is the time by Redis' clock: by it replicas compare what they stored with what they read. The result has no monotonic reading.
@@ -82,7 +90,9 @@ func (s Service) Note(asked, at time.Time) {
 }
 
 // machine is a moment on the machine's clock as that was when the process began.
-func (c *Clocks) machine(t time.Time) time.Time { return c.began.Add(t.Sub(c.began)).Round(0).UTC() }
+func (c *Clocks) machine(t time.Time) time.Time {
+	return c.began.Add(t.Sub(c.began) + c.ahead).Round(0).UTC()
+}
 
 // window bounds the offset of a clock that said at, rounded down, between asked and now.
 func (c *Clocks) window(asked, at time.Time, precision time.Duration) (least, most time.Duration) {

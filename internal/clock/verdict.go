@@ -20,7 +20,7 @@ func (c *Clocks) Offsets() Offsets {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	set := c.machine(now).Sub(now.Round(0)) // other than 0 when the machine's clock was set since the process began
+	set := c.machine(now).Sub(now.Round(0).Add(c.ahead)) // other than 0 when the machine's clock was set since the process began
 	o := Offsets{Redis: c.redis.offset + set, RedisKnown: c.redis.known, Services: map[string]time.Duration{}}
 	for account, r := range c.services {
 		o.Services[account] = r.offset + set

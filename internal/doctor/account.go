@@ -115,7 +115,7 @@ func clockApart(check, subject string, off time.Duration) Finding {
 	if off.Abs() <= clock.Tolerance {
 		return Finding{check, subject, OK, "its clock agrees with this machine's within " + text.Duration(clock.Tolerance), ""}
 	}
-	return Finding{check, subject, Warn, "its clock is off this machine's by " + text.Duration(off.Abs().Round(time.Second)), "set this machine's clock (NTP)"}
+	return Finding{check, subject, Warn, "its clock is off this machine's by " + text.Duration(off.Abs().Round(time.Second)), "set this machine's clock, or that one (NTP)"}
 }
 
 // applications compares the ids seen in attacks with those that have a name.
