@@ -38,10 +38,19 @@ func (r *Runner) admit(ctx context.Context, c *job) error {
 
 // readService begins to read what the command declares of the service.
 func (l *loader) readService(ctx context.Context, c *job) {
+	ctx, c.endReading = context.WithCancel(ctx)
 	for _, n := range c.Cmd.Declares(c.Account.Name) {
 		coming := make(chan call.Loaded, 1)
 		c.Loaded.Coming[n] = coming
 		c.reading.Go(func() { coming <- l.loadOne(ctx, call.NewFacts(), n) })
+	}
+}
+
+// leaveUnread ends what is still being read of the service, and waits for that: it wasn't needed.
+func (c *job) leaveUnread() {
+	if c.endReading != nil {
+		c.endReading()
+		c.reading.Wait()
 	}
 }
 

@@ -19,9 +19,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err != nil {
 		return call.Result{}, err
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer c.reading.Wait()
-	defer end() // of what is read ahead and not needed
+	defer c.leaveUnread()
 	if err := r.admit(ctx, c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}

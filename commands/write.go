@@ -16,14 +16,15 @@ import (
 // job is a call on its way through the Runner.
 type job struct {
 	*call.Call
-	changes bool           // it asks for a change, at the service or in the store
-	ahead   *ahead         // nil: it was used, or nothing was read
-	reading sync.WaitGroup // ahead, from the service
-	basis   record.Basis
-	draft   Draft           // of what follows from the basis
-	claim   Claim           // of what is carried out now; nil: nothing is
-	old     bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
-	lost    []record.Change // as they were when they couldn't be saved, because their claim was lost
+	changes    bool               // it asks for a change, at the service or in the store
+	ahead      *ahead             // nil: it was used, or nothing was read
+	reading    sync.WaitGroup     // ahead, from the service
+	endReading context.CancelFunc // nil: nothing is read ahead of it
+	basis      record.Basis
+	draft      Draft           // of what follows from the basis
+	claim      Claim           // of what is carried out now; nil: nothing is
+	old        bool            // what is carried out now was asked too long ago to be sent if it wasn't yet
+	lost       []record.Change // as they were when they couldn't be saved, because their claim was lost
 }
 
 // named is the account as the line names it; "": it doesn't.

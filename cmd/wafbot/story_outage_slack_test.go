@@ -121,7 +121,7 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 		w.Slack.ClearFaults()
 		card.says("Deny "+attacker+" everywhere for 1 h · "+name, name+" is on it since", "we talk on the phone")
 		request := w.message("#waf", "APPROVAL NEEDED: Deny country:FR everywhere for 4 h")
-		w.click("rob", request, "Approve")
+		w.click("ann", request, "Approve") // an admin: who is at the terminal is no one that Slack knows
 		w.until("approved", func() bool { return len(w.entries("acme")) == 2 })
 		got = w.atShell("undo", "attack="+card.id(), "-y")
 		require.Equal(t, exitDone, got.code, "%+v", got)
