@@ -230,8 +230,10 @@ func found[T any](value T, ok bool, err error) (call.Found[T], error) {
 // withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and runs it again until it
 // lacks none. What the function notes on the call is kept of the last run alone.
 func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
+	now := l.cfg.Clocks.Now()
+	l.cfg.tellTime(c, now)
 	for round := 0; ; round++ {
-		l.cfg.tellTime(c)
+		l.cfg.correctTime(c, now)
 		attempt := *c
 		value, err = run(&attempt)
 		missing := c.Loaded.Missing

@@ -55,7 +55,7 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 		Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
 		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Defaults(),
 	}
-	r.cfg.tellTime(c)
+	r.cfg.tellTime(c, r.cfg.Clocks.Now())
 	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil
 }
 

@@ -53,15 +53,25 @@ type Clocks interface {
 // now is the time by the clock of an account's service.
 func (cfg *Config) now(account string) time.Time { return cfg.Clocks.ServiceNow(account) }
 
-// tellTime sets what time it is for a call, and when it was asked, by the clock of its account's service: calls to the service may have set that clock since.
-func (cfg *Config) tellTime(c *call.Call) {
-	c.Now, c.Asked = cfg.Clocks.Now(), c.At
+// tellTime sets what time it is for a call, and when it was asked, by the clock of its account's service; now is by the clock that the replicas share.
+func (cfg *Config) tellTime(c *call.Call, now time.Time) {
+	c.Now, c.Asked = now, c.At
 	if c.Account == nil {
 		return
 	}
-	c.Now = cfg.now(c.Account.Name)
+	c.Now = cfg.onService(c.Account.Name, now)
 	if !c.At.IsZero() {
-		c.Asked = cfg.onService(c.Account.Name, c.At)
+		c.Asked = c.Now.Add(-now.Sub(c.At))
+	}
+}
+
+// clockSet is more than a service's clock becomes known better by one answer: it counts in seconds.
+const clockSet = 2 * time.Second
+
+// correctTime tells the same time again if a call to the service has set its clock since. Else it stays as it is: what is read may be named by it.
+func (cfg *Config) correctTime(c *call.Call, now time.Time) {
+	if c.Account != nil && cfg.onService(c.Account.Name, now).Sub(c.Now).Abs() > clockSet {
+		cfg.tellTime(c, now)
 	}
 }
 
