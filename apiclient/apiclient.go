@@ -22,7 +22,14 @@ type Config struct {
 	ClientID  int           // the account; 0: asked of the API on first need, once, and kept
 	HTTP      *http.Client  // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
 	Tries     int           // how often one request is sent at most; 0: 4
+	Clock     Clock         // learns the time from each answer; nil: none
 	Pause     time.Duration // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
+}
+
+// Clock is the service's clock, as its answers tell it.
+type Clock interface {
+	// Note notes that the service, asked then, has just answered that its clock says at, in whole seconds.
+	Note(asked, at time.Time)
 }
 
 // Client calls the service for one account. It may be used by many goroutines at once.
@@ -32,6 +39,7 @@ type Client struct {
 	http     *http.Client
 	tries    int
 	step     time.Duration
+	clock    Clock        // nil: none
 	seed     maphash.Seed // of the sums of attack records: no attacker can make two records with the same
 	clientID chan int     // holds one value, but while the client id is requested; 0: not known yet
 }
@@ -51,7 +59,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
-		seed: maphash.MakeSeed(), clientID: make(chan int, 1),
+		clock: cfg.Clock, seed: maphash.MakeSeed(), clientID: make(chan int, 1),
 	}
 	c.clientID <- cfg.ClientID
 	return c, nil

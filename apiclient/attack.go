@@ -204,16 +204,15 @@ type KnownRecords interface {
 
 // AttackPage is what one request brought.
 type AttackPage struct {
-	Attacks    []Attack
-	Sums       []uint64  // of the bytes of each of Attacks, as long as there is this Client
-	Known      []uint64  // the sums of the records that the caller has, which aren't among Attacks
-	Bytes      int       // of the answer, after decompression
-	ServerTime time.Time // on the service's clock when it answered; zero when unknown
+	Attacks []Attack
+	Sums    []uint64 // of the bytes of each of Attacks, as long as there is this Client
+	Known   []uint64 // the sums of the records that the caller has, which aren't among Attacks
+	Bytes   int      // of the answer, after decompression
 }
 
 // Attacks lists attack records, the latest hit first, page by page: POST /v1/objects/attack. It may be repeated.
 // While it reads, records can move to pages already read or come twice: the identity is Attack.ID.
-// An empty list gives one empty page, so that the service's time is always known; an error ends the list.
+// An empty list gives one empty page; an error ends the list.
 func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPage, error] {
 	filter := map[string]any{"time": since(f.From)}
 	if f.IncidentsOnly {
@@ -230,7 +229,7 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 }
 
 func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
-	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body), ServerTime: p.serverTime}
+	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body)}
 	for _, item := range p.items {
 		if !isObject(item) {
 			continue

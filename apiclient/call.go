@@ -43,9 +43,8 @@ const (
 
 // answer is the service's answer with a good status.
 type answer struct {
-	body       json.RawMessage // without its envelope; nil: the answer is empty
-	serverTime time.Time
-	doubtful   bool // an earlier try may have taken effect
+	body     json.RawMessage // without its envelope; nil: the answer is empty
+	doubtful bool            // an earlier try may have taken effect
 }
 
 // change sends a call whose body names the account.
@@ -116,6 +115,7 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 		return answer{}, (&Error{Op: k.op, Kind: Invalid, Err: err}).clean(token)
 	}
 	req.Header.Set("X-ServiceApi-Token", token.Reveal())
+	sent := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
@@ -124,6 +124,9 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 		return answer{}, (&Error{Op: k.op, Kind: Network, Err: err, unknown: got.Load() || !asked.Load()}).clean(token)
 	}
 	defer resp.Body.Close()
+	if at := serverTime(resp.Header); c.clock != nil && !at.IsZero() {
+		c.clock.Note(sent, at)
+	}
 	ans, failure := read(k.op, resp)
 	if failure != nil {
 		failure.RetryAfter = RetryAfter(resp.Header)
@@ -173,7 +176,7 @@ func read(op string, resp *http.Response) (answer, *Error) {
 	case len(body) > maxAnswer:
 		return answer{}, &Error{Op: op, Kind: Server, Status: resp.StatusCode, Err: errTooLong, unknown: true}
 	}
-	ans := answer{serverTime: serverTime(resp.Header)}
+	ans := answer{}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return ans, nil
 	}

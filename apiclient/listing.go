@@ -44,10 +44,9 @@ const (
 )
 
 type page struct {
-	items      []json.RawMessage
-	body       []byte // that holds them
-	serverTime time.Time
-	times      int // how often the same answer has come in a row
+	items []json.RawMessage
+	body  []byte // that holds them
+	times int    // how often the same answer has come in a row
 }
 
 // pages reads a listing. The offset grows by the items received and only an empty page ends the list: the service may
@@ -104,7 +103,7 @@ func (c *Client) page(ctx context.Context, k call, before page) (page, error) {
 	case len(items) > maxItems:
 		return before, puzzling(k, fmt.Sprintf("answer holds more than %d records", maxItems))
 	}
-	p := page{items: items, body: ans.body, serverTime: ans.serverTime, times: 1}
+	p := page{items: items, body: ans.body, times: 1}
 	if bytes.Equal(p.body, before.body) {
 		p.times += before.times
 	}

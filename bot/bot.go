@@ -2,12 +2,12 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -99,7 +100,7 @@ type Config struct {
 	Roles      policy.Roles             // for all accounts, for whom none has a role
 	Collectors []prometheus.Collector   // shown on /metrics beside the bot's own
 	Log        *slog.Logger             // nil: discarded
-	Now        func() time.Time         // nil: time.Now
+	Clocks     *clock.Clocks            // nil: this machine's
 }
 
 // Bot receives what people click and type, and shows them what happens.
@@ -119,9 +120,7 @@ func New(cfg Config) *Bot {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg.Clocks = cmp.Or(cfg.Clocks, clock.New())
 	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log), metrics: newMetrics()}
 	b.metrics.registry.MustRegister(append(cfg.Collectors, cfg.Slack.Collector())...)
 	answers := &answers{&b.cfg, b.log}

@@ -134,11 +134,11 @@ func (f *forms) openLoading(ctx context.Context, req request, words string) (id 
 
 // askInView asks the question before a change in a view (views.open), if the click's trigger is still valid. It reports whether it is shown.
 func (f *forms) askInView(ctx context.Context, req request, r *refusal.Refusal) bool {
-	if req.Trigger == "" || req.View != "" || f.cfg.Now().Sub(req.Invocation.At) > triggerGood {
+	if req.Trigger == "" || req.View != "" || f.cfg.Clocks.Now().Sub(req.Invocation.At) > triggerGood {
 		return false
 	}
 	m := req.meta()
-	m.Asked = f.cfg.Now()
+	m.Asked = f.cfg.Clocks.Now()
 	v, err := card.AskView(r, m)
 	if err == nil {
 		_, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v)

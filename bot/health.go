@@ -25,12 +25,14 @@ type readiness struct {
 	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // the methods that Slack refuses because there were too many calls, and until when
 	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]accountState `json:"accounts"`
+	Clocks   string                  `json:"clocks,omitempty"`  // which are wrong
 	Sources  map[string]string       `json:"sources,omitempty"` // sources whose file can't be read, and why; the last good content counts
 }
 
 type accountState struct {
 	Failing    string    `json:"failing,omitempty"`
-	Capped     string    `json:"capped,omitempty"` // there are more attacks than are watched
+	EndsWait   string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now
+	Capped     string    `json:"capped,omitempty"`    // there are more attacks than are watched
 	LastGood   time.Time `json:"last_good,omitzero"`
 	Rebuilding string    `json:"rebuilding,omitempty"` // its state is read back from Slack: how far
 	Elsewhere  bool      `json:"elsewhere,omitempty"`  // another replica owns it
@@ -81,7 +83,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	if workspace != nil {
 		state.Slack = "can't be used: " + slackconn.Brief(workspace)
 	}
-	state.Limited = b.cfg.Slack.Held()
+	state.Limited, state.Clocks = b.cfg.Slack.Held(), b.cfg.Clocks.Trouble()
 	if b.cfg.Broken != nil {
 		state.Sources = b.cfg.Broken()
 	}
@@ -102,7 +104,7 @@ func (b *Bot) accountState(a notify.Account) (s accountState) {
 	}
 	if s.Elsewhere = s.Rebuilding == "" && !b.cfg.Notifier.Owns(a.Name); !s.Elsewhere && a.Health != nil {
 		h := a.Health()
-		s.Failing, s.Capped, s.LastGood = h.Failing, h.Capped, h.LastGood
+		s.Failing, s.EndsWait, s.Capped, s.LastGood = h.Failing, b.cfg.Clocks.Unsure(a.Name), h.Capped, h.LastGood
 	}
 	return s
 }

@@ -258,8 +258,9 @@ func (r *Reading) take(ctx context.Context) error {
 const lately = 24 * time.Hour
 
 func (r *Reading) takeOne(p post) {
-	at := slackconn.WrittenAt(p.TS, r.bot.cfg.Now())
-	if delivery, ok := p.meta.EventPayload["delivery"].(string); ok && p.meta.EventType != card.MetaCard && r.bot.cfg.Now().Sub(at) < lately {
+	now := r.bot.cfg.Clocks.Outside()
+	at := slackconn.WrittenAt(p.TS, now)
+	if delivery, ok := p.meta.EventPayload["delivery"].(string); ok && p.meta.EventType != card.MetaCard && now.Sub(at) < lately {
 		r.found.Delivered[delivery] = record.Place{Channel: p.channel, TS: p.TS}
 	}
 	switch p.meta.EventType {

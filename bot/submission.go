@@ -142,7 +142,7 @@ func (f *forms) acceptForm(ctx context.Context, req request) *slack.ViewSubmissi
 // pushAnyway asks the warnings above a form.
 func (f *forms) pushAnyway(req request, r *refusal.Refusal) *slack.ViewSubmissionResponse {
 	m := req.meta()
-	m.Asked = f.cfg.Now()
+	m.Asked = f.cfg.Clocks.Now()
 	if answer := pushed(card.AskView(r, m)); answer != nil {
 		return answer
 	}

@@ -153,7 +153,7 @@ func (w *worker) do(held context.Context, req request) (call.Result, error) {
 	defer slow.Stop()
 	for {
 		res, err := w.cfg.Runner.Do(ctx, req.Invocation)
-		if !errors.Is(err, refusal.ErrAway) || w.cfg.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
+		if !errors.Is(err, refusal.ErrAway) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}

@@ -17,7 +17,7 @@ func (w *world) asks(who record.Actor, line string) call.Invocation {
 	w.t.Helper()
 	l, err := grammar.Parse(line)
 	require.NoError(w.t, err)
-	at := w.clock()
+	at := w.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ids++

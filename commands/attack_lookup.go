@@ -129,7 +129,7 @@ func (l *loader) knownAttacks(ctx context.Context, account, id string) (map[stri
 func (l *loader) listedAttacks(ctx context.Context, a *call.Account, typed string) ([]record.KnownAttack, error) {
 	var hits []record.KnownAttack
 	ids := idsMeant(a, typed)
-	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.cfg.Now().Add(-a.Lookback)})
+	all, err := l.listAttacks(ctx, a, apiclient.AttackFilter{From: l.cfg.now(a.Name).Add(-a.Lookback)})
 	for _, attack := range all {
 		if id := record.AttackID(a.Name, attack.ID); slices.ContainsFunc(ids, func(typed string) bool { return strings.HasPrefix(id, typed) }) {
 			hits = append(hits, record.KnownAttack{ID: id, Attack: attack})

@@ -35,7 +35,7 @@ func (x *executor) begin(ctx context.Context, c *job) error {
 			return err
 		case err == nil:
 			return x.reconcile(ctx, c)
-		case delay.Sleep(ctx, resaveEvery) != nil || x.cfg.Now().Sub(c.lost[0].At) > resaveFor:
+		case delay.Sleep(ctx, resaveEvery) != nil || x.cfg.now(c.Account.Name).Sub(c.lost[0].At) > resaveFor:
 			return change.Unsaved(c.lost[0], err)
 		}
 	}
@@ -132,10 +132,10 @@ func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (faul
 				return fmt.Errorf("%w: read back: %w", change.ErrOutcomeUnknown, err)
 			}
 			shows := s.SentAt.Add(verifyFor)
-			if s.Done || !x.cfg.Now().Before(shows) {
+			if s.Done || !x.cfg.now(ch.Account).Before(shows) {
 				break
 			}
-			if err := x.cfg.Sleep(ctx, min(shows.Sub(x.cfg.Now()), longestWait)); err != nil {
+			if err := x.cfg.Sleep(ctx, min(shows.Sub(x.cfg.now(ch.Account)), longestWait)); err != nil {
 				return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 			}
 		}
@@ -200,7 +200,7 @@ func (x *executor) deleteDouble(ctx context.Context, c *job, ch record.Change, m
 	double := *made.Rule
 	double.ID = made.ID
 	x.recorder.record(ctx, record.AuditEntry{
-		At: x.cfg.Now(), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
+		At: x.cfg.now(ch.Account), Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: "done", Change: ch.ID, Attack: ch.AttackID,
 		After: []string{describe.Step(record.Step{Kind: record.DeleteRule, Rule: &double})}, Why: "it was made twice: this one is undone, the other one stays",
 	})
 	return nil

@@ -37,9 +37,9 @@ type Config struct {
 	Router   Router
 	Notifier Notifier // nil: no one is notified
 
-	AuditOut io.Writer        // each audit entry as a JSON line; nil: nowhere
-	Log      *slog.Logger     // nil: discarded
-	Now      func() time.Time // nil: time.Now
+	AuditOut io.Writer    // each audit entry as a JSON line; nil: nowhere
+	Log      *slog.Logger // nil: discarded
+	Clocks   Clocks
 	// Sleep waits between two looks at what became of a call of unknown outcome, or returns the context's error; nil: delay.Sleep.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -69,9 +69,6 @@ func New(cfg Config) *Runner {
 
 // withDefaults fills in what may be left out.
 func withDefaults(cfg Config) Config {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.AuditOut = cmp.Or(cfg.AuditOut, io.Discard)

@@ -22,14 +22,15 @@ import (
 // RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still tries, asks about what ends while its attack
 // goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
 func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-chan struct{}) {
-	again, warned := time.Time{}, false
+	again, warned, d := time.Time{}, false, dueChecker{runner: r}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-check:
 		}
-		now := r.cfg.Now()
+		now := r.cfg.now(account)
+		d.unsure = d.stillUnsure(account)
 		switch {
 		case r.accounts[account].Policy.ChangesNow() != policy.ChangesOn:
 			if !warned {
@@ -37,7 +38,7 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 			}
 			warned = true
 		case !now.Before(again):
-			if err := (dueChecker{r}).checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
+			if err := d.checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
 				again = now.Add(change.RetryEvery)
 				r.cfg.Log.Error("check due changes", "account", account, "err", err, "again", again)
 			}
@@ -47,7 +48,23 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 }
 
 // dueChecker decides about changes whose end is near or past, and has the Runner end or prolong them.
-type dueChecker struct{ runner *Runner }
+type dueChecker struct {
+	runner *Runner
+	unsure string // why nothing may be removed for now; "": it may
+}
+
+// stillUnsure says why nothing of an account may be removed now, and logs when that changes.
+func (d dueChecker) stillUnsure(account string) string {
+	cfg := d.runner.cfg
+	why := cfg.Clocks.Unsure(account)
+	switch {
+	case why != "" && d.unsure == "":
+		cfg.Log.Warn("what is to be removed waits", "account", account, "why", why)
+	case why == "" && d.unsure != "":
+		cfg.Log.Info("what is to be removed waits no longer", "account", account)
+	}
+	return why
+}
 
 // checkDue checks all changes whose time has come. An error is one of the store.
 func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now time.Time) error {
@@ -63,9 +80,11 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 			if i := record.IndexChange(known, id); i >= 0 {
 				ch = d.withinPolicy(known[i])
 			}
-			if l, act := d.decideDue(ch, now); act {
+			switch l, act := d.decideDue(ch, now); {
+			case act && d.unsure != "" && ch.Overdue(now): // it is due again in a second
+			case act:
 				todo = append(todo, ch)
-			} else {
+			default:
 				all = append(all, l)
 			}
 		}
@@ -100,7 +119,7 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 
 // clockJob is what wafbot does by itself on an account.
 func (x *executor) clockJob(account string) *job {
-	c := &call.Call{Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.Now()}
+	c := &call.Call{Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.now(account)}
 	c.On(x.loader.accounts[account])
 	return &job{Call: c}
 }
@@ -148,7 +167,7 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 		line, what = record.Line{Name: "undo", Words: []string{ch.ID}}.With("account", ch.Account), "due"
 	}
 	// Each attempt is a request of its own: a failed one must not be taken for the answer, also not by a replica that takes over within the second.
-	res, err := d.runner.Do(ctx, call.Invocation{ID: fmt.Sprintf("%s %s %s", what, ch.ID, rand.Text()), At: now, Actor: clock, Line: line})
+	res, err := d.runner.Do(ctx, call.Invocation{ID: fmt.Sprintf("%s %s %s", what, ch.ID, rand.Text()), At: d.runner.cfg.Clocks.Now(), Actor: clock, Line: line})
 	if err == nil && (over || res.Outcome == "done") {
 		return nil
 	}
@@ -245,7 +264,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 		return
 	}
 	all, err := r.cfg.Approvals.Requests(ctx, account)
-	now := r.cfg.Now()
+	now := r.cfg.now(account)
 	due := func(q record.ApprovalRequest) bool {
 		return !approval.DueAt(q).IsZero() && !now.Before(approval.DueAt(q))
 	}

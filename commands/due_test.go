@@ -64,6 +64,24 @@ func TestWhatIsTimedEnds(t *testing.T) {
 	})
 }
 
+// Where no two clocks agree, nothing is removed; what is due meanwhile is removed when they do.
+func TestWhatIsTimedWaitsUntilTheTimeIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		w.anyway(ann, "mode 4 block for=10m")
+		w.setUnsure("no two clocks agree")
+		time.AfterFunc(time.Hour, func() {
+			require.Equal(t, []string{"block"}, w.modes())
+			w.setUnsure("")
+		})
+		runDue(t, w, time.Hour+3*time.Second)
+		require.Equal(t, []string{"monitoring"}, w.modes())
+		require.Equal(t, 1, strings.Count(w.log.String(), "no two clocks agree"), "once, not once a second")
+		require.Contains(t, w.log.String(), "what is to be removed waits no longer")
+	})
+}
+
 func TestEndingIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (r lapser) check(ctx context.Context, account string) error {
 }
 
 func (r lapser) checkOne(ctx context.Context, account, attack string, t record.Triage) error {
-	now := r.cfg.Now()
+	asked, now := r.cfg.Clocks.Now(), r.cfg.now(account)
 	s, _, err := r.cfg.States.AttackState(ctx, account, attack)
 	if err != nil || !lapses(s, t, now) || !r.getsThrough(account, s, now) {
 		return err
@@ -53,7 +53,7 @@ func (r lapser) checkOne(ctx context.Context, account, attack string, t record.T
 		return err
 	}
 	line := record.Line{Name: "unack"}.With("attack", attack).With("account", account)
-	_, err = r.Do(ctx, call.Invocation{ID: fmt.Sprintf("lapse %s %d", attack, now.UnixMilli()), At: now, Actor: clock, Line: line})
+	_, err = r.Do(ctx, call.Invocation{ID: fmt.Sprintf("lapse %s %d", attack, now.UnixMilli()), At: asked, Actor: clock, Line: line})
 	return err
 }
 

@@ -31,7 +31,9 @@ func (t through) AttackState(context.Context, string, string) (record.AttackStat
 // lapsing is a bubble in which acknowledgements of such attacks lapse.
 func lapsing(t *testing.T, alter func(s *record.AttackState)) *world {
 	t.Helper()
-	w := newBubble(t, func(c *commands.Config) { c.States = through{c.Now, alter} })
+	w := newBubble(t, func(c *commands.Config) {
+		c.States = through{func() time.Time { return c.Clocks.ServiceNow("acme") }, alter}
+	})
 	go w.RunLapses(t.Context(), "acme")
 	return w
 }
@@ -104,4 +106,21 @@ func TestWhatKeepsAnAcknowledgement(t *testing.T) {
 		time.Sleep(5 * time.Hour)
 		require.Nil(t, w.said(id).Owner, "a storm that gets through")
 	})
+}
+
+// Owners are dated by the service's clock, requests by the one that replicas share.
+func TestAnAcknowledgementLapsesWhereClocksDiffer(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []time.Duration{-6 * time.Hour, 6 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			w := lapsing(t, nil)
+			w.shared = shared
+			id := w.attackOn("/login")
+			w.writes(ann, "ack attack="+id)
+			time.Sleep(2*time.Hour - time.Second)
+			require.NotNil(t, w.said(id).Owner)
+			time.Sleep(20 * time.Second)
+			require.Nil(t, w.said(id).Owner, shared)
+		})
+	}
 }

@@ -112,7 +112,7 @@ func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	c.Loaded = call.NewFacts()
 	c.Loaded.Coming = before.Coming
 	for n, read := range before.Known {
-		if read.Err == nil && l.cfg.Now().Sub(read.At) < keepListings && n.Account == c.Account.Name {
+		if read.Err == nil && l.cfg.now(n.Account).Sub(read.At) < keepListings && n.Account == c.Account.Name {
 			c.Loaded.Known[n] = overlaid(n, read, b.Changes)
 		}
 	}
@@ -146,10 +146,10 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 		patient, cancel = context.WithTimeout(ctx, f.Patience)
 		defer cancel()
 	}
-	asked := l.cfg.Now() // of an answer that a paused process reads late, what was done since is laid over it
+	asked := l.cfg.Clocks.Now() // of an answer that a paused process reads late, what was done since is laid over it
 	got.Value, got.Err = read(reading{l, patient, account, f, n.Arg})
 	if ofService {
-		got.Answer, got.At = got.Value, asked
+		got.Answer, got.At = got.Value, l.cfg.onService(n.Account, asked)
 	}
 	if got.Err != nil && ctx.Err() == nil {
 		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
@@ -230,7 +230,10 @@ func found[T any](value T, ok bool, err error) (call.Found[T], error) {
 // withFacts runs a pure function on a call, loads the facts that it lacks beside those that its command declares, and runs it again until it
 // lacks none. What the function notes on the call is kept of the last run alone.
 func withFacts[T any](ctx context.Context, l *loader, c *call.Call, run func(c *call.Call) (T, error)) (value T, err error) {
+	now := l.cfg.Clocks.Now()
+	l.cfg.tellTime(c, now)
 	for round := 0; ; round++ {
+		l.cfg.correctTime(c, now)
 		attempt := *c
 		value, err = run(&attempt)
 		missing := c.Loaded.Missing

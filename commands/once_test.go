@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,58 @@ func TestADeliveryNeedsItsID(t *testing.T) {
 	_, err := w.do(inv)
 	require.ErrorContains(t, err, "delivery id")
 	require.Zero(t, w.changesSent())
+}
+
+// A request ages by the clock that the replicas share; what it makes begins and ends by the service's.
+func TestAskedByAnotherClockThanTheServices(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+		w := newWorld(t)
+		w.shared = shared
+		inv := w.asks(ann, "deny 203.0.113.7 for=1h")
+		inv.At = w.Now().Add(-10 * time.Minute)
+		res, err := w.do(inv)
+		require.NoError(t, err, shared)
+		require.Equal(t, w.clock(), res.Changes[0].At)
+		require.Equal(t, w.clock().Add(time.Hour), res.Changes[0].Until)
+		inv = w.asks(ann, "deny 203.0.113.8")
+		inv.At = w.Now().Add(-10*time.Minute - time.Second)
+		_, err = w.do(inv)
+		require.ErrorContains(t, err, "over 10 min ago: nothing was done", shared)
+	}
+}
+
+// ticking are clocks that go on with each look, and whose service says another time from some look on.
+type ticking struct {
+	commands.Clocks
+	looks atomic.Int64
+	from  int64
+	ahead time.Duration
+}
+
+func (k *ticking) Now() time.Time {
+	return k.Clocks.Now().Add(time.Duration(k.looks.Add(1)) * time.Millisecond)
+}
+
+func (k *ticking) ServiceNow(account string) time.Time {
+	n := k.looks.Add(1)
+	now := k.Clocks.ServiceNow(account).Add(time.Duration(n) * time.Millisecond)
+	if n >= k.from {
+		return now.Add(k.ahead)
+	}
+	return now
+}
+
+// What is read since some time is read once, although time passes; also where the service's first answer says that it is another time.
+func TestTimePassesWhileACallIsRead(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"status", "status account=acme", "handover to=@me --all", "deny 203.0.113.7 for=1h"} {
+		for from := range int64(20) {
+			w := newWorld(t, func(c *commands.Config) { c.Clocks = &ticking{Clocks: c.Clocks, from: from, ahead: 3 * time.Hour} })
+			_, err := w.do(w.asks(ann, line))
+			require.NoError(t, err, "%s, from %d", line, from)
+		}
+	}
 }
 
 func TestAskedTooLongAgo(t *testing.T) {

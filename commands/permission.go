@@ -59,7 +59,7 @@ func (x *executor) noteGranted(ctx context.Context, c *job, ch record.Change) {
 		t.Lacks = left
 		t.Refused = slices.DeleteFunc(slices.Clone(t.Refused), func(was record.RefusedChange) bool { return call.Effect(was.Line) == ch.Effect })
 		if len(left) == 0 {
-			t.Until = x.cfg.Now()
+			t.Until = x.cfg.now(c.Account.Name)
 		}
 		return true
 	})
@@ -117,7 +117,7 @@ func (x *executor) refusedChanges(c *job) []record.RefusedChange {
 	}
 	var all []record.RefusedChange
 	for _, p := range plans {
-		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: c.newChange(x.cfg.Now(), "", p).Steps})
+		all = append(all, record.RefusedChange{Line: p.Line, Does: p.Does, Steps: c.newChange(x.cfg.now(c.Account.Name), "", p).Steps})
 	}
 	return all
 }
@@ -128,7 +128,7 @@ func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change
 	var at time.Time
 	switch {
 	case apiclient.KindOf(fault) == apiclient.Locked:
-		at = x.cfg.Now()
+		at = x.cfg.now(ch.Account)
 	case fault != nil || !rules || c.Context.RulesLockedAt.IsZero():
 		return
 	}

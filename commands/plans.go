@@ -85,7 +85,7 @@ func (x *executor) newChanges(ctx context.Context, c *job, plans []call.Plan) (m
 			p.Nothing, p.Steps = change.DoneAlready(c.Changes[i], *p), nil
 		}
 		if len(p.Nothing) == 0 && c.Policy.ChangesNow() == policy.ChangesOn {
-			ch := c.newChange(x.cfg.Now(), id, *p)
+			ch := c.newChange(x.cfg.now(c.Account.Name), id, *p)
 			ch.Observed = x.observed(ctx, c.Call)
 			made = append(made, ch)
 		}
@@ -118,7 +118,7 @@ func (x *executor) claim(ctx context.Context, c *job, made []record.Change) (hel
 // carryOutNothing says why there is nothing to do, or, as a dry run, what would be done.
 func (x *executor) carryOutNothing(ctx context.Context, c *job, p call.Plan, res *call.Result) error {
 	if len(p.Nothing) == 0 {
-		ch := c.newChange(x.cfg.Now(), "", p)
+		ch := c.newChange(x.cfg.now(c.Account.Name), "", p)
 		res.Outcome = "dry_run"
 		res.Lines = append(res.Lines, change.DryRun(ch, p)...)
 		x.recorder.recordPlan(ctx, c.Call, p, "dry_run", "")

@@ -97,10 +97,10 @@ func (r *Runner) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			r.recorder.countRefusals(ctx, r.cfg.Now().Add(refusalsFor))
+			r.recorder.countRefusals(ctx, r.cfg.Clocks.Now().Add(refusalsFor))
 			return ctx.Err()
 		case <-every.C:
-			r.recorder.countRefusals(ctx, r.cfg.Now())
+			r.recorder.countRefusals(ctx, r.cfg.Clocks.Now())
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (r *Runner) Run(ctx context.Context) error {
 // countRefusals records the counts that end until then, side by side: Redis may be away.
 func (w *recorder) countRefusals(ctx context.Context, until time.Time) {
 	sideBySide(w.refusals.ended(until), loadsAtOnce, func(e record.AuditEntry) error {
-		e.At = w.cfg.Now()
+		e.At = w.cfg.Clocks.Now()
 		w.record(ctx, e)
 		return nil
 	})

@@ -51,10 +51,12 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &job{changes: cmd.DoesChange(inv.Line), Call: &call.Call{
-		Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""), Now: r.cfg.Now(),
+	c := &call.Call{
+		Setup: r.cfg.Setup, Loaded: call.NewFacts(), Invocation: inv, Cmd: cmd, Line: inv.Line.With("account", ""),
 		Account: r.accountOf(inv.Line.Keys["account"], inv.Account), Policy: policy.Defaults(),
-	}}, nil
+	}
+	r.cfg.tellTime(c, r.cfg.Clocks.Now())
+	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil
 }
 
 // command finds a line's command; an unknown one does nothing and has no arguments. An alias in the line becomes the command's name, before anything compares, stores or audits the line.

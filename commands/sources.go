@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/netip"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -37,6 +38,46 @@ type Service struct {
 type Polling interface {
 	// Health is how it goes by what this process, or else the store, knows; ok reports whether that is known.
 	Health(account string) (h call.PollHealth, ok bool)
+}
+
+// Clocks say what time it is, however wrong the machine's own clock is; *clock.Clocks are some.
+type Clocks interface {
+	// Now is the time by the clock that all replicas share: by it requests age.
+	Now() time.Time
+	// ServiceNow is the time by the clock of an account's service: by it what is made for a time begins and ends.
+	ServiceNow(account string) time.Time
+	// Unsure says why it isn't known what time it is for an account, so that nothing may be ended; "": it is.
+	Unsure(account string) string
+}
+
+// now is the time by the clock of an account's service.
+func (cfg *Config) now(account string) time.Time { return cfg.Clocks.ServiceNow(account) }
+
+// tellTime sets what time it is for a call, and when it was asked, by the clock of its account's service; now is by the clock that the replicas share.
+func (cfg *Config) tellTime(c *call.Call, now time.Time) {
+	c.Now, c.Asked = now, c.At
+	if c.Account == nil {
+		return
+	}
+	c.Now = cfg.onService(c.Account.Name, now)
+	if !c.At.IsZero() {
+		c.Asked = c.Now.Add(-now.Sub(c.At))
+	}
+}
+
+// clockSet is more than a service's clock becomes known better by one answer: it counts in seconds.
+const clockSet = 2 * time.Second
+
+// correctTime tells the same time again if a call to the service has set its clock since. Else it stays as it is: what is read may be named by it.
+func (cfg *Config) correctTime(c *call.Call, now time.Time) {
+	if c.Account != nil && cfg.onService(c.Account.Name, now).Sub(c.Now).Abs() > clockSet {
+		cfg.tellTime(c, now)
+	}
+}
+
+// onService is a moment on the clock that the replicas share by the clock of an account's service, as far as that is known now.
+func (cfg *Config) onService(account string, at time.Time) time.Time {
+	return cfg.now(account).Add(-cfg.Clocks.Now().Sub(at))
 }
 
 // Cards says where cards are in Slack.

@@ -203,7 +203,7 @@ func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, ste
 	return worst(sideBySide(requests, sendsAtOnce, func(steps []record.Step) error {
 		err := send(ctx, x.cfg.Services[c.Account.Name], steps)
 		if !errors.Is(err, change.ErrOutcomeUnknown) {
-			return x.done(err, steps)
+			return x.done(c, err, steps)
 		}
 		x.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
 		return x.verifySteps(ctx, c, ch, steps)
@@ -213,7 +213,7 @@ func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, ste
 // verifySteps verifies each of some steps that were perhaps sent. That one failed says nothing about the others.
 func (x *executor) verifySteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
 	return worst(sideBySide(slices.Collect(slices.Chunk(steps, 1)), sendsAtOnce, func(one []record.Step) error {
-		return x.done(x.verifyOrResend(ctx, c, ch, &one[0]), one)
+		return x.done(c, x.verifyOrResend(ctx, c, ch, &one[0]), one)
 	}))
 }
 
@@ -234,7 +234,7 @@ func (x *executor) markSent(ctx context.Context, c *job, steps []record.Step) er
 		s := &steps[i]
 		if s.Kind == record.CreateRule {
 			rules := call.Need{Account: c.Account.Name, Fact: call.FactRules, Arg: apiclient.RuleFilter{}}
-			if x.cfg.Now().Sub(c.Loaded.Known[rules].At) > knownFor {
+			if x.cfg.now(c.Account.Name).Sub(c.Loaded.Known[rules].At) > knownFor {
 				delete(c.Loaded.Known, rules)
 			}
 			x.loader.load(ctx, c.Loaded, rules)
@@ -244,16 +244,16 @@ func (x *executor) markSent(ctx context.Context, c *job, steps []record.Step) er
 			}
 			s.Equal = efficacy.EqualRules(before, *s.Rule)
 		}
-		s.Sent, s.SentAt = true, x.cfg.Now()
+		s.Sent, s.SentAt = true, x.cfg.now(c.Account.Name)
 	}
 	return nil
 }
 
 // done notes that steps were done, unless they failed.
-func (x *executor) done(err error, steps []record.Step) error {
+func (x *executor) done(c *job, err error, steps []record.Step) error {
 	for i := range steps {
 		if err == nil {
-			steps[i].Done, steps[i].SentAt = true, x.cfg.Now()
+			steps[i].Done, steps[i].SentAt = true, x.cfg.now(c.Account.Name)
 		}
 	}
 	return err

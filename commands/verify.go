@@ -40,14 +40,14 @@ type doubt struct {
 // verifyOrResend finds out what became of a step of unknown outcome: it looks until the step shows, and sends it again where that does no more than
 // the first time. It fails with change.ErrOutcomeUnknown where that does not tell either.
 func (x *executor) verifyOrResend(ctx context.Context, c *job, ch *record.Change, step *record.Step) error {
-	began, d := x.cfg.Now(), &doubt{executor: x, job: c, change: ch, step: step}
+	began, d := x.cfg.now(ch.Account), &doubt{executor: x, job: c, change: ch, step: step}
 	step.SentAt = cmp.Or(step.SentAt, began)
 	for try := 0; ; try++ {
 		known, err := d.settle(ctx)
 		switch {
 		case known:
 			return err
-		case x.cfg.Now().Sub(began) > verifyFor:
+		case x.cfg.now(ch.Account).Sub(began) > verifyFor:
 			return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 		}
 		if ended := x.cfg.Sleep(ctx, delay.Backoff(try, firstPause, longestWait)); ended != nil {
@@ -62,7 +62,7 @@ var errNotListed = errors.New("it is not listed yet")
 // settle verifies the step once, and sends it again if it may. known: nothing more is to be learnt.
 func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	found, before, err := d.verify(ctx)
-	age := d.cfg.Now().Sub(d.step.SentAt)
+	age := d.cfg.now(d.change.Account).Sub(d.step.SentAt)
 	gone := age >= efficacy.ListedWithin && apiclient.KindOf(d.refused) != apiclient.Exists
 	stopped := d.job.stopped(*d.change)
 	switch {
@@ -87,7 +87,7 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, change.ErrOutcomeUnknown):
-		d.step.SentAt = d.cfg.Now()
+		d.step.SentAt = d.cfg.now(d.change.Account)
 	case kind != apiclient.Locked && kind != apiclient.RateLimited:
 		d.refused = err
 	}
@@ -157,7 +157,7 @@ func (d *doubt) rules(ctx context.Context) ([]apiclient.Rule, error) {
 // createAgain creates a rule once more that did not show, and deletes one of two if it was made twice: the first may have been on its way all the
 // time. One that shows later still is deleted when the change is undone.
 func (d *doubt) createAgain(ctx context.Context) error {
-	d.step.Again, d.step.SentAt = true, d.cfg.Now()
+	d.step.Again, d.step.SentAt = true, d.cfg.now(d.change.Account)
 	if _, err := d.job.save(ctx, nil, nil, *d.change); err != nil {
 		return err
 	}

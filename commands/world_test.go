@@ -56,9 +56,11 @@ type world struct {
 	cfg         commands.Config
 	*commands.Runner
 
-	mu  sync.Mutex
-	now time.Time
-	ids int
+	mu     sync.Mutex
+	now    time.Time     // on the service's clock
+	shared time.Duration // how far the clock that replicas share is ahead of it
+	unsure string
+	ids    int
 }
 
 func newWorld(t *testing.T, change ...func(*commands.Config)) *world {
@@ -134,7 +136,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
 		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
-		AuditOut: w.out, Now: w.clock,
+		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,
 		Router:   router(func(context.Context, string, apiclient.Attack) (call.Routing, error) { return w.routing, nil }),
@@ -184,6 +186,30 @@ func (w *world) clock() time.Time {
 		return time.Now()
 	}
 	return w.now
+}
+
+// Now implements commands.Clocks.
+func (w *world) Now() time.Time {
+	now := w.clock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return now.Add(w.shared)
+}
+
+// ServiceNow implements commands.Clocks.
+func (w *world) ServiceNow(string) time.Time { return w.clock() }
+
+// Unsure implements commands.Clocks.
+func (w *world) Unsure(string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unsure
+}
+
+func (w *world) setUnsure(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unsure = why
 }
 
 func (w *world) pass(d time.Duration) {

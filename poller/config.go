@@ -21,6 +21,7 @@ type Config struct {
 	API         API           // reads the service
 	Store       Store         // holds what was decided
 	Notifier    Notifier      // is woken for events
+	Clock       Clock         // the service's; nil: this machine's
 	Preferences Preferences   // nil: nothing is muted, and grouped attacks get no cards on request
 	Observer    Observer      // nil: none
 	Interval    time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
@@ -59,6 +60,11 @@ type ListReader interface {
 	Rules(ctx context.Context, f apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error]
 }
 
+// Clock tells the time. All that is stored, notified of and compared with the service's records is by the service's clock.
+type Clock interface {
+	Now() time.Time
+}
+
 // Preferences reads what people asked for. Its answers are used within the same poll.
 type Preferences interface {
 	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident. After an error nothing is
@@ -81,16 +87,15 @@ type Observer interface {
 
 // PollDelta is how records changed between two complete polls.
 type PollDelta struct {
-	At       time.Time     // of the poll, on this machine's clock
-	Since    time.Time     // of the poll before, likewise; zero: the records of before aren't known
-	Skew     time.Duration // how far the service's clock is ahead of this machine's
+	At       time.Time // of the poll, on the service's clock
+	Since    time.Time // of the poll before, likewise; zero: the records of before aren't known
 	Changes  []record.AttackDelta
 	Settings Settings // what is in force at the service
 }
 
 // Settings mirrors what is in force, for previews.
 type Settings struct {
-	At      time.Time          // when all of it was last read, on this machine's clock; zero: never yet
+	At      time.Time          // when all of it was last read, on the service's clock; zero: never yet
 	Entries []apiclient.IPRule // all IP lists
 	Rules   []apiclient.Rule   // modes and virtual patches only
 	Err     string             // why the last reading failed, in words for people; what it could not read is as old as At

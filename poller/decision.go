@@ -78,11 +78,11 @@ func (d *decision) emit(f finding) {
 		s.Channel = route.Channel // an incident may belong elsewhere than the attack did
 	}
 	if !f.calm && !last.Notified {
-		s.FoundAt = d.snap.begin.Round(0).UTC()
+		s.FoundAt = d.snap.at.UTC()
 	}
 	s, suppressed := f.mention(s, d.snap.at, d.cfg.QuietHours)
 	if !f.calm {
-		s.Pager = pagerAfter(last.Pager, f.kind, f.route, d.snap.begin)
+		s.Pager = pagerAfter(last.Pager, f.kind, f.route, d.snap.at)
 	}
 	id := record.DeliveryID(d.cfg.Account, attackid, f.kind, s.Revision)
 	if !last.Notified {

@@ -80,7 +80,7 @@ func TestEachOutageNotifiesOnce(t *testing.T) {
 				require.Empty(t, gaps)
 				require.Equal(t, c.why, outages[0].Why)
 				require.True(t, since.Equal(outages[0].From))
-				require.WithinDuration(t, good, outages[0].LastGood, time.Second, "by the clock of the replica that polls")
+				require.WithinDuration(t, good, outages[0].LastGood, time.Second, "on the service's clock")
 				require.Equal(t, name == "a token", outages[0].Fix != "")
 				after(3 * time.Hour)
 				outages, gaps = a.store.outages()

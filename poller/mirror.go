@@ -19,17 +19,18 @@ const mirrorEvery = time.Minute
 
 // mirror keeps a copy of the service's lists and rules.
 type mirror struct {
-	api  ListReader
-	log  *slog.Logger
-	asks chan struct{} // for a reading
+	api   ListReader
+	clock Clock
+	log   *slog.Logger
+	asks  chan struct{} // for a reading
 
 	mu       sync.Mutex
 	settings Settings
 	edited   []apiclient.IPRule // entries that came, went or changed, and for which cards are not marked stale yet
 }
 
-func newMirror(api ListReader, log *slog.Logger) *mirror {
-	return &mirror{api: api, log: log, asks: make(chan struct{}, 1)}
+func newMirror(cfg *Config) *mirror {
+	return &mirror{api: cfg.API, clock: cfg.Clock, log: cfg.Log, asks: make(chan struct{}, 1)}
 }
 
 func (m *mirror) get() Settings {
@@ -75,7 +76,7 @@ func (m *mirror) run(ctx context.Context) {
 // read reads lists and rules, each of which stays as it was when it can't be read: a token may be allowed one
 // and not the other.
 func (m *mirror) read(ctx context.Context) (Settings, error) {
-	begin := time.Now()
+	begin := m.clock.Now()
 	s := m.get()
 	entries, err := collect(m.api.IPRules(ctx, apiclient.IPRuleFilter{}), func(apiclient.IPRule) bool { return true })
 	if err == nil {

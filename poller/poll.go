@@ -66,7 +66,7 @@ func (p *Poller) poll(ctx context.Context) error {
 	p.mirror.dropEdited(len(edited))
 	if snap.good {
 		p.mu.Lock()
-		p.health.LastGood = time.Now()
+		p.health.LastGood = snap.at
 		p.mu.Unlock()
 		p.observe(ctx, snap)
 	}
@@ -93,7 +93,7 @@ func (p *Poller) load(ctx context.Context) error {
 func (p *Poller) newReader() *reader {
 	begin := time.Now()
 	r := &reader{cfg: &p.cfg, st: p.st, settleEarly: p.settleEarly, snap: snapshot{
-		begin: begin, at: begin.Add(p.skew), records: map[string]*apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
+		begin: begin, at: p.cfg.Clock.Now(), records: map[string]*apiclient.Attack{}, sums: map[string]uint64{}, tries: map[netip.Addr]time.Time{},
 		causes: slices.Clone(p.causes),
 	}}
 	return r
@@ -124,7 +124,6 @@ func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
 	}
 	p.mu.Lock()
 	p.st.apply(snap, *res)
-	p.skew = snap.at.Sub(snap.begin)
 	p.mu.Unlock()
 	if len(res.Events) > 0 {
 		p.cfg.Notifier.Notify(p.cfg.Account, res.Events)
@@ -150,7 +149,7 @@ func (p *Poller) save(ctx context.Context, u Update) error {
 // observe gives the observer what complete polls found since the last time.
 func (p *Poller) observe(ctx context.Context, snap snapshot) {
 	c := &p.st.changes
-	d := PollDelta{At: snap.begin, Since: c.last, Skew: snap.at.Sub(snap.begin), Changes: make([]record.AttackDelta, 0, len(c.before))}
+	d := PollDelta{At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before))}
 	for id, before := range c.before {
 		if now, known := p.st.records[id]; known {
 			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: *now.attack})
@@ -158,7 +157,7 @@ func (p *Poller) observe(ctx context.Context, snap snapshot) {
 	}
 	clear(c.before)
 	if c.whole = c.whole || snap.whole; c.whole {
-		c.last = snap.begin
+		c.last = snap.at
 	}
 	if p.cfg.Observer == nil {
 		return
@@ -208,7 +207,7 @@ func (p *Poller) noteHealth(err error, begin time.Time) {
 	defer p.mu.Unlock()
 	if err == nil {
 		if len(p.causes) > 0 {
-			log.Info("polling works again", "after", time.Since(h.Since).Round(time.Second))
+			log.Info("polling works again", "after", time.Since(p.failing).Round(time.Second))
 		}
 		p.causes, p.failures, h.Failing, h.Since = nil, 0, "", time.Time{}
 		return
@@ -221,7 +220,7 @@ func (p *Poller) noteHealth(err error, begin time.Time) {
 		h.Failing = "the bot's store can't be reached"
 	}
 	if h.Since.IsZero() {
-		h.Since = begin
+		h.Since, p.failing = p.cfg.Clock.Now().Add(-time.Since(begin)), begin
 	}
 	if !slices.Contains(p.causes, h.Failing) {
 		p.causes = append(p.causes, h.Failing)
@@ -240,14 +239,14 @@ func (p *Poller) notifyOutage(ctx context.Context, err error) {
 	if kind == apiclient.Unauthenticated || kind == apiclient.Forbidden { // for good, until a person fixes it
 		least = leastOutage
 	}
-	if !p.st.outage.From.IsZero() || p.failures < outageFailures || time.Since(h.Since) < least {
+	if !p.st.outage.From.IsZero() || p.failures < outageFailures || time.Since(p.failing) < least {
 		return
 	}
 	facts := record.UnreachableFacts{Outage: record.Outage{From: h.Since.UTC(), Why: h.Failing}, Fix: fix(kind)}
 	if !p.st.lastGood.IsZero() {
-		facts.LastGood = p.st.lastGood.Add(-p.skew)
+		facts.LastGood = p.st.lastGood
 	}
-	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), time.Now().UTC(), facts)}
+	events := []record.Event{p.cfg.accountEvent(record.APIUnreachable, h.Since.UnixMilli(), p.cfg.Clock.Now().UTC(), facts)}
 	if err := p.save(ctx, Update{LastGood: p.st.lastGood, Outage: &facts.Outage, Stale: p.st.ongoing(), Events: events}); err != nil {
 		p.loaded = false
 		p.cfg.Log.Error("the outage can't be saved yet, so no one is notified", "err", err)

@@ -37,7 +37,7 @@ func TestFirstStart(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("now:%d", i), time.Duration(i)*time.Second)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log,
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log,
 		Routes: []poller.Route{{Match: poller.Match{Kind: poller.KindAttack}, Channel: "C1", Mention: "S0ONCALL"}, {Mention: "S0ONCALL"}}})
 	require.NoError(t, p.Poll(t.Context()))
 	events := a.store.takeEvents()

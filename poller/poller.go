@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -21,13 +22,13 @@ type Poller struct {
 	mirror *mirror
 	soon   chan struct{} // asks Run for a poll
 
-	loaded   bool     // st is what the store holds. It and the next two are Poll's alone
-	failures int      // of the service, in this outage
-	causes   []string // of this outage, in words for people
+	loaded   bool      // st is what the store holds. It and the next two are Poll's alone
+	failures int       // of the service, in this outage
+	causes   []string  // of this outage, in words for people
+	failing  time.Time // since when polls fail, on this machine's monotonic clock
 
 	mu     sync.Mutex // held while the fields below are written, and where another goroutine than Poll's reads them
 	st     *state
-	skew   time.Duration // how far the service's clock is ahead of this machine's
 	health Health
 }
 
@@ -38,10 +39,13 @@ func New(cfg Config) *Poller {
 	cfg.OngoingFor = cmp.Or(cfg.OngoingFor, DefaultOngoingFor)
 	cfg.Limits = cmp.Or(cfg.Limits, defaultLimits())
 	cfg.Log = cmp.Or(cfg.Log, slog.Default()).With("account", cfg.Account)
+	if cfg.Clock == nil {
+		cfg.Clock = clock.New().Service(cfg.Account)
+	}
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, mirror: newMirror(cfg.API, cfg.Log), soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
+	return &Poller{cfg: cfg, mirror: newMirror(&cfg), soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the outage is
@@ -102,7 +106,7 @@ func (p *Poller) WithPager() (all []record.AttackState, ok bool) {
 func (p *Poller) StillTrying(addresses []netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now().Add(p.skew)
+	now := p.cfg.Clock.Now()
 	return slices.ContainsFunc(addresses, func(a netip.Addr) bool { return p.st.stillTrying(a, now, nil) })
 }
 
@@ -111,7 +115,7 @@ func (p *Poller) StillTrying(addresses []netip.Addr) bool {
 func (p *Poller) GoesOn(meant func(attackid string) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.st.goesOn(meant, time.Now().Add(p.skew))
+	return p.st.goesOn(meant, p.cfg.Clock.Now())
 }
 
 // Health returns how polling goes.

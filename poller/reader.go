@@ -45,8 +45,8 @@ func (r *reader) readNewest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if first && !page.ServerTime.IsZero() {
-			s.at = page.ServerTime
+		if first {
+			s.at = r.cfg.Clock.Now() // the answer may have set it
 		}
 		if first && !sweep {
 			until = r.readUntil()

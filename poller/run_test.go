@@ -82,7 +82,7 @@ func TestRunBacksOff(t *testing.T) {
 		a.asked("")
 		after(time.Hour)
 		require.InDelta(t, 60, len(a.asked(attacks)), 7, "down to one a minute")
-		require.WithinDuration(t, time.Now().Add(-62*time.Minute), p.Health().Since, time.Second)
+		require.WithinDuration(t, a.Now().Add(-62*time.Minute), p.Health().Since, time.Second, "on the service's clock")
 		a.fail(nil)
 		after(67 * time.Second)
 		require.Empty(t, p.Health().Failing)
@@ -135,7 +135,7 @@ func TestRunMirrorsSettings(t *testing.T) {
 		s := p.Settings()
 		require.Len(t, s.Entries, 1)
 		require.Len(t, s.Rules, 2)
-		require.Equal(t, time.Now(), s.At)
+		require.Equal(t, a.Now(), s.At, "on the service's clock")
 		require.Empty(t, s.Err)
 		a.asked("")
 		after(10 * time.Second)
@@ -155,7 +155,7 @@ func TestRunMirrorsSettings(t *testing.T) {
 		a.mu.Lock()
 		a.entries = nil
 		a.mu.Unlock()
-		before := time.Now()
+		before := a.Now()
 		after(2 * time.Minute)
 		s = p.Settings()
 		require.Equal(t, "rules: the service answers with errors", s.Err)
@@ -208,7 +208,7 @@ func TestRunIsAskedMeanwhile(t *testing.T) {
 	for i := range 20 {
 		a.add(fmt.Sprintf("x:%02d", i), 0)
 	}
-	p := poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Log: a.log, Interval: time.Millisecond})
+	p := poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Log: a.log, Interval: time.Millisecond})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()

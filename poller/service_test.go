@@ -280,7 +280,14 @@ func (a *account) at(after time.Duration) {
 	a.now = func() time.Time { return noon.Add(after) }
 }
 
+// Now implements poller.Clock.
+func (a *account) Now() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.now().UTC()
+}
+
 // start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval})
 }

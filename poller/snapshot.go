@@ -19,8 +19,8 @@ const (
 
 // snapshot is what one poll has read.
 type snapshot struct {
-	begin     time.Time                    // on this machine's clock
-	at        time.Time                    // the same on the service's
+	begin     time.Time                    // on this machine's monotonic clock
+	at        time.Time                    // when the first page came, on the service's clock; before, when the poll began
 	from      time.Time                    // begin of the lookback
 	records   map[string]*apiclient.Attack // by id; without those whose bytes are known
 	sums      map[string]uint64            // of the bytes of each of records

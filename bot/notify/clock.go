@@ -31,9 +31,10 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 	}
 	var last time.Time
 	for ctx.Err() == nil {
-		due, next := a.Summary.Around(n.cfg.Now().In(n.cfg.Zone))
-		wait := time.Until(next)
-		if !due.Equal(last) && time.Since(due) < summaryLate {
+		now := n.cfg.Clocks.Now()
+		due, next := a.Summary.Around(now.In(n.cfg.Zone))
+		wait := next.Sub(now)
+		if !due.Equal(last) && now.Sub(due) < summaryLate {
 			if err := n.emit(ctx, summaryEvent(account, a.Channel, due)); err == nil {
 				last = due
 			} else {
@@ -63,13 +64,13 @@ func (r *drillClock) run(held, more context.Context) {
 		switch {
 		case err != nil:
 			end = time.After(drillAgain)
-		case d.Waits() && !r.notifier.cfg.Now().Before(d.Until):
-			if _, err := r.notifier.cfg.Runner.Do(held, stopOf(d)); err != nil {
+		case d.Waits() && !r.now().Before(d.Until):
+			if _, err := r.notifier.cfg.Runner.Do(held, stopOf(d, r.notifier.cfg.Clocks.Now())); err != nil {
 				r.notifier.cfg.Log.Warn("end drill", "account", r.account, "err", err)
 			}
 			end = time.After(drillAgain)
 		case d.Waits():
-			end = time.After(d.Until.Sub(r.notifier.cfg.Now()))
+			end = time.After(d.Until.Sub(r.now()))
 		}
 		select {
 		case <-more.Done():
@@ -79,7 +80,10 @@ func (r *drillClock) run(held, more context.Context) {
 	}
 }
 
+// now is the time by which drills begin and end.
+func (r *drillClock) now() time.Time { return r.notifier.cfg.Clocks.ServiceNow(r.account) }
+
 // stopOf is the clock's request to end a drill.
-func stopOf(d record.Drill) call.Invocation {
-	return byClock("over "+d.ID, time.Now(), record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account))
+func stopOf(d record.Drill, now time.Time) call.Invocation {
+	return byClock("over "+d.ID, now, record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account))
 }

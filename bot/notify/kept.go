@@ -77,12 +77,12 @@ func (n *Notifier) saveDrillCard(ctx context.Context, e record.Event, f facts, d
 	saved := f.drill.Card
 	switch {
 	case d.post.replaces.TS != "":
-		saved.Shown = n.cfg.Now().UTC()
+		saved.Shown = n.cfg.Clocks.ServiceNow(f.drill.Account)
 		return n.cfg.Stores.Drills.SaveDrillCard(ctx, e.Account, saved)
 	case saved.TS != "": // that was the report
 		return nil
 	}
-	saved = record.DrillCard{Drill: f.drill.ID, Channel: d.at.Channel, TS: d.at.TS, Posted: n.cfg.Now().UTC()}
+	saved = record.DrillCard{Drill: f.drill.ID, Channel: d.at.Channel, TS: d.at.TS, Posted: n.cfg.Clocks.ServiceNow(f.drill.Account)}
 	begun := time.Now()
 	found, _, err := n.deliver.readings.find(ctx, d.post, d.first, begun)
 	switch {

@@ -17,7 +17,7 @@ type loader struct{ cfg Config }
 
 // facts are those that are known without reading.
 func (l loader) facts(a Account, attack string) facts {
-	f := facts{account: a, policy: a.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Now(), attack: attack}
+	f := facts{account: a, policy: a.Policy, runbooks: l.cfg.Runbooks, now: l.cfg.Clocks.ServiceNow(a.Name), attack: attack}
 	if a.Settings != nil {
 		f.settings = a.Settings()
 	}
@@ -247,7 +247,7 @@ func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
 		return err
 	}
 	state, _, err := l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
-	if err == nil && state.Notified && state.Channel != e.Channel && l.cfg.Now().Sub(since) <= cardPatience {
+	if err == nil && state.Notified && state.Channel != e.Channel && l.cfg.Clocks.ServiceNow(e.Account).Sub(since) <= cardPatience {
 		err = &laterError{due: time.Now().Add(cardAgain)}
 	}
 	return err
@@ -256,5 +256,5 @@ func (l loader) awaitCard(ctx context.Context, e record.Event, f *facts) error {
 // lostEvent is the event that an attack's card at a place is gone, or stands and can't be edited; known is false if the attack isn't.
 func (l loader) lostEvent(ctx context.Context, account, attack string, at record.Place, stands bool) (e record.Event, known bool, err error) {
 	state, known, err := l.cfg.Stores.Attacks.AttackState(ctx, account, attack)
-	return record.NewCardLost(account, state.Attack.Brief(), at, stands, l.cfg.Now()), known, err
+	return record.NewCardLost(account, state.Attack.Brief(), at, stands, l.cfg.Clocks.ServiceNow(account)), known, err
 }

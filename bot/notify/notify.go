@@ -2,6 +2,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
@@ -40,7 +42,7 @@ type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 }
 
-// Config is what a Notifier works with. No default is filled in but for Log and Now: the configuration has them.
+// Config is what a Notifier works with. No default is filled in but for Log and Clocks: the configuration has them.
 type Config struct {
 	Slack             *slackconn.Client
 	Stores            Stores
@@ -53,7 +55,7 @@ type Config struct {
 	EditsPerMinute    int               // in the workspace
 	Zone              *time.Location    // of the hours of a summary
 	Log               *slog.Logger      // nil: discarded
-	Now               func() time.Time  // nil: time.Now
+	Clocks            *clock.Clocks     // nil: this machine's
 }
 
 // Notifier posts events and redraws cards, of the accounts that this replica owns.
@@ -73,9 +75,7 @@ func New(cfg Config) *Notifier {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg.Clocks = cmp.Or(cfg.Clocks, clock.New())
 	n := &Notifier{cfg: cfg, read: loader{cfg}, metrics: newMetrics(), owned: map[string]*owned{}}
 	read := newReadings(cfg.Slack)
 	n.deliver = &deliverer{cfg: cfg, metrics: n.metrics, queue: n.queue, others: newTrials(time.Time{}, read), readings: read, onTheWay: map[string]chan struct{}{}}
@@ -165,7 +165,7 @@ func (n *Notifier) backlog() (all backlog) {
 		all.events += o.queue.waiting()
 		cards, since := o.redraws.backlog()
 		if all.cards += cards; !since.IsZero() {
-			all.oldest = max(all.oldest, n.cfg.Now().Sub(since))
+			all.oldest = max(all.oldest, n.cfg.Clocks.Now().Sub(since))
 		}
 	}
 	return all

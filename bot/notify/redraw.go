@@ -155,7 +155,7 @@ func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, er
 		return stale{}, 0, err
 	}
 	r.leaveUnread(marks)
-	now := r.notifier.cfg.Now()
+	now := r.notifier.cfg.Clocks.Now()
 	maps.DeleteFunc(r.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
 	maps.DeleteFunc(r.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
 	if a, _ := r.notifier.account(r.account); a.Titles != nil {

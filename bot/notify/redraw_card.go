@@ -14,14 +14,14 @@ import (
 // draw edits one card (chat.update) and returns how long to wait before the next.
 func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 	if o.mark.Urgency == record.UrgentStorm {
-		r.drawn[o.attack] = r.notifier.cfg.Now()
+		r.drawn[o.attack] = r.notifier.cfg.Clocks.Now()
 	}
 	at, err := r.redraw(ctx, o)
 	if err == nil {
 		delete(r.tried, o.attack)
 		return 0
 	}
-	r.tried[o.attack] = r.notifier.cfg.Now()
+	r.tried[o.attack] = r.notifier.cfg.Clocks.Now()
 	r.notifier.cfg.Log.Warn("redraw card", "account", r.account, "attack", o.attack, "err", err)
 	if repeatable(err) {
 		_, wait := slackconn.Judge(err)
@@ -33,7 +33,7 @@ func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 		return redrawAgain
 	}
 	if early > 0 {
-		r.stuck[o.attack] = stuckCard{o.mark.ID, r.notifier.cfg.Now().Add(early)}
+		r.stuck[o.attack] = stuckCard{o.mark.ID, r.notifier.cfg.Clocks.Now().Add(early)}
 		return 0
 	}
 	if r.done(ctx, o) != nil {
@@ -140,7 +140,7 @@ func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err
 		every = repostActed
 	}
 	if again, _ := record.Reposted(at.Delivery); again && uneditable(err) && !left {
-		if wait := every - r.notifier.cfg.Now().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
+		if wait := every - r.notifier.cfg.Clocks.Outside().Sub(slackconn.ParseTS(at.TS)); wait > 0 {
 			return wait, nil
 		}
 	}

@@ -46,7 +46,7 @@ func (t terminal) drill(ctx context.Context, a *app, o lineOptions, inv call.Inv
 		}
 		results = append(results, t.drillBegun(o, name, res, err))
 	}
-	follower := drill.Follower{Store: a.store.Drills, Runner: a.runner, Actor: osActor(), Log: a.log}
+	follower := drill.Follower{Store: a.store.Drills, Runner: a.runner, Clocks: a.clocks, Actor: osActor(), Log: a.log}
 	for i := range results {
 		if results[i].Drill == nil {
 			continue

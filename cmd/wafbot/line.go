@@ -78,7 +78,7 @@ func runLine(ctx context.Context, t terminal) int {
 		}
 		line.Words = append(line.Words, o.targets.words...)
 	}
-	a, err := t.connect(&o)
+	a, err := t.connect(ctx, &o)
 	if err != nil {
 		return t.refuse(o, err)
 	}
@@ -92,7 +92,7 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer func() { _ = logs.Close() }() // they were only read
-	return t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: time.Now(), Anyway: o.Has(optYes), Log: logs.reader()})
+	return t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Anyway: o.Has(optYes), Log: logs.reader()})
 }
 
 // do runs a line, after asking for confirmation where the line needs it.
@@ -114,7 +114,7 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 }
 
 // connect puts the bot together from the configuration, for one line.
-func (t terminal) connect(o *lineOptions) (*app, error) {
+func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 	cfg, err := config.Load(o.Last(optConfig), t.environ)
 	if err != nil {
 		return nil, misused{err}
@@ -131,6 +131,7 @@ func (t terminal) connect(o *lineOptions) (*app, error) {
 	for _, t := range a.tenants {
 		t.poller = nil // nothing is polled from here
 	}
+	_ = a.store.Replicas.ReadClock(ctx) // where Redis is away, the line itself is refused
 	return a, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 )
 
@@ -44,6 +45,7 @@ type botOptions struct {
 	audit  io.Writer     // audit entries, as JSON lines
 	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
+	clocks *clock.Clocks // nil: of this machine
 }
 
 // How long each step of a stop may take.
@@ -61,6 +63,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return errors.Join(err, l.Close())
 	}
 	defer a.store.Close()
+	_ = a.store.Replicas.ReadClock(ctx) // before the first click gets its time; where Redis is away, no click is taken
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -77,6 +80,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	g.Go(func() error { return unlessStopped(p.living, a.runner.Run(p.living)) })
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
 	g.Go(func() error { a.slack.FindApp(ctx); return nil })
+	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		if errors.Is(err, refusal.ErrOlder) {

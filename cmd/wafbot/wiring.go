@@ -22,6 +22,7 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
@@ -35,6 +36,7 @@ type app struct {
 	cfg      *config.Config
 	settle   time.Duration
 	log      *slog.Logger
+	clocks   *clock.Clocks
 	store    *store.Store
 	http     *http.Client  // asks the service for all accounts
 	starts   *rate.Limiter // paces the accounts' first polls
@@ -62,11 +64,11 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
-		Off: cfg.Policy.Changes == policy.ChangesOff, Away: a.redisAway,
+		Clocks: a.clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Away: a.redisAway,
 	})
 	if err != nil {
 		return nil, err
@@ -88,13 +90,13 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		Setup:    call.Setup{Accounts: accounts, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: &lineWriter{out: o.audit}, Log: log, Notifier: a, Polling: a,
+		AuditOut: &lineWriter{out: o.audit}, Log: log, Clocks: a.clocks, Notifier: a, Polling: a,
 		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: a, Router: a,
 		Cards: a, Drills: a.store.Drills,
 	})
 	a.notifier = notify.New(notify.Config{
 		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: cfg.Slack.Command, Runbooks: cfg.Runbooks,
-		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log,
+		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log, Clocks: a.clocks,
 		Stores: notify.Stores{
 			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
 			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: a.store.Pace,
@@ -102,7 +104,8 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Roles: cfg.Policy.Roles(), Log: log, Collectors: append(a.notifier.Collectors(), a.calls, a.capped()),
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Roles: cfg.Policy.Roles(), Log: log, Clocks: a.clocks,
+		Collectors: append(append(a.notifier.Collectors(), a.calls, a.capped()), a.clockOffsets()...),
 	})
 	return a, nil
 }
@@ -113,7 +116,7 @@ const startsPerSecond = 200
 // tenant puts together what works for one account, by its place in the configuration.
 func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	cfg, guards := a.cfg.Accounts[i], a.cfg.PolicyOf(i)
-	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http})
+	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
@@ -124,7 +127,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	t.Policy.Switch = a.store.Replicas
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
 	t.poller = poller.New(poller.Config{
-		Account: cfg.Name, API: api, Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
+		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
 		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
@@ -155,13 +158,13 @@ const healthTimeout = time.Second
 func (a *app) Health(account string) (call.PollHealth, bool) {
 	if p := a.tenants[account].poller; p != nil {
 		if h := p.Health(); h.Known() {
-			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped}, true
+			return call.PollHealth{LastGood: h.LastGood, Failing: h.Failing, Since: h.Since, Capped: h.Capped, EndsWait: a.clocks.Unsure(account)}, true
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	last, err := a.store.Attacks.LastPoll(ctx, account)
-	return call.PollHealth{LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says()}, err == nil && !last.LastGood.IsZero()
+	return call.PollHealth{LastGood: last.LastGood, Failing: last.Outage.Why, Since: last.Outage.From, Capped: last.Cap.Says(), EndsWait: a.clocks.Unsure(account)}, err == nil && !last.LastGood.IsZero()
 }
 
 // redisAway logs once that Redis can't be reached, and once that it can again.

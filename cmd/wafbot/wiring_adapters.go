@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/netip"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -23,7 +22,7 @@ import (
 // Muted implements poller.Preferences: the account's mutes, and sources that shall give no cards.
 func (a *app) Muted(ctx context.Context, account string) (func(apiclient.Attack) bool, error) {
 	all, err := a.store.Triage.OwnedMutes(ctx, account)
-	now := time.Now()
+	now := a.clocks.ServiceNow(account)
 	return func(attack apiclient.Attack) bool {
 		_, muted := policy.Muted(all, attack, now)
 		return muted || a.tenants[account].Policy.Cardless(attack)
@@ -58,7 +57,7 @@ func (a *app) Routing(ctx context.Context, account string, attack apiclient.Atta
 	cfg := a.tenants[account].cfg
 	state, err := a.routed(ctx, account, record.AttackID(account, attack.ID))
 	rules := routing.Rules{Routes: cfg.PollerRoutes(), Quiet: cfg.Quiet.In(a.cfg.Timezone), Hours: cfg.Quiet.Hours}
-	return routing.Explain(rules, attack, state, time.Now()), err
+	return routing.Explain(rules, attack, state, a.clocks.ServiceNow(account)), err
 }
 
 func (a *app) routed(ctx context.Context, account, id string) (s routing.State, err error) {
@@ -109,7 +108,7 @@ func (a *app) capped() prometheus.Collector {
 // Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and shows what that means.
 func (a *app) Observe(ctx context.Context, account string, d poller.PollDelta) {
 	g := efficacy.Snapshot{
-		At: d.At, Since: d.Since, Skew: d.Skew, Deltas: d.Changes,
+		At: d.At, Since: d.Since, Deltas: d.Changes,
 		Entries: d.Settings.Entries, Rules: d.Settings.Rules, ListsReadAt: d.Settings.At,
 	}
 	if err := a.tenants[account].efficacy.Observe(ctx, g); err != nil && ctx.Err() == nil {

@@ -83,7 +83,7 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 	if d.Audited != before.Audited {
 		a.tenants[account].efficacy.Refresh() // another replica may have changed something
 	}
-	if !d.Due.IsZero() && !time.Now().Before(d.Due) {
+	if !d.Due.IsZero() && !a.clocks.ServiceNow(account).Before(d.Due) {
 		select {
 		case due <- struct{}{}:
 		default: // a check is requested already
@@ -98,7 +98,7 @@ func (a *app) paging(t *tenant) *paging.Paging {
 		pagers[route] = p
 	}
 	return paging.New(paging.Config{
-		Account: t.Account, Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
+		Account: t.Account, Clock: a.clocks.Service(t.Name), Channel: t.Channel, Routes: t.cfg.PollerRoutes(), Pagers: pagers, SlackURL: a.cfg.Slack.APIURL, Runbooks: a.cfg.Runbooks,
 		Pages: a.store.Pages, Triage: a.store.Triage, Attacks: t.poller, Notifier: a.notifier, Calls: a.calls, Log: a.log,
 	})
 }

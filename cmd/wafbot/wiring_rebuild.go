@@ -71,7 +71,7 @@ func (a *app) beginRebuild(ctx context.Context, account string) (r *rebuilding, 
 	t := a.tenants[account]
 	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(t.cfg.Channels()))
 	back := max(2*t.cfg.Lookback, t.Policy.Longest) + time.Hour // a change's message is posted a little after the change
-	reading := a.bot.ReadHistory(bot.History{Account: account, Channels: t.cfg.Channels(), Oldest: time.Now().Add(-back)})
+	reading := a.bot.ReadHistory(bot.History{Account: account, Channels: t.cfg.Channels(), Oldest: a.clocks.Outside().Add(-back)})
 	defer func() {
 		if err != nil {
 			reading.Close()
@@ -86,7 +86,7 @@ func (a *app) beginRebuild(ctx context.Context, account string) (r *rebuilding, 
 	if err != nil {
 		return nil, err
 	}
-	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Found: found, Now: time.Now().UTC()}
+	in := rebuild.Input{Account: t.Account, Channels: t.cfg.Channels(), Found: found, Now: a.clocks.ServiceNow(account)}
 	r = &rebuilding{app: a, tenant: t, reading: reading, in: in, cards: map[string]bool{}}
 	for id := range found.Cards {
 		r.cards[id] = true
@@ -108,13 +108,14 @@ func (r *rebuilding) finish(ctx context.Context) (err error) {
 	if r.in.Found, err = r.reading.ReadThreads(ctx); err != nil {
 		return err
 	}
-	r.in.Epoch, r.in.Now = store.NewEpoch(), time.Now().UTC()
+	r.in.Epoch = store.NewEpoch()
 	if !r.in.Found.Nothing() {
 		if r.in.Entries, err = a.entries(ctx, account); err != nil {
 			r.in.NoLists = true
 			a.log.Error("read the service's lists: entries that no message holds stay unknown", "account", account, "err", err)
 		}
 	}
+	r.in.Now = a.clocks.ServiceNow(account) // which reading its lists may have told
 	begins := rebuild.State(r.in)
 	if begun, err := a.store.Epochs.Restore(ctx, account, begins); err != nil || !begun {
 		return err // another replica was faster, and posts the events

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
@@ -60,7 +61,8 @@ type world struct {
 	*sandbox.World
 	t       *testing.T
 	cfg     *config.Config
-	speed   float64 // see botOptions
+	speed   float64       // see botOptions
+	clocks  *clock.Clocks // see botOptions
 	redis   redisServer
 	journal *journal
 	address string     // the bot's
@@ -147,7 +149,7 @@ func (w *world) start() {
 	w.ended = ended
 	log := newLog(w.journal, slog.LevelDebug)
 	go func() {
-		ended <- serve(ctx, w.cfg, l, botOptions{log: log, audit: w.journal, speed: w.speed, settle: settled})
+		ended <- serve(ctx, w.cfg, l, botOptions{log: log, audit: w.journal, speed: w.speed, settle: settled, clocks: w.clocks})
 	}()
 	w.stop = sync.OnceFunc(func() {
 		cancel()

@@ -133,9 +133,9 @@ func Shorten(l record.Line, longest time.Duration) record.Line {
 const MaxAge = 10 * time.Minute
 
 // Late reports whether the call was asked too long ago for anything to be begun.
-func Late(c *call.Call) bool { return !c.At.IsZero() && c.Now.Sub(c.At) > MaxAge }
+func Late(c *call.Call) bool { return !c.Asked.IsZero() && c.Now.Sub(c.Asked) > MaxAge }
 
 // TooLate refuses such a call.
 func TooLate(c *call.Call) error {
-	return refusal.Guarded(text.New("that was asked at ", c.At, ", over ", text.Duration(MaxAge), " ago: nothing was done. Ask again if it is still wanted"))
+	return refusal.Guarded(text.New("that was asked at ", c.Asked, ", over ", text.Duration(MaxAge), " ago: nothing was done. Ask again if it is still wanted"))
 }

@@ -51,7 +51,7 @@ type Invocation struct {
 	Line    record.Line  `json:"line"`
 	Actor   record.Actor `json:"actor"`
 	ID      string       `json:"id"`                // of the delivery: the same request again has the same
-	At      time.Time    `json:"at"`                // when it was asked
+	At      time.Time    `json:"at"`                // when it was asked, by the clock that the replicas share
 	Account string       `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string       `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
 	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against what is stored; nil: nothing
@@ -99,13 +99,14 @@ type Call struct {
 	Loaded *Facts
 	Invocation
 	Cmd      *Command
-	Line     record.Line       // canonical
-	Account  *Account          // nil if the command needs none and none was named
-	InScope  []*Account        // the accounts it is about
-	Policy   policy.Policy     // the account's; without one what holds where the configuration says nothing
-	Rights                     // of the person who asks, on the account; without one the highest on any
-	RightsOn map[string]Rights // likewise, by account
-	Now      time.Time
+	Line     record.Line             // canonical
+	Account  *Account                // nil if the command needs none and none was named
+	InScope  []*Account              // the accounts it is about
+	Policy   policy.Policy           // the account's; without one what holds where the configuration says nothing
+	Rights                           // of the person who asks, on the account; without one the highest on any
+	RightsOn map[string]Rights       // likewise, by account
+	Now      time.Time               // by the clock of the account's service
+	Asked    time.Time               // when it was asked, by the same
 	Attack   *record.KnownAttack     // of attack=ID
 	Implied  bool                    // attack= was not typed: it is the attack in whose thread the line was
 	Changes  []record.Change         // of a change: the account's changes, the newest first
@@ -117,9 +118,10 @@ type Call struct {
 // PollHealth is how watching an account goes.
 type PollHealth struct {
 	LastGood time.Time `json:"last_good,omitzero"`
-	Failing  string    `json:"failing,omitempty"` // for people; "" when well
-	Since    time.Time `json:"since,omitzero"`    // when it began to fail; zero: it does not, or that is not known
-	Capped   string    `json:"capped,omitempty"`  // for people: there are more attacks than are watched; "" when all are
+	Failing  string    `json:"failing,omitempty"`   // for people; "" when well
+	Since    time.Time `json:"since,omitzero"`      // when it began to fail; zero: it does not, or that is not known
+	Capped   string    `json:"capped,omitempty"`    // for people: there are more attacks than are watched; "" when all are
+	EndsWait string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now; "": it is
 }
 
 // And is the result with more lines.

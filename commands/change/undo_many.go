@@ -78,8 +78,8 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		return nil, c.Cmd.Misuse(text.New("how far back? Add ", text.Code("since=30m")))
 	}
 	asked, from := c.Now, time.Time{}
-	if !c.At.IsZero() {
-		asked = c.At.Add(clocksDiffer) // what was done since was not meant
+	if !c.Asked.IsZero() {
+		asked = c.Asked.Add(clocksDiffer) // what was done since was not meant
 	}
 	if since := keys["since"]; since != "" {
 		back, err := grammar.ParseDuration(since)

@@ -11,9 +11,8 @@ import (
 
 // Snapshot is what one poll of the service's records found.
 type Snapshot struct {
-	At     time.Time            // on this machine's clock
+	At     time.Time            // on the service's clock
 	Since  time.Time            // of the poll before; zero: what stood there before isn't known
-	Skew   time.Duration        // how far the service's clock is ahead of this machine's
 	Deltas []record.AttackDelta // the records that changed
 
 	// The lists and rules as they were read last, and when; zero: not yet.
@@ -42,7 +41,7 @@ func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
 	grown := growth{since: g.Since, last: g.last(p.Now)}
 	var before apiclient.Attack
 	if p.Before == nil {
-		grown.since = p.Now.First.Add(-g.Skew)
+		grown.since = p.Now.First
 		before = apiclient.Attack{Hits: apiclient.Known(0), SourceCount: apiclient.Known(0)}
 	} else {
 		before = *p.Before
@@ -68,12 +67,12 @@ func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
 	return s
 }
 
-// last is a record's last hit on this machine's clock; at the latest, now.
+// last is a record's last hit; at the latest, now.
 func (g Snapshot) last(a apiclient.Attack) time.Time {
 	if a.Last.IsZero() {
 		return g.At
 	}
-	return record.Earlier(a.Last.Add(-g.Skew), g.At)
+	return record.Earlier(a.Last, g.At)
 }
 
 func (g growth) by(before, now apiclient.Figure) growth {

@@ -35,7 +35,7 @@ func (p *Paging) call(ctx context.Context, c candidate) error {
 	case taken:
 		return nil
 	case err == nil:
-		c.page.TakenAt, c.page.Fault = time.Now().UTC(), ""
+		c.page.TakenAt, c.page.Fault = p.cfg.Clock.Now().UTC(), ""
 	case (t.refused || t.failures > 1) && c.page.Fault != err.Error(): // one try may fail anywhere
 		c.page.Fault = err.Error()
 	default:
@@ -58,7 +58,7 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !t.refused && time.Since(c.page.EndedAt) <= pageEndFor:
+		case err != nil && !t.refused && p.cfg.Clock.Now().Sub(c.page.EndedAt) <= pageEndFor:
 			return nil
 		case err != nil:
 			p.cfg.Log.Error("the page was not resolved at the pager: resolve it there by hand", "attack", c.id, "why", err)
@@ -78,9 +78,9 @@ func (p *Paging) gone(ctx context.Context, c candidate) error {
 // send sends a page and notes how it went. Its error is in words for people.
 func (p *Paging) send(ctx context.Context, to Sender, c candidate, t *tries) error {
 	e := p.cfg.message(c.page, c.shown, c.state.Triage)
-	e.Until = time.Now().Add(to.Lasts())
-	if e.Resolve {
-		e.Until = time.Now()
+	e.Until = p.cfg.Clock.Now()
+	if !e.Resolve {
+		e.Until = e.Until.Add(to.Lasts())
 	}
 	err := to.Send(ctx, e)
 	failure := (*pager.Failure)(nil)
@@ -152,7 +152,7 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 func (c Config) pagerUnreachable(page record.Page) record.Event {
 	account := c.Account.Name
 	return record.Event{
-		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Channel, At: time.Now().UTC(),
+		ID: record.DeliveryID(account, page.ID, record.PagerUnreachable, 0), Account: account, Kind: record.PagerUnreachable, Channel: c.Channel, At: c.Clock.Now().UTC(),
 		Payload: record.PagerFault{Route: page.Route, Why: page.Fault},
 	}
 }

@@ -56,9 +56,15 @@ type Sender interface {
 	Lasts() time.Duration
 }
 
+// Clock tells the time.
+type Clock interface {
+	Now() time.Time
+}
+
 // Config is what an account's Paging works with.
 type Config struct {
 	Account  *call.Account
+	Clock    Clock  // of its service
 	Channel  string // for the event that a pager can't be called
 	Routes   []poller.Route
 	Pagers   map[string]Sender // by the route's match
@@ -143,7 +149,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if !known {
 		return nil
 	}
-	todo := p.todo(attacks, time.Now())
+	todo := p.todo(attacks, p.cfg.Clock.Now())
 	if len(todo) == 0 {
 		return nil
 	}
@@ -158,7 +164,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	var g errgroup.Group
 	g.SetLimit(pagesAtOnce)
 	for _, c := range todo {
-		_, muted := policy.Muted(mutes, c.shown.Attack, time.Now())
+		_, muted := policy.Muted(mutes, c.shown.Attack, p.cfg.Clock.Now())
 		c.state = p.unacknowledged(c.shown, triages[c.id], muted)
 		g.Go(func() error { return p.step(ctx, c) })
 	}
@@ -202,7 +208,7 @@ func (p *Paging) step(ctx context.Context, c candidate) error {
 		*p.triesOf(c.page) = tries{}
 		return p.resolve(ctx, c, time.Time{}) // by one try: the incident's own pager waits
 	case c.page.State == record.PageCalling && (unknown || c.state.over(c.page)):
-		return p.resolve(ctx, c, time.Now().UTC())
+		return p.resolve(ctx, c, p.cfg.Clock.Now().UTC())
 	case c.page.State == record.PageEnding:
 		return p.end(ctx, c)
 	case c.page.State == record.PageCalling:
@@ -224,7 +230,7 @@ func (p *Paging) resolve(ctx context.Context, c candidate, ended time.Time) erro
 // uses the same id, by which the pager recognises repetitions.
 func (p *Paging) begin(ctx context.Context, c candidate) error {
 	since, at, ok := c.state.PagesAt(c.page)
-	now := time.Now().UTC()
+	now := p.cfg.Clock.Now().UTC()
 	if !ok || now.Before(at) {
 		return nil
 	}

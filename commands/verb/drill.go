@@ -84,7 +84,7 @@ func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	case !d.Waits():
 		return call.Result{}, refusal.Nothing(text.New("The drill was over at ", d.Over, ". Nothing was changed"))
 	}
-	d.Answer = &record.DrillAnswer{By: c.Actor, Clicked: c.Clicked, Taken: c.At, InHand: c.Now}
+	d.Answer = &record.DrillAnswer{By: c.Actor, Clicked: c.Clicked, Taken: c.Asked, InHand: c.Now}
 	return keepDrill(c, d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
 }
 

@@ -119,7 +119,7 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 	if err := cmp.Or(toErr, ongoingErr, err); err != nil {
 		return call.Result{}, err
 	}
-	since := record.Earlier(c.At, c.Now)
+	since := record.Earlier(c.Asked, c.Now)
 	var taken []string
 	before, names := map[string]int{}, map[string]string{} // of the owners before: on how many attacks, by their ids
 	changed := map[string]record.Triage{}                  // all are checked before one is saved: a refusal changes none of them

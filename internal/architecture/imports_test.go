@@ -29,6 +29,7 @@ func on(more ...string) []string { return slices.Concat(base, more) }
 
 // floors is the house: imports run downward only. The first row that fits a package counts.
 var floors = []floor{
+	{"internal/clock", nil, "the time is the same for every package, so it stands below everything", nil},
 	{"internal/delay", nil, "waiting before another try is the same for every package", nil},
 	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
 	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
@@ -53,19 +54,19 @@ var floors = []floor{
 
 	{"poller/compare", base, "whether an attack got worse is a pure function of two records of it", nil},
 	{"poller/storm", on("poller/compare"), "which attacks are grouped is a pure function of what was seen", nil},
-	{"poller", on("poller", "internal/delay"), "which events there are doesn't depend on what can be done about them", nil},
+	{"poller", on("internal/clock", "poller", "internal/delay"), "which events there are doesn't depend on what can be done about them", nil},
 
 	{"bot/card", on("commands"), "a card is a pure function of records: it knows neither the wire nor who asks", nil},
 	{"bot/slackconn/slacktest", nil, "Slack's end of the wire in tests shares no code with what it tests", nil},
 	{"bot/slackconn", []string{"apiclient", "internal/delay"}, "the wire doesn't know what is said over it", nil},
-	{"bot/notify", on("bot/card", "bot/slackconn", "commands", "poller", "internal/delay"), "events become messages without anyone clicking", nil},
-	{"bot", on("bot", "commands", "internal/delay"), "bot and its packages alone know Slack; they meet the store in cmd", []string{"github.com/slack-go/slack"}},
+	{"bot/notify", on("internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay"), "events become messages without anyone clicking", nil},
+	{"bot", on("internal/clock", "bot", "commands", "internal/delay"), "bot and its packages alone know Slack; they meet the store in cmd", []string{"github.com/slack-go/slack"}},
 
 	{"internal/store/address", []string{"apiclient"}, "how Redis is reached is checked where the configuration is, which needs no store for that", nil},
-	{"internal/store", on("commands", "poller", "internal/delay", "internal/store/address"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
+	{"internal/store", on("internal/clock", "commands", "poller", "internal/delay", "internal/store/address"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
 	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
 	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "poller", "internal/pager", "internal/nearest", "internal/store/address"), "it turns what the operator writes into values of those who use them", nil},
-	{"internal/doctor", on("bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
+	{"internal/doctor", on("internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot without reading them", nil},
@@ -83,7 +84,7 @@ var floors = []floor{
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
-	{"cmd/wafbot", on("commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill", "internal/rebuild"), "main alone puts the parts together", nil},
+	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill", "internal/rebuild"), "main alone puts the parts together", nil},
 }
 
 type listed struct {

@@ -31,6 +31,7 @@ type replica struct {
 	binary string
 	config string
 	logs   string
+	clock  string // of its machine, as wrongClock reads it; "": it is right
 
 	mu      sync.Mutex
 	lives   int
@@ -44,7 +45,7 @@ var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 func (r *replica) start() error {
 	r.lives++
 	cmd := exec.Command(r.binary, "serve", "--config", r.config)
-	cmd.Env = append(os.Environ(), "WAFBOT_LISTEN=127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "WAFBOT_LISTEN=127.0.0.1:0", wrongClockVariable+"="+r.clock)
 	p, address, err := start(r.t, r.logs, fmt.Sprintf("replica%d.%03d", r.number, r.lives), cmd, listening)
 	if err != nil {
 		return err

@@ -118,6 +118,7 @@ type entry struct {
 	Values []string `json:"source_values"` // of countries and the like
 	Reason string   `json:"reason"`
 	Made   int64    `json:"created_at"` // Unix time
+	Ends   int64    `json:"expired_at"` // likewise
 	Listed bool     `json:"listed"`
 }
 

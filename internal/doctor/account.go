@@ -11,19 +11,17 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
-
-// clockOff is how far the service's clock may be from this machine's.
-const clockOff = 30 * time.Second
 
 // account checks whose token an account has, and what it can read.
 func (c checkup) account(ctx context.Context, i int) []Finding {
 	a := c.cfg.Accounts[i]
 	api, err := apiclient.New(apiclient.Config{
 		BaseURL: a.APIURL, Token: a.Token, TokenFile: a.TokenFile, ClientID: a.ClientID,
-		HTTP: &http.Client{Timeout: c.patience}, Tries: 1, // a second try would hide faults
+		HTTP: &http.Client{Timeout: c.patience}, Tries: 1, Clock: c.clocks.Service(a.Name), // a second try would hide faults
 	})
 	if err != nil {
 		return []Finding{{"account", a.Name, Wrong, err.Error(), "fix " + config.Element("accounts", i)}}
@@ -68,7 +66,7 @@ func (c checkup) reads(ctx context.Context, i int, api *apiclient.Client) []Find
 	var latest apiclient.AttackPage
 	all := []need{
 		{"attacks", "POST /v1/objects/attack", func() (err error) {
-			latest, err = latestAttacks(ctx, api)
+			latest, err = latestAttacks(ctx, api, c.clocks.ServiceNow(a.Name))
 			return err
 		}},
 		{"vulnerabilities", "POST /v1/objects/vuln", func() error { return firstOf(api.Vulnerabilities(ctx, apiclient.VulnFilter{})) }},
@@ -84,7 +82,10 @@ func (c checkup) reads(ctx context.Context, i int, api *apiclient.Client) []Find
 		}
 		return append([]Finding{{"account", subject, OK, "may read " + r.what, ""}}, tookLong("account", subject, time.Since(begun))...)
 	})
-	return slices.Concat(found, clock(a.Name, latest.ServerTime), c.applications(a, latest.Attacks))
+	if off, known := c.clocks.Offsets().Services[a.Name]; known {
+		found = append(found, clockApart("account", a.Name, off))
+	}
+	return slices.Concat(found, c.applications(a, latest.Attacks))
 }
 
 // firstOf reads the first page of a listing: one call.
@@ -102,23 +103,19 @@ const (
 )
 
 // latestAttacks reads the latest attacks with one call.
-func latestAttacks(ctx context.Context, api *apiclient.Client) (apiclient.AttackPage, error) {
-	for page, err := range api.Attacks(ctx, apiclient.AttackFilter{From: time.Now().Add(-seenWithin), PageSize: seenOf}) {
+func latestAttacks(ctx context.Context, api *apiclient.Client, now time.Time) (apiclient.AttackPage, error) {
+	for page, err := range api.Attacks(ctx, apiclient.AttackFilter{From: now.Add(-seenWithin), PageSize: seenOf}) {
 		return page, err
 	}
 	return apiclient.AttackPage{}, nil
 }
 
-// clock compares the service's clock with this machine's. Ends and expiry times are reckoned by the service's.
-func clock(account string, server time.Time) []Finding {
-	if server.IsZero() {
-		return nil
+// clockApart compares a clock with this machine's, by how far it is ahead. Ends are reckoned by the service's clock, and ages by Redis'.
+func clockApart(check, subject string, off time.Duration) Finding {
+	if off.Abs() <= clock.Tolerance {
+		return Finding{check, subject, OK, "its clock agrees with this machine's within " + text.Duration(clock.Tolerance), ""}
 	}
-	off := time.Until(server).Round(time.Second)
-	if off.Abs() <= clockOff {
-		return []Finding{{"account", account, OK, "its clock agrees with this machine's within " + text.Duration(clockOff), ""}}
-	}
-	return []Finding{{"account", account, Warn, "its clock is off this machine's by " + text.Duration(off.Abs()), "set this machine's clock (NTP)"}}
+	return Finding{check, subject, Warn, "its clock is off this machine's by " + text.Duration(off.Abs().Round(time.Second)), "set this machine's clock, or that one (NTP)"}
 }
 
 // applications compares the ids seen in attacks with those that have a name.

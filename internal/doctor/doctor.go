@@ -19,6 +19,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -129,6 +130,7 @@ func (r Report) Err() error {
 // checkup is one run over a configuration that could be read.
 type checkup struct {
 	cfg      *config.Config
+	clocks   *clock.Clocks
 	patience time.Duration // for one answer
 	post     bool
 }
@@ -139,7 +141,7 @@ func examine(ctx context.Context, o Options) []Finding {
 	if err != nil {
 		return append(configProblems(err), Finding{Check: "config", State: Note, Text: "nothing else was checked: that takes a configuration that can be read"})
 	}
-	c := checkup{cfg: cfg, patience: cmp.Or(o.Patience, answerTimeout), post: o.Post}
+	c := checkup{cfg: cfg, clocks: clock.New(), patience: cmp.Or(o.Patience, answerTimeout), post: o.Post}
 	checks := []func() []Finding{
 		c.config,
 		func() []Finding { return c.redis(ctx) },

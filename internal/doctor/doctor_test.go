@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/doctor"
+	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -226,4 +228,14 @@ func TestDoctorOnASecuredRedis(t *testing.T) {
 	}
 	e = examine(strings.Replace(s.URL(), "rediss:", "redis:", 1), "")
 	requireOne(t, e.of(doctor.Wrong), "redis "+s.Addr, "broke the connection off", "write rediss://")
+}
+
+func TestDoctorWarnsOfRedisClock(t *testing.T) {
+	t.Parallel()
+	wire := proxytest.Start(t, miniredis.RunT(t).Addr())
+	wire.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return redistest.WrongTime(chunk, -2*time.Hour), true })
+	e := newPatient(t, healthy).with("WAFBOT_REDIS_URL=redis://" + wire.Addr() + "/0").examine(t)
+	require.True(t, e.OK, "wafbot works")
+	requireOne(t, e.of(doctor.Warn), "redis "+wire.Addr(), "its clock is off this machine's by 2 h", "NTP")
+	requireOne(t, e.of(doctor.OK), "account acme: its clock agrees with this machine's within 30 s")
 }

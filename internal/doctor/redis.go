@@ -31,7 +31,7 @@ func hostOf(address string) string {
 // redis checks whether Redis can be written, and whether it keeps what is written.
 func (c checkup) redis(ctx context.Context) []Finding {
 	host := hostOf(c.cfg.Redis.URL.Reveal())
-	s, err := store.Open(store.Config{Address: c.cfg.Redis.Address(), KeyPrefix: c.cfg.Redis.KeyPrefix})
+	s, err := store.Open(store.Config{Address: c.cfg.Redis.Address(), KeyPrefix: c.cfg.Redis.KeyPrefix, Clocks: c.clocks})
 	if err != nil {
 		return []Finding{{"redis", host, Wrong, err.Error(), "fix " + c.cfg.RedisKey()}}
 	}
@@ -54,6 +54,9 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	found := []Finding{{"redis", host, OK, fmt.Sprintf("can be written %s, a round trip takes %s", how, f.RoundTrip.Round(10*time.Microsecond)), ""}}
 	if f.RoundTrip > slowRedis {
 		found[0].State, found[0].Fix = Warn, "move it nearer to wafbot: clicks wait for it"
+	}
+	if s.Replicas.ReadClock(ctx) == nil {
+		found = append(found, clockApart("redis", host, c.clocks.Offsets().Redis))
 	}
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
 		found = append(found, f.of("redis", host))

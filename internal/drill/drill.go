@@ -45,10 +45,17 @@ type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 }
 
+// Clocks say what time it is.
+type Clocks interface {
+	Now() time.Time
+	ServiceNow(account string) time.Time
+}
+
 // Follower follows drills.
 type Follower struct {
 	Store  Store
 	Runner Runner
+	Clocks Clocks
 	Actor  record.Actor // who cancels a drill
 	Log    *slog.Logger
 }
@@ -69,7 +76,7 @@ func (f Follower) Follow(ctx context.Context, d record.Drill, posted func(record
 			announced = true
 			posted(d)
 		}
-		if done(d, time.Now()) {
+		if done(d, f.Clocks.ServiceNow(d.Account)) {
 			if d.Waits() {
 				d = f.cancel(ctx, d)
 			}
@@ -109,7 +116,7 @@ func (f Follower) cancel(ctx context.Context, d record.Drill) record.Drill {
 	ctx, cancel := context.WithTimeout(ctx, cancelTimeout)
 	defer cancel()
 	_, err := f.Runner.Do(ctx, call.Invocation{
-		ID: "stop " + d.ID, At: time.Now(), Actor: f.Actor, Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
+		ID: "stop " + d.ID, At: f.Clocks.Now(), Actor: f.Actor, Line: record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account),
 	})
 	if err != nil && !errors.Is(err, refusal.ErrNothing) {
 		f.Log.Error("cancel drill", "account", d.Account, "err", err)

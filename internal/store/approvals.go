@@ -26,8 +26,9 @@ func (d *draft) SaveRequest(ctx context.Context, entry *record.AuditEntry, q rec
 
 // Requests are the account's approval requests, the newest first: all that wait and those decided lately.
 func (s *Approvals) Requests(ctx context.Context, account string) ([]record.ApprovalRequest, error) {
+	now := s.clocks.ServiceNow(account)
 	of := func(q *record.ApprovalRequest) dated {
-		return dated{id: q.ID, at: q.At, old: approval.DueAt(*q).IsZero() && time.Since(q.Until) > decidedFor}
+		return dated{id: q.ID, at: q.At, old: approval.DueAt(*q).IsZero() && now.Sub(q.Until) > decidedFor}
 	}
 	return newest(ctx, s.client, s.rdb.HVals(ctx, s.key(keyApprovals, account)), "requests of "+account, of, s.key(keyApprovalsAt, account), s.key(keyApprovals, account))
 }

@@ -128,9 +128,9 @@ func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.Re
 	return all, nil
 }
 
-// newMark is a mark of now, by this machine's clock.
-func newMark(urgency record.Urgency) string {
-	return fmt.Sprint(int(urgency), " ", time.Now().UnixMilli(), " ", markID())
+// newMark is a mark of now, by Redis' clock as STALE makes them.
+func (s *client) newMark(urgency record.Urgency) string {
+	return fmt.Sprint(int(urgency), " ", s.clocks.Now().UnixMilli(), " ", markID())
 }
 
 // readMark reads a mark. One in another form has only its ID.

@@ -77,7 +77,7 @@ func (s *Ledger) Change(ctx context.Context, account, id string) (record.Change,
 }
 
 func (s *client) readChanges(ctx context.Context, account string, answer *redis.StringSliceCmd) ([]record.Change, error) {
-	now := time.Now()
+	now := s.clocks.ServiceNow(account)
 	of := func(c *record.Change) dated { return dated{id: c.ID, at: c.At, old: endedLongAgo(*c, now)} }
 	return newest(ctx, s, answer, "changes of "+account, of, s.key(keyEfficacy, account), s.key(keyChanges, account))
 }

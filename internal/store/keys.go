@@ -16,6 +16,8 @@ import (
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
 //	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
 //	                                changes off, likewise                                 one of them
+//	{work}:wrong_clocks     zset    those of them whose machine's clock is wrong,         3 s after the last such
+//	                                likewise                                              one of them
 //	{work}:version          string  the version of the state                              never; one
 //	{work}:people:ID        string  a mark: what was known of a user before is stale      10 min
 //	{work}:ping             string  written to see whether Redis takes writes             1 min
@@ -67,6 +69,7 @@ const (
 	keyLinks        = "{work}:links"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
+	keyWrongClocks  = "{work}:wrong_clocks"
 	keyVersion      = "{work}:version"
 	keyPeople       = "{work}:people:%s"
 	keyPing         = "{work}:ping"

@@ -101,7 +101,11 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
 		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
-		leaveEverything(t, openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, Off: true}))
+		wire := newWire(t, w.addr)
+		wire.tellTime(-time.Hour)
+		s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + wire.Addr() + "/0"}, Off: true})
+		require.NoError(t, s.Replicas.ReadClock(t.Context()), "of two clocks, this machine's counts as the wrong one")
+		leaveEverything(t, s)
 		found := map[string]bool{}
 		keys := w.keys(t)
 		slices.Sort(keys)

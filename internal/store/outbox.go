@@ -132,7 +132,7 @@ func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts strin
 		s.key(keyAttempt, n.Account, record.CardDelivery(n.Account, attackid)),
 	}
 	former, _ := n.Payload.(record.CardReplaced)
-	left := newMark(record.UrgentState)
+	left := s.newMark(record.UrgentState)
 	if again, stands := record.Reposted(n.ID); again && !stands {
 		left = ""
 	}

@@ -32,9 +32,12 @@ type quiet struct {
 // Attacks implements poller.API.
 func (q *quiet) Attacks(context.Context, apiclient.AttackFilter) iter.Seq2[apiclient.AttackPage, error] {
 	return func(yield func(apiclient.AttackPage, error) bool) {
-		_ = yield(apiclient.AttackPage{Attacks: q.attacks, Sums: make([]uint64, len(q.attacks)), ServerTime: q.now}, nil)
+		_ = yield(apiclient.AttackPage{Attacks: q.attacks, Sums: make([]uint64, len(q.attacks))}, nil)
 	}
 }
+
+// Now implements poller.Clock.
+func (q *quiet) Now() time.Time { return q.now }
 
 // IPRules implements poller.API.
 func (*quiet) IPRules(context.Context, apiclient.IPRuleFilter) iter.Seq2[apiclient.IPRule, error] {
@@ -119,7 +122,7 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 		q.store.AddHook(q)
 		owning(t, q.store)
 		p := poller.New(poller.Config{
-			Account: "acme", API: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},
+			Account: "acme", API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},
 		})
 		require.NotEmpty(t, q.polls(t, p, 1), "the first start")
 		drafted(t, q.store, func(l commands.Draft) error {

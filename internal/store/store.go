@@ -2,6 +2,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/store/address"
 )
 
@@ -20,6 +22,7 @@ type Config struct {
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
 	AuditMost int           // how many of an account are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
+	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
 	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
@@ -91,6 +94,7 @@ type client struct {
 	rdb     redis.UniversalClient
 	audits  auditKept
 	copies  int
+	clocks  *clock.Clocks
 	away    func(err error)
 	off     bool
 	replica string // what this process is called among all replicas
@@ -131,6 +135,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
 		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
+		clocks:  cmp.Or(cfg.Clocks, clock.New()),
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})

@@ -54,7 +54,8 @@ func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...str
 		b.do("DEL", b.key(keyMutes, d.account))
 	} else {
 		last := slices.MaxFunc(all, func(a, b record.Mute) int { return a.Until.Compare(b.Until) }).Until
-		b.do("SET", b.key(keyMutes, d.account), b.json(all), "EXAT", last.Add(time.Second).Unix()) // Redis counts whole seconds
+		left := last.Sub(d.store.clocks.ServiceNow(d.account)) + time.Second
+		b.do("SET", b.key(keyMutes, d.account), b.json(all), "PX", max(left, time.Second).Milliseconds())
 	}
 	b.stale(d.account, record.UrgentActed, attacks...)
 	defer d.store.outdate(d.account)

@@ -1,0 +1,222 @@
+package chaos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/proxytest"
+	"github.com/wafbot/wafbot/internal/redistest"
+)
+
+// wrongClockVariable says how wrong the clock is of a program that buildWrongClock has built. Left out it is right; every other program disregards it.
+const wrongClockVariable = "TEST_CLOCK"
+
+// buildWrongClock builds the program as it is shipped, with a time.Now that can be wrong.
+func buildWrongClock(t *testing.T) string {
+	t.Helper()
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
+	text, err := os.ReadFile(filepath.Join(source, "time.go"))
+	require.NoError(t, err)
+	const reads = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
+	require.Equal(t, 1, bytes.Count(text, []byte(reads)), "time.Now is another one in this version of Go: look where it reads the clock")
+	dir := t.TempDir()
+	now, overlay := filepath.Join(dir, "time.go"), filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(now, bytes.Replace(text, []byte(reads), []byte(reads+"\tsec += wrongBy(mono)\n"), 1), 0o600))
+	wrong, err := filepath.Abs("testdata/wrongclock.txt")
+	require.NoError(t, err)
+	files, err := json.Marshal(map[string]map[string]string{"Replace": {
+		filepath.Join(source, "time.go"): now, filepath.Join(source, "wrongclock.go"): wrong,
+	}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, files, 0o600))
+	return build(t, "-overlay", overlay)
+}
+
+// patchFor is how long a patch lasts that wafbot removes, and denyFor a denial, which the service ends.
+const (
+	patchFor = 15 * time.Second
+	denyFor  = 10 * time.Minute
+)
+
+// timed is a play whose replicas may have wrong clocks. The world's and Slack's clocks are right, and Redis' is what the test makes of it.
+type timed struct {
+	*play
+	binary string
+	wire   *proxytest.Proxy // before Redis
+}
+
+func openTimed(t *testing.T, binary string) *timed {
+	p := &timed{play: &play{round: &round{t: t, logs: t.TempDir(), did: map[string]int{}}, redis: redistest.Start(t)}, binary: binary}
+	p.wire = proxytest.Start(t, p.redis.Addr)
+	p.world = openWorld(t, binary, p.logs, balance(t, func() []*replica { return *p.takes.Load() }))
+	p.deliverTo()
+	return p
+}
+
+// addAt starts a replica whose machine's clock is wrong by so much.
+func (p *timed) addAt(clock string) *replica {
+	p.t.Helper()
+	config := filepath.Join(p.logs, fmt.Sprintf("wafbot%d.yaml", len(p.replicas)))
+	text := fmt.Sprintf(`
+slack: {bot_token: %s, signing_secret: %s, api_url: "%s/slack/api/"}
+redis: {url: "redis://%s/0"}
+sources: []
+policy: {changes: on, admins: [U0ANN0001], durations: {patch: %.0fs, deny: %.0fs}}
+accounts:
+  - {name: acme, api_url: "%s/service", token: sandbox-token-acme, client_id: 5, channel: C0WAF0001, poll_interval: 500ms, routes: [{match: {min_hits: 1}}]}
+`, p.world.env["WAFBOT_SLACK_BOT_TOKEN"], p.world.env["WAFBOT_SLACK_SIGNING_SECRET"], p.world.url, p.wire.Addr(), patchFor.Seconds(), denyFor.Seconds(), p.world.url)
+	require.NoError(p.t, os.WriteFile(config, []byte(text), 0o600))
+	one := &replica{t: p.t, number: len(p.replicas), binary: p.binary, config: config, logs: p.logs, clock: clock}
+	require.NoError(p.t, one.start())
+	p.replicas = append(p.replicas, one)
+	p.deliverTo(p.replicas...)
+	return one
+}
+
+// page is what a replica shows at a path.
+func (p *timed) page(r *replica, path string) string {
+	answer, err := http.Get("http://" + r.at() + path)
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(p.t, err)
+	return string(text)
+}
+
+// shows waits until a replica shows something at a path.
+func (p *timed) shows(r *replica, path, what string) {
+	p.t.Helper()
+	p.await(path+" of "+fmt.Sprint(r.number)+": "+what, func() bool { return strings.Contains(p.page(r, path), what) })
+}
+
+func (p *timed) logged(what string) bool {
+	files, err := filepath.Glob(filepath.Join(p.logs, "replica*.err"))
+	require.NoError(p.t, err)
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(text, []byte(what))
+	})
+}
+
+// begin begins an attack, patches it for patchFor, and returns when that was asked.
+func (p *timed) begin() (asked time.Time) {
+	p.t.Helper()
+	p.start()
+	p.await("the card", p.posted)
+	asked = time.Now()
+	p.types("patch attack=" + p.attack)
+	p.await("a patch", p.patched)
+	return asked
+}
+
+// patched reports whether the service has a patch.
+func (p *timed) patched() bool {
+	s, err := p.world.service("acme")
+	require.NoError(p.t, err)
+	return slices.ContainsFunc(s.Rules, func(r rule) bool { return r.Type == "vpatch" })
+}
+
+// ends waits until the patch is removed, and holds that this wasn't too early. The service counts whole seconds.
+func (p *timed) ends(asked time.Time) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return !p.patched() }, time.Minute, 100*time.Millisecond, "the patch is never removed")
+	require.GreaterOrEqual(p.t, time.Since(asked), patchFor-2*time.Second, "the patch is removed too early")
+}
+
+// denies clicks a denial, and holds that the service ends it when it should.
+func (p *timed) denies() {
+	p.t.Helper()
+	p.click("deny ")
+	var made entry
+	p.await("a denial", func() bool {
+		s, err := p.world.service("acme")
+		i := slices.IndexFunc(s.IPRules, func(e entry) bool { return e.List == "black" && e.Subnet == source+"/32" })
+		if err == nil && i >= 0 {
+			made = s.IPRules[i]
+		}
+		return i >= 0
+	})
+	require.InDelta(p.t, denyFor.Seconds(), float64(made.Ends-made.Made), 30, "by the service's clock")
+}
+
+func TestReplicasWithWrongClocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts redis-server, and takes a while")
+	}
+	besideEachOther(t)
+	binary := buildWrongClock(t)
+	for name, clock := range map[string]string{
+		"20 s ahead": "0s:20s", "5 min behind": "0s:-5m", "an hour ahead": "0s:1h", "3 days behind": "0s:-72h", "set forward while it runs": "0s:0s,8s:3h", "set back while it runs": "0s:0s,8s:-26h,16s:2h",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := openTimed(t, binary)
+			one := p.addAt(clock)
+			asked := p.begin()
+			p.denies()
+			if name != "20 s ahead" {
+				p.shows(one, "/readyz", "this machine's clock is wrong")
+				p.await("a line in the log", func() bool { return p.logged("clocks don't agree") })
+			}
+			require.Regexp(t, `wafbot_clock_offset_seconds\{against="redis"\} -?\d`, p.page(one, "/metrics"))
+			require.Regexp(t, `wafbot_clock_offset_seconds\{against="service"\} -?\d`, p.page(one, "/metrics"))
+			p.ends(asked)
+		})
+	}
+	t.Run("beside a right one", func(t *testing.T) {
+		t.Parallel()
+		p := openTimed(t, binary)
+		wrong := p.addAt("0s:1h")
+		p.shows(wrong, "/readyz", `"last_good"`)
+		p.deliverTo(wrong)
+		asked := p.begin()
+		one := p.addAt("")
+		p.shows(one, "/readyz", `"last_good"`)
+		p.shows(wrong, "/readyz", `"acme":{"elsewhere":true}`)
+		p.deliverTo(wrong)
+		p.denies()
+		p.ends(asked)
+		one.kill()
+		p.deliverTo(wrong)
+		p.shows(wrong, "/readyz", `"last_good"`) // alone it goes on
+		p.ends(p.begin())
+	})
+	t.Run("no two clocks agree", func(t *testing.T) {
+		t.Parallel()
+		p := openTimed(t, binary)
+		one := p.addAt("0s:1h")
+		asked := p.begin()
+		p.wire.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return redistest.WrongTime(chunk, -2*time.Hour), true })
+		p.shows(one, "/readyz", `"ends_wait":"no two clocks agree`)
+		p.await("it is due, and waits", func() bool { return p.logged("what is to be removed waits") })
+		require.True(t, p.patched())
+		p.wire.SetFilters(nil, nil)
+		p.ends(asked)
+	})
+	t.Run("Redis is wrong", func(t *testing.T) {
+		t.Parallel()
+		p := openTimed(t, binary)
+		p.wire.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return redistest.WrongTime(chunk, 4*time.Hour), true })
+		one := p.addAt("")
+		p.shows(one, "/readyz", "Redis' clock is 4h0m0s ahead of this machine's")
+		asked := p.begin()
+		p.denies()
+		p.ends(asked)
+	})
+}

@@ -1,0 +1,71 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/store"
+	"github.com/wafbot/wafbot/internal/store/address"
+)
+
+// tellTime has Redis say that its clock is ahead of the machine's by so much.
+func (w *wire) tellTime(by time.Duration) {
+	w.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return redistest.WrongTime(chunk, by), true })
+}
+
+// openAhead opens a store over a wire on which Redis' clock is ahead of the machine's by so much.
+func (w *wire) openAhead(t *testing.T, by time.Duration) (*store.Store, *clock.Clocks) {
+	w.tellTime(by)
+	clocks := clock.New()
+	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.Addr() + "/0"}, Clocks: clocks})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s, clocks
+}
+
+func TestBeatsReadRedisClock(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		s, clocks := newWire(t, redis.addr).openAhead(t, -3*time.Hour)
+		require.NoError(t, s.Replicas.ReadClock(t.Context()))
+		require.WithinDuration(t, time.Now().Add(-3*time.Hour), clocks.Now(), time.Minute)
+
+		s, clocks = newWire(t, redis.addr).openAhead(t, time.Hour)
+		newWatch(t).start("it", s, nil)
+		require.Eventually(t, func() bool { return clocks.Offsets().RedisKnown }, 10*time.Second, 10*time.Millisecond)
+		require.WithinDuration(t, time.Now().Add(time.Hour), clocks.Now(), time.Minute)
+	})
+}
+
+// A replica whose machine's clock is wrong owns accounts only while no other one beats whose machine's clock is right.
+func TestAReplicaWithAWrongClockOwnsNothingBesideAnother(t *testing.T) {
+	onEach(t, func(t *testing.T, redis *world) {
+		w := newWatch(t, accounts(4)...)
+		wrong := newWire(t, redis.addr)
+		behind, _ := wrong.openAhead(t, time.Hour)
+		one := w.start("its machine is an hour behind", behind, wrong)
+		w.settled(4)
+		two := w.startOn(redis, "right")
+		require.Eventually(t, func() bool { return w.ownedBy(two) == 4 }, 30*time.Second, 10*time.Millisecond)
+		three := w.startOn(redis, "right, too")
+		w.settled(2, 2)
+		require.Zero(t, w.ownedBy(one))
+		two.kill()
+		require.Eventually(t, func() bool { return w.ownedBy(three) == 4 }, 30*time.Second, 10*time.Millisecond)
+		three.stop()
+		require.Eventually(t, func() bool { return w.ownedBy(one) == 4 }, 30*time.Second, 10*time.Millisecond, "alone it goes on")
+	})
+}
+
+// ownedBy is how many accounts a replica owns.
+func (w *watch) ownedBy(r *replica) (n int) {
+	for _, h := range w.holds() {
+		if h.replica == r {
+			n++
+		}
+	}
+	return n
+}
