@@ -40,9 +40,9 @@ bench: ## figures, beside a careless bot or a raw round trip of the same run
 fuzz: ## each fuzz test for FUZZTIME
 	./scripts/fuzz
 
-chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each kind of Redis, the first with CHAOS_SEED (the time); and a fault at every step
-	./scripts/test -v -run 'TestChaos|TestSteps' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
-		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED)
+chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each kind of Redis, the first with CHAOS_SEED (the time); a fault at every step; wrong clocks
+	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
+		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED) -chaos.clocks
 
 soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as much ends as begins: nothing may grow
 	$(GO) test -v -run TestSoak -count 1 -timeout 0 ./internal/chaos -args -chaos.soak=$(SOAK_FOR) -chaos.seed=$(CHAOS_SEED)

@@ -26,6 +26,8 @@ var (
 	replicas = flag.Int("chaos.replicas", 3, "how many replicas there are")
 	which    = flag.String("chaos.mix", string(kept), "what Redis is and what happens to it, each in a round of its own: some of kept,emptied,cluster,sentinel")
 	rounds   = flag.Int("chaos.rounds", 1, "how many rounds of each")
+
+	wrongClocks = flag.Bool("chaos.clocks", false, "whether TestReplicasWithWrongClocks runs")
 )
 
 // TestChaos plays rounds. Each prints the command that repeats it.
