@@ -282,9 +282,9 @@ type misanswer struct {
 	enough        chan struct{} // closed when it asked so often
 }
 
-// misanswers has the first answers to the bot be bad ones.
+// misanswers has so many first answers to the bot be bad ones: it asks less and less often.
 func (a *abused) misanswers(times int, well http.Handler, instead http.HandlerFunc) http.Handler {
-	a.bad = &misanswer{instead: instead, well: well, times: int64(times * a.times), enough: make(chan struct{})}
+	a.bad = &misanswer{instead: instead, well: well, times: int64(times), enough: make(chan struct{})}
 	return a.bad
 }
 
