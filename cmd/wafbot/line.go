@@ -83,7 +83,6 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer a.store.Close()
-	_ = a.store.Replicas.Hear(ctx) // without Redis nothing is changed
 	if a.runner.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
@@ -131,7 +130,7 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 	for _, t := range a.tenants {
 		t.poller = nil // nothing is polled from here
 	}
-	_ = a.store.Replicas.ReadClock(ctx) // where Redis is away, the line itself is refused
+	_ = a.store.Replicas.Hear(ctx) // where Redis is away, the line itself is refused
 	return a, nil
 }
 

@@ -63,7 +63,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return errors.Join(err, l.Close())
 	}
 	defer a.store.Close()
-	_ = a.store.Replicas.ReadClock(ctx) // before the first click gets its time; where Redis is away, no click is taken
+	_ = a.store.Replicas.Hear(ctx) // the time, for the first click, and whether it may change anything; where Redis is away, no click is taken
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -124,10 +124,7 @@ func (a *app) share(p *phases) error {
 		names = append(names, account.Name)
 	}
 	g := errgroup.Group{}
-	g.Go(func() error {
-		_ = a.store.Replicas.Hear(p.more) // else the first changes might be made before the first beat; without Redis none are
-		return unlessStopped(p.more, a.bot.Work(p.held, p.more))
-	})
+	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
 	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, names, a.own)) })
 	return g.Wait()
 }

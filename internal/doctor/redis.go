@@ -55,7 +55,7 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	if f.RoundTrip > slowRedis {
 		found[0].State, found[0].Fix = Warn, "move it nearer to wafbot: clicks wait for it"
 	}
-	if s.Replicas.ReadClock(ctx) == nil {
+	if s.Replicas.Hear(ctx) == nil {
 		found = append(found, clockApart("redis", host, c.clocks.Offsets().Redis))
 	}
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {

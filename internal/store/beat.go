@@ -55,11 +55,13 @@ for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
 end
 return answer`)
 
-// switchedOff counts the living replicas that switch all changes off.
-// KEYS[1] their beats; ARGV[1] after how many ms without a beat a replica is dead. Result: how many there are.
-var switchedOff = redis.NewScript(`
+// hear tells a process that doesn't beat what a beat would have told it about switches and the time: in a cluster each server has a clock of its own.
+// KEYS[1] the beats of replicas that switch all changes off; ARGV[1] after how many ms without a beat a replica is dead. Result: how many of them live, and
+// Redis' time in Unix µs.
+var hear = redis.NewScript(`
 local t = redis.call('TIME')
-return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')`)
+local off = redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')
+return {tostring(off), t[1] .. string.format('%06d', t[2])}`)
 
 // versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
@@ -152,22 +154,19 @@ func readLiving(answer []string) (living, sharing []string) {
 	return living, sharing
 }
 
-// readTime reads the clock of the server that takes the beats: in a cluster each has its own.
-// KEYS[1] the beats. Result: Redis' time in Unix µs.
-var readTime = redis.NewScript(`
-local t = redis.call('TIME')
-return t[1] .. string.format('%06d', t[2])`)
-
-// ReadClock reads Redis' clock, for a process that doesn't beat, or not yet.
-func (s *Replicas) ReadClock(ctx context.Context) error {
+// Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or not yet.
+func (s *Replicas) Hear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	asked := time.Now()
-	answer, err := readTime.Run(ctx, s.rdb, []string{s.key(keyBeats)}).Text()
+	answer, err := hear.Run(ctx, s.rdb, []string{s.key(keyOff)}, deadAfter.Milliseconds()).StringSlice()
 	if err != nil {
-		return fmt.Errorf("ask redis for its time: %w", err)
+		return fmt.Errorf("ask for redis' time and the switch of changes: %w", err)
 	}
-	return s.noteTime(asked, answer)
+	s.peers.mu.Lock()
+	s.peers.off = answer[0] != "0"
+	s.peers.mu.Unlock()
+	return s.noteTime(asked, answer[1])
 }
 
 // noteTime notes Redis' time in Unix µs, as a script answered it that was asked then.
@@ -193,18 +192,6 @@ func (s *Replicas) Off() bool {
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	return s.peers.off
-}
-
-// Hear asks whether a living replica switches changes off, for a process that doesn't beat.
-func (s *Replicas) Hear(ctx context.Context) error {
-	n, err := switchedOff.Run(ctx, s.rdb, []string{s.key(keyOff)}, deadAfter.Milliseconds()).Int()
-	if err != nil {
-		return fmt.Errorf("ask for the switch of changes: %w", err)
-	}
-	s.peers.mu.Lock()
-	defer s.peers.mu.Unlock()
-	s.peers.off = n > 0
-	return nil
 }
 
 // share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones whose machines' clocks

@@ -30,7 +30,7 @@ func (w *wire) openAhead(t *testing.T, by time.Duration) (*store.Store, *clock.C
 func TestBeatsReadRedisClock(t *testing.T) {
 	onEach(t, func(t *testing.T, redis *world) {
 		s, clocks := newWire(t, redis.addr).openAhead(t, -3*time.Hour)
-		require.NoError(t, s.Replicas.ReadClock(t.Context()))
+		require.NoError(t, s.Replicas.Hear(t.Context()))
 		require.WithinDuration(t, time.Now().Add(-3*time.Hour), clocks.Now(), time.Minute)
 
 		s, clocks = newWire(t, redis.addr).openAhead(t, time.Hour)

@@ -104,7 +104,7 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 		wire := newWire(t, w.addr)
 		wire.tellTime(-time.Hour)
 		s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + wire.Addr() + "/0"}, Off: true})
-		require.NoError(t, s.Replicas.ReadClock(t.Context()), "of two clocks, this machine's counts as the wrong one")
+		require.NoError(t, s.Replicas.Hear(t.Context()), "of two clocks, this machine's counts as the wrong one")
 		leaveEverything(t, s)
 		found := map[string]bool{}
 		keys := w.keys(t)
