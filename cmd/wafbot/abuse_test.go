@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -163,21 +160,10 @@ func (a *abused) works() {
 	require.NoError(a.t, err)
 }
 
-// post sends a signed body as Slack does.
-func (a *abused) post(path, contentType, body string, sign bool) int {
+// post sends a body as Slack does, signed with a secret.
+func (a *abused) post(path, kind, body, secret string) (status int) {
 	a.t.Helper()
-	now, secret := strconv.FormatInt(time.Now().Unix(), 10), benchSecret
-	if !sign {
-		secret = "guessed"
-	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	fmt.Fprintf(mac, "v0:%s:%s", now, body)
-	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.address+path, strings.NewReader(body))
-	require.NoError(a.t, err)
-	req.Header = http.Header{
-		"Content-Type": {contentType}, "X-Slack-Request-Timestamp": {now}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))},
-	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := http.DefaultClient.Do(signedRequest(a.t, a.address+path, kind, body, secret, time.Now()))
 	require.NoError(a.t, err)
 	_, _ = io.Copy(io.Discard, res.Body)
 	res.Body.Close()
@@ -205,11 +191,9 @@ func (a *abused) unsignedConnections() {
 func (a *abused) forgedRequests() {
 	body := "payload=" + strings.Repeat("x", 20_000)
 	a.atOnce(2000*a.times, func(int) {
-		require.Equal(a.t, http.StatusUnauthorized, a.post("/slack/interactions", formType, body, false))
+		require.Equal(a.t, http.StatusUnauthorized, a.post("/slack/interactions", form, body, "guessed"))
 	})
 }
-
-const formType = "application/x-www-form-urlencoded"
 
 // withoutAddress sends payloads that Slack sends without any address for an answer.
 func (a *abused) withoutAddress() {
@@ -220,8 +204,8 @@ func (a *abused) withoutAddress() {
 		`{"type":"block_suggestion",` + user + `,"action_id":"other","block_id":"b","value":"a"}`,
 	}
 	a.atOnce(300*a.times, func(i int) {
-		a.post("/slack/interactions", formType, url.Values{"payload": {all[i%len(all)]}}.Encode(), true)
-		a.post("/slack/commands", formType, fmt.Sprintf("ssl_check=1&token=%d", i), true)
+		a.post("/slack/interactions", form, url.Values{"payload": {all[i%len(all)]}}.Encode(), benchSecret)
+		a.post("/slack/commands", form, fmt.Sprintf("ssl_check=1&token=%d", i), benchSecret)
 	})
 }
 
@@ -237,7 +221,7 @@ func (a *abused) longLines(user, team string) {
 			},
 		})
 		require.NoError(a.t, err)
-		a.post("/slack/events", "application/json", string(event), true)
+		a.post("/slack/events", "application/json", string(event), benchSecret)
 	})
 }
 

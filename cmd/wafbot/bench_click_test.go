@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,10 +69,10 @@ func (s *stage) newClicks(b *testing.B) *clicks {
 	require.NoError(b, err)
 	_, err = s.slack.WaitEphemeral(ctx, "rob", func(m workspace.Message) bool { return says(m, "accepted by the service") })
 	require.NoError(b, err)
-	form, err := url.ParseQuery(first.EnvelopeBody)
+	values, err := url.ParseQuery(first.EnvelopeBody)
 	require.NoError(b, err)
 	c := &clicks{s: s}
-	require.NoError(b, json.Unmarshal([]byte(form.Get("payload")), &c.payload))
+	require.NoError(b, json.Unmarshal([]byte(values.Get("payload")), &c.payload))
 	c.payload["response_url"] = s.url + "/answer"
 	return c
 }
@@ -111,14 +108,7 @@ func (c *clicks) click(b *testing.B, to *program) clicked {
 	text, err := json.Marshal(c.payload)
 	require.NoError(b, err)
 	body := url.Values{"payload": {string(text)}}.Encode()
-	now := strconv.FormatInt(time.Now().Unix(), 10)
-	mac := hmac.New(sha256.New, []byte(benchSecret))
-	fmt.Fprintf(mac, "v0:%s:%s", now, body)
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, to.address+"/slack/interactions", strings.NewReader(body))
-	require.NoError(b, err)
-	req.Header = http.Header{
-		"Content-Type": {"application/x-www-form-urlencoded"}, "X-Slack-Request-Timestamp": {now}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))},
-	}
+	req := signedRequest(b, to.address+"/slack/interactions", form, body, benchSecret, time.Now())
 	sent.at = time.Now()
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(b, err)

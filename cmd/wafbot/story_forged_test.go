@@ -19,18 +19,24 @@ import (
 
 const form = "application/x-www-form-urlencoded"
 
-// signed sends a request as Slack would at a time: signed with the secret.
+// signedRequest is a request as Slack would send it at a time: signed with the secret.
+func signedRequest(t testing.TB, address, kind, body, secret string, at time.Time) *http.Request {
+	t.Helper()
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("v0:" + stamp + ":" + body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header = http.Header{
+		"Content-Type": {kind}, "X-Slack-Request-Timestamp": {stamp}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))},
+	}
+	return req
+}
+
+// signed sends such a request.
 func (w *world) signed(path, kind, body string, at time.Time) (status int, answer string) {
 	w.t.Helper()
-	stamp := strconv.FormatInt(at.Unix(), 10)
-	mac := hmac.New(sha256.New, []byte(w.cfg.Slack.SigningSecret.Reveal()))
-	mac.Write([]byte("v0:" + stamp + ":" + body))
-	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.address+path, strings.NewReader(body))
-	require.NoError(w.t, err)
-	req.Header.Set("Content-Type", kind)
-	req.Header.Set("X-Slack-Request-Timestamp", stamp)
-	req.Header.Set("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil)))
-	return w.do(req)
+	return w.do(signedRequest(w.t, w.address+path, kind, body, w.cfg.Slack.SigningSecret.Reveal(), at))
 }
 
 func TestForgedLateAndOversized(t *testing.T) {
