@@ -14,6 +14,22 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
+// storm draws a storm's card.
+func (c Card) storm() Message {
+	offered := advice.Advise(c.Situation)
+	var maker buttonMaker
+	var acknowledge []call.Suggestion
+	if c.Triage.Owner == nil {
+		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
+	}
+	buttons, without := maker.all(slices.Concat(offered.Remedies, offered.Suggestions, acknowledge))
+	var people line
+	people.say(0, c.whoIsOnIt())
+	blocks := paragraphs([][]text.Text{append(c.stormHeadline(), offered.Denied...), append(c.stormAdvice(offered), without...), {people.text()}})
+	blocks = append(blocks, actions(append(buttons, c.more(&maker)...)...)...)
+	return Message{Text: c.stormNotice(offered), Blocks: append(blocks, paragraphs(c.stormFacts())...), Metadata: c.metadata()}
+}
+
 // stormFacts are the long lists below the buttons: totals, outliers, and why there is one card.
 func (c Card) stormFacts() [][]text.Text {
 	facts := [][]text.Text{c.stormTotals()}
@@ -32,7 +48,7 @@ func (c Card) stormHeadline() []text.Text {
 	case !s.GoesOn():
 		title = append(title, "over")
 	}
-	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.Cause(s, c.Situation.Policy)}
+	return []text.Text{text.New(text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.Cause(s, c.Situation.Policy)}
 }
 
 // stormTotals count the grouped attacks.
@@ -40,7 +56,7 @@ func (c Card) stormTotals() []text.Text {
 	s, a := *c.Situation.Storm, c.Situation.Attack
 	lines := describe.Tallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
 	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.Ongoing(s, "the attacks"))
-	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
+	return append(lines, counts)
 }
 
 // outliers list the attacks that get through and don't come from the storm's source, each with its id.
@@ -110,15 +126,7 @@ func listLine(c Card) string {
 
 // stormAdvice says what would stop the storm, how soon, and what would go on.
 func (c Card) stormAdvice(advice advice.Advice) []text.Text {
-	lines := c.dryRun(advice)
-	if denies(advice) {
-		deny := c.mitigations(advice.Suggestions[:1])[0]
-		if c.Situation.Storm.OutlierCount > 0 {
-			deny = text.New(deny, "; the outliers go on")
-		}
-		lines = append(lines, deny)
-	}
-	return append(lines, advice.Notes...)
+	return advice.Notes
 }
 
 // denies reports whether the advice is to deny one source.

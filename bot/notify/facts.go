@@ -46,6 +46,7 @@ type facts struct {
 	card      record.Place
 	shown     record.AttackState
 	known     bool // shown is
+	shared    bool // other accounts have cards in the channel of the attack's
 	details   record.AttackDetails
 	begun     *record.Attempt // of the attempt to post the attack's first card; nil: none was begun
 	waiting   []record.Event  // the poller's events of the attack that wait

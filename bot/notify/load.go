@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -71,6 +72,7 @@ func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error 
 func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
 	if f.details, err = l.cfg.Stores.Cards.Details(ctx, f.account.Name, f.attack); err == nil {
 		f.showAttack(e)
+		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
 	}
 	return err
 }
@@ -85,8 +87,14 @@ func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err er
 	if f.details, begun, err = l.cfg.Stores.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, f.now); err == nil {
 		f.begun = &begun
 		f.showAttack(e)
+		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
 	}
 	return err
+}
+
+// shared reports whether another account has cards in the channel, too.
+func (l loader) shared(a Account, channel string) bool {
+	return slices.ContainsFunc(l.cfg.Accounts, func(other Account) bool { return other.Name != a.Name && slices.Contains(other.Channels, channel) })
 }
 
 func (f *facts) showAttack(e record.Event) {

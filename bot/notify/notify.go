@@ -25,6 +25,7 @@ import (
 type Account struct {
 	*call.Account
 
+	Channels []string               // that its cards may be in
 	Summary  Summary                // when it is handed over; nil: never
 	Settings func() poller.Settings // lists and rules as last read; nil: never
 	Health   func() poller.Health   // nil: not polled here

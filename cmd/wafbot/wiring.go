@@ -138,7 +138,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 
 // posted is the account as its messages need it.
 func (t *tenant) posted(log *slog.Logger) notify.Account {
-	a := notify.Account{Account: t.Account, Settings: t.poller.Settings, Health: t.poller.Health, Titles: notify.NewTitles(t.api, log)}
+	a := notify.Account{Account: t.Account, Channels: t.cfg.Channels(), Settings: t.poller.Settings, Health: t.poller.Health, Titles: notify.NewTitles(t.api, log)}
 	if t.cfg.Summary.At != "" {
 		a.Summary = t.cfg.Summary
 	}

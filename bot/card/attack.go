@@ -1,0 +1,446 @@
+package card
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How much text an attack's card has, in characters as a person sees them: a person reads it in five seconds.
+const (
+	maxCard      = 350
+	maxCardAfter = 480 // once something was done
+)
+
+// How much of each name a card shows, in characters. The details have more.
+const (
+	maxType    = 30
+	maxApp     = 24
+	maxPlace   = 64
+	leastPlace = 20
+	maxPart    = 20
+	maxVulnID  = 20
+	maxAddress = 50
+	maxCountry = 3
+	maxPerson  = 24
+)
+
+// What is left out first where there is no room for all.
+const (
+	spareActed = iota + 1
+	spareLinks
+	spareSources
+	spareTrend
+	spareNotes
+	spareAside
+)
+
+// attackLines are the lines of an attack's card and its small print, cut to its limits.
+func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
+	done := c.done()
+	most := maxCard
+	if len(done) > 0 || c.Triage.Verdict != nil {
+		most = maxCardAfter
+	}
+	small = c.smallPrint()
+	for place := maxPlace; ; place -= 4 {
+		alarm := c.alarm(offered, done)
+		lines = slices.Concat([]line{c.headline(), c.what(place)}, c.deniedOwn(offered), []line{c.numbers(), alarm}, c.mitigations(offered, done), []line{c.people(done, !alarm.links())})
+		lines = fitLines(append(lines, small), most)
+		if together(lines) <= most || place <= leastPlace {
+			return lines[:len(lines)-1], lines[len(lines)-1]
+		}
+	}
+}
+
+// headline is the state, the severity, and that it goes on again.
+func (c Card) headline() (l line) {
+	h := c.Headline
+	sign, label := c.state()
+	switch {
+	case h.Since.IsZero():
+	case h.State == headline.Ended:
+		label = text.New(label, ", last hit ", c.clock(h.Since))
+	case h.State == headline.Unknown, h.State == headline.Mitigated, h.State == headline.Quiet:
+		label = text.New(label, " since ", c.clock(h.Since))
+	}
+	l.say(0, sign, " ", label)
+	l.say(0, text.Bold(string(h.Severity)+" "+c.kind()))
+	if !h.Resumed.IsZero() {
+		l.say(0, "resumed ", c.clock(h.Resumed))
+	}
+	return l
+}
+
+func (c Card) kind() string {
+	if c.Headline.Incident {
+		return "incident"
+	}
+	return "attack"
+}
+
+// stateNames are the headlines. Shapes differ, not only colours.
+var stateNames = map[headline.State]struct{ sign, words string }{
+	headline.Unknown: {"❓", "UNKNOWN"}, headline.FalsePositive: {"🏁", "FALSE POSITIVE"}, headline.Test: {"🏁", "TEST"}, headline.Ended: {"🏁", "ENDED"},
+	headline.Blocked: {"🟩", "BLOCKED"}, headline.Mitigated: {"🟩", "MITIGATED"}, headline.Quiet: {"🔶", "QUIET"}, headline.PartlyBlocked: {"🔶", "PARTLY BLOCKED"}, headline.NotBlocked: {"🔴", "NOT BLOCKED"},
+}
+
+// state is the headline's sign and words. An incident is never green before a verdict.
+func (c Card) state() (sign string, words text.Text) {
+	state := cmp.Or(c.Headline.State, headline.Unknown)
+	name := stateNames[state]
+	if c.Headline.Incident && c.Triage.Verdict == nil {
+		switch state {
+		case headline.Mitigated:
+			name.sign, name.words = "🔶", "STOPPED"
+		case headline.Ended:
+			name.sign, name.words = "🔶", "ENDED, REVIEW"
+		case headline.Blocked:
+			name.sign = "🔶"
+		}
+	}
+	return name.sign, text.New(text.Bold(name.words))
+}
+
+// is reports whether the card is in one of these states.
+func (c Card) is(states ...headline.State) bool { return slices.Contains(states, c.Headline.State) }
+
+// gettingThrough reports whether hits get through, or may.
+func (c Card) gettingThrough() bool {
+	return c.is(headline.NotBlocked, headline.PartlyBlocked) || c.is(headline.Unknown) && !c.unreachable()
+}
+
+// what is the kind of attack and where it goes, with the account where several share the channel.
+func (c Card) what(place int) (l line) {
+	a := c.Situation.Attack
+	if c.SharedChannel {
+		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxPerson)))
+	}
+	in := describe.Part(a)
+	for i := range in {
+		in[i].Text = text.Sanitize(in[i].Text, maxPart)
+	}
+	l.say(0, capital(typeName(a, maxType)))
+	l.say(0, c.appName(maxApp))
+	l.say(0, text.Code(text.Sanitize(describe.Where(a), place)), in)
+	return l
+}
+
+// capital is a text that begins with a capital letter.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// deniedOwn says that customers may be shut out, which matters more than the attack.
+func (c Card) deniedOwn(offered advice.Advice) (lines []line) {
+	for _, words := range offered.Denied[:min(1, len(offered.Denied))] {
+		lines = append(lines, line{{words, 0}})
+	}
+	return lines
+}
+
+// numbers are what gets through, and of what.
+func (c Card) numbers() (l line) {
+	a := c.Situation.Attack
+	switch {
+	case c.is(headline.Mitigated, headline.Quiet):
+		words := "No hit seen getting through"
+		if c.is(headline.Quiet) {
+			words += ", cause not proven"
+		}
+		l.say(0, words)
+		l.say(0, describe.Figure(a.Hits, "hit"), " before, ", describe.Figure(a.SourceCount, "source"))
+		return l
+	case c.gettingThrough():
+		if l = c.notStopped(); len(l) > 0 {
+			return l
+		}
+	}
+	return c.totals()
+}
+
+// notStopped is the source of which most gets through since the last change; nothing where there was no change, or nothing came since.
+func (c Card) notStopped() (l line) {
+	for _, ch := range slices.Backward(c.Situation.Changes) {
+		e := c.Situation.Efficacy[ch.ID]
+		for _, source := range c.Situation.Attack.Sources {
+			t := e.Parts[source.IP.String()].Through
+			if ch.InForce(c.Situation.Now) && e.Finding == record.NotWorking && t.N > 0 {
+				l.say(0, c.source(source))
+				l.say(0, text.Count(t.N, "hit"), " through since ", c.clock(t.First))
+				return l
+			}
+		}
+	}
+	leak, ok := advice.Through(c.Situation)
+	if !ok || leak.Since.IsZero() {
+		return nil
+	}
+	l.say(0, c.source(leak.Source))
+	if percent, ok := describe.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
+		l.say(0, describe.Percent(percent), " of ", describe.Figure(leak.Of, "hit"), " since ", c.clock(leak.Since))
+	}
+	if leak.Others > 0 {
+		l.say(spareSources, "up to ", text.Count(leak.Others, "other source"))
+	}
+	return l
+}
+
+// totals are the busiest source, its share, and the course of all.
+func (c Card) totals() (l line) {
+	a := c.Situation.Attack
+	top, ok := call.TopSource(a)
+	percent, known := topShare(a)
+	switch {
+	case !ok || !top.IP.IsValid():
+		l.say(0, describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.SourceCount, "source"))
+	case known && percent < 10:
+		l.say(0, describe.Figure(a.SourceCount, "source"))
+		l.say(0, "top one ", describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
+	case known:
+		l.say(0, c.source(top))
+		l.say(0, describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
+		l.say(spareSources, describe.Figure(a.SourceCount, "source"))
+	default:
+		l.say(0, c.source(top))
+		l.say(0, describe.Figure(a.Hits, "hit"))
+	}
+	if !c.is(headline.Ended, headline.Unknown) {
+		l.say(spareTrend, trend(c.Course, c.FiguresAt))
+	}
+	return l
+}
+
+// source is an address, and whose it is or its country.
+func (c Card) source(s apiclient.Source) text.Text {
+	whose, own := c.whose(s, maxPerson)
+	if own {
+		whose = "= " + whose
+	}
+	words := text.New(text.Code(text.Sanitize(s.IP.String(), maxAddress)))
+	if whose != "" {
+		words = text.New(words, " ", whose)
+	}
+	return words
+}
+
+// alarm is the one thing to know beside the figures: that an exploit worked, that nothing can be read, or that no button helps.
+func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
+	a := c.Situation.Attack
+	runbook := c.link("runbook", c.Runbook, ": ")
+	switch {
+	case c.unreachable():
+		was := text.Text(nil)
+		if name, ok := stateNames[c.Headline.Was]; ok {
+			was = text.New("Was ", name.words, ". ")
+		}
+		l.say(0, was, text.Bold("WAF API unreachable"), ": act in the console")
+		l.say(spareAside, text.Sanitize(c.Outage.Why, text.MaxField))
+	case c.is(headline.FalsePositive, headline.Test):
+	case c.Headline.Incident && len(done) == 0 && c.Triage.Verdict == nil:
+		l.say(0, "WAF reports a ", text.Bold("successful exploit"), " (vulnerability ", text.Code(text.Sanitize(a.VulnID, maxVulnID)), "). Check for compromise", runbook)
+	case c.is(headline.Unknown):
+		l.say(0, "The WAF gives no blocking status: hits may get through")
+	case !c.gettingThrough(), len(offered.Suggestions) > 0, len(done) > 0:
+	case len(offered.Notes) == 1:
+		l.say(0, offered.Notes[0])
+	case a.Type == "brute" || a.Type == "credential_stuffing":
+		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha at the login", runbook)
+	default:
+		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha in the application", runbook)
+	}
+	return l
+}
+
+// people are who is on it, whom it mentions and pages, and what people found.
+func (c Card) people(done []mitigation, runbook bool) (l line) {
+	l.say(0, c.whoIsOnIt())
+	l.say(0, c.Page.text(c.clock))
+	if m, muted := c.muted(); muted {
+		l.say(0, text.Bold("muted"), " until ", c.clock(m.Until), ", ", text.Sanitize(m.By.Name, maxPerson))
+	}
+	if v := c.Triage.Verdict; v != nil {
+		l.say(0, "verdict ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, maxPerson), "_", " ")), ", ", text.Sanitize(v.By.Name, maxPerson))
+	}
+	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(headline.FalsePositive, headline.Test) {
+		vuln := text.Text(nil)
+		if c.is(headline.Ended) {
+			vuln = text.New(" (vulnerability ", text.Code(text.Sanitize(c.Situation.Attack.VulnID, maxVulnID)), ")")
+		}
+		l.say(0, "WAF reported an exploit", vuln, ": check for compromise")
+	}
+	if acted := c.actedLately(); acted != "" {
+		l.say(spareActed, acted, " acted lately")
+	}
+	if n := len(c.Triage.Notes); n > 0 {
+		l.say(spareNotes, text.Count(n, "note"), " under Details")
+	}
+	if runbook {
+		l.say(spareLinks, c.link("runbook", c.Runbook, ""))
+	}
+	l.say(spareLinks, c.link("console", c.ConsoleURL, ""))
+	return l
+}
+
+func (c Card) muted() (record.Mute, bool) {
+	return policy.Muted(c.Situation.Context.Mutes, c.Situation.Attack, c.Situation.Now)
+}
+
+// lately is how long it is said who acted.
+const lately = 15 * time.Minute
+
+// actedLately is who changed something for the attack, and isn't its owner.
+func (c Card) actedLately() string {
+	var names []string
+	for _, ch := range c.Situation.Changes {
+		name := text.Sanitize(ch.Actor.Name, maxPerson)
+		owner := c.Triage.Owner != nil && c.Triage.Owner.Is(ch.Actor)
+		if !owner && ch.Actor.Via != record.ViaClock && c.Situation.Now.Sub(ch.At) < lately && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names[max(0, len(names)-2):], ", ")
+}
+
+// whoIsOnIt is the owner, or that there is none, and whom the card mentions, or why it mentions no one.
+func (c Card) whoIsOnIt() text.Text {
+	var l line
+	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
+	switch o := c.Triage.Owner; {
+	case o != nil && calls == o.ID:
+		return text.New(text.User(calls), " is on it") // by the name that calls
+	case o != nil:
+		l.say(0, text.Bold(text.Sanitize(o.Name, maxPerson)), " is on it")
+	case !c.is(headline.Ended, headline.FalsePositive, headline.Test):
+		l.say(0, describe.Unacknowledged(c.Triage, false))
+	}
+	if calls != "" && !c.is(headline.Ended, headline.FalsePositive, headline.Test) {
+		l.say(0, text.User(calls))
+	}
+	if c.QuietHours && c.Triage.Owner == nil {
+		l.say(0, "quiet hours: no one mentioned")
+	}
+	return l.text()
+}
+
+// smallPrint is where the card comes from: its id, the age of its figures, the mode.
+func (c Card) smallPrint() (l line) {
+	s := c.Situation
+	if advice.DryRun(s) {
+		l.say(0, text.Bold("DRY RUN"))
+	}
+	l.say(0, text.Code(text.Sanitize(s.ID, maxPlace)))
+	if !c.FiguresAt.IsZero() {
+		l.say(0, "as of ", c.clock(c.FiguresAt))
+	}
+	l.say(spareAside, "sampled")
+	if mode := c.modeRule(); mode != "" {
+		l.say(spareAside, "mode rule: ", mode)
+	}
+	if c.Late > 0 {
+		l.say(0, text.Bold("posted "+lateness(c.Late)+" late"))
+	}
+	if c.StaleFor > 0 {
+		l.say(spareAside, "drawn ", lateness(c.StaleFor), " late")
+	}
+	switch {
+	case c.Uneditable:
+		l.say(spareAside, "reposted: the former card can't be edited")
+	case c.Reposted:
+		l.say(spareAside, "reposted: the former card is gone")
+	}
+	return l
+}
+
+// modeRule is the application's mode as rules set it; "" if that isn't known, or is about to change: rules take up to an hour to work.
+func (c Card) modeRule() string {
+	s := c.Situation
+	switching := slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
+		return ch.SwitchesMode() && ch.InForce(s.Now) && s.Efficacy[ch.ID].Finding != record.Working
+	})
+	if s.ListsReadAt.IsZero() || !s.Attack.App.Known || switching {
+		return ""
+	}
+	return text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
+}
+
+// link opens an address that is short enough for a line.
+func (c Card) link(label, address, before string) text.Text {
+	u, ok := inLine(address)
+	if !ok {
+		return nil
+	}
+	return text.New(before, text.Link{Label: label, URL: u})
+}
+
+// lateness is a delay, as exact as it matters.
+func lateness(d time.Duration) string {
+	if d >= time.Minute {
+		d = d.Truncate(time.Minute)
+	}
+	return text.Duration(d.Truncate(time.Second))
+}
+
+// unreachable reports whether an outage keeps an active attack's figures from being refreshed.
+func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
+
+// clock is a moment by the reader's clock, with its day where that isn't clear.
+func (c Card) clock(t time.Time) any {
+	switch {
+	case t.IsZero():
+		return "an unknown time"
+	case c.Situation.Now.Sub(t).Abs() >= sameDay:
+		return t
+	}
+	return text.Clock(t)
+}
+
+func (c Card) appName(limit int) string {
+	return text.Sanitize(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
+}
+
+func typeName(a apiclient.Attack, limit int) string {
+	return describe.TypeName(text.Sanitize(a.Type, limit))
+}
+
+// topShare is the share of the busiest source.
+func topShare(a apiclient.Attack) (percent int, ok bool) {
+	top, ok := call.TopSource(a)
+	if !ok {
+		return 0, false
+	}
+	return describe.Share(top, a)
+}
+
+// Page is the state of a route's pager. At most one of its times is set.
+type Page struct {
+	At      time.Time // it is called then, unless acknowledged before; zero: it isn't
+	PagedAt time.Time // it was called, and the attack is still unacknowledged; zero: it wasn't
+	Fault   string    // why it can't be called
+}
+
+// text says when someone is paged, or was, with moments as clock shows them.
+func (p Page) text(clock func(time.Time) any) text.Text {
+	switch {
+	case !p.At.IsZero():
+		return text.New("pages at ", clock(p.At))
+	case !p.PagedAt.IsZero():
+		return text.New("paged at ", clock(p.PagedAt))
+	case p.Fault != "":
+		return text.New(text.Bold("not paged"), ": ", text.Sanitize(p.Fault, maxPart*2))
+	}
+	return nil
+}
