@@ -27,11 +27,9 @@ const (
 // How much of each name a card shows, in characters. The details have more.
 const (
 	maxType    = 30
-	maxApp     = 24
-	maxPlace   = 64
-	leastPlace = 20
+	maxApp     = 20
 	maxPart    = 20
-	maxVulnID  = 20
+	maxVulnID  = 12
 	maxAddress = 50
 	maxCountry = 3
 	maxPerson  = 24
@@ -39,7 +37,8 @@ const (
 
 // What is left out first where there is no room for all.
 const (
-	spareActed = iota + 1
+	spareWords = iota + 1
+	spareActed
 	spareLinks
 	spareSources
 	spareTrend
@@ -54,16 +53,19 @@ func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
 	if len(done) > 0 || c.Triage.Verdict != nil {
 		most = maxCardAfter
 	}
-	small = c.smallPrint()
-	for place := maxPlace; ; place -= 4 {
+	for _, room := range rooms {
 		alarm := c.alarm(offered, done)
-		lines = slices.Concat([]line{c.headline(), c.what(place)}, c.deniedOwn(offered), []line{c.numbers(), alarm}, c.mitigations(offered, done), []line{c.people(done, !alarm.links())})
-		lines = fitLines(append(lines, small), most)
-		if together(lines) <= most || place <= leastPlace {
-			return lines[:len(lines)-1], lines[len(lines)-1]
+		lines = slices.Concat([]line{c.headline(), c.what(room.place)}, c.deniedOwn(offered), []line{c.numbers(), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, !alarm.links())})
+		lines = fitLines(append(lines, c.smallPrint()), most)
+		if together(lines) <= most {
+			break
 		}
 	}
+	return lines[:len(lines)-1], lines[len(lines)-1]
 }
+
+// rooms are how many characters of a place are shown, and how many mitigations, the most first.
+var rooms = []struct{ place, mitigations int }{{64, 3}, {48, 3}, {32, 3}, {20, 3}, {20, 2}, {20, 1}}
 
 // headline is the state, the severity, and that it goes on again.
 func (c Card) headline() (l line) {
@@ -162,7 +164,7 @@ func (c Card) numbers() (l line) {
 			words += ", cause not proven"
 		}
 		l.say(0, words)
-		l.say(0, describe.Figure(a.Hits, "hit"), " before, ", describe.Figure(a.SourceCount, "source"))
+		l.say(spareSources, describe.Figure(a.Hits, "hit"), " before, ", describe.Figure(a.SourceCount, "source"))
 		return l
 	case c.gettingThrough():
 		if l = c.notStopped(); len(l) > 0 {
@@ -268,7 +270,10 @@ func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
 // people are who is on it, whom it mentions and pages, and what people found.
 func (c Card) people(done []mitigation, runbook bool) (l line) {
 	l.say(0, c.whoIsOnIt())
-	l.say(0, c.Page.text(c.clock))
+	if c.QuietHours && c.Triage.Owner == nil {
+		l.say(spareWords, "quiet hours: no one mentioned")
+	}
+	l.say(spareWords, c.Page.text(c.clock))
 	if m, muted := c.muted(); muted {
 		l.say(0, text.Bold("muted"), " until ", c.clock(m.Until), ", ", text.Sanitize(m.By.Name, maxPerson))
 	}
@@ -280,7 +285,7 @@ func (c Card) people(done []mitigation, runbook bool) (l line) {
 		if c.is(headline.Ended) {
 			vuln = text.New(" (vulnerability ", text.Code(text.Sanitize(c.Situation.Attack.VulnID, maxVulnID)), ")")
 		}
-		l.say(0, "WAF reported an exploit", vuln, ": check for compromise")
+		l.say(spareWords, "WAF reported an exploit", vuln, ": check for compromise")
 	}
 	if acted := c.actedLately(); acted != "" {
 		l.say(spareActed, acted, " acted lately")
@@ -315,7 +320,7 @@ func (c Card) actedLately() string {
 	return strings.Join(names[max(0, len(names)-2):], ", ")
 }
 
-// whoIsOnIt is the owner, or that there is none, and whom the card mentions, or why it mentions no one.
+// whoIsOnIt is the owner, or that there is none, and whom the card mentions.
 func (c Card) whoIsOnIt() text.Text {
 	var l line
 	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
@@ -330,9 +335,6 @@ func (c Card) whoIsOnIt() text.Text {
 	if calls != "" && !c.is(headline.Ended, headline.FalsePositive, headline.Test) {
 		l.say(0, text.User(calls))
 	}
-	if c.QuietHours && c.Triage.Owner == nil {
-		l.say(0, "quiet hours: no one mentioned")
-	}
 	return l.text()
 }
 
@@ -342,7 +344,7 @@ func (c Card) smallPrint() (l line) {
 	if advice.DryRun(s) {
 		l.say(0, text.Bold("DRY RUN"))
 	}
-	l.say(0, text.Code(text.Sanitize(s.ID, maxPlace)))
+	l.say(0, text.Code(text.Sanitize(s.ID, maxPart)))
 	if !c.FiguresAt.IsZero() {
 		l.say(0, "as of ", c.clock(c.FiguresAt))
 	}
@@ -351,7 +353,7 @@ func (c Card) smallPrint() (l line) {
 		l.say(spareAside, "mode rule: ", mode)
 	}
 	if c.Late > 0 {
-		l.say(0, text.Bold("posted "+lateness(c.Late)+" late"))
+		l.say(spareWords, text.Bold("posted "+lateness(c.Late)+" late"))
 	}
 	if c.StaleFor > 0 {
 		l.say(spareAside, "drawn ", lateness(c.StaleFor), " late")

@@ -11,9 +11,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// maxMitigations is how many mitigations have a line.
-const maxMitigations = 3
-
 // mitigation is a line about what was done: a sign, and words that say the same.
 type mitigation struct {
 	sign  string
@@ -101,9 +98,9 @@ func (c Card) seen(m advice.Mitigation) (sign, says string) {
 	return pending, "sent; nothing seen of it yet"
 }
 
-// mitigations are the lines of what was done.
-func (c Card) mitigations(offered advice.Advice, done []mitigation) (lines []line) {
-	for i, m := range done[:min(maxMitigations, len(done))] {
+// mitigations are the lines of what was done, at most so many.
+func (c Card) mitigations(offered advice.Advice, done []mitigation, most int) (lines []line) {
+	for i, m := range done[:min(most, len(done))] {
 		var l line
 		l.say(0, m.sign, " ", m.does)
 		says, by := text.New(m.says), text.New(m.by)
@@ -117,8 +114,8 @@ func (c Card) mitigations(offered advice.Advice, done []mitigation) (lines []lin
 		if !m.until.IsZero() && m.sign != fails {
 			l.say(spareTrend, "until ", c.clock(m.until))
 		}
-		l.say(0, by)
-		if left := len(done) - maxMitigations; i == maxMitigations-1 && left > 0 {
+		l.say(spareWords, by)
+		if left := len(done) - most; i == most-1 && left > 0 {
 			l.say(0, text.Number(left), " more under Details")
 		}
 		lines = append(lines, l)
