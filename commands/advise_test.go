@@ -57,7 +57,7 @@ func notes(a advice.Advice) string { return textOf(call.Result{Lines: a.Notes}) 
 // Each button's line is one that a person could have typed, and pressing it does what its dialog says.
 func TestButtonsDoWhatTheySay(t *testing.T) {
 	t.Parallel()
-	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h", "Block mode, 2 h"} {
+	for i, label := range []string{"Deny 203.0.113.7", "Patch", "Block mode"} {
 		w := newWorld(t)
 		id := w.attackOn("/login")
 		offered := advice.Advise(w.situation(id))
@@ -91,9 +91,9 @@ func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.does(ann, "deny attack="+id)
-	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(advice.Advise(w.situation(id))))
+	require.Equal(t, []string{"Patch", "Block mode"}, labels(advice.Advise(w.situation(id))))
 	w.does(ann, "patch attack="+id)
-	require.Equal(t, []string{"Block mode, 2 h"}, labels(advice.Advise(w.situation(id))))
+	require.Equal(t, []string{"Block mode"}, labels(advice.Advise(w.situation(id))))
 	w.anyway(ann, "mode 4 block attack="+id)
 	advice := advice.Advise(w.situation(id))
 	require.Empty(t, labels(advice))
@@ -114,7 +114,7 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 	legacy.App = 7
 	for words, spec := range map[string]waf.AttackSpec{
 		"192.0.2.7 is our CDN: wafbot never denies it": top("192.0.2.7"), "198.18.0.7 is lab: no quick deny": top("198.18.0.7"), "10.0.0.9 is private addresses": top("10.0.0.9"), "198.51.100.7 is denied already forever (trigger)": top("198.51.100.7"),
-		"203.0.114.7 is on the allowlist forever (partner): denying it does nothing": top("203.0.114.7"), "no patch for attacks of this type (brute)": brute, "Legacy can't block": legacy,
+		"All sources are on the allowlist, which wins over denials, patches and modes": top("203.0.114.7"), "no patch for attacks of this type (brute)": brute, "Legacy can't block": legacy,
 	} {
 		advice := advice.Advise(w.situation(w.attack(spec)))
 		require.Contains(t, notes(advice), words)

@@ -141,7 +141,7 @@ func undeniable(s call.Situation, source apiclient.Source) text.Text {
 // deniedAlready says by whose entry the busiest source is denied, if it isn't a change's, of which the card has a line, or what the card begins with.
 func deniedAlready(s call.Situation) text.Text {
 	top, ok := topSource(s)
-	if !ok || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {
+	if !ok || onList(s, apiclient.ListAllow, top) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {
 		return nil
 	}
 	address := text.Code(top.IP.String())

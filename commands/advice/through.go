@@ -85,10 +85,15 @@ func since(before, now apiclient.Figure) apiclient.Figure {
 	return now
 }
 
-// covered reports whether a denial holds for the source on the attack's application, whoever made it: also one that doesn't work, for another would do no more.
+// covered reports whether a denial holds for the source on the attack's application, whoever made it: also one that doesn't work, for another would do no
+// more. The allowlist wins over all.
 func covered(s call.Situation, source apiclient.Source) bool {
-	return slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == apiclient.ListDeny && holds(s, e, source) }) ||
-		ownInForce(s, func(ch record.Change) bool { return denies(s, ch, source) })
+	return !onList(s, apiclient.ListAllow, source) && (onList(s, apiclient.ListDeny, source) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, source) }))
+}
+
+// onList reports whether a list has an entry that holds for the source on the attack's application.
+func onList(s call.Situation, list string, source apiclient.Source) bool {
+	return slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && holds(s, e, source) })
 }
 
 // deniedInVain reports whether a denial of wafbot's for the source is seen not to work.
@@ -118,9 +123,7 @@ func holds(s call.Situation, e apiclient.IPRule, source apiclient.Source) bool {
 func allowlisted(s call.Situation) bool {
 	a := s.Attack
 	all := a.SourceCount.Known && a.SourceCount.N == int64(len(a.Sources)) && len(a.Sources) > 0
-	return all && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool {
-		return !slices.ContainsFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == apiclient.ListAllow && holds(s, e, source) })
-	})
+	return all && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !onList(s, apiclient.ListAllow, source) })
 }
 
 // stoppedForAll reports whether a patch or mode of wafbot's is seen to stop the attack, whatever its source.
