@@ -107,22 +107,12 @@ func (f *facts) showAttack(e record.Event) {
 
 // loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer than the event may.
 func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error {
-	if drawsCard(e, *f) {
-		f.loadTitle()
-	}
 	if began := e.ID == record.CardDelivery(e.Account, e.Attack().ID); e.Kind == record.CardLost || began && (f.card.TS != "" || e.Revision() == f.shown.Revision) {
 		return nil
 	}
 	all, err := l.cfg.Stores.Outbox.Waiting(ctx, e.Account)
 	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 })
 	return err
-}
-
-// loadTitle takes the title of an incident's vulnerability, if it is known: a card waits for none.
-func (f *facts) loadTitle() {
-	if attack := f.shown.Attack; attack.Incident() && f.account.Titles != nil {
-		f.vuln, f.untitled = f.account.Titles.title(attack.VulnID, f.attack)
-	}
 }
 
 func (l loader) loadPlace(ctx context.Context, e record.Event, f *facts) (err error) {

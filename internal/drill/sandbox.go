@@ -138,7 +138,7 @@ func (r *player) begins(ctx context.Context) (err error) {
 }
 
 func (r *player) denies(ctx context.Context) error {
-	if err := r.click(ctx, responder, "Deny only"); err != nil {
+	if err := r.click(ctx, responder, "Deny "+source); err != nil {
 		return err
 	}
 	return r.until(ctx, "the entry at the service", func() bool { return r.world.WAF.Denied(account, source) })
