@@ -24,9 +24,9 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 				w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: kind, Times: 1})
 				w.attack(injection())
 				card := w.card("/login")
-				card.click("rob", "Deny only") // also while the bot doesn't know yet that the card is there
+				card.click("rob", "Deny "+attacker) // also while the bot doesn't know yet that the card is there
 				w.ephemeral("rob", "accepted by the service")
-				card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+				card.says("Deny "+attacker+" · ", "Rob Diaz")
 				w.polls(3)
 				require.Len(t, w.cards("#waf"), 1)
 				require.Len(t, w.shown("#waf"), 2)
@@ -44,8 +44,8 @@ func TestAnArchivedChannel(t *testing.T) {
 		require.NoError(t, w.Slack.SetArchived("#random", true))
 		w.attack(injection())
 		card := w.card("/login")
-		card.click("rob", "Deny only")
-		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		card.click("rob", "Deny "+attacker)
+		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 1)
 		require.Empty(t, w.Slack.Messages("#random"))
@@ -56,12 +56,12 @@ func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "invalid_blocks", Times: 1})
 		w.attack(injection())
-		card := w.card("NOT BLOCKED: SQL injection on Shop. 203.0.113.7 (FR)")
+		card := w.card("NOT BLOCKED, high attack: SQL injection on Shop, 203.0.113.7 (FR)")
 		w.until("a second try without blocks", func() bool { return w.journal.has("slack refuses what is in a message", "chat.postMessage") })
 		require.Len(t, w.cards("#waf"), 1)
 		requirePlain(t, card)
 		w.types("rob", "deny attack="+card.id())
-		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz") // drawn at the next edit
+		card.says("Deny "+attacker+" · ", "Rob Diaz") // drawn at the next edit
 	})
 }
 
@@ -132,7 +132,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "message_not_found"})
-		card.click("rob", "Deny only")
+		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "accepted by the service")
 		w.until("an edit that is refused", func() bool { return w.journal.has("redraw card", "message_not_found") })
 		w.types("rob", "note attack="+card.id()+" seen")
@@ -150,7 +150,7 @@ func TestAChangeWhoseCardIsGone(t *testing.T) {
 		card := w.card(attacker)
 		card.known()
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "thread_not_found", Times: 1})
-		card.click("rob", "Deny only")
+		card.click("rob", "Deny "+attacker)
 		line := func(m workspace.Message) bool {
 			return m.TS != card.ts && says(m, "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
 		}

@@ -257,6 +257,12 @@ func (c shownCard) undo(user, does string) {
 	c.w.submits(user, map[string]any{"change": []string{ids[len(ids)-1]}})
 }
 
+// undone waits for the reply under the card that someone took a change back.
+func (c shownCard) undone(by string) {
+	c.w.t.Helper()
+	c.w.until("undone by "+by, func() bool { return len(c.replies("Undo of: ", by)) > 0 })
+}
+
 var changeID = regexp.MustCompile(`\bc[0-9a-z]{8}\b`)
 
 // replies are the messages in the card's thread.

@@ -150,8 +150,8 @@ func TestAClickCostsNineRoundTrips(t *testing.T) {
 		for _, card := range []shownCard{w.card("/login"), w.card("/second"), w.card("/third")} { // at the first click Redis is sent the scripts
 			seen, _ := n.since(0)
 			before = len(seen)
-			card.click("rob", "Deny only")
-			card.says("accepted by the service")
+			card.click("rob", "Deny "+attacker)
+			card.says("sent")
 			n.until(t, before, finished)
 		}
 		seen, _ := n.since(before)
