@@ -23,7 +23,7 @@ func TestDemoInABrowser(t *testing.T) {
 	program := start(t, nil, "demo", "--listen", ":0", "--speed", "60")
 	p := openPage(t, program.line(t)+"/#user=vic&channel=waf&account=acme")
 
-	const card = `//*[@data-testid="message"][contains(.,"INCIDENT")][contains(.,"203.0.113.7")]`
+	const card = `//*[@data-testid="message"][contains(.,"critical incident")][contains(.,"203.0.113.7")]`
 	const deny = card + `//*[@data-testid="button"][starts-with(normalize-space(.),"Deny")][not(contains(.,"patch"))]`
 	const undo = card + `//*[@data-testid="button"][normalize-space(.)="Undo"]`
 	p.wait("the attack gets through", `rate("203.0.113.7", "through") > 0 && rate("198.51.100.4", "through") > 0`)
@@ -40,7 +40,7 @@ func TestDemoInABrowser(t *testing.T) {
 	p.screenshot("confirm")
 	p.confirm("Deny 203.0.113.7")
 	p.wait("the entry is on the list", `rows("lists") === 1`)
-	p.wait("the card says who did it", `messages().some((m) => /INCIDENT/.test(m) && /Rob Diaz/.test(m) && /Undo/.test(m))`)
+	p.wait("the card says who did it", `messages().some((m) => /critical incident/.test(m) && /Rob Diaz/.test(m) && /Undo/.test(m))`)
 	p.wait("the source is stopped and keeps trying", `rate("203.0.113.7", "through") === 0 && rate("203.0.113.7", "blocked") > 0`)
 	p.wait("the others go on", `rate("198.51.100.4", "through") > 0 && rate("198.51.100.4", "blocked") === 0`)
 	p.screenshot("denied")
@@ -56,7 +56,7 @@ func TestDemoInABrowser(t *testing.T) {
 	p.confirm("Undo")
 	p.wait("the entry is off the list", `rows("lists") === 0`)
 	p.wait("the source gets through again", `rate("203.0.113.7", "through") > 0`)
-	p.wait("the card says that it was undone", `messages().some((m) => /INCIDENT/.test(m) && /undone/i.test(m))`)
+	p.wait("the card says that it was undone", `messages().some((m) => /critical incident/.test(m) && /undone/i.test(m))`)
 	p.screenshot("undone")
 	require.Equal(t, exitDone, program.stop().code)
 }

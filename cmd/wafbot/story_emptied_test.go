@@ -261,6 +261,7 @@ func TestRedisEmptiedWithSeveralChannels(t *testing.T) {
 		acme, incident, globex := w.card("/login"), w.cardIn("#random", "/worked", "<@U0ANN0001>"), w.card("/signin")
 		acme.click("rob", "Deny "+attacker)
 		incident.click("rob", "Deny 198.51.100.201")
+		incident.click("rob", "Patch")
 		globex.click("rob", "Deny "+attacker)
 		w.until("all is posted", func() bool {
 			return len(acme.replies("Deny "+attacker)) == 1 && len(incident.replies("Patch exactly")) == 1 && len(incident.replies("Deny")) == 1 && len(globex.replies("Deny "+attacker)) == 1

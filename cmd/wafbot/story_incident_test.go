@@ -23,8 +23,8 @@ func TestAnIncident(t *testing.T) {
 		w.attack(spec)
 		card := w.card("critical incident", "exploit", "vulnerability 812")
 		text := card.now().Text
-		require.True(t, strings.HasPrefix(text, "INCIDENT not blocked: SQL injection on Shop. 203.0.113.7 (FR) "), text)
-		require.True(t, strings.HasSuffix(text, "14 sources. Unacked. POST /login"), text)
+		require.True(t, strings.HasPrefix(text, "NOT BLOCKED, critical incident: SQL injection on Shop, 203.0.113.7 (FR) "), text)
+		require.True(t, strings.HasSuffix(text, "hits. POST /login"), text)
 		require.LessOrEqual(t, len(text), 120)
 		require.Equal(t, "incident", factsOf(card.now()).Payload.Kind)
 	})

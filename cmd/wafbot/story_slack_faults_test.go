@@ -69,7 +69,7 @@ func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
 func requirePlain(t *testing.T, card shownCard) {
 	t.Helper()
 	text := card.now().Text
-	for _, part := range []string{"SQL injection", "POST shop.example.com/login", " hits", "`/waf contain " + attacker} {
+	for _, part := range []string{"SQL injection", "POST shop.example.com/login", " hits", "`/waf deny " + attacker} {
 		require.Contains(t, text, part)
 	}
 	require.LessOrEqual(t, utf8.RuneCountInString(text), 3_500)
@@ -82,7 +82,7 @@ func TestAnEditThatSlackRefusesGoesOutAsText(t *testing.T) {
 		card.known()
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "msg_blocks_too_long", Times: 1})
 		w.types("rob", "note attack="+card.id()+" seen")
-		w.until("an edit without blocks", func() bool { return len(card.now().Blocks) == 0 && strings.Contains(card.now().Text, "seen") })
+		w.until("an edit without blocks", func() bool { return len(card.now().Blocks) == 0 && strings.Contains(card.now().Text, "under Details") })
 		require.True(t, w.journal.has("level=ERROR", "slack refuses what is in a message", "chat.update"))
 		requirePlain(t, card)
 		require.NotEmpty(t, card.now().Metadata, "it can be read back all the same")
