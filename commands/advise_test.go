@@ -2,9 +2,11 @@ package commands_test
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -131,6 +133,35 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 	require.Empty(t, advice.Advise(s).Suggestions)
 	s.Policy.Changes, s.Attack.Sources = policy.ChangesOn, nil
 	require.Contains(t, notes(advice.Advise(s)), "lists no source")
+}
+
+// What the card leaves out, its details say: all sources, the mode, and why a button is missing.
+func TestDetailsSayWhyAButtonIsMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sources(cdn))
+	id := w.attack(waf.AttackSpec{App: 4, Type: "brute", Path: "/login", Sources: []waf.SourceSpec{{IP: "192.0.2.7", PerSecond: 1}}})
+	said := textOf(w.reads(ann, "attack "+id))
+	for _, part := range []string{"192.0.2.7", "Mode by rules: monitoring", "Not offered: 192.0.2.7 is our CDN: wafbot never denies it", "Not offered: No patch: the service has no patch", "Not offered: No mode: each request"} {
+		require.Contains(t, said, part)
+	}
+}
+
+// After a denial the next source is named by what came since, never by old totals.
+func TestTheNextSourceIsTheOneThatGetsThrough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.situation(w.attackOn("/login"))
+	old, now := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("198.51.100.4")
+	quiet := netip.MustParseAddr("198.51.100.99")
+	then := s.Attack
+	then.Hits, then.Sources = apiclient.Known(1000), []apiclient.Source{{IP: old, Hits: apiclient.Known(900)}, {IP: quiet, Hits: apiclient.Known(80)}, {IP: now, Hits: apiclient.Known(20)}}
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
+	ch.At, ch.Until, ch.Observed = s.Now.Add(-time.Minute), s.Now.Add(time.Hour), &record.Observation{Attack: then}
+	s.Changes, s.Entries = []record.Change{ch}, []apiclient.IPRule{*ch.Steps[0].Entry}
+	s.Attack.Hits, s.Attack.Sources = apiclient.Known(1060), []apiclient.Source{{IP: old, Hits: apiclient.Known(900)}, {IP: quiet, Hits: apiclient.Known(80)}, {IP: now, Hits: apiclient.Known(70)}}
+	offered := advice.Advise(s)
+	require.Equal(t, "Deny 198.51.100.4", labels(offered)[0])
+	require.Contains(t, offered.Suggestions[0].Confirm.String(), "83 % of hits since the last change")
 }
 
 func TestDialogsHoldAnyText(t *testing.T) {

@@ -55,7 +55,7 @@ func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
 	}
 	for _, room := range rooms {
 		alarm := c.alarm(offered, done)
-		lines = slices.Concat([]line{c.headline(), c.what(room.place)}, c.deniedOwn(offered), []line{c.numbers(), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, !alarm.links())})
+		lines = slices.Concat([]line{c.headline(), c.what(room.place)}, deniedOwn(offered), []line{c.numbers(), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, !alarm.links())})
 		lines = fitLines(append(lines, c.smallPrint()), most)
 		if together(lines) <= most {
 			break
@@ -79,15 +79,15 @@ func (c Card) headline() (l line) {
 		label = text.New(label, " since ", c.clock(h.Since))
 	}
 	l.say(0, sign, " ", label)
-	l.say(0, text.Bold(string(h.Severity)+" "+c.kind()))
+	l.say(0, text.Bold(string(h.Severity)+" "+kindOf(h)))
 	if !h.Resumed.IsZero() {
 		l.say(0, "resumed ", c.clock(h.Resumed))
 	}
 	return l
 }
 
-func (c Card) kind() string {
-	if c.Headline.Incident {
+func kindOf(h headline.Headline) string {
+	if h.Incident {
 		return "incident"
 	}
 	return "attack"
@@ -147,7 +147,7 @@ func capital(s string) string {
 }
 
 // deniedOwn says that customers may be shut out, which matters more than the attack.
-func (c Card) deniedOwn(offered advice.Advice) (lines []line) {
+func deniedOwn(offered advice.Advice) (lines []line) {
 	for _, words := range offered.Denied[:min(1, len(offered.Denied))] {
 		lines = append(lines, line{{words, 0}})
 	}
@@ -242,7 +242,7 @@ func (c Card) source(s apiclient.Source) text.Text {
 // alarm is the one thing to know beside the figures: that an exploit worked, that nothing can be read, or that no button helps.
 func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
 	a := c.Situation.Attack
-	runbook := c.link("runbook", c.Runbook, ": ")
+	runbook := linkTo("runbook", c.Runbook, ": ")
 	switch {
 	case c.unreachable():
 		was := text.Text(nil)
@@ -287,16 +287,16 @@ func (c Card) people(done []mitigation, runbook bool) (l line) {
 		}
 		l.say(spareWords, "WAF reported an exploit", vuln, ": check for compromise")
 	}
-	if acted := c.actedLately(); acted != "" {
+	if acted := actedLately(c); acted != "" {
 		l.say(spareActed, acted, " acted lately")
 	}
 	if n := len(c.Triage.Notes); n > 0 {
 		l.say(spareNotes, text.Count(n, "note"), " under Details")
 	}
 	if runbook {
-		l.say(spareLinks, c.link("runbook", c.Runbook, ""))
+		l.say(spareLinks, linkTo("runbook", c.Runbook, ""))
 	}
-	l.say(spareLinks, c.link("console", c.ConsoleURL, ""))
+	l.say(spareLinks, linkTo("console", c.ConsoleURL, ""))
 	return l
 }
 
@@ -308,7 +308,7 @@ func (c Card) muted() (record.Mute, bool) {
 const lately = 15 * time.Minute
 
 // actedLately is who changed something for the attack, and isn't its owner.
-func (c Card) actedLately() string {
+func actedLately(c Card) string {
 	var names []string
 	for _, ch := range c.Situation.Changes {
 		name := text.Sanitize(ch.Actor.Name, maxPerson)
@@ -349,7 +349,7 @@ func (c Card) smallPrint() (l line) {
 		l.say(0, "as of ", c.clock(c.FiguresAt))
 	}
 	l.say(spareAside, "sampled")
-	if mode := c.modeRule(); mode != "" {
+	if mode := modeRule(s); mode != "" {
 		l.say(spareAside, "mode rule: ", mode)
 	}
 	if c.Late > 0 {
@@ -368,8 +368,7 @@ func (c Card) smallPrint() (l line) {
 }
 
 // modeRule is the application's mode as rules set it; "" if that isn't known, or is about to change: rules take up to an hour to work.
-func (c Card) modeRule() string {
-	s := c.Situation
+func modeRule(s call.Situation) string {
 	switching := slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
 		return ch.SwitchesMode() && ch.InForce(s.Now) && s.Efficacy[ch.ID].Finding != record.Working
 	})
@@ -379,8 +378,8 @@ func (c Card) modeRule() string {
 	return text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
 }
 
-// link opens an address that is short enough for a line.
-func (c Card) link(label, address, before string) text.Text {
+// linkTo opens an address that is short enough for a line.
+func linkTo(label, address, before string) text.Text {
 	u, ok := inLine(address)
 	if !ok {
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -59,15 +60,15 @@ func (c Card) done() (all []mitigation) {
 			continue
 		}
 		m := mitigation{does: in.Does, until: in.Until, by: in.By}
-		m.sign, m.says = c.seen(in)
+		m.sign, m.says = seen(s, in)
 		all = append(all, m)
 	}
 	return all
 }
 
 // seen says what is seen of a mitigation.
-func (c Card) seen(m advice.Mitigation) (sign, says string) {
-	s, stopped := c.Situation, text.Number(m.Stopped)+"+ stopped"
+func seen(s call.Situation, m advice.Mitigation) (sign, says string) {
+	stopped := text.Number(m.Stopped)+"+ stopped"
 	i := record.IndexChange(s.Changes, m.Change)
 	switch m.Finding {
 	case record.Working:

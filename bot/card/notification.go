@@ -44,7 +44,10 @@ func (c Card) notice() string {
 	lead, room := c.noticeLead(), maxNotice-min(length(written), leastNotice)-1
 	var text string
 	for _, b := range brevities {
-		text = fmt.Sprintf("%s: %s on %s, %s. %s", lead, typeName(a, b.name), c.appName(b.name), c.noticeSources(b), c.noticeLate(b))
+		text = fmt.Sprintf("%s: %s on %s, %s.", lead, typeName(a, b.name), c.appName(b.name), c.noticeSources(b))
+		if c.Late > 0 && b.detail >= detailShare {
+			text += " " + lateness(c.Late) + " late."
+		}
 		if noticeFits(text, room) {
 			break
 		}
@@ -55,19 +58,11 @@ func (c Card) notice() string {
 // noticeLead is what matters most: whether it is blocked, and how severe it is.
 func (c Card) noticeLead() string {
 	_, state := c.state()
-	lead := state.String() + ", " + string(c.Headline.Severity) + " " + c.kind()
+	lead := state.String() + ", " + string(c.Headline.Severity) + " " + kindOf(c.Headline)
 	if c.SharedChannel {
 		lead = text.Sanitize(c.Situation.Account.Name, maxNoticeName) + ": " + lead
 	}
 	return lead
-}
-
-// noticeLate says whether the card is late.
-func (c Card) noticeLate(b brevity) string {
-	if c.Late > 0 && b.detail >= detailShare {
-		return lateness(c.Late) + " late."
-	}
-	return ""
 }
 
 // noticeSources are the sources.

@@ -42,7 +42,7 @@ func TestAccountsAreApart(t *testing.T) {
 		acme.says("Deny "+attacker+" · ", "Anna Weber")
 		require.Len(t, w.entries("acme"), 1)
 		globex.undo("rob", "Deny "+attacker)
-		globex.says("undone by Rob Diaz")
+		globex.undone("Rob Diaz")
 		require.Empty(t, w.entries("globex"))
 		require.Len(t, w.entries("acme"), 1)
 
