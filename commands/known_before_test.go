@@ -149,7 +149,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 		require.Equal(t, strings.Contains(confirm, "LIKELY A CDN"), line.Has("shared"), "what it has no room for, the click is asked about: %s", b.Label)
 	}
 	patch, _ := advice.Advise(s).Suggestions[1].In(300)
-	for _, part := range []string{"Blocks SQL injection in exactly POST shop.example.com/very-long", "on only Shop (4)", "up to 64"} {
+	for _, part := range []string{"Blocks SQL injection in POST shop.example.com/very-long", "only on Shop (4), for 7 days", "at most 64"} {
 		require.Contains(t, patch, part)
 	}
 }
@@ -231,7 +231,7 @@ func TestAModeReturns(t *testing.T) {
 	id := w.attackOn("/login")
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
 	require.Contains(t, mode.Confirm.String(), "No incidents are detected meanwhile.")
-	require.Contains(t, mode.Confirm.String(), "are blocked for 2 h")
+	require.Contains(t, mode.Confirm.String(), "For 2 h the WAF blocks all attacks")
 	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't know")
 	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until it is switched back, wafbot can't know")
 	ch := w.anyway(ann, "mode Shop block for=90m")

@@ -98,7 +98,6 @@ func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 		Confirm: dialog(
 			call.Sentence{Text: patchWords(s, spec)},
 			call.Sentence{Spare: figures, Text: "All sources; other paths, parts and types go on."},
-			call.Sentence{Spare: returns, Text: "Ends by itself after " + text.Duration(patchFor(s)) + "."},
 			lockedSentence(s, "it")),
 	}
 	return knowing(s, b, apiclient.Source{})
@@ -106,20 +105,20 @@ func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 
 // patchWords name path, part, type and application of a patch.
 func patchWords(s call.Situation, spec change.Patch) string {
-	place := "exactly " + text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110)
+	place := strings.TrimSpace(text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110))
 	if below, ok := strings.CutSuffix(spec.Scope.Path, "*"); ok {
 		place = "every path below " + text.Sanitize(spec.Scope.Host+below, 100)
 	}
-	return fmt.Sprintf("Blocks %s in %s, part %s, on %s. In minutes, up to 64.", describe.TypeName(spec.Kind), strings.ReplaceAll(place, "exactly  ", "exactly "), text.Sanitize(spec.Point.String(), 40), patchedApp(s, spec))
+	return fmt.Sprintf("Blocks %s in %s, part %s, %s, for %s. Works within minutes, at most 64.", describe.TypeName(spec.Kind), place, text.Sanitize(spec.Point.String(), 40), patchedApp(s, spec), text.Duration(patchFor(s)))
 }
 
 // patchedApp is the application that a patch is for, by name and number.
 func patchedApp(s call.Situation, spec change.Patch) string {
 	app := spec.Scope.App
 	if !app.Known {
-		return "all applications"
+		return "on all applications"
 	}
-	return fmt.Sprintf("only %s (%d)", text.Sanitize(s.Account.AppName(app), 30), app.N)
+	return fmt.Sprintf("only on %s (%d)", text.Sanitize(s.Account.AppName(app), 30), app.N)
 }
 
 func modeButton(s call.Situation, now string) call.Suggestion {
@@ -129,8 +128,8 @@ func modeButton(s call.Situation, now string) call.Suggestion {
 		Label: "Block mode", Title: "Switch to block mode?", OK: "Switch", Danger: true, Spoken: "Switch to block mode",
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
-			call.Sentence{Text: fmt.Sprintf("All attacks on %s that the WAF detects are blocked for %s, in minutes, up to 64; now: %s. Legitimate requests that the WAF misjudges are blocked, too. No incidents are detected meanwhile.",
-				name, text.Duration(modeFor(s)), describe.ModeName(text.Sanitize(now, 20)))},
+			call.Sentence{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works within minutes, at most 64. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
+				text.Duration(modeFor(s)), name, describe.ModeName(text.Sanitize(now, 20)))},
 			call.Sentence{Spare: returns, Text: "Returns by itself."},
 			lockedSentence(s, "it"),
 		),
