@@ -133,7 +133,9 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 		}
 		reached := record.Cap{From: noon, Over: "over 50,000 attacks in 24 h", Edge: noon}
 		event := record.Event{ID: "cap", Account: "acme", Kind: record.CapChanged, Channel: "C1", At: noon, Payload: reached}
-		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll(ids...)}))
+		require.Eventually(t, func() bool {
+			return s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll(ids...)}) == nil
+		}, patience, 100*time.Millisecond)
 		update := poller.Update{LastGood: noon, Delete: ids[1:], Events: []record.Event{event}, Cap: &reached}
 		way := &cut{}
 		s.AddHook(way)
