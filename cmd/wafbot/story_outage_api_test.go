@@ -22,10 +22,18 @@ func (w *world) count(channel string, parts ...string) (n int) {
 	return n
 }
 
-// One account's service is away: its channel is notified once, the other account goes on, and afterwards one message says
-// what happened meanwhile.
 func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
-	const why = "the service can't be reached"
+	oneAccountFails(t, "reset", "the service can't be reached")
+}
+
+func TestOneAccountIsRefusedForAWhile(t *testing.T) {
+	oneAccountFails(t, "status:403", "the token lacks the permission to read")
+}
+
+// oneAccountFails is the story of an account whose service is away, or refuses: its channel is notified once, the other account goes on, and afterwards one
+// message says what happened meanwhile.
+func oneAccountFails(t *testing.T, kind, why string) {
+	t.Helper()
 	both := func(w *world) {
 		bothAccounts(w)
 		w.cfg.Accounts[0].OngoingFor = 2 * time.Second
@@ -33,7 +41,7 @@ func TestOneAccountIsUnreachableForAWhile(t *testing.T) {
 	storyOver(t, eitherWay(), both, func(t *testing.T, w *world) {
 		w.attack(injection())
 		before := w.card("/login")
-		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: "reset"}))
+		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Kind: kind}))
 		notice := w.message("#waf", "WAF API unreachable: wafbot can't see acme", why, "Attacks may go on unseen", "Last good poll")
 		require.True(t, strings.HasPrefix(notice.Text, "WAF API unreachable: wafbot can't see acme since "), notice.Text)
 		over := w.attack(waf.AttackSpec{Path: "/over", Hits: 100})
