@@ -2,6 +2,7 @@ package poller
 
 import (
 	"cmp"
+	"iter"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -49,6 +50,22 @@ func (d *decision) state(id string) *record.AttackState {
 		return s
 	}
 	return &record.AttackState{}
+}
+
+// states are the states of all attacks and storms as this decision leaves them.
+func (d *decision) states() iter.Seq[*record.AttackState] {
+	return func(yield func(*record.AttackState) bool) {
+		for _, s := range d.out.Attacks {
+			if !yield(&s) {
+				return
+			}
+		}
+		for id, s := range d.st.attacks {
+			if _, decided := d.out.Attacks[id]; !decided && !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }
