@@ -116,7 +116,7 @@ type Milestone struct {
 // AttackDelta is a record that changed.
 type AttackDelta struct {
 	Before *apiclient.Attack // nil: the record was not listed, or that isn't known
-	Now    apiclient.Attack
+	Now    *apiclient.Attack
 }
 
 // Page is one call of an attack's pager, made because the attack is unacknowledged.
