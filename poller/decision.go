@@ -43,7 +43,8 @@ func (d *decision) attack(id string) record.AttackState { return *d.state(id) }
 
 // state is attack, without a copy of what is stored.
 func (d *decision) state(id string) *record.AttackState {
-	if s, decided := d.out.Attacks[id]; decided {
+	if _, decided := d.out.Attacks[id]; decided {
+		s := d.out.Attacks[id]
 		return &s
 	}
 	if s := d.st.attacks[id]; s != nil {

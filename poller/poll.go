@@ -155,7 +155,7 @@ func (p *Poller) observe(ctx context.Context, snap snapshot) {
 			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: now.attack})
 		}
 	}
-	clear(c.before)
+	c.before = map[string]*apiclient.Attack{} // one that was cleared takes as much memory as before
 	if c.whole = c.whole || snap.whole; c.whole {
 		c.last = snap.at
 	}
