@@ -44,7 +44,7 @@ func (d *decision) attack(id string) record.AttackState { return *d.state(id) }
 // state is attack, without a copy of what is stored.
 func (d *decision) state(id string) *record.AttackState {
 	if _, decided := d.out.Attacks[id]; decided {
-		s := d.out.Attacks[id]
+		s := d.out.Attacks[id] // declared here, or each call would take memory for one
 		return &s
 	}
 	if s := d.st.attacks[id]; s != nil {

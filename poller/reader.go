@@ -16,9 +16,8 @@ type reader struct {
 	cfg  *Config
 	st   *state
 	snap snapshot
-	// settleEarly is given what is new on the first page, and on all before the first page without anything new: the other pages may be many, and
-	// people wait. So is each settleAt new records. Records that must be judged again stay in the
-	// snapshot, so that no other is judged twice.
+	// settleEarly is given what is new on the first page, on all before the first page without anything new, and each settleAt new records: the other
+	// pages may be many, and people wait. Records that must be judged again stay in the snapshot, so that no other is judged twice.
 	settleEarly func(ctx context.Context, snap snapshot) (again map[string]bool, err error)
 }
 
