@@ -215,10 +215,10 @@ func TestAttacksWithoutTimes(t *testing.T) {
 // What a first start finds is judged and stored in parts where it is very much. People are notified of it as a whole, also if the service breaks off in between.
 func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 12_000)
+	c := newCrowd(t, 6_000)
 	c.limits, c.latest = poller.Limits{}, time.Now().Add(4*time.Hour) // so that all go on
-	c.incidents = map[int]int{999_999: 100, 990_000: 100}
-	c.fails = 7_000
+	c.incidents = map[int]int{999_999: 100, 994_200: 100}
+	c.fails = 5_500
 	p := c.poller()
 	require.Error(t, p.Poll(t.Context()))
 	events := c.store.takeEvents()
@@ -229,9 +229,9 @@ func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
 	c.change(func() { c.fails = 0 })
 	require.NoError(t, p.Poll(t.Context()))
 	events = c.store.takeEvents()
-	require.Equal(t, record.FirstStartFacts{Ongoing: 12_000, Grouped: 11_998, Incidents: 2}, first(events, record.FirstStart).Payload)
+	require.Equal(t, record.FirstStartFacts{Ongoing: 6_000, Grouped: 5_998, Incidents: 2}, first(events, record.FirstStart).Payload)
 	require.NotNil(t, first(events, record.NewIncident).Payload, "that was not read before")
-	require.Len(t, c.stored().Attacks, 12_001)
+	require.Len(t, c.stored().Attacks, 6_001)
 	require.NoError(t, p.Poll(t.Context()))
 	require.Empty(t, c.store.takeEvents())
 }
