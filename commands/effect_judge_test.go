@@ -35,7 +35,7 @@ func (x *watcher) grows(minutes int, is func(minute int64) apiclient.Attack) {
 	for minute := range int64(minutes) {
 		x.pass(time.Minute)
 		now := is(minute)
-		p := record.AttackDelta{Now: now}
+		p := record.AttackDelta{Now: &now}
 		if was, known := x.latest[now.ID]; known {
 			p.Before = &was
 		}
@@ -181,7 +181,7 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 				x.restart()
 				g := efficacy.Snapshot{At: x.clock()}
 				for id, a := range records { // the first look sees all there is
-					x.latest[id], g.Deltas = a, append(g.Deltas, record.AttackDelta{Now: a})
+					x.latest[id], g.Deltas = a, append(g.Deltas, record.AttackDelta{Now: &a})
 				}
 				x.see(g)
 			}

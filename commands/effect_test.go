@@ -65,7 +65,7 @@ func (x *watcher) observe() {
 			if known && reflect.DeepEqual(was, a) {
 				continue
 			}
-			p := record.AttackDelta{Now: a}
+			p := record.AttackDelta{Now: &a}
 			if known {
 				p.Before = &was
 			}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"time"
+	"unique"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -32,6 +33,14 @@ type AttackState struct {
 
 // Grouped reports whether the attack shows only in a storm's card.
 func (s AttackState) Grouped() bool { return s.StormID != "" && !s.OwnCard }
+
+// Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.
+func (s *AttackState) Share() {
+	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status)} {
+		*text = unique.Make(*text).Value()
+	}
+	s.Attack.Share()
+}
 
 // Named is the state of a storm that begins, with its id.
 func (s AttackState) Named(id string) AttackState {
@@ -116,7 +125,7 @@ type Milestone struct {
 // AttackDelta is a record that changed.
 type AttackDelta struct {
 	Before *apiclient.Attack // nil: the record was not listed, or that isn't known
-	Now    apiclient.Attack
+	Now    *apiclient.Attack
 }
 
 // Page is one call of an attack's pager, made because the attack is unacknowledged.
