@@ -61,7 +61,7 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) call.AttackR
 func quietly() report.Overview {
 	of := acme()
 	of.OngoingFor, of.Policy.Changes = 15*time.Minute, policy.ChangesOn
-	return report.Overview{Account: "acme", Of: of, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
+	return report.Overview{Account: "acme", Of: of, Now: now, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() report.Overview {
@@ -209,7 +209,7 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 func summaries() map[string]report.Summary {
 	at := func(o report.Overview) report.Summary {
 		return report.Summary{
-			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Who: anna(),
+			Overview: o, Since: now.Add(-10 * time.Hour), Who: anna(),
 		}
 	}
 	busy, quiet, unreachable := at(busily()), at(quietly()), at(unreachably())
