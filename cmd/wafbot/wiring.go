@@ -121,7 +121,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	t := &tenant{cfg: cfg, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
-		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
+		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
 		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
 	t.Policy.Switch = a.store.Replicas
