@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -155,6 +156,9 @@ type reply struct {
 func (r *requests) read(req request) {
 	r.once(req, func(ctx context.Context) *reply {
 		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
+		if errors.Is(err, refusal.ErrUnanswered) {
+			return nil
+		}
 		return &reply{req, r.answers.resultMessage(req, res, err)}
 	})
 }

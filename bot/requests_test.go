@@ -2,6 +2,9 @@ package bot
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -10,7 +13,9 @@ import (
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // slashed is a line that a person of T1 types.
@@ -86,4 +91,26 @@ func TestWhatIsRefusedAnywayIsNotStored(t *testing.T) {
 	require.Equal(t, []string{"d1"}, <-inbox.came)
 	b.Drain(t.Context())
 	require.Empty(t, inbox.works)
+}
+
+// silent doesn't answer, as a runner whose lines are refused too often.
+type silent struct{ noRunner }
+
+func (silent) Do(context.Context, call.Invocation) (call.Result, error) {
+	return call.Result{}, fmt.Errorf("%w: %w", refusal.Denied(text.New("no")), refusal.ErrUnanswered)
+}
+
+// What is refused to somebody who was told that it gets no answer sends Slack nothing: neither a read, nor what was stored.
+func TestWhatIsUnansweredSendsNothing(t *testing.T) {
+	t.Parallel()
+	slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()
+	one := &inbox{request: request{ResponseURL: "https://hooks.slack.com/rob"}}
+	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
+	reads := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: silent{}, Verbs: silent{}})
+	require.Equal(t, http.StatusOK, sendForm(t, reads, "/slack/commands", url.Values{"text": {"status"}, "user_id": {"U0ROB"}, "response_url": {"https://hooks.slack.com/rob"}}))
+	reads.Drain(t.Context())
+	works := New(Config{Slack: client, Inbox: one, Runner: silent{}, Verbs: silent{}})
+	require.NoError(t, works.Work(t.Context(), t.Context()))
+	require.Contains(t, one.heard(), "done")
+	require.Empty(t, slackEnd.at("/rob"))
 }
