@@ -140,7 +140,7 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	}
 	text, ref := call.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {
-		return card.HomeWithoutRole(inv.Actor.ID, text, a.cfg.Roles)
+		return card.HomeWithoutRole(inv.Actor.ID, text)
 	}
 	a.cfg.Log.Error("read home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)

@@ -104,7 +104,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Roles: cfg.Policy.Roles(), Log: log, Clocks: a.clocks,
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Log: log, Clocks: a.clocks,
 		Collectors: append(append(a.notifier.Collectors(), a.calls, a.capped()), a.clockOffsets()...),
 	})
 	return a, nil
