@@ -78,7 +78,7 @@ func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped
 		attacks[id] = &s
 	}
 	for _, s := range attacks {
-		now := s.Revision == 1 && s.ObservedAt.Equal(d.snap.at)
+		now := s.FoundAt.Equal(d.snap.at)
 		switch {
 		case !s.Notified || s.Storm != nil || !now && s.Attack.First.Before(from):
 		case s.Grouped():
