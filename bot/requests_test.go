@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -91,6 +92,19 @@ func TestWhatIsRefusedAnywayIsNotStored(t *testing.T) {
 	require.Equal(t, []string{"d1"}, <-inbox.came)
 	b.Drain(t.Context())
 	require.Empty(t, inbox.works)
+}
+
+// A fault is logged with its line, cut: anybody can make a line long.
+func TestALongLineIsLoggedCut(t *testing.T) {
+	t.Parallel()
+	log, store := &lines{}, newLinkStore()
+	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}})
+	b := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: noRunner{}, Verbs: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", url.Values{"text": {"attack " + strings.Repeat("B", 35_000)}, "user_id": {"U0ROB"}, "response_url": {"https://hooks.slack.com/rob"}}))
+	b.Drain(t.Context())
+	logged := log.of("carry out request")
+	require.Len(t, logged, 1)
+	require.Less(t, len(logged[0]), 2*maxLogged)
 }
 
 // silent doesn't answer, as a runner whose lines are refused too often.
