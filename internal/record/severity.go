@@ -1,0 +1,29 @@
+package record
+
+import "github.com/wafbot/wafbot/apiclient"
+
+// Severity is how severe an attack is. Its event and card show the worst that it reached.
+type Severity string
+
+// The severities, the worst first.
+const (
+	SeverityCritical Severity = "critical"
+	SeverityHigh     Severity = "high"
+	SeverityMedium   Severity = "medium"
+	SeverityLow      Severity = "low"
+)
+
+// SeverityOf is how severe an attack is as it was observed.
+func SeverityOf(a apiclient.Attack) Severity {
+	switch {
+	case a.Incident():
+		return SeverityCritical
+	case a.Status() == apiclient.StatusBlocked:
+		return SeverityLow
+	}
+	switch a.Type {
+	case "rce", "sqli", "nosqli", "ssti", "xxe", "ssrf", "ptrav", "brute", "bola":
+		return SeverityHigh
+	}
+	return SeverityMedium
+}
