@@ -49,7 +49,7 @@ func (in *ingress) take(ctx context.Context, req request, text string) {
 	}
 	switch {
 	case err != nil:
-		in.requests.reply(req, in.requests.answers.resultMessage(req, call.Result{}, err))
+		in.requests.misread(req, err)
 	case req.Trigger != "" && req.View == "" && in.cfg.Verbs.Missing(line, req.Invocation.Attack):
 		in.forms.openForm(req, text)
 	case in.cfg.Verbs.Changes(line):

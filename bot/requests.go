@@ -156,11 +156,23 @@ type reply struct {
 func (r *requests) read(req request) {
 	r.once(req, func(ctx context.Context) *reply {
 		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
-		if errors.Is(err, refusal.ErrUnanswered) {
-			return nil
-		}
-		return &reply{req, r.answers.resultMessage(req, res, err)}
+		return r.replyTo(req, res, err)
 	})
+}
+
+// misread answers a line that can't be read.
+func (r *requests) misread(req request, why error) {
+	r.once(req, func(ctx context.Context) *reply {
+		return r.replyTo(req, call.Result{}, r.cfg.Runner.Misread(ctx, req.Invocation, why))
+	})
+}
+
+// replyTo is what is answered to a line that changes nothing; nil: nothing is.
+func (r *requests) replyTo(req request, res call.Result, err error) *reply {
+	if errors.Is(err, refusal.ErrUnanswered) {
+		return nil
+	}
+	return &reply{req, r.answers.resultMessage(req, res, err)}
 }
 
 // reply answers a request without running a line.

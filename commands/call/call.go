@@ -106,8 +106,8 @@ type Call struct {
 	Rights                           // of the person who asks, on the account; without one the highest on any
 	RightsOn map[string]Rights       // likewise, by account
 	Now      time.Time               // by the clock of the account's service; without an account by the one that the replicas share
-	Times    map[string]time.Time    // Now on each account that it is about
 	Asked    time.Time               // when it was asked, by the same
+	Times    map[string]time.Time    // Now on each account that it is about
 	Attack   *record.KnownAttack     // of attack=ID
 	Implied  bool                    // attack= was not typed: it is the attack in whose thread the line was
 	Changes  []record.Change         // of a change: the account's changes, the newest first
