@@ -28,8 +28,6 @@ type Runner interface {
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 	// May refuses who may not run a line. It runs nothing.
 	May(ctx context.Context, inv call.Invocation) error
-	// Misread is what a person is told of a line that can't be read, and why it can't.
-	Misread(ctx context.Context, inv call.Invocation, why error) error
 }
 
 // Verbs knows what a line is before it is run; *commands.Runner is one.

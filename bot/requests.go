@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -156,6 +157,9 @@ type reply struct {
 func (r *requests) read(req request) {
 	r.once(req, func(ctx context.Context) *reply {
 		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
+		if errors.Is(err, refusal.ErrUnknown) {
+			err = r.noLine(ctx, req, err)
+		}
 		return r.replyTo(req, res, err)
 	})
 }
@@ -163,8 +167,16 @@ func (r *requests) read(req request) {
 // misread answers a line that can't be read.
 func (r *requests) misread(req request, why error) {
 	r.once(req, func(ctx context.Context) *reply {
-		return r.replyTo(req, call.Result{}, r.cfg.Runner.Misread(ctx, req.Invocation, why))
+		return r.replyTo(req, call.Result{}, r.noLine(ctx, req, why))
 	})
+}
+
+// noLine is what a person is told of what is no line: why, if the person may read how lines are written; else help is refused, and recorded. Anybody could have all
+// answered that is no line.
+func (r *requests) noLine(ctx context.Context, req request, why error) error {
+	help := req.Invocation
+	help.Line = record.Line{Name: "help"}
+	return cmp.Or(r.cfg.Runner.May(ctx, help), why)
 }
 
 // replyTo is what is answered to a line that changes nothing; nil: nothing is.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -127,4 +128,35 @@ func TestWhatIsUnansweredSendsNothing(t *testing.T) {
 	require.NoError(t, works.Work(t.Context(), t.Context()))
 	require.Contains(t, one.heard(), "done")
 	require.Empty(t, slackEnd.at("/rob"))
+}
+
+// knowing lets Rob read, whom alone it knows, and no verb.
+type knowing struct{ noRunner }
+
+func (knowing) May(_ context.Context, inv call.Invocation) error {
+	if inv.Actor.ID == "U0ROB" && inv.Line.Name == "help" {
+		return nil
+	}
+	return refusal.Denied(text.New("no role"))
+}
+
+func (knowing) Do(context.Context, call.Invocation) (call.Result, error) {
+	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text.New("no command")}
+}
+
+// What is no line is answered to who may read how lines are written. To a stranger help is refused, as any line is.
+func TestWhatIsNoLineOfAStranger(t *testing.T) {
+	t.Parallel()
+	slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()
+	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
+	b := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: knowing{}, Verbs: knowing{}})
+	for line, why := range map[string]string{"dney 203.0.113.7": "no command", `note "never closed`: "closed"} {
+		for user, says := range map[string]string{"U0ROB": why, "U0EVE": "no role"} {
+			path := "/" + user + strconv.Itoa(len(line))
+			require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", url.Values{"text": {line}, "user_id": {user}, "response_url": {"https://hooks.slack.com" + path}}))
+			b.Drain(t.Context())
+			require.Len(t, slackEnd.at(path), 1)
+			require.Contains(t, slackEnd.at(path)[0], says, line)
+		}
+	}
 }

@@ -114,25 +114,6 @@ func TestWhoIsRefusedTooOftenIsToldOnce(t *testing.T) {
 	})
 }
 
-// What is no line is answered to who may read how lines are written. To a stranger it is refused as any line is.
-func TestWhatIsNoLineOfAStranger(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	why := refusal.Usage(text.New("a quote is never closed"))
-	for _, who := range []record.Actor{eve, ann} {
-		require.Equal(t, why, w.Misread(t.Context(), w.asks(who, "help"), why))
-		w.refuses(who, "dney 203.0.113.7", refusal.ErrUnknown, "did you mean deny?")
-	}
-	require.Empty(t, w.audit.all())
-	require.ErrorIs(t, w.Misread(t.Context(), w.asks(outsiders[0], "help"), why), refusal.ErrDenied)
-	for range 3 {
-		w.refuses(outsiders[1], "dney 203.0.113.7", refusal.ErrDenied, "You have no role here")
-	}
-	_, err := w.try(outsiders[1], "dney 203.0.113.7")
-	require.ErrorIs(t, err, refusal.ErrUnanswered)
-	require.Len(t, w.audit.all(), 3)
-}
-
 // What is surely refused is known before it is stored.
 func TestWhatIsSurelyRefused(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -18,7 +17,7 @@ import (
 func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
 	c, err := r.lookUp(inv)
 	if err != nil {
-		return call.Result{}, r.Misread(ctx, inv, err)
+		return call.Result{}, err
 	}
 	defer c.leaveUnread()
 	if err := r.admit(ctx, c); err != nil {
@@ -44,13 +43,6 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	}
 	res, err := r.carryOut(ctx, c)
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
-}
-
-// Misread is what a person is told of a line that can't be read: why, if the person may read how lines are written; else help is refused, and
-// recorded: anybody could have all answered that is no line.
-func (r *Runner) Misread(ctx context.Context, inv call.Invocation, why error) error {
-	inv.Line = record.Line{Name: "help"}
-	return cmp.Or(r.May(ctx, inv), why)
 }
 
 // lookUp finds the command of a request and, as far as the request or its place says, the account.
