@@ -68,7 +68,7 @@ func (c Card) done() (all []mitigation) {
 
 // seen says what is seen of a mitigation.
 func seen(s call.Situation, m advice.Mitigation) (sign, says string) {
-	stopped := text.Number(m.Stopped)+"+ stopped"
+	stopped := text.Number(m.Stopped) + "+ stopped"
 	i := record.IndexChange(s.Changes, m.Change)
 	switch m.Finding {
 	case record.Working:

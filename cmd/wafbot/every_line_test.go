@@ -170,12 +170,29 @@ type liner struct {
 	refused map[string]int // how often each person was
 }
 
-// surelyRecorded is how many refusals of a person are recorded in any case, and not only counted.
-const surelyRecorded = 3
+// surelyRecorded is how many refusals of a person are recorded and answered in any case, and not only counted; surelyAnswered is how many are of one with a role.
+const (
+	surelyRecorded = 3
+	surelyAnswered = 10
+)
+
+// restartsBefore starts the bot again before it would only count what a person is refused.
+func (l *liner) restartsBefore(p person) {
+	most := surelyAnswered
+	if p.role == record.NoRole {
+		most = surelyRecorded
+	}
+	if l.refused[p.name] >= most {
+		l.stop()
+		l.start()
+		clear(l.refused)
+	}
+}
 
 // try holds one line, asked by one person in one way, against its row.
 func (l *liner) try(c lineCase, v way, p person) {
 	l.t.Helper()
+	l.restartsBefore(p)
 	words := l.words(c, p)
 	name := fmt.Sprintf("%s by %s of role %s", fill(c.line, words), v.via, p.role)
 	if c.first != "" && p.role >= c.least {

@@ -170,7 +170,7 @@ func TestANewIncidentWhileThreadsAreRead(t *testing.T) {
 		require.Contains(t, ready, `"rebuilding":"0 of 1 threads read; nothing is changed until all are"`)
 		require.NotContains(t, ready, "elsewhere")
 		card.says("Deny " + attacker) // it isn't drawn without what the thread holds
-		card.click("rob", "Undo")
+		w.types("rob", "undo attack="+card.id())
 		w.ephemeral("rob", "not done: wafbot's store (Redis) is empty", "being rebuilt from the channels")
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.cards("#waf"), 2)
@@ -221,6 +221,7 @@ func TestAMitigationThatNoMessageHolds(t *testing.T) {
 		w.Slack.ClearFaults()
 		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 0 mitigations", "no message names them: 1 mitigation")
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
+		card.click("rob", "Acknowledge") // which takes the room of Undo
 		card.undo("ann", "Deny "+attacker)
 		card.undone("Anna Weber")
 		require.Empty(t, w.entries("acme"))

@@ -22,7 +22,6 @@ const Shift = 10 * time.Hour
 type Summary struct {
 	Overview
 	Since         time.Time             `json:"since"`
-	Now           time.Time             `json:"now"`
 	Incidents     int                   `json:"incidents"`        // that were hit since then, over or not
 	Attacks       int                   `json:"attacks"`          // likewise, incidents left out
 	BlockedAnyway int                   `json:"blocked_anyway"`   // of these: blocked by the service, and without action by a person
@@ -49,13 +48,12 @@ type NoteOn struct {
 
 // Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
 func Summarize(c *call.Call, since time.Time) Summary {
-	a := c.Account
-	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c, a))})
-	o, seen := overviewOf(c, a, attacks, err)
-	s := Summary{Overview: o, Since: since, Now: c.Now, Who: c.Actor}
+	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c))})
+	o, seen := overviewOf(c, attacks, err)
+	s := Summary{Overview: o, Since: since, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
-	if s.Outages, err = c.Facts(a.Name).Outages(since); err != nil {
+	if s.Outages, err = c.Given().Outages(since); err != nil {
 		s.NoStore = true
 	}
 	rules, err := byOthers(c, &s, seen)
@@ -145,7 +143,7 @@ func (s Summary) Parts(cut bool) []call.Part {
 
 func (s Summary) head() call.Part {
 	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Of.Policy.Describe())}
-	for _, line := range s.trouble(s.Now) {
+	for _, line := range s.trouble() {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}
 	return p
