@@ -71,6 +71,10 @@ type Situation struct {
 	Context        record.AccountContext
 	Efficacy       map[string]record.Efficacy // what was seen of changes, by their ids
 	Storm          *record.Storm              // nil: it is an attack, not a storm
+	Severity       record.Severity            // the worst that it reached; "": not known
+	Paused         bool                       // as AttackState has it, like the next two
+	ResumedAt      time.Time
+	Stopped        record.Stopped
 	Now            time.Time
 }
 
