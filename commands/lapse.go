@@ -59,7 +59,7 @@ func (r lapser) checkOne(ctx context.Context, account, attack string, t record.T
 
 // lapses reports whether an attack was acknowledged for as long as it may be, unless a person found that it is none.
 func lapses(s record.AttackState, t record.Triage, now time.Time) bool {
-	none := s.Attack.FalsePositive() || t.Verdict != nil && t.Verdict.Is != "real"
+	none := s.Attack.FalsePositive() || t.IsNone()
 	return !none && s.AckTimeout > 0 && now.Sub(t.Owner.Since) >= s.AckTimeout
 }
 

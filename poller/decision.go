@@ -92,7 +92,7 @@ func (d *decision) emit(f finding) {
 	d.out.Attacks[attackid] = s
 	d.out.Events = append(d.out.Events, record.Event{
 		ID: id, Account: d.cfg.Account, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
-		Payload: record.AttackChanged{Attack: s.Attack, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
+		Payload: record.AttackChanged{Attack: s.Attack, Severity: s.Severity, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
 	})
 }
 

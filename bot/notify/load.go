@@ -93,7 +93,7 @@ func (f *facts) showAttack(e record.Event) {
 	f.card, f.shown = f.details.Card, f.details.State
 	f.known = f.shown.Attack.ID != ""
 	if c, ok := e.Payload.(record.AttackChanged); ok && (!f.known || f.shown.Revision < c.Revision) {
-		f.shown = record.AttackState{Attack: c.Attack, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
+		f.shown = record.AttackState{Attack: c.Attack, Severity: c.Severity, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
 	}
 }
 

@@ -49,10 +49,10 @@ type Facts struct {
 // Of is the headline of an attack. Its State is not asked again: whatever is said beside it follows from the same facts.
 func Of(f Facts) Headline {
 	s := f.Situation
-	h := Headline{State: f.state(), Severity: record.Worst(s.Severity, record.SeverityOf(s.Attack)), Incident: s.Attack.Incident()}
+	h := Headline{State: f.state(), Severity: f.Triage.Severity(record.Worst(s.Severity, record.SeverityOf(s.Attack))), Incident: s.Attack.Incident()}
 	h.Review = h.Incident && f.Triage.Verdict == nil
 	switch h.State {
-	case FalsePositive, Test:
+	case FalsePositive:
 		h.Severity = record.SeverityLow
 	case Ended, Mitigated, Quiet:
 		h.Since = s.Attack.Last

@@ -139,6 +139,14 @@ func (e Event) Changed() AttackChanged {
 	return p
 }
 
+// Severity is the worst that the event's attack reached, as far as the event says; "" if it is about none.
+func (e Event) Severity() Severity {
+	if e.Attack().ID == "" {
+		return ""
+	}
+	return Worst(e.Changed().Severity, SeverityOf(e.Attack()))
+}
+
 // Revision is the revision of what the event is about. It orders events of the same time; 0: it has none.
 func (e Event) Revision() int {
 	switch p := e.Payload.(type) {
