@@ -41,7 +41,7 @@ type Event struct {
 	Account  string
 	Attack   string // its id
 	Incident bool
-	Severity string // critical, high, medium or low
+	Severity string            // critical, high, medium or low
 	Summary  string            // one line
 	Source   string            // the host that is attacked
 	App      string            // its application

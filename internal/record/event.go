@@ -22,8 +22,8 @@ const (
 	Grew                 EventKind = "grew"            // redraws its card, silently
 	Worsened             EventKind = "worsened"
 	WentQuiet            EventKind = "quiet"
-	Resumed              EventKind = "resumed"      // it was quiet
-	AttackEnded          EventKind = "attack ended" // for the card's thread, also when it resumed
+	Resumed              EventKind = "resumed"      // it was quiet, or paused
+	AttackEnded          EventKind = "attack ended" // for the card's thread
 	CardLost             EventKind = "card lost"    // the card was deleted or can't be edited any more
 	CardLeft             EventKind = "card left"    // a former card that has a successor can't be edited
 	FirstStart           EventKind = "first start"
@@ -57,7 +57,7 @@ var kinds = map[EventKind]struct {
 	Grew:                 {5, decode[AttackChanged]},
 	Worsened:             {2, decode[AttackChanged]},
 	WentQuiet:            {4, decode[AttackChanged]},
-	Resumed:              {4, decode[AttackChanged]},
+	Resumed:              {2, decode[AttackChanged]},
 	AttackEnded:          {6, decode[AttackCourse]}, // an edit takes none of the channel's slots: a message that few wait for doesn't hold it up
 	CardLost:             {4, decode[CardReplaced]},
 	CardLeft:             {5, decode[CardReplaced]},

@@ -22,10 +22,9 @@ type AttackChanged struct {
 	Storm      *Storm           `json:"storm,omitempty"`      // nil: it is no storm
 }
 
-// AttackCourse says how an attack went that is quiet now, or goes on again.
+// AttackCourse says how an attack went that is quiet now.
 type AttackCourse struct {
 	Attack apiclient.Attack `json:"attack"`
-	Quiet  bool             `json:"quiet,omitempty"` // false: it goes on again
 }
 
 // CardReplaced names a former card of an attack.
