@@ -20,6 +20,7 @@ type Mitigation struct {
 	By      string // a person, or the author as the service lists it; "": not known
 	Finding record.Finding
 	Stopped int64     // hits that were seen stopped, at least
+	Last    time.Time // of them; zero: none was
 	Others  int64     // with PartlyWorking: it works, and up to so many other sources get through; 0: what it is to stop gets through in part
 	Since   time.Time // it was made; zero: not known
 	Due     time.Time // it was to work by then
@@ -84,6 +85,10 @@ func own(s call.Situation, c record.Change, subjects []subject) Mitigation {
 		m.Finding = record.EfficacyUnknown
 	}
 	stopped := stoppedBy(s, subjects, c.At)
+	m.Last = stopped.Last
+	for _, t := range e.Parts {
+		m.Last = record.Later(m.Last, t.Stopped.Last)
+	}
 	if m.Stopped = max(m.Stopped, stopped.N); stopped.N > 0 && !s.Attack.Last.After(stopped.Last) {
 		m.Finding = record.Working
 	}
@@ -190,15 +195,15 @@ func stoppedBy(s call.Situation, subjects []subject, since time.Time) (t record.
 // got through: an entry is found not to work only if it names all sources.
 func (m Mitigation) judged(s call.Situation, d delays) Mitigation {
 	stopped, last := stoppedBy(s, m.subjects, m.Since), s.Attack.Last
-	m.Stopped = stopped.N
+	m.Stopped, m.Last = stopped.N, stopped.Last
 	all := m.ForAllSources() || denied(s.Attack, []Mitigation{m}) == len(s.Attack.Sources) && allListed(s.Attack)
 	switch {
 	case stopped.N > 0 && (!all || last.Sub(stopped.Last) <= 0):
 		m.Finding = record.Working
 	case stopped.N > 0 && last.Sub(stopped.Last) <= settling:
 		m.Finding = record.PartlyWorking
-	case all && last.Sub(m.Since) >= d.judged && s.Attack.Status() == apiclient.StatusNotBlocked:
-		m.Finding = record.NotWorking
+	case stopped.N > 0, all && last.Sub(m.Since) >= d.judged && s.Attack.Status() == apiclient.StatusNotBlocked:
+		m.Finding = record.NotWorking // no longer, or never
 	case s.Now.Sub(m.Since) < d.judged:
 		m.Finding = record.NotYet
 	default:

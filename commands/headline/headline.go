@@ -103,10 +103,10 @@ func (f Facts) verdict(is string) bool { return f.Triage.Verdict != nil && f.Tri
 // another cause, as far as is known.
 func proven(s call.Situation) bool {
 	a, mitigations := s.Attack, efficacy.Mitigations(s)
-	ruled := slices.ContainsFunc(mitigations, func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Works() })
 	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return efficacy.Allowed(s, source) }) {
 		return false
 	}
+	ruled := slices.ContainsFunc(mitigations, func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Works() && !a.Last.After(m.Last) })
 	return ruled || s.Stopped.Last().After(a.Last) && deniesAll(a, mitigations)
 }
 
