@@ -68,7 +68,7 @@ func TestADay(t *testing.T) {
 		{at(11, 50), func(s *shift) { s.add("login", 0) }, []string{"new attack login", "grew login", "grew login"}},
 		{at(12, 0), func(s *shift) { s.stop() }, nil},
 		{at(12, 1), func(s *shift) { s.hit("login", 101); s.add("search", 0) }, nil},
-		{at(12, 2), func(s *shift) { s.begin() }, []string{"new attack search", "resumed login", "grew search", "quiet login", "quiet search"}},
+		{at(12, 2), func(s *shift) { s.begin() }, []string{"resumed login", "new attack search", "grew search", "quiet login", "quiet search"}},
 		// Both at once: a process begins while the service is away.
 		{at(15, 0), func(s *shift) { s.fail(func(request) bool { return true }); s.stop() }, nil},
 		{at(15, 1), func(s *shift) { s.begin(); s.add("cart", 0) }, nil},

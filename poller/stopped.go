@@ -9,16 +9,26 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
+// denial is a source's share of a record that shows what an entry stopped.
+type denial struct {
+	record *apiclient.Attack
+	hits   apiclient.Figure
+}
+
+// results are the records of mitigations at work that a snapshot holds newly.
+type results struct {
+	bySource map[netip.Addr][]denial
+	patches  []*apiclient.Attack
+}
+
 // stops are the tries of attacks with a card that the snapshot's records of mitigations show, by attack id: of those that go on, and of which there are
 // more than are known.
 func (d *decision) stops() map[string]record.Stopped {
-	var results []*apiclient.Attack
+	r := results{bySource: map[netip.Addr][]denial{}}
 	for _, id := range d.snap.changed {
-		if a := d.snap.records[id]; a.Result() {
-			results = append(results, a)
-		}
+		r.add(d.snap.records[id])
 	}
-	if len(results) == 0 {
+	if len(r.bySource)+len(r.patches) == 0 {
 		return nil
 	}
 	all := map[string]record.Stopped{}
@@ -31,39 +41,49 @@ func (d *decision) stops() map[string]record.Stopped {
 		if read := d.snap.records[id]; read != nil {
 			attack = read
 		}
-		now := before
-		for _, r := range results {
-			now = noteStopped(now, *attack, *r)
-		}
-		if now.Last().After(before.Last()) || now.Tries() > before.Tries() {
+		if now := r.noted(before, *attack); now.Last().After(before.Last()) || now.Tries() > before.Tries() {
 			all[id] = now
 		}
 	}
 	return all
 }
 
-// noteStopped takes in what a record of a mitigation shows of an attack's tries.
-func noteStopped(s record.Stopped, attack, result apiclient.Attack) record.Stopped {
-	switch {
-	case result.Last.Before(attack.First), attack.App.Known && result.App.Known && attack.App != result.App:
-	case result.Type == apiclient.TypeVirtualPatch:
-		if samePlace(attack, result) {
-			s.Patched = raised(s.Patched, attack, result, result.Hits)
+func (r *results) add(a *apiclient.Attack) {
+	switch a.Type {
+	case apiclient.TypeVirtualPatch:
+		r.patches = append(r.patches, a)
+	case apiclient.TypeBlockedSource:
+		for _, source := range a.Sources {
+			r.bySource[source.IP] = append(r.bySource[source.IP], denial{a, source.Hits})
 		}
-	default:
-		s.Sources = maps.Clone(s.Sources)
-		for _, source := range attack.Sources {
-			for _, denied := range result.Sources {
-				if denied.IP == source.IP {
-					if s.Sources == nil {
-						s.Sources = map[netip.Addr]record.Tally{}
-					}
-					s.Sources[source.IP] = raised(s.Sources[source.IP], attack, result, denied.Hits)
-				}
+	}
+}
+
+// noted is what was seen stopped of an attack's tries, with what these records show of it.
+func (r results) noted(s record.Stopped, attack apiclient.Attack) record.Stopped {
+	s.Sources = maps.Clone(s.Sources)
+	for _, source := range attack.Sources {
+		for _, d := range r.bySource[source.IP] {
+			if !ofAttack(attack, *d.record) {
+				continue
 			}
+			if s.Sources == nil {
+				s.Sources = map[netip.Addr]record.Tally{}
+			}
+			s.Sources[source.IP] = raised(s.Sources[source.IP], attack, *d.record, d.hits)
+		}
+	}
+	for _, patch := range r.patches {
+		if ofAttack(attack, *patch) && samePlace(attack, *patch) {
+			s.Patched = raised(s.Patched, attack, *patch, patch.Hits)
 		}
 	}
 	return s
+}
+
+// ofAttack reports whether a record shows tries of the time and the application of an attack.
+func ofAttack(attack, result apiclient.Attack) bool {
+	return !result.Last.Before(attack.First) && (!attack.App.Known || !result.App.Known || attack.App == result.App)
 }
 
 // samePlace reports whether what a virtual patch stopped was meant for the place of an attack, and for its part of the request as far as both say.
@@ -79,11 +99,7 @@ func raised(t record.Tally, attack, result apiclient.Attack, hits apiclient.Figu
 	if hits.Known && !result.First.IsZero() && !result.First.Before(attack.First) {
 		n = max(n, hits.N)
 	}
-	if t.First.IsZero() || result.First.After(t.First) {
-		t.First = result.First
-	}
-	t.N, t.Last = max(t.N, n), record.Later(t.Last, result.Last)
-	return t
+	return record.Tally{N: max(t.N, n), First: record.Earlier(t.First, result.First), Last: record.Later(t.Last, result.Last)}
 }
 
 // stoppedOf is what was seen of an attack's tries that were stopped: as it was read since, or as it is stored.

@@ -98,7 +98,7 @@ func own(s call.Situation, c record.Change, subjects []subject) Mitigation {
 // ofOthers are the entries and rules against the attack that no change of wafbot's made.
 func ofOthers(s call.Situation, known []record.Change) (all []Mitigation) {
 	for _, e := range s.Entries {
-		if e.List != apiclient.ListDeny || made(known, func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && Ours(e, c, step) }) {
+		if e.List != apiclient.ListDeny {
 			continue
 		}
 		subjects := unnamed(s, e, e.Created)
@@ -107,7 +107,8 @@ func ofOthers(s call.Situation, known []record.Change) (all []Mitigation) {
 				subjects = append(subjects, sub)
 			}
 		}
-		if len(subjects) > 0 {
+		byUs := func(c record.Change, step record.Step) bool { return step.Kind == record.AddEntry && Ours(e, c, step) }
+		if len(subjects) > 0 && !made(known, byUs) {
 			m := Mitigation{Does: "Deny " + describe.Sources(e), By: text.Sanitize(e.Author, text.MaxField), Since: e.Created, Due: e.Created.Add(entryDelays.works), Until: e.Expires, subjects: subjects}
 			all = append(all, m.judged(s, entryDelays))
 		}
@@ -115,10 +116,11 @@ func ofOthers(s call.Situation, known []record.Change) (all []Mitigation) {
 	for _, r := range s.Rules {
 		scope, ok := apiclient.ConditionsScope(r.Conditions)
 		sub := subject{rule: &r, scope: scope}
-		byUs := made(known, func(_ record.Change, step record.Step) bool {
+		byUs := func(_ record.Change, step record.Step) bool {
 			return step.Kind == record.CreateRule && step.Done && CurrentRule(known, step.ID) == r.ID
-		})
-		if ok && !byUs && sub.meets(s.Attack) && !(r.Type == apiclient.RuleMode && r.Updated.Before(s.Attack.First)) { // else it is how the application always is
+		}
+		usual := r.Type == apiclient.RuleMode && r.Updated.Before(s.Attack.First) // it is how the application always is
+		if ok && !usual && sub.meets(s.Attack) && !made(known, byUs) {
 			m := Mitigation{Does: ruleDoes(s, sub), Since: r.Updated, Due: r.Updated.Add(ruleDelays.works), subjects: []subject{sub}}
 			all = append(all, m.judged(s, ruleDelays))
 		}
@@ -154,7 +156,7 @@ func made(known []record.Change, by func(record.Change, record.Step) bool) bool 
 func (s subject) meets(a apiclient.Attack) bool {
 	switch {
 	case s.target != nil:
-		return call.HoldsFor(s.apps, appsOf(a)) && slices.ContainsFunc(a.Sources, s.target.Holds)
+		return slices.ContainsFunc(a.Sources, s.target.Holds) && call.HoldsFor(s.apps, appsOf(a))
 	case s.rule.Type == apiclient.RuleMode:
 		return s.rule.Mode == apiclient.ModeBlock && s.scope.App.Known && s.place(a)
 	}

@@ -64,7 +64,7 @@ func (s AttackState) Named(id string) AttackState {
 }
 
 // Stopped is what was seen of an attack's tries that were stopped. They are no hits of its record: the service lists them in records of their own, of
-// which it uploads samples. So each tally counts at least so many, and its First is when such a record began.
+// which it uploads samples. So each tally counts at least so many, and its First is when the first such record began.
 type Stopped struct {
 	Sources map[netip.Addr]Tally `json:"sources,omitempty"` // denied, by whatever entry; only sources that the attack lists
 	Patched Tally                `json:"patched,omitzero"`  // by a virtual patch at the attack's place
