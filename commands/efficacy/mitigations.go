@@ -26,7 +26,7 @@ type Mitigation struct {
 	Due     time.Time // it was to work by then
 	Until   time.Time // zero: it has no end, as far as is known
 
-	subjects []subject
+	subjects []subject // those that are for the attack
 }
 
 // Works reports whether it was seen to stop something and still does.
@@ -52,10 +52,8 @@ func Mitigations(s call.Situation) (all []Mitigation) {
 		known = s.Changes
 	}
 	for _, c := range InPlace(known, s.Now) {
-		subjects := subjectsOf(c)
-		meets := slices.ContainsFunc(subjects, func(sub subject) bool { return sub.meets(s.Attack) })
-		if !Gone(s, c) && (c.AttackID == s.ID || meets) {
-			all = append(all, own(s, c, subjects))
+		if m := own(s, c); !Gone(s, c) && (c.AttackID == s.ID || len(m.subjects) > 0) {
+			all = append(all, m)
 		}
 	}
 	if s.Storm != nil {
@@ -73,18 +71,19 @@ func Mitigations(s call.Situation) (all []Mitigation) {
 
 // own is a change of wafbot's as a mitigation. What was seen of it as the change's is known sooner than what the attack's record shows, or later: the
 // better news counts.
-func own(s call.Situation, c record.Change, subjects []subject) Mitigation {
-	e, d := s.Efficacy[c.ID], delaysOf(c)
+func own(s call.Situation, c record.Change) Mitigation {
+	e, d, subjects := s.Efficacy[c.ID], delaysOf(c), subjectsOf(c)
+	m := Mitigation{Does: does(s, c, subjects), Change: c.ID, By: c.Actor.Name, Finding: e.Finding, Stopped: e.Stopped(), Since: c.At, Due: c.At.Add(d.works), Until: c.Until}
+	if unwatched(s, c) || len(subjects) == 0 {
+		m.Finding = record.EfficacyUnknown
+	}
 	for _, step := range c.Steps {
 		if step.Kind == record.AddEntry && step.Done && len(subjects) == 0 {
 			subjects = unnamed(s, *step.Entry, c.At)
 		}
 	}
-	m := Mitigation{Does: does(s, c, subjects), Change: c.ID, By: c.Actor.Name, Finding: e.Finding, Stopped: e.Stopped(), Since: c.At, Due: c.At.Add(d.works), Until: c.Until, subjects: subjects}
-	if unwatched(s, c) || len(subjects) == 0 {
-		m.Finding = record.EfficacyUnknown
-	}
-	stopped := stoppedBy(s, subjects, c.At)
+	m.subjects = slices.DeleteFunc(subjects, func(sub subject) bool { return !sub.meets(s.Attack) })
+	stopped := stoppedBy(s, m.subjects, c.At)
 	m.Last = stopped.Last
 	for _, t := range e.Parts {
 		m.Last = record.Later(m.Last, t.Stopped.Last)

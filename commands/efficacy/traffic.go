@@ -121,7 +121,7 @@ func (s subject) elsewhere(a apiclient.Attack) bool {
 
 // place reports whether a record is of exactly the place that the rule is for, and of the attack that a mode was switched for.
 func (s subject) place(a apiclient.Attack) bool {
-	if of := s.attack; of != nil && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method || !strings.EqualFold(of.Domain, a.Domain)) {
+	if of := s.attack; of != nil && of.ID != a.ID && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method || !strings.EqualFold(of.Domain, a.Domain)) {
 		return false
 	}
 	path, below := strings.CutSuffix(s.scope.Path, "*")

@@ -83,6 +83,15 @@ func patch(f *Facts) {
 	f.Situation.Rules = append(f.Situation.Rules, apiclient.Rule{ID: 7, Type: apiclient.RulePatch, AttackType: "sqli", Point: point, Conditions: conditions, Updated: at(10)})
 }
 
+// ours is a denial of wafbot's for the attack, on an application.
+func ours(app int) func(*Facts) {
+	return func(f *Facts) {
+		entry := &apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.PrefixFrom(top, 32), Reason: "wafbot c1", Apps: []int{app}}
+		f.Situation.AccountChanges = []record.Change{{ID: "c1", AttackID: "ak7q2m9xw", State: record.StateDone, At: at(12), Steps: []record.Step{{Kind: record.AddEntry, Done: true, Entry: entry}}}}
+		f.Situation.Entries = append(f.Situation.Entries, *entry)
+	}
+}
+
 // stopped are tries of sources that were seen stopped until a minute.
 func stopped(minute int, sources ...netip.Addr) func(*Facts) {
 	return func(f *Facts) {
@@ -136,6 +145,8 @@ func TestHeadline(t *testing.T) {
 		"denied on another application": {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top), func(f *Facts) {
 			f.Situation.Entries[0].Apps = []int{5}
 		}), Quiet},
+		"wafbot denied it elsewhere":       {facts(pausing, oneSource, stopped(29, top), ours(5)), Quiet},
+		"wafbot denied it here":            {facts(pausing, oneSource, stopped(29, top), ours(4)), Mitigated},
 		"both denied":                      {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top)), Mitigated},
 		"both denied, others aren't known": {facts(pausing, deny(apiclient.KindCountry, "FR", "NL"), stopped(29, top), attack(func(a *apiclient.Attack) { a.Hits = apiclient.Known(101) })), Quiet},
 		"denied and allowlisted":           {facts(pausing, oneSource, deny(apiclient.KindRange, "203.0.113.7/32"), stopped(29, top), allow(apiclient.KindRange, "203.0.113.0/24")), Quiet},
