@@ -107,7 +107,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 				w.types("rob", line)
 			}
 		}
-		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "summary", "status", "audit", "rules", "conditions"} {
+		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "trends", "summary", "status", "audit", "rules", "conditions"} {
 			w.types("vic", line)
 		}
 		w.polls(4)

@@ -46,6 +46,7 @@ func HomeOf(c *call.Call) *Home {
 		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: OngoingFrom(c, a)})
 		h.Accounts[i], _ = overviewOf(c, a, attacks, err)
 	}
+	h.Trend = trendPart(c)
 	return h
 }
 
