@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -16,7 +17,7 @@ const LongestAggregation = 168
 const (
 	aggregationPage     = 100    // rows asked for at once, the service's most
 	maxAggregated       = 10_000 // rows
-	maxAggregationBytes = 32 << 20
+	maxAggregationBytes = 16 << 20
 )
 
 // AttackDay is an attack on one day. An attack that lasts over several days has a row for each.
@@ -31,11 +32,11 @@ type AttackDay struct {
 // AttackDays are the rows of an aggregation, each once.
 type AttackDays struct {
 	Rows []AttackDay
-	More bool // the service has more rows than are ever read
+	More bool // the service has more rows than were read
 }
 
 // AttackDays lists the attacks of the last hours day by day: POST /v1/client/{id}/attack-vectors/security-agg/query. It may be repeated. More hours than
-// LongestAggregation are refused before sending, as Invalid. It reads 10,000 rows at most.
+// LongestAggregation are refused before sending, as Invalid. It reads 10,000 rows at most, and no longer than until the context's deadline.
 func (c *Client) AttackDays(ctx context.Context, hours int) (AttackDays, error) {
 	k := call{op: "query attacks by day", method: http.MethodPost}
 	if hours < 1 || hours > LongestAggregation {
@@ -53,7 +54,10 @@ func (c *Client) AttackDays(ctx context.Context, hours int) (AttackDays, error) 
 	read := aggregationReader{seen: map[aggregated]bool{}}
 	for {
 		ans, err := c.do(ctx, k)
-		if err != nil {
+		switch {
+		case err != nil && len(read.rows) > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return AttackDays{Rows: read.rows, More: true}, nil
+		case err != nil:
 			return AttackDays{}, err
 		}
 		items, ok := listed(ans.body)

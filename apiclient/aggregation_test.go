@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/norace"
 )
 
 var friday = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
@@ -110,16 +111,20 @@ func TestAttackDaysHaveABound(t *testing.T) {
 	require.Len(t, got.Rows, 10_000)
 	require.True(t, got.More)
 	require.Len(t, s.requests(), 100)
+}
 
-	s = newService(t)
+func TestAttackDaysHaveABoundInBytes(t *testing.T) {
+	norace.Defer(t)
+	t.Parallel()
+	s := newService(t)
 	s.fault = func(w http.ResponseWriter, _ *http.Request) bool {
 		_, _ = fmt.Fprintf(w, `{"data":[{"hosts":{"values":[%q]}}],"next_cursor":"%d"}`, strings.Repeat("a", 7<<20), len(s.requests()))
 		return true
 	}
-	got, err = s.start().AttackDays(t.Context(), 24)
+	got, err := s.start().AttackDays(t.Context(), 24)
 	require.NoError(t, err)
 	require.True(t, got.More)
-	require.Len(t, s.requests(), 5, "32 MiB")
+	require.Len(t, s.requests(), 3, "16 MiB")
 }
 
 func TestAttackDaysOfAServiceThatIsWrong(t *testing.T) {
@@ -158,6 +163,28 @@ func TestAttackDaysOfMoreThanAWeekAreRefusedBeforeSending(t *testing.T) {
 		require.Equal(t, map[string]string{"time_range": "must be 1 to 168 hours"}, asError(t, err).Fields)
 	}
 	require.Empty(t, s.requests())
+}
+
+// What was read until the deadline is given; where that is nothing, it is an error.
+func TestAttackDaysUntilTheDeadline(t *testing.T) {
+	t.Parallel()
+	for _, pages := range []int{0, 1} {
+		answers := times(pages, body(200, `{"data":[{"id":"v-1"}],"next_cursor":"x"}`))
+		hangs := func(w http.ResponseWriter, r *http.Request) bool {
+			if !answers(w, r) {
+				<-r.Context().Done()
+			}
+			return true
+		}
+		inTime(t, hangs, func(t *testing.T, c *apiclient.Client, _ func() []time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			got, err := c.AttackDays(ctx, 24)
+			require.Len(t, got.Rows, pages)
+			require.Equal(t, pages > 0, got.More)
+			require.Equal(t, pages > 0, err == nil, "%v", err)
+		})
+	}
 }
 
 // It ends with its context in the midst of the pages.

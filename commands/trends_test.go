@@ -58,7 +58,7 @@ func TestTrends(t *testing.T) {
 	golden(t, "trends-1d.txt", textOf(w.reads(eve, "trends since=24h"))+"\n")
 	require.Contains(t, textOf(w.reads(eve, "trends since=25h")), "19 Nov to 20 Nov (UTC): ", "whole days")
 	for _, long := range []string{"8d", "1w1d", "forever"} {
-		w.refuses(eve, "trends since="+long, refusal.ErrUsage, "the service has figures of 7 days. Example: trends since=7d")
+		w.refuses(eve, "trends since="+long, refusal.ErrUsage, "the service goes back 7 days. Example: trends since=7d")
 	}
 	w.refuses(eve, "trends since=soon", refusal.ErrUsage, "is no duration")
 
@@ -113,7 +113,7 @@ func TestTrendsOfRowsThatAreOdd(t *testing.T) {
 		{Day: today.Add(24 * time.Hour), Type: "xss"},
 	}}, apiclient.AttackDays{Rows: []apiclient.AttackDay{{Day: today.Add(-24 * time.Hour), Type: "xss", Status: apiclient.StatusBlocked}}})
 	require.Equal(t, report.Trend{
-		First: today.Add(-24 * time.Hour), Attacks: []int{1, 1}, AtLeast: true, Results: 2, Undated: 1,
+		First: today.Add(-24 * time.Hour), Attacks: []int{1, 1}, CutAt: 6, Results: 2, Undated: 1,
 		Types:    []report.Series{{Name: "", Attacks: []int{0, 1}}, {Name: "xss", Attacks: []int{1, 0}}},
 		Statuses: []report.Series{{Name: "blocked", Attacks: []int{1, 0}}, {Name: "unknown", Attacks: []int{0, 1}}},
 		Hosts:    []report.Series{{Name: "", Attacks: []int{1, 0}}, {Name: "a", Attacks: []int{0, 1}}, {Name: "b", Attacks: []int{0, 1}}},
@@ -164,17 +164,40 @@ func TestTheTrendOfSeveralAccounts(t *testing.T) {
 		second := *c.Accounts[0]
 		second.Name = "globex"
 		c.Accounts = append(c.Accounts, &second)
-		away := c.Services["acme"]
-		away.Aggregator = noFigures{}
-		c.Services["globex"] = away
+		gives(c, "globex", figures{err: &apiclient.Error{Op: "query attacks by day", Kind: apiclient.Forbidden}})
 	})
 	w.started("sqli", "")
 	require.Contains(t, textOf(w.reads(eve, "status")), "20 Nov (UTC): 1 today so far; unknown just now of 1 account\n")
 }
 
-// noFigures is a service that has none.
-type noFigures struct{}
+// figures is a service that answers so.
+type figures struct {
+	read apiclient.AttackDays
+	err  error
+}
 
-func (noFigures) AttackDays(context.Context, int) (apiclient.AttackDays, error) {
-	return apiclient.AttackDays{}, &apiclient.Error{Op: "query attacks by day", Kind: apiclient.Forbidden}
+func (f figures) AttackDays(context.Context, int) (apiclient.AttackDays, error) { return f.read, f.err }
+
+// gives has an account's service answer so.
+func gives(c *commands.Config, account string, f figures) {
+	service := c.Services["acme"]
+	service.Aggregator = f
+	c.Services[account] = service
+}
+
+// Figures of a part of the rows are called that, and an overview has none.
+func TestTrendsThatAreCut(t *testing.T) {
+	t.Parallel()
+	rows := make([]apiclient.AttackDay, 10_000)
+	for i := range rows {
+		rows[i] = apiclient.AttackDay{Day: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), Type: "xss"}
+	}
+	w := newWorld(t, func(c *commands.Config) {
+		gives(c, "acme", figures{read: apiclient.AttackDays{Rows: rows, More: true}})
+	})
+	shown := textOf(w.reads(eve, "trends since=1d"))
+	require.Contains(t, shown, "acme: attacks per day, 20 Nov (UTC), of the first 10,000 rows: 10,000 today so far\n")
+	require.Contains(t, shown, "The service has more rows than wafbot reads at once: trends since=1d asks for the fewest")
+	require.Equal(t, 10_000.0, w.program("trends")["data"].(map[string]any)["cut_at"])
+	require.Contains(t, textOf(w.reads(eve, "status")), "Attacks per day: unknown just now, type trends")
 }

@@ -112,7 +112,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 		}
 		w.polls(4)
 		w.until("all is answered", func() bool {
-			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.ephemerals("vic")) >= 9
+			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.ephemerals("vic")) >= 10
 		})
 		require.NotEmpty(t, w.journal.String())
 	})

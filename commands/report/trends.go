@@ -29,9 +29,9 @@ type Trend struct {
 	Types    []Series  `json:"types"`   // the most frequent first, as are the others
 	Statuses []Series  `json:"statuses"`
 	Hosts    []Series  `json:"hosts"`
-	AtLeast  bool      `json:"at_least,omitempty"` // there are more than were read
-	Results  int       `json:"results,omitempty"`  // of denied sources and patches at work, which aren't counted
-	Undated  int       `json:"undated,omitempty"`  // whose day isn't known, which aren't counted
+	CutAt    int       `json:"cut_at,omitempty"`  // rows of the service; it has more, which weren't read. 0: all were
+	Results  int       `json:"results,omitempty"` // of denied sources and patches at work, which aren't counted
+	Undated  int       `json:"undated,omitempty"` // whose day isn't known, which aren't counted
 }
 
 // Series is how many attacks of one kind there were on each day.
@@ -52,7 +52,9 @@ func Trends(now time.Time, days int, accounts ...apiclient.AttackDays) Trend {
 	t := Trend{First: firstDay(now, days), Attacks: make([]int, days)}
 	types, statuses, hosts := tallies{}, tallies{}, tallies{}
 	for _, read := range accounts {
-		t.AtLeast = t.AtLeast || read.More
+		if read.More {
+			t.CutAt += len(read.Rows)
+		}
 		for _, row := range read.Rows {
 			at := int(row.Day.Sub(t.First) / day)
 			switch {
@@ -136,13 +138,14 @@ func ShowTrends(c *call.Call, back time.Duration) (call.Result, error) {
 // head says which days they are and what stands out.
 func (t Trend) head() text.Text {
 	last := t.First.Add(time.Duration(len(t.Attacks)-1) * day)
-	span := last.Format("2 Jan") + " (UTC): "
+	span := last.Format("2 Jan") + " (UTC)"
 	if len(t.Attacks) > 1 {
 		span = t.First.Format("2 Jan") + " to " + span
 	}
-	if t.AtLeast {
-		span += "at least "
+	if t.CutAt > 0 {
+		span += ", of the first " + text.Count(t.CutAt, "row")
 	}
+	span += ": "
 	most := slices.Max(t.Attacks)
 	if most == 0 {
 		return text.New(span, "none")
@@ -215,8 +218,8 @@ func (t Trend) remarks() (lines []text.Text) {
 	if t.Undated > 0 {
 		lines = append(lines, text.New("Not counted: ", text.Count(t.Undated, "row"), " of which the service doesn't say the day"))
 	}
-	if t.AtLeast {
-		lines = append(lines, text.New("The service has more than wafbot reads: ", text.Code("trends since=1d"), " asks for less"))
+	if t.CutAt > 0 {
+		lines = append(lines, text.New("The service has more rows than wafbot reads at once: ", text.Code("trends since=1d"), " asks for the fewest"))
 	}
 	return lines
 }
@@ -227,7 +230,7 @@ func trendPart(c *call.Call) call.Part {
 	var known []apiclient.AttackDays
 	for _, a := range c.InScope {
 		read, err := c.Facts(a.Name).AttackDays(call.AttackDaysAsked{Hours: hoursOf(c.Now, days), Brief: true})
-		if err == nil {
+		if err == nil && !read.More {
 			known = append(known, read)
 		}
 	}

@@ -31,7 +31,7 @@ func trends() *call.Command {
 func readSince(value string, _ *call.Account) (string, error) {
 	back, err := grammar.ParseDuration(value)
 	if err == nil && (back == grammar.Never || back > report.LongestTrend) {
-		err = refusal.Usage(text.New(refusal.Typed(value), " is too long: the service has figures of 7 days. Example: ", text.Code("trends since=7d")))
+		err = refusal.Usage(text.New(refusal.Typed(value), " is too long: the service goes back 7 days. Example: ", text.Code("trends since=7d")))
 	}
 	return grammar.DurationText(back), err
 }
