@@ -300,7 +300,7 @@ func readAttack(f attackFields) Attack {
 		Hits:        figureOf(f.Hits),
 		SourceCount: figureOf(f.SourceCount),
 		StatusCodes: wholeNumbers(f.StatusCodes),
-		VulnID:      bounded(joined(f.VulnID), maxText),
+		VulnID:      vulnerabilityID(f.VulnID),
 		Threat:      figureOf(f.Threat),
 		Target:      bounded(wordOf(f.Target), maxText),
 		Payloads:    figureOf(f.Payloads),
@@ -321,6 +321,15 @@ func readAttack(f attackFields) Attack {
 		a.Countries = append(a.Countries, CountryShare{Country: s.country(), Hits: figureOf(s.Hits)})
 	}
 	return a
+}
+
+// vulnerabilityID is the id of the vulnerability that an attack exploited. The service also writes 0 for none.
+func vulnerabilityID(v any) string {
+	id := joined(v)
+	if id == "0" {
+		return ""
+	}
+	return bounded(id, maxText)
 }
 
 // country is a country's code, none of which is long.
