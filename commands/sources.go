@@ -20,6 +20,11 @@ type Reader interface {
 	Vulnerabilities(ctx context.Context, f apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error]
 }
 
+// Aggregator reads an account's figures at the service; *apiclient.Client is one.
+type Aggregator interface {
+	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
+}
+
 // Writer changes an account at the service; *apiclient.Client is one.
 type Writer interface {
 	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
@@ -31,6 +36,7 @@ type Writer interface {
 // Service is an account at the service.
 type Service struct {
 	Reader
+	Aggregator
 	Writer
 }
 

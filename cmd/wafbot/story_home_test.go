@@ -106,7 +106,7 @@ func TestTheHandOver(t *testing.T) {
 		handed := func() int {
 			return len(slices.DeleteFunc(w.shown("#waf"), func(m workspace.Message) bool { return !says(m, "Hand-over of acme: the last 10 h") }))
 		}
-		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents can be registered on default and all that inherit its mode")
+		w.message("#waf", "Hand-over of acme: the last 10 h", "Nothing is going on", "What happened: no incidents are known of", "No incidents can be registered on default since")
 		first := w.stop
 		w.start() // another replica
 		first()

@@ -83,7 +83,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Writer: t.api}
+		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
 		accounts, posted = append(accounts, t.Account), append(posted, t.posted())
 	}
 	a.runner = commands.New(commands.Config{

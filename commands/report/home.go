@@ -18,6 +18,7 @@ type Home struct {
 	Accounts []Overview
 	Who      record.Actor
 	Trouble  []text.Text // what is wrong beside the accounts
+	Trend    call.Part   // of the accounts together; the zero Part where it wasn't asked for
 	Now      time.Time   // of the call
 }
 
@@ -65,7 +66,7 @@ func shown(cut bool, sections ...section) (parts []call.Part) {
 func (h Home) Parts(cut bool) []call.Part {
 	where := h.where()
 	return shown(cut, section{h.ongoing(), 15, where}, section{h.waiting(), 6, where}, section{h.unsettled(), 6, where}, section{h.modes(), 8, where},
-		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.health(), maxHealth, where})
+		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.Trend, 0, where}, section{h.health(), maxHealth, where})
 }
 
 // maxHealth is how many accounts in trouble are named.

@@ -48,6 +48,7 @@ func HomeOf(c *call.Call) *Home {
 		attacks, err := one.Given().Attacks(apiclient.AttackFilter{From: OngoingFrom(one)})
 		h.Accounts[i], _ = overviewOf(one, attacks, err)
 	}
+	h.Trend = trendPart(c)
 	return h
 }
 

@@ -31,6 +31,7 @@ type Summary struct {
 	Undone        []Undone              `json:"undone,omitempty"`
 	Outages       []record.Outage       `json:"outages,omitempty"`
 	Notes         []NoteOn              `json:"notes,omitempty"`
+	Trend         call.Part             `json:"-"`
 	Who           record.Actor          `json:"-"`
 }
 
@@ -62,6 +63,7 @@ func Summarize(c *call.Call, since time.Time) Summary {
 		s.Unread = text.String()
 	}
 	s.Modes = efficacy.ModeWindows(seen.changes, rules, s.Since, s.Now, s.Now)
+	s.Trend = trendPart(c)
 	return s
 }
 
@@ -137,7 +139,8 @@ func (s Summary) Parts(cut bool) []call.Part {
 		held = counted(text.New(text.Bold("In force for longer: ")), h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
 	}
 	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{h.waiting(), 3, status}, section{ends, 5, status},
-		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.denied(), 3, lists},
+		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.Trend, 0, status},
+		section{s.denied(), 3, lists},
 		section{s.undone(), 3, audit}, section{s.notes(), 3, audit})
 }
 
