@@ -103,7 +103,7 @@ var stateNames = map[headline.State]struct{ sign, words string }{
 func (c Card) state() (sign string, words text.Text) {
 	state := cmp.Or(c.Headline.State, headline.Unknown)
 	name := stateNames[state]
-	if c.Headline.Incident && c.Triage.Verdict == nil {
+	if c.Headline.Review {
 		switch state {
 		case headline.Mitigated:
 			name.sign, name.words = "🔶", "STOPPED"
@@ -252,7 +252,7 @@ func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
 		l.say(0, was, text.Bold("WAF API unreachable"), ": act in the console")
 		l.say(spareAside, text.Sanitize(c.Outage.Why, text.MaxField))
 	case c.is(headline.FalsePositive, headline.Test):
-	case c.Headline.Incident && len(done) == 0 && c.Triage.Verdict == nil:
+	case c.Headline.Review && len(done) == 0:
 		l.say(0, "WAF reports a ", text.Bold("successful exploit"), " (vulnerability ", text.Code(text.Sanitize(a.VulnID, maxVulnID)), "). Check for compromise", runbook)
 	case c.is(headline.Unknown):
 		l.say(0, "The WAF gives no blocking status: hits may get through")

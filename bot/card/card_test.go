@@ -83,7 +83,7 @@ func anna() record.Actor {
 }
 
 func denied() record.Change {
-	e := apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{apiclient.AllApps}, Expires: now.Add(4 * time.Hour)}
+	e := apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{apiclient.AllApps}, Expires: now.Add(4 * time.Hour), ID: 101}
 	return record.Change{
 		Steps: []record.Step{{Kind: record.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101}},
 		ID:    "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
@@ -98,6 +98,7 @@ func patchRule(a apiclient.Attack) *apiclient.Rule {
 	if err != nil {
 		panic(err)
 	}
+	rule.ID = 77
 	return &rule
 }
 
@@ -201,8 +202,15 @@ func situations() map[string]Card {
 	return cards
 }
 
-// headed is a card with the headline that follows from what it shows, unless it has one.
+// headed is a card whose changes are for its attack, with the headline that follows from what it shows, unless it has one.
 func headed(c Card) Card {
+	s := &c.Situation
+	for i := range s.Changes {
+		s.Changes[i].AttackID = s.ID
+	}
+	if s.Changes != nil {
+		s.AccountChanges = append(slices.Clone(s.Changes), s.AccountChanges...)
+	}
 	if c.Headline.State == "" {
 		c.Headline = headline.Of(headline.Facts{Situation: c.Situation, Quiet: c.Quiet, Outage: c.Outage, Triage: c.Triage})
 	}

@@ -29,11 +29,26 @@ const (
 	pending = "⏳" // sent, or what it does isn't known
 )
 
+// maxDoes is how much of what a mitigation does is shown, in characters.
+const maxDoes = 50
+
+// madeBy is who made a mitigation.
+func madeBy(m efficacy.Mitigation) string {
+	by := text.Sanitize(m.By, maxPerson)
+	switch {
+	case m.Change != "":
+		return by
+	case by == "":
+		return "console"
+	}
+	return "console, " + by
+}
+
 // done are the mitigations of the attack, what isn't settled or was lost first.
 func (c Card) done() (all []mitigation) {
 	s := c.Situation
 	for _, ch := range slices.Backward(s.Changes) {
-		m := mitigation{does: advice.InShort(s, ch), by: text.Sanitize(ch.Actor.Name, maxPerson)}
+		m := mitigation{does: text.Sanitize(ch.Does, maxDoes), by: text.Sanitize(ch.Actor.Name, maxPerson)}
 		switch {
 		case ch.Parent() != "":
 			continue
@@ -54,12 +69,15 @@ func (c Card) done() (all []mitigation) {
 		}
 		all = append(all, m)
 	}
-	for _, in := range advice.Mitigations(s) {
+	for _, in := range efficacy.Mitigations(s) {
 		i := record.IndexChange(s.Changes, in.Change)
 		if i >= 0 && s.Changes[i].State == record.StateHalf {
 			continue
 		}
-		m := mitigation{does: in.Does, until: in.Until, by: in.By}
+		m := mitigation{does: text.Sanitize(in.Does, maxDoes), until: in.Until, by: madeBy(in)}
+		if !m.until.Before(apiclient.Forever) {
+			m.until = time.Time{}
+		}
 		m.sign, m.says = seen(s, in)
 		all = append(all, m)
 	}
@@ -67,13 +85,19 @@ func (c Card) done() (all []mitigation) {
 }
 
 // seen says what is seen of a mitigation.
-func seen(s call.Situation, m advice.Mitigation) (sign, says string) {
+func seen(s call.Situation, m efficacy.Mitigation) (sign, says string) {
 	stopped := text.Number(m.Stopped) + "+ stopped"
 	i := record.IndexChange(s.Changes, m.Change)
+	if i >= 0 && s.Changes[i].Unseeable() != "" {
+		return pending, "sent; whether it works can't be seen"
+	}
 	switch m.Finding {
 	case record.Working:
 		return works, "working, " + stopped
 	case record.PartlyWorking:
+		if m.Others > 0 {
+			return works, "working, " + stopped + "; up to " + text.Count(m.Others, "other source") + " get through"
+		}
 		return partly, "partly working, " + stopped
 	case record.NotWorking:
 		return fails, "NOT working, cause not visible"
@@ -89,8 +113,6 @@ func seen(s call.Situation, m advice.Mitigation) (sign, says string) {
 		return pending, "unknown: not among the top sources any more"
 	}
 	switch {
-	case i >= 0 && s.Changes[i].Unseeable() != "":
-		return pending, "sent; whether it works can't be seen"
 	case i >= 0 && s.Changes[i].CreatesRules() && s.Now.Before(m.Due):
 		return pending, "sent; up to 64 min"
 	case s.Now.Before(m.Due):

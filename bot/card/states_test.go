@@ -3,6 +3,7 @@ package card
 import (
 	"fmt"
 	"html"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -55,17 +56,19 @@ func stateCards() map[string]Card {
 	add("console-country", attack, func(c *Card) {
 		c.Situation.Entries = []apiclient.IPRule{{ID: 9, List: apiclient.ListDeny, Kind: apiclient.KindCountry, Values: []string{"FR"}, Apps: []int{apiclient.AllApps}, Author: "rob"}}
 		c.Situation.Attack.Sources, c.Situation.Attack.SourceCount = c.Situation.Attack.Sources[:1], known(1)
+		c.Situation.Attack.Last = since
+		c.Situation.Stopped.Sources = map[netip.Addr]record.Tally{c.Situation.Attack.Sources[0].IP: {N: 40, First: since, Last: now}}
 		is(headline.Mitigated, since)(c)
 	})
 	add("deny-not-working", incident(), func(c *Card) {
 		stoppedBoth(c)
-		c.Situation.Changes = c.Situation.Changes[:1]
+		c.Situation.Changes, c.Situation.Rules = c.Situation.Changes[:1], c.Situation.Rules[:1]
 		through := record.Tally{N: 40, First: now.Add(-3 * time.Minute), Last: now}
 		c.Situation.Efficacy = map[string]record.Efficacy{denied().ID: {Finding: record.NotWorking, Parts: map[string]record.Traffic{"203.0.113.7": {Through: through}}}}
 	})
 	add("next-source", incident(), func(c *Card) {
 		stoppedBoth(c)
-		c.Situation.Changes = c.Situation.Changes[:1]
+		c.Situation.Changes, c.Situation.Rules = c.Situation.Changes[:1], c.Situation.Rules[:1]
 		c.Situation.Changes[0].Observed = &record.Observation{Attack: injection()}
 		a := &c.Situation.Attack
 		a.Hits, a.Sources[1].Hits = known(1930), known(297)

@@ -17,7 +17,7 @@ func TestTheSameOverBothWays(t *testing.T) {
 		w.types("rob", "contain attack="+card.id())
 		w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted", "Patch exactly POST shop.example.com/login")
 		w.ephemeral("rob", "done already by Rob Diaz")
-		card.says("Deny "+attacker+" · ", "Rob Diaz", "Patch POST /login")
+		card.says("Deny "+attacker+" · ", "Rob Diaz", "Patch POST shop.example.com/login")
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.rules("acme", "vpatch"), 1)
 

@@ -44,7 +44,7 @@ func TestMitigationsAreSeenToWork(t *testing.T) {
 		w.stop()
 		w.start()
 		card.says("Deny "+attacker+" · ", "Rob Diaz", "working, ")
-		card.says("Patch POST /login, Shop only", "working, ")
+		card.says("Patch POST shop.example.com/login, Shop", "working, ")
 		w.types("ann", "attack "+card.id())
 		w.ephemeral("ann", "working: nothing through since")
 		w.types("ann", "status")

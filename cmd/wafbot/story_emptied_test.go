@@ -81,7 +81,7 @@ func TestRedisEmptied(t *testing.T) {
 
 		card.click("rob", "Deny "+attacker)
 		w.types("rob", "patch attack="+card.id())
-		card.says("Deny "+attacker, "Patch POST /login", "<@U0ROB0002> is on it")
+		card.says("Deny "+attacker, "Patch POST shop.example.com/login", "<@U0ROB0002> is on it")
 		w.types("rob", "deny 198.51.100.77")
 		longer := changeIn(plain(w.message("#waf", "Deny 198.51.100.77 everywhere for 4 h · Rob Diaz")))
 		w.types("rob", "mode Shop block for=10s")
@@ -96,7 +96,7 @@ func TestRedisEmptied(t *testing.T) {
 		notice := w.message("#waf", "acme: wafbot's store (Redis) was emptied", "3 cards", "in force with their ends and undo", "Lost", "requests that waited for approval", "who was on what")
 		require.False(t, says(notice, "no message named them"))
 		w.until("claims are lost", func() bool { return !says(card.now(), "<@U0ROB0002> is on it") })
-		card.says("Deny "+attacker+" · ", "Rob Diaz", "Patch POST /login")
+		card.says("Deny "+attacker+" · ", "Rob Diaz", "Patch POST shop.example.com/login")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 3, "no card comes twice")
 		require.Len(t, delivery, 32)

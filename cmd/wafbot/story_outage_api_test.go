@@ -59,7 +59,7 @@ func oneAccountFails(t *testing.T, kind, why string) {
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, body, why)
 		w.polls(5) // one a second while it is unreachable
-		require.Equal(t, 1, w.count("#waf", "WAF API unreachable"), "not one a poll")
+		require.Equal(t, 1, w.count("#waf", "wafbot can't see acme"), "not one a poll")
 		require.Zero(t, w.count("#waf-globex", "WAF API unreachable"))
 
 		w.WAF.ClearFaults()

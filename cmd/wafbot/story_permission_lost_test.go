@@ -80,7 +80,7 @@ func TestTheTokenMayNotSwitchModes(t *testing.T) {
 		w.message("#waf", "wafbot can change acme again")
 		notice.says("Over since")
 		require.Equal(t, []string{"block"}, w.modeRules())
-		card.says("Mode block, Shop", "[Undo…]")
+		card.says("block mode, Shop", "[Undo…]")
 		w.until("it is done by now", func() bool { return !says(card.now(), "NOT done") })
 		require.Zero(t, w.count("#waf", "WAF API unreachable"))
 	})

@@ -151,7 +151,7 @@ func TestAClickCostsNineRoundTrips(t *testing.T) {
 			seen, _ := n.since(0)
 			before = len(seen)
 			card.click("rob", card.labels()[0]) // the others know that the busiest source is denied
-			card.says("everywhere for 4 h · Rob Diaz")
+			card.says("Rob Diaz", "sent")
 			n.until(t, before, finished)
 		}
 		seen, _ := n.since(before)

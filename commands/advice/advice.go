@@ -40,7 +40,7 @@ func Advise(s call.Situation) Advice {
 	case s.Attack.Status() == apiclient.StatusBlocked:
 		a.note(text.New("The WAF blocks all hits: there is nothing to add"))
 	case WatchedOnly(s):
-		a.note(text.New(text.Sanitize(s.Account.AppName(s.Attack.App), maxPlace), " can't block: no denial, patch or mode stops anything there"))
+		a.note(text.New(text.Sanitize(s.Account.AppName(s.Attack.App), text.MaxField/2), " can't block: no denial, patch or mode stops anything there"))
 	case allowlisted(s):
 		a.note(text.New("All sources are on the allowlist, which wins over denials, patches and modes"))
 	case stoppedForAll(s):
