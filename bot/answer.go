@@ -37,6 +37,8 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 		return card.FormOffer(refused, a.cfg.Verbs.InThread(req.Invocation.Line, req.Invocation.Attack))
 	case errors.As(err, &refused) && errors.Is(err, refusal.ErrAsk):
 		return card.Ask(refused)
+	case errors.As(err, &refused):
+		return card.Refused(refused)
 	}
 	words, ref := call.ForPeople(req.Invocation, err)
 	if ref != "" {
@@ -138,10 +140,10 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	if home, ok := res.Home.(*report.Home); err == nil && ok {
 		return card.Home(*home)
 	}
-	text, ref := call.ForPeople(inv, err)
-	if errors.Is(err, refusal.ErrDenied) {
-		return card.HomeWithoutRole(inv.Actor.ID, text)
+	if refused, ok := errors.AsType[*refusal.Refusal](err); ok && errors.Is(err, refusal.ErrDenied) {
+		return card.HomeUnavailable(refused.All())
 	}
+	text, ref := call.ForPeople(inv, err)
 	a.cfg.Log.Error("read home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
 }

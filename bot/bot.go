@@ -18,16 +18,19 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Runner carries out what people ask for; *commands.Runner is one.
 type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
-	// Refuses reports whether a line that changes something is surely refused for who asks it.
+	// Refuses reports whether a line is surely refused for who asks it.
 	Refuses(ctx context.Context, inv call.Invocation) bool
 	Form(ctx context.Context, inv call.Invocation) (call.Form, error)
 	// May refuses who may not run a line. It runs nothing.
 	May(ctx context.Context, inv call.Invocation) error
+	// Permitted reports of each line whether who asks may fill it in and run it on an account, and says what is left out; nil: nothing is.
+	Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text)
 }
 
 // Verbs knows what a line is before it is run; *commands.Runner is one.

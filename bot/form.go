@@ -2,16 +2,13 @@ package bot
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
@@ -31,7 +28,8 @@ type forms struct {
 
 // openForm opens the form for an incomplete line, in a new view or in place of the view that asked for it.
 func (f *forms) openForm(req request, text string) {
-	f.showView(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+	itself := func(line record.Line) record.Line { return line }
+	f.showView(req, text, itself, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
 		inv := req.Invocation
 		inv.Line = line
 		form, err := f.cfg.Runner.Form(ctx, inv)
@@ -46,36 +44,22 @@ func (f *forms) openForm(req request, text string) {
 	})
 }
 
-// openMore lists what else can be done about an attack.
-func (f *forms) openMore(req request, text string) {
-	f.showView(req, text, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
-		account := line.Keys["account"]
-		if account == "" || len(line.Words) == 0 {
-			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
-		}
-		read := req.Invocation
-		read.Line = record.Line{Name: "attack", Words: line.Words[:1]}.With("account", account)
-		if err := f.cfg.Runner.May(ctx, read); err != nil {
-			return slack.ModalViewRequest{}, err
-		}
-		s, known, err := f.cfg.Notifier.Situation(ctx, account, line.Words[0])
-		if err != nil {
-			return slack.ModalViewRequest{}, refusal.Away(err)
-		}
-		if !known {
-			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
-		}
-		return card.MoreView(describe.Situation(s), advice.More(s), req.meta())
-	})
-}
+// drawing makes the view of a line.
+type drawing func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)
 
-// showView shows a loading view at once, because the trigger expires in three seconds, and then the view.
-func (f *forms) showView(req request, words string, draw func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error)) {
+// showView shows a loading view at once, because the trigger expires in three seconds, and then the view. Who is surely refused what needs is answered without one.
+func (f *forms) showView(req request, words string, needs func(line record.Line) record.Line, draw drawing) {
 	line, err := grammar.Parse(words)
 	f.requests.once(req, func(ctx context.Context) *reply {
 		id := req.View
 		if id == "" {
 			var failed *reply
+			ask := req
+			if ask.Invocation.Line = needs(line); err == nil && f.requests.refuses(ctx, ask) {
+				if refused := f.cfg.Runner.May(ctx, ask.Invocation); refused != nil {
+					return f.requests.replyTo(ask, call.Result{}, refused)
+				}
+			}
 			if id, failed = f.openLoading(ctx, req, words); id == "" {
 				return failed
 			}

@@ -88,21 +88,17 @@ type requests struct {
 // refuseWithin is how long it may take, before a delivery is acknowledged, to find out that it is refused.
 const refuseWithin = 500 * time.Millisecond
 
-// refuses reports whether a long line is surely refused for who asks it. A short one takes little room until it is carried out, and nobody waits longer for
-// its acknowledgement.
+// refuses reports whether a line is surely refused for who asks it.
 func (r *requests) refuses(ctx context.Context, req request) bool {
-	if len(req.Invocation.Line.String()) <= maxLogged {
-		return false
-	}
 	ctx, cancel := context.WithTimeout(ctx, refuseWithin)
 	defer cancel()
 	return r.cfg.Runner.Refuses(ctx, req.Invocation)
 }
 
 // store stores a change, once for each delivery. If it isn't stored it returns what to say. A long line that is refused anyway takes no room in Redis: it is
-// answered as a read is.
+// answered as a read is. A short one takes little until it is carried out, and its acknowledgement doesn't wait.
 func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
-	if r.refuses(ctx, req) {
+	if len(req.Invocation.Line.String()) > maxLogged && r.refuses(ctx, req) {
 		r.read(req)
 		return nil
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -154,6 +155,10 @@ func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
 	return call.Form{}, refusal.ErrUnknown
 }
 func (noRunner) May(context.Context, call.Invocation) error { return nil }
+
+func (noRunner) Permitted(context.Context, call.Invocation, string, []record.Line) ([]bool, text.Text) {
+	return nil, nil
+}
 func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{}, errors.New("nothing can be done here")
 }

@@ -67,8 +67,8 @@ func (r *Runner) Form(ctx context.Context, inv call.Invocation) (call.Form, erro
 	}
 	c.changes = c.Cmd.Plan != nil || c.Cmd.Write != nil || c.Cmd.Decide != nil // a form never only shows, as the line may
 	err = r.authorise(ctx, c)
-	if err == nil && c.Cmd.Plan != nil {
-		err = approval.RequireRole(c.Call, record.Responder)
+	if err == nil {
+		err = approval.RequireRole(c.Call, formRole(c.Cmd))
 	}
 	if err != nil {
 		return call.Form{}, r.recorder.recordRefusal(ctx, c.Call, err)

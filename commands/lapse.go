@@ -64,10 +64,10 @@ func lapses(s record.AttackState, t record.Triage, now time.Time) bool {
 	return !none && (late || s.ResumedAt.After(t.Owner.Since))
 }
 
-// getsThrough reports whether an attack or a storm goes on that isn't blocked. A denied source that merely still tries doesn't get through.
+// getsThrough reports whether hits of an attack or a storm are seen getting through. A denied source that merely still tries doesn't get through.
 func (r lapser) getsThrough(account string, s record.AttackState, now time.Time) bool {
 	switch {
-	case s.Quiet || s.Rebuilt:
+	case s.Quiet || s.Paused || s.Rebuilt:
 		return false
 	case s.Storm != nil:
 		return s.Storm.Through > 0

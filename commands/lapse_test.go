@@ -95,6 +95,7 @@ func TestWhatKeepsAnAcknowledgement(t *testing.T) {
 	for name, alter := range map[string]func(s *record.AttackState){
 		"never":                   func(s *record.AttackState) { s.AckTimeout = 0 },
 		"it is blocked":           func(s *record.AttackState) { s.Attack.BlockStatus = "blocked" },
+		"nothing gets through":    func(s *record.AttackState) { s.Paused = true },
 		"it is over":              func(s *record.AttackState) { s.Quiet = true },
 		"it isn't hit any more":   func(s *record.AttackState) { s.Attack.Last = s.Attack.Last.Add(-20 * time.Minute) },
 		"it is a false positive":  func(s *record.AttackState) { s.Attack.State = "falsepositive" },

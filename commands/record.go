@@ -81,7 +81,7 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 		e.Outcome = "refused"
 	}
 	if refused != nil {
-		e.Why = refused.Error()
+		e.Why = refused.Text.String() // not whom to ask
 	}
 	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
 	if e.Outcome == "refused" {

@@ -24,7 +24,10 @@ func (r *Runner) authorise(ctx context.Context, c *job) error {
 	c.InScope, c.Could = c.Accounts, could
 	switch {
 	case len(c.Accounts) == 0:
-		c.Account = addressed // whose log has the refusal
+		c.Account = addressed                                      // whose log has the refusal
+		if here := r.accounts[c.Invocation.Account]; here != nil { // who may act is no secret in the account's own channel
+			c.InScope = []*call.Account{here}
+		}
 	case c.named() != "":
 		return r.recorder.refuseHidden(ctx, c, addressed)
 	}
@@ -40,14 +43,45 @@ func (r *Runner) May(ctx context.Context, inv call.Invocation) error {
 	return r.recorder.recordRefusal(ctx, c.Call, r.authorise(ctx, c))
 }
 
-// Refuses reports whether a line that changes something is surely refused for who asks it, on any account. Where Slack doesn't say who that is, it isn't sure.
+// Refuses reports whether a line is surely refused for who asks it, on any account. Where Slack doesn't say who that is, it isn't sure.
 func (r *Runner) Refuses(ctx context.Context, inv call.Invocation) bool {
 	c, err := r.lookUp(inv)
-	if err != nil || !c.changes {
+	if err != nil {
 		return false
 	}
 	could := c.see(r.cfg.Accounts, r.loader.rights(ctx, c.Actor, r.cfg.Accounts))
 	return !c.Unsure && could == record.NoRole && !slices.ContainsFunc(c.Accounts, func(a *call.Account) bool { return c.RightsOn[a.Name].Role >= c.Cmd.Role })
+}
+
+// Permitted reports of each line whether a person may fill in its form and run it, on the account that the lines are about, and says what is left out and whom to ask; nil:
+// nothing is. Nothing is run or recorded.
+func (r *Runner) Permitted(ctx context.Context, inv call.Invocation, account string, lines []record.Line) (may []bool, left text.Text) {
+	c := &call.Call{Invocation: inv, RightsOn: r.loader.rights(ctx, inv.Actor, []*call.Account{r.accounts[account]})}
+	c.On(r.accounts[account])
+	missing := record.Admin
+	for _, l := range lines {
+		cmd, _ := r.command(&l)
+		least := formRole(cmd)
+		if may = append(may, c.Role >= least); c.Role < least {
+			missing = min(missing, least)
+		}
+	}
+	switch {
+	case !slices.Contains(may, false):
+	case c.Unsure || c.Could >= missing:
+		left = text.New("Slack doesn't say just now whether you may do more. Try again in a moment")
+	default:
+		left = text.New("You are ", text.Bold(c.Role.String()), ". What needs more is left out. ", approval.WhomToAsk(c, missing))
+	}
+	return may, left
+}
+
+// formRole is the least role that gets a command's form. A form never only shows, as the line may.
+func formRole(cmd *call.Command) record.Role {
+	if cmd.Plan != nil {
+		return max(cmd.Role, record.Responder)
+	}
+	return cmd.Role
 }
 
 // see takes what the person may do on each account. It returns the highest role that user groups may give on any.
@@ -100,17 +134,17 @@ func requireRights(c *job) error {
 	case c.Unsure && (c.changes || c.Role == record.NoRole):
 		return refusal.Denied(text.New("Slack doesn't say who you are just now. Until it does nothing is changed, and nothing is shown but to those whom the configuration names. Try again in a moment"))
 	case c.Role == record.NoRole && c.Could == record.NoRole:
-		return refusal.Denied(text.New("You have no role here: wafbot answers full members of its own workspace whom its configuration names"))
+		return approval.NoRole(c.Call)
 	}
 	return approval.RequireRole(c.Call, c.Cmd.Role)
 }
 
 // rights looks up what an actor may do on accounts, by their names. Slack is asked once for all of them.
 func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Account) map[string]call.Rights {
-	all := make(map[string]call.Rights, len(on))
+	all, from := make(map[string]call.Rights, len(on)), call.Outside("")
 	give := func(role func(a *call.Account) record.Role) map[string]call.Rights {
 		for _, a := range on {
-			all[a.Name] = call.Rights{Role: role(a), Who: who}
+			all[a.Name] = call.Rights{Role: role(a), Who: who, From: from}
 		}
 		return all
 	}
@@ -122,6 +156,13 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 	}
 	name, workspace, full, err := l.cfg.Members.Member(ctx, who.Team, who.ID)
 	who.Name, who.Team = cmp.Or(name, who.Name), cmp.Or(workspace, who.Team)
+	switch {
+	case full || err != nil:
+	case workspace == "":
+		from = call.Stranger
+	default:
+		from = call.Guest
+	}
 	give(func(a *call.Account) record.Role {
 		switch {
 		case full:

@@ -30,6 +30,21 @@ func Lines(lines []text.Text, buttons []call.Suggestion) Message {
 	return Message{Text: answerText(lines), Blocks: renderLines(lines, buttons)}
 }
 
+// Refused says what wasn't done, and in small print what to do next.
+func Refused(r *refusal.Refusal) Message {
+	msg := Lines([]text.Text{r.All()}, nil) // what is read aloud has no small print
+	msg.Blocks = append(renderLines([]text.Text{r.Text}, nil), smallPrint(r.Next)...)
+	return msg
+}
+
+// smallPrint is a line in small print; nil: none.
+func smallPrint(line text.Text) []slack.Block {
+	if line == nil {
+		return nil
+	}
+	return []slack.Block{slack.NewContextBlock("", markupText(fit(line, maxAskedLine+unseen(line))))}
+}
+
 // notified is a message of lines and buttons with a notification of its own.
 func notified(notice string, lines []text.Text, buttons ...call.Suggestion) Message {
 	return Message{Text: notification(notice), Blocks: renderLines(lines, buttons)}

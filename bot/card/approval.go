@@ -18,47 +18,63 @@ const (
 	maxFacts     = 12
 )
 
-// ApprovalRequest is the card of an approval request: the change, why it needs approval, who asks and why, whom it affects, its deadline, and the
-// decision.
+// ApprovalRequest is the card of an approval request: the change, who asks and why, why that needs two, whom it affects, who may approve until when; then what was
+// decided.
 func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	if !q.Waits(now) {
-		lines := append([]text.Text{describe.Approval(q, now)}, asked(q)...)
-		switch q.State {
-		case record.RequestOverridden:
-			lines = append(lines, overrideReason(q))
-		case record.RequestExpired, record.RequestClosed:
-			lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
-		}
-		return notified(requestNotice(q, now), lines)
+		return notified(requestNotice(q, now), decidedLines(q, now))
 	}
-	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: "+text.Sanitize(q.Does, maxAskedLine)), " ", text.Code(q.ID))}
-	lines = append(append(lines, asked(q)...), reachAndWarnings(q)...)
-	lines = append(lines, describe.Deciders(q, p.Approvers))
+	lines := []text.Text{text.New(text.Bold("APPROVAL NEEDED: " + text.Sanitize(q.Does, maxAskedLine))), askedBy(q), needsTwo(q)}
+	lines = append(append(lines, reachAndWarnings(q)...), describe.Deciders(q, p.Approvers))
+	small := text.New(text.Code(q.ID), " · asked ", q.At)
 	buttons := advice.Decide(q)
 	if override := describe.OverrideOffer(q, p, now); override != nil {
-		lines = append(lines, override)
+		small = text.New(small, " · ", override)
 		if !now.Before(q.OverrideAt) {
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
 		}
 	}
-	return notified(requestNotice(q, now), lines, buttons...)
+	small = text.New(small, " · ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine)))
+	made, _ := new(buttonMaker).all(buttons)
+	blocks := append(sections(lines, maxTogether-weight(made...)), smallPrint(small)...)
+	return Message{Text: notification(requestNotice(q, now)), Blocks: append(blocks, actions(made...)...)}
 }
 
-// asked says who asks, why, and why the change needs approval.
-func asked(q record.ApprovalRequest) []text.Text {
-	asker := text.Sanitize(q.Asker.Name, text.MaxField)
-	who := text.New("Asked by ", text.Bold(asker), " ", q.At) // who asked need not be called
+// decidedLines are the card of a request that waits no longer.
+func decidedLines(q record.ApprovalRequest, now time.Time) []text.Text {
+	lines := []text.Text{describe.Approval(q, now)}
+	if q.Reason != "" {
+		lines = append(lines, text.New("Asked because: ", text.Sanitize(q.Reason, describe.MaxNote)))
+	}
+	lines = append(lines, needsTwo(q))
+	switch q.State {
+	case record.RequestOverridden:
+		lines = append(lines, overrideReason(q))
+	case record.RequestExpired, record.RequestClosed:
+		lines = append(lines, text.New("Still wanted? Ask again: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
+	}
+	return lines
+}
+
+// askedBy says who asks, and why.
+func askedBy(q record.ApprovalRequest) text.Text {
+	who := text.New(text.Bold(text.Sanitize(q.Asker.Name, text.MaxField)), " asks") // who asked need not be called
 	if q.Asker.Via == record.ViaCLI {
-		who = text.New("Asked by ", asker, " at the terminal, ", q.At)
+		who = text.New(who, " at the terminal")
 	}
 	if q.Reason != "" {
 		who = text.New(who, ": ", text.Sanitize(q.Reason, describe.MaxNote))
 	}
-	lines := []text.Text{who}
+	return who
+}
+
+// needsTwo says why one person may not decide on the change alone.
+func needsTwo(q record.ApprovalRequest) text.Text {
+	var why []text.Text
 	for _, need := range q.Needs {
-		lines = append(lines, text.New("Why approval: ", text.Sanitize(need.Why, describe.MaxNote)))
+		why = append(why, text.New(text.Sanitize(need.Why, describe.MaxNote)))
 	}
-	return lines
+	return text.New("Needs two people: ", text.Join(why, "; "))
 }
 
 // reachAndWarnings says whom the change affects and lists the warnings.
@@ -73,7 +89,7 @@ func reachAndWarnings(q record.ApprovalRequest) []text.Text {
 	if left := len(lines) - maxFacts; left > 0 {
 		lines = append(lines[:maxFacts], text.New("… and ", left, " more"))
 	}
-	return append(lines, text.New("Line: ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine))))
+	return lines
 }
 
 // requestNotice is the notification. The change stands last, because the end is cut.

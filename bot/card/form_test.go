@@ -104,7 +104,7 @@ func TestMoreGolden(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := MoreView(describe.Situation(c.Situation), advice.More(c.Situation), ViewMeta{Account: "acme", Channel: "C0WAF"})
+			v, err := MoreView(describe.Situation(c.Situation), advice.More(c.Situation), nil, ViewMeta{Account: "acme", Channel: "C0WAF"})
 			require.NoError(t, err)
 			requireView(t, v)
 			for _, b := range buttonsOf(v.Blocks.BlockSet) {
@@ -137,7 +137,7 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	c := incident()
 	c.Situation.Changes = manyChanges(300)
 	all := advice.More(c.Situation)
-	v, err := MoreView(text.New("head"), all, ViewMeta{})
+	v, err := MoreView(text.New("head"), all, nil, ViewMeta{})
 	require.NoError(t, err)
 	requireView(t, v)
 	labels := ""

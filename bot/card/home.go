@@ -31,11 +31,6 @@ func (m *buttonMaker) refresh() *slack.ButtonBlockElement {
 	return m.button(ActionRefresh, "Refresh", "refresh")
 }
 
-// HomeWithoutRole is the Home tab of a user without a role, who may not know who has one: how to get it.
-func HomeWithoutRole(user string, why text.Text) []slack.Block {
-	return HomeUnavailable(why, text.New("To get a role, ask who runs wafbot to write your id ", text.Code(user), " into its configuration, under ", text.Code("policy")))
-}
-
 // HomeUnavailable is the Home tab shown when its facts can't be read.
 func HomeUnavailable(why ...text.Text) []slack.Block {
 	return linesAbove(why, []*slack.ButtonBlockElement{new(buttonMaker).refresh()})

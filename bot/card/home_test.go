@@ -115,7 +115,7 @@ func homes() map[string][]slack.Block {
 			h.Accounts, h.Trouble = []report.Overview{busily(), unreachably()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
 		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoStore = true })),
-		"no-role":           HomeWithoutRole("U0EVE", text.New("You have no role here")),
+		"no-role":           HomeUnavailable(text.New("You have no role here")),
 		"unknown":           HomeUnavailable(text.New("Something went wrong inside wafbot")),
 		"asked":             Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
 	}

@@ -55,7 +55,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"MoreView": func() []any {
-			return drawn(MoreView(describe.Attack(c.Situation.Account, attack, now), append(advice.More(c.Situation), advice.Group{Title: words, Do: buttons}), ViewMeta{Account: "acme"}))
+			return drawn(MoreView(describe.Attack(c.Situation.Account, attack, now), append(advice.More(c.Situation), advice.Group{Title: words, Do: buttons}), text.New(words), ViewMeta{Account: "acme"}))
 		},
 		"FormView":    func() []any { return drawn(FormView(hostileForm(words), ViewMeta{})) },
 		"AskView":     func() []any { return drawn(AskView(ask, ViewMeta{})) },
@@ -82,7 +82,7 @@ func hostileDrawn(words string) map[string]func() []any {
 		"Home": func() []any {
 			return []any{Home(crowd(2, 1, words)), Renumber(slices.Concat(Ask(ask).Blocks, Home(crowd(1, 1, words))))}
 		},
-		"HomeWithoutRole": func() []any { return []any{HomeWithoutRole(words, say)} },
+		"Refused":         func() []any { return []any{Refused(&refusal.Refusal{Text: say, Next: say})} },
 		"HomeUnavailable": func() []any { return []any{HomeUnavailable(say)} },
 		"ApprovalRequest": func() []any {
 			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalRequest(q, wayOut(), now.Add(5*time.Minute)) })
@@ -136,6 +136,7 @@ func hostileDrawn(words string) map[string]func() []any {
 
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
+	"smallPrint":    "a part of Refused, MoreView and ApprovalRequest",
 	"section":       "a block of markup",
 	"paragraphs":    "a part of Render",
 	"linesAbove":    "a part of Lines",

@@ -81,8 +81,8 @@ func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 	return modal(viewAnswer, "wafbot", m, msg.Blocks)
 }
 
-// MoreView lists what else can be done about an attack, in groups. Each button replaces the view with its form.
-func MoreView(head text.Text, groups []advice.Group, m ViewMeta) (slack.ModalViewRequest, error) {
+// MoreView lists what else can be done about an attack, in groups, and in small print what is left out; nil: nothing is. Each button replaces the view with its form.
+func MoreView(head text.Text, groups []advice.Group, left text.Text, m ViewMeta) (slack.ModalViewRequest, error) {
 	blocks := sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
 	for _, g := range groups {
@@ -95,7 +95,7 @@ func MoreView(head text.Text, groups []advice.Group, m ViewMeta) (slack.ModalVie
 			blocks = append(blocks, section(fit(line, maxCardLine), button))
 		}
 	}
-	return modal(viewAnswer, "More", m, blocks)
+	return modal(viewAnswer, "More", m, append(blocks, smallPrint(left)...))
 }
 
 func modal(kind, title string, m ViewMeta, blocks []slack.Block) (slack.ModalViewRequest, error) {

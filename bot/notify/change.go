@@ -86,7 +86,7 @@ func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) plan {
 	}
 	users := card.Recipients(ch, f.details.Triage, f.shown)
 	if finding == record.NotWorking {
-		users = append(users, f.account.OpsMention)
+		users = append(users, f.ops())
 	}
 	elsewhere := f.post(e, card.Efficacy(s, ch, users))
 	reply := elsewhere

@@ -93,7 +93,7 @@ func (s *Client) Member(ctx context.Context, team, user string) (name, workspace
 	switch {
 	case p.full(self, team):
 		return p.Name, self.Team, true, err
-	case err != nil && team == self.Team:
+	case err != nil && team == self.Team, p.Outside == "guest" && p.team == self.Team:
 		return p.Name, self.Team, false, err
 	}
 	return p.Name, "", false, err

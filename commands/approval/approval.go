@@ -141,7 +141,7 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	}
 	lines = append(lines, describe.Deciders(q, c.Policy.Approvers))
 	if offer := describe.OverrideOffer(q, c.Policy, c.Now); offer != nil {
-		lines = append(lines, offer)
+		lines = append(lines, text.New(offer, ": ", text.Code("override "+q.ID+` reason="…"`)))
 	}
 	return lines
 }

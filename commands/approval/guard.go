@@ -88,7 +88,7 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	return RequireConfirmation(c, []call.Plan{p})
 }
 
-// RequireRole refuses who has less than that role, and says who has it.
+// RequireRole refuses who has less than that role, and says whom to ask.
 func RequireRole(c *call.Call, least record.Role) error {
 	if c.Role >= least {
 		return nil
@@ -97,13 +97,57 @@ func RequireRole(c *call.Call, least record.Role) error {
 		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't say just now. ",
 			"Nothing was done: try again in a moment. The operator of wafbot finds the reason in its log"))
 	}
-	who := text.New("No user has it yet: see ", text.Code("policy"), " in the configuration")
-	if c.Actor.Via == record.ViaCLI {
-		who = text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ", text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
-	} else if ids := givers(c, least); len(ids) > 0 {
-		who = text.New("Ask ", text.Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) }))
+	return &refusal.Refusal{
+		Kind: refusal.ErrDenied, Next: WhomToAsk(c, least),
+		Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". Nothing was done"),
 	}
-	return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". ", who, ". Nothing was done"))
+}
+
+// NoRole refuses who may do nothing. A person of another workspace isn't told who may.
+func NoRole(c *call.Call) error {
+	refused := &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here. Nothing was done")}
+	switch c.From {
+	case call.Stranger:
+		refused.Text = text.New("You have no role here: wafbot answers only members of its own workspace. Ask one of them in this channel")
+	case call.Guest:
+		refused.Text, refused.Next = text.New("You have no role here: a guest of the workspace can't have one. Nothing was done"), WhomToAsk(c, c.Cmd.Role)
+	default:
+		refused.Next = text.New("For a role, ask who runs wafbot to write your id ", text.Code(text.Sanitize(c.Actor.ID, text.MaxField)), " into its configuration, under ", text.Code("policy"))
+		if len(givers(c, c.Cmd.Role)) > 0 {
+			refused.Next = text.New(WhomToAsk(c, c.Cmd.Role), ". ", refused.Next)
+		}
+	}
+	return refused
+}
+
+// WhomToAsk says who may do what the call asks for, and how to have it done.
+func WhomToAsk(c *call.Call, least record.Role) text.Text {
+	if c.Actor.Via == record.ViaCLI {
+		return text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ",
+			text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
+	}
+	whom := givers(c, least)
+	switch line := c.Line.String(); {
+	case len(c.InScope) == 0:
+		return text.New("Ask a full member of the workspace who has one")
+	case slices.ContainsFunc(c.InScope, func(a *call.Account) bool { return a.Roles.Everyone() >= least }):
+		return text.New("Ask any full member of the workspace")
+	case len(whom) == 0:
+		return text.New("No user has it yet: see ", text.Code("policy"), " in the configuration")
+	case c.Actor.Via == record.ViaButton:
+		return text.New("Ask ", named(whom), " to press it")
+	case len(line) <= maxToType:
+		return text.New("Ask ", named(whom), " to type ", text.Code(text.Sanitize(line, maxToType)))
+	}
+	return text.New("Ask ", named(whom), " to type it")
+}
+
+// maxToType is the longest line in bytes that a refusal repeats, for another person to type.
+const maxToType = 150
+
+// named are people and user groups by name.
+func named(ids []string) text.Text {
+	return text.Enumerate(ids, len(ids), func(id string) text.Text { return text.New(text.User(id)) })
 }
 
 // givers are some of those who have at least that role where the call is about.

@@ -169,7 +169,17 @@ type Rights struct {
 	Was    record.Role  // by user groups as they were last known, when they can't be looked up
 	Could  record.Role  // the highest role that a user group may give, likewise
 	Unsure bool         // the workspace did not say who it is
+	From   Outside      // "": a full member, or not known
 }
+
+// Outside is how a person is no full member of the workspace, whom no configuration gives a role.
+type Outside string
+
+// The two.
+const (
+	Guest    Outside = "guest"    // of the workspace
+	Stranger Outside = "stranger" // of another workspace
+)
 
 // None reports whether a person may do nothing at all.
 func (r Rights) None() bool { return r.Role == record.NoRole && r.Could == record.NoRole }
@@ -177,7 +187,7 @@ func (r Rights) None() bool { return r.Role == record.NoRole && r.Could == recor
 // ForPeople is what a person may be shown of an error: the words of a refusal, or a reference by which a fault is found in the log.
 func ForPeople(inv Invocation, err error) (words text.Text, ref string) {
 	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
-		return refused.Text, ""
+		return refused.All(), ""
 	}
 	ref = "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
 	return text.New("Something went wrong inside wafbot. Nothing more is known here; reference ", text.Code(ref), " in its log"), ref

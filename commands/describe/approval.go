@@ -13,9 +13,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Deciders says who may decide, and until when.
+// Deciders says who may decide, and until when. It mentions the approvers, "" for none.
 func Deciders(r record.ApprovalRequest, approvers string) text.Text {
-	words := text.New("Another ", r.Role.String(), ", not ", text.Sanitize(r.Asker.Name, text.MaxField), ", decides before ", r.Until, ": ", text.Code("approve "+r.ID), " or ", text.Code("reject "+r.ID))
+	words := text.New("Any ", r.Role.String(), " but ", text.Sanitize(r.Asker.Name, text.MaxField), " may approve it before ", r.Until)
 	if approvers != "" {
 		words = text.New(text.User(approvers), ": ", words)
 	}
@@ -29,9 +29,9 @@ func OverrideOffer(r record.ApprovalRequest, p policy.Policy, now time.Time) tex
 	}
 	line := text.New("No answer? ", text.Sanitize(r.Asker.Name, text.MaxField), " may override")
 	if now.Before(r.OverrideAt) {
-		line = text.New(line, " from ", r.OverrideAt, " on")
+		line = text.New(line, " from ", r.OverrideAt)
 	}
-	return text.New(line, ", for ", text.Duration(p.Override.Longest), " at most, with a reason: ", text.Code("override "+r.ID+` reason="…"`))
+	return text.New(line, ", for ", text.Duration(p.Override.Longest), " at most")
 }
 
 // Approval is a request in one line: what, who asked, and what became of it.

@@ -35,6 +35,12 @@ func (r Roles) Of(user string) record.Role {
 	return role
 }
 
+// Everyone is the role of each full member of the workspace.
+func (r Roles) Everyone() record.Role {
+	role, _ := r.Named(everyone)
+	return role
+}
+
 // Named is the highest role that lists one of the ids, and by which id.
 func (r Roles) Named(ids ...string) (record.Role, string) {
 	lists := map[record.Role][]string{record.Viewer: r.Viewers, record.Responder: r.Responders, record.Admin: r.Admins}

@@ -37,6 +37,7 @@ var ErrUnanswered = errors.New("not answered")
 type Refusal struct {
 	Kind     error
 	Text     text.Text
+	Next     text.Text   // whom to ask instead, and how: in small print; nil: there is nothing to do
 	Brief    text.Text   // for a form, where how the line is written says nothing; nil: Text
 	Arg      string      // the argument that it is about, for a form; "": none, or several
 	Value    string      // the word of that argument; "": all of it
@@ -45,8 +46,16 @@ type Refusal struct {
 	Cause    error       // for the log: what lies behind, never shown
 }
 
-// Error is the refusal's text.
-func (r *Refusal) Error() string { return r.Text.String() }
+// Error is all that the refusal says.
+func (r *Refusal) Error() string { return r.All().String() }
+
+// All is what was refused and what to do next, where there is one line for it.
+func (r *Refusal) All() text.Text {
+	if r.Next == nil {
+		return r.Text
+	}
+	return text.New(r.Text, ". ", r.Next)
+}
 
 // Unwrap is the refusal's kind, and its cause.
 func (r *Refusal) Unwrap() []error {

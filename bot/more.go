@@ -1,0 +1,69 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/slack-go/slack"
+
+	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// openMore lists what else who asks may do about an attack.
+func (f *forms) openMore(req request, text string) {
+	f.showView(req, text, readsAttack, func(ctx context.Context, line record.Line) (slack.ModalViewRequest, error) {
+		account := line.Keys["account"]
+		if account == "" || len(line.Words) == 0 {
+			return slack.ModalViewRequest{}, fmt.Errorf("list more: no attack in %q", line.String())
+		}
+		read := req.Invocation
+		read.Line = readsAttack(line)
+		if err := f.cfg.Runner.May(ctx, read); err != nil {
+			return slack.ModalViewRequest{}, err
+		}
+		s, known, err := f.cfg.Notifier.Situation(ctx, account, line.Words[0])
+		if err != nil {
+			return slack.ModalViewRequest{}, refusal.Away(err)
+		}
+		if !known {
+			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
+		}
+		groups, left := f.permitted(ctx, req, s)
+		return card.MoreView(describe.Situation(s), groups, left, req.meta())
+	})
+}
+
+// readsAttack is the line that shows the attack of a menu: who may not run it gets no menu.
+func readsAttack(line record.Line) record.Line {
+	return record.Line{Name: "attack", Words: line.Words[:min(1, len(line.Words))]}.With("account", line.Keys["account"])
+}
+
+// permitted is what else can be done about an attack, as far as who asks may do it, and in words what is left out.
+func (f *forms) permitted(ctx context.Context, req request, s call.Situation) (groups []advice.Group, left text.Text) {
+	all := advice.More(s)
+	var lines []record.Line
+	for _, g := range all {
+		for _, do := range g.Do {
+			lines = append(lines, do.Line)
+		}
+	}
+	may, left := f.cfg.Runner.Permitted(ctx, req.Invocation, s.Account.Name, lines)
+	for _, g := range all {
+		mine := advice.Group{Title: g.Title}
+		for i, do := range g.Do {
+			if may[i] {
+				mine.Do = append(mine.Do, do)
+			}
+		}
+		may = may[len(g.Do):]
+		groups = append(groups, mine)
+	}
+	return slices.DeleteFunc(groups, func(g advice.Group) bool { return len(g.Do) == 0 }), left
+}
