@@ -33,7 +33,8 @@ func Lines(lines []text.Text, buttons []call.Suggestion) Message {
 // Refused says what wasn't done, and in small print what to do next.
 func Refused(r *refusal.Refusal) Message {
 	msg := Lines([]text.Text{r.All()}, nil) // what is read aloud has no small print
-	msg.Blocks = append(renderLines([]text.Text{r.Text}, nil), smallPrint(r.Next)...)
+	small := smallPrint(r.Next)
+	msg.Blocks = append(sections([]text.Text{r.Text}, maxTogether-written(small)), small...)
 	return msg
 }
 

@@ -84,8 +84,13 @@ func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 // written counts the characters in the blocks' text.
 func written(blocks []slack.Block) (n int) {
 	for _, b := range blocks {
-		if s, ok := b.(*slack.SectionBlock); ok {
-			n += length(s.Text.Text)
+		switch b := b.(type) {
+		case *slack.SectionBlock:
+			n += length(b.Text.Text)
+		case *slack.ContextBlock:
+			for _, e := range b.ContextElements.Elements {
+				n += length(e.(*slack.TextBlockObject).Text)
+			}
 		}
 	}
 	return n

@@ -83,7 +83,7 @@ func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 
 // MoreView lists what else can be done about an attack, in groups, and in small print what is left out; nil: nothing is. Each button replaces the view with its form.
 func MoreView(head text.Text, groups []advice.Group, left text.Text, m ViewMeta) (slack.ModalViewRequest, error) {
-	blocks := sections([]text.Text{head}, maxTogether/4)
+	blocks := sections([]text.Text{head}, maxTogether/4-written(smallPrint(left)))
 	var maker buttonMaker
 	for _, g := range groups {
 		blocks = append(blocks, section(mrkdwn(text.New(text.Bold(g.Title))), nil))
