@@ -81,16 +81,6 @@ func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 	return blocks
 }
 
-// written counts the characters in the blocks' text.
-func written(blocks []slack.Block) (n int) {
-	for _, b := range blocks {
-		if s, ok := b.(*slack.SectionBlock); ok {
-			n += length(s.Text.Text)
-		}
-	}
-	return n
-}
-
 // paragraph joins lines in Slack's markup.
 func paragraph(lines []text.Text) string {
 	var markups []string
