@@ -33,17 +33,18 @@ func Lines(lines []text.Text, buttons []call.Suggestion) Message {
 // Refused says what wasn't done, and in small print what to do next.
 func Refused(r *refusal.Refusal) Message {
 	msg := Lines([]text.Text{r.All()}, nil) // what is read aloud has no small print
-	small := smallPrint(r.Next)
-	msg.Blocks = append(sections([]text.Text{r.Text}, maxTogether-written(small)), small...)
+	small, written := inSmall(r.Next)
+	msg.Blocks = append(sections([]text.Text{r.Text}, maxTogether-written), small...)
 	return msg
 }
 
-// smallPrint is a line in small print; nil: none.
-func smallPrint(line text.Text) []slack.Block {
+// inSmall is a line in small print, and how many characters it has; nil: none.
+func inSmall(line text.Text) (blocks []slack.Block, written int) {
 	if line == nil {
-		return nil
+		return nil, 0
 	}
-	return []slack.Block{slack.NewContextBlock("", markupText(fit(line, maxAskedLine+unseen(line))))}
+	markup := fit(line, maxAskedLine+unseen(line))
+	return []slack.Block{slack.NewContextBlock("", markupText(markup))}, length(markup)
 }
 
 // notified is a message of lines and buttons with a notification of its own.

@@ -36,8 +36,8 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	}
 	small = text.New(small, " · ", text.Code(text.Sanitize(q.Line.String(), maxAskedLine)))
 	made, _ := new(buttonMaker).all(buttons)
-	foot := smallPrint(small)
-	blocks := append(sections(lines, maxTogether-weight(made...)-written(foot)), foot...)
+	foot, written := inSmall(small)
+	blocks := append(sections(lines, maxTogether-weight(made...)-written), foot...)
 	return Message{Text: notification(requestNotice(q, now)), Blocks: append(blocks, actions(made...)...)}
 }
 

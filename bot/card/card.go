@@ -81,21 +81,6 @@ func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 	return blocks
 }
 
-// written counts the characters in the blocks' text.
-func written(blocks []slack.Block) (n int) {
-	for _, b := range blocks {
-		switch b := b.(type) {
-		case *slack.SectionBlock:
-			n += length(b.Text.Text)
-		case *slack.ContextBlock:
-			for _, e := range b.ContextElements.Elements {
-				n += length(e.(*slack.TextBlockObject).Text)
-			}
-		}
-	}
-	return n
-}
-
 // paragraph joins lines in Slack's markup.
 func paragraph(lines []text.Text) string {
 	var markups []string

@@ -136,7 +136,6 @@ func hostileDrawn(words string) map[string]func() []any {
 
 // partsOfOthers draw nothing that a person sees by itself, each with why.
 var partsOfOthers = map[string]string{
-	"smallPrint":    "a part of Refused, MoreView and ApprovalRequest",
 	"section":       "a block of markup",
 	"paragraphs":    "a part of Render",
 	"linesAbove":    "a part of Lines",

@@ -83,7 +83,8 @@ func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 
 // MoreView lists what else can be done about an attack, in groups, and in small print what is left out; nil: nothing is. Each button replaces the view with its form.
 func MoreView(head text.Text, groups []advice.Group, left text.Text, m ViewMeta) (slack.ModalViewRequest, error) {
-	blocks := sections([]text.Text{head}, maxTogether/4-written(smallPrint(left)))
+	small, _ := inSmall(left) // shorter than what the head leaves
+	blocks := sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
 	for _, g := range groups {
 		blocks = append(blocks, section(mrkdwn(text.New(text.Bold(g.Title))), nil))
@@ -95,7 +96,7 @@ func MoreView(head text.Text, groups []advice.Group, left text.Text, m ViewMeta)
 			blocks = append(blocks, section(fit(line, maxCardLine), button))
 		}
 	}
-	return modal(viewAnswer, "More", m, append(blocks, smallPrint(left)...))
+	return modal(viewAnswer, "More", m, append(blocks, small...))
 }
 
 func modal(kind, title string, m ViewMeta, blocks []slack.Block) (slack.ModalViewRequest, error) {
