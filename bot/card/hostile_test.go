@@ -139,6 +139,7 @@ var partsOfOthers = map[string]string{
 	"section":       "a block of markup",
 	"paragraphs":    "a part of Render",
 	"linesAbove":    "a part of Lines",
+	"inSmall":       "a part of Refused, MoreView and ApprovalRequest",
 	"notified":      "Lines with a notification of its own",
 	"actions":       "a block of buttons",
 	"sections":      "blocks of lines",

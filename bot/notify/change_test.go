@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,6 +127,7 @@ func TestFewRenewalsAreSaid(t *testing.T) {
 type states struct {
 	outbox
 	state record.AttackState
+	owner *record.Owner
 }
 
 func (s *states) AttackState(context.Context, string, string) (record.AttackState, bool, error) {
@@ -141,7 +143,7 @@ func (s *states) BeginNotify(_ context.Context, _, _ string, now time.Time) (rec
 }
 
 func (s *states) Details(context.Context, string, string) (record.AttackDetails, error) {
-	return record.AttackDetails{State: s.state, Card: cardAt, Changes: []record.Change{s.change}, Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, nil
+	return record.AttackDetails{State: s.state, Card: cardAt, Triage: record.Triage{Owner: s.owner}, Changes: []record.Change{s.change}, Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, nil
 }
 
 // What failed or doesn't work mentions operators, else whom the route of its attack mentions, outside quiet hours; what is about no attack, whom a route does.
@@ -160,11 +162,15 @@ func TestWhoHearsOfWhatFailed(t *testing.T) {
 		{"failed, of no attack", "", "", record.ChangeSettled, loud, []string{"U0ANN", "S0FIRST"}},
 		{"failed, and there are operators", "S0OPS", attack, record.ChangeSettled, loud, []string{"U0ANN", "S0OPS"}},
 		{"not working", "", attack, record.MitigationNotWorking, loud, []string{"U0ANN", "S0TEAM"}},
+		{"not working, acknowledged", "", attack, record.MitigationNotWorking, loud, []string{"U0ANN", "U0BOB", "S0TEAM"}},
 		{"not working, and there are operators", "S0OPS", attack, record.MitigationNotWorking, quiet, []string{"U0ANN", "S0OPS"}},
 	} {
 		box := &states{state: c.state, outbox: outbox{change: record.Change{
 			ID: "c1", Account: "acme", AttackID: c.attack, Does: "Deny 203.0.113.7", State: record.StateFailed, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, At: now,
 		}}}
+		if strings.HasSuffix(c.name, "acknowledged") {
+			box.owner = &record.Owner{ID: "U0BOB"}
+		}
 		if c.kind == record.MitigationNotWorking {
 			box.change.State, box.change.Fault = record.StateDone, ""
 		}

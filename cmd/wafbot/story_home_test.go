@@ -47,7 +47,7 @@ func TestTheHomeTab(t *testing.T) {
 		w.opensHome("rob")
 		w.home("rob", "wafbot is live", "Nothing is going on", "Nothing of wafbot's is in force", "1 of 1 account watched well", "[Refresh]", "Your role: responder")
 		w.opensHome("guest")
-		guests := w.home("guest", "You have no role here", "write your id U0GUEST04")
+		guests := w.home("guest", "a guest of the workspace can't have one", "Ask a full member of the workspace")
 		require.NotContains(t, guests, "Going on")
 		require.NotContains(t, guests, "U0ANN0001", "who has a role is for those who have one")
 		w.rough = true
