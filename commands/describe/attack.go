@@ -27,8 +27,13 @@ func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, car
 	case attack.Incident():
 		kind = text.New(text.Bold("INCIDENT"), " ", kind)
 	}
-	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", card, kind, " on ", a.AppName(attack.App), ", ", text.Bold(StatusName(attack)), ", ",
-		Figure(attack.Hits, "hit"), ", ", Figure(attack.SourceCount, "source"), ", last hit ", Ago(attack.Last, now), ": ", text.Code(Where(attack)))
+	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), text.Cell(" "), card, kind, text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), text.Bold(StatusName(attack)), text.Cell(", "),
+		Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), text.Code(Where(attack)))
+}
+
+// AttackTitles are the titles of the columns of Attack.
+func AttackTitles() []string {
+	return []string{"ID", "TYPE", "APPLICATION", "STATUS", "HITS", "SOURCES", "LAST HIT", "WHERE"}
 }
 
 // SeveralPaths is the path of a record that has several.

@@ -33,7 +33,7 @@ var (
 
 // ArgFor is how long a mitigation lasts, and its default; nil: that depends on more than the verb.
 func ArgFor(lasts func(policy.Policy) time.Duration) call.Arg {
-	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Options: LengthsOrEver}
+	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Bare: grammar.IsDuration, Options: LengthsOrEver}
 	if lasts != nil {
 		arg.Default = func(c *call.Call) string { return LengthOn(c, lasts) }
 	}

@@ -48,7 +48,7 @@ func writeCards(c *call.Call) (call.Result, error) {
 		if all {
 			which = text.New("All that ", text.Code(storm.ID), " grouped has cards of its own")
 		}
-		return unchanged([]string{}, text.New(which, ". Nothing was changed")), nil
+		return unchanged([]string{}, text.New(which)), nil
 	}
 	of := len(wanted)
 	if !all {
@@ -64,9 +64,9 @@ func writeCard(c *call.Call) (call.Result, error) {
 	case err != nil:
 		return call.Result{}, err
 	case !ok:
-		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is still stored. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
+		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is still stored. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
 	case attack.Own:
-		return unchanged([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
+		return unchanged([]string{}, text.New(text.Code(attack.ID), " has a card of its own already")), nil
 	}
 	return wantCards(c, []record.GroupedAttack{attack}, 1, storm.ID)
 }
