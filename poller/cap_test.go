@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,7 @@ type crowd struct {
 	path      string        // what each path begins with
 	latest    time.Time     // when number 1,000,000 was hit
 	takes     time.Duration // to answer
+	fails     int           // from this offset on; 0: never
 	asked     int
 }
 
@@ -71,6 +73,10 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
+	if c.fails > 0 && q.Offset >= c.fails {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
 	var page []string
 	if r.URL.Path == attacks && !bytes.Contains(body, []byte(`"!vulnid"`)) {
 		for n := q.Offset; n < q.Offset+q.Limit && (n < c.listed || c.listed < 0); n++ {
@@ -204,6 +210,38 @@ func TestAttacksWithoutTimes(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	require.Len(t, p.Attacks(), 500)
 	require.True(t, p.GoesOn(func(id string) bool { return id == "x:1000000" }))
+}
+
+// What a first start finds is judged and stored in parts where it is very much. People are notified of it as a whole, also if the service breaks off in between.
+func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 6_000)
+	c.limits, c.latest = poller.Limits{}, time.Now().Add(4*time.Hour) // so that all go on
+	c.incidents = map[int]int{999_999: 100, 994_200: 100}
+	c.fails = 5_500
+	p := c.poller()
+	require.Error(t, p.Poll(t.Context()))
+	events := c.store.takeEvents()
+	require.Equal(t, record.NewIncident, events[0].Kind)
+	require.Len(t, events, 2, "and the storm")
+	require.Zero(t, c.stored().LastGood)
+
+	c.change(func() { c.fails = 0 })
+	require.NoError(t, p.Poll(t.Context()))
+	events = c.store.takeEvents()
+	require.Equal(t, record.FirstStartFacts{Ongoing: 6_000, Grouped: 5_998, Incidents: 2}, first(events, record.FirstStart).Payload)
+	require.NotNil(t, first(events, record.NewIncident).Payload, "that was not read before")
+	require.Len(t, c.stored().Attacks, 6_001)
+	require.NoError(t, p.Poll(t.Context()))
+	require.Empty(t, c.store.takeEvents())
+}
+
+// first is the first event of a kind.
+func first(events []record.Event, kind record.EventKind) (e record.Event) {
+	if i := slices.IndexFunc(events, func(e record.Event) bool { return e.Kind == kind }); i >= 0 {
+		e = events[i]
+	}
+	return e
 }
 
 // What attackers write counts, too.

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"cmp"
+	"iter"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -21,9 +22,9 @@ type preferences struct {
 // result is what follows from a snapshot: what is to be saved, and what only this process has to know.
 type result struct {
 	Update
-	suppressed map[string]bool           // attack ids whose events a mute suppresses
-	paces      map[string]pace           // by attack id
-	stopped    map[string]record.Stopped // by attack id
+	suppressed map[string]bool            // attack ids whose events a mute suppresses
+	paces      map[string]pace            // by attack id
+	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch
 	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new
 	again      map[string]bool // ids of records that must be judged again with what the snapshot lacks
@@ -43,13 +44,30 @@ func (d *decision) attack(id string) record.AttackState { return *d.state(id) }
 
 // state is attack, without a copy of what is stored.
 func (d *decision) state(id string) *record.AttackState {
-	if s, decided := d.out.Attacks[id]; decided {
+	if _, decided := d.out.Attacks[id]; decided {
+		s := d.out.Attacks[id] // declared here, or each call would take memory for one
 		return &s
 	}
 	if s := d.st.attacks[id]; s != nil {
 		return s
 	}
 	return &record.AttackState{}
+}
+
+// states are the states of all attacks and storms as this decision leaves them.
+func (d *decision) states() iter.Seq[*record.AttackState] {
+	return func(yield func(*record.AttackState) bool) {
+		for _, s := range d.out.Attacks {
+			if !yield(&s) {
+				return
+			}
+		}
+		for id, s := range d.st.attacks {
+			if _, decided := d.out.Attacks[id]; !decided && !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }

@@ -60,8 +60,8 @@ type timed struct {
 }
 
 func openTimed(t *testing.T, binary string) *timed {
-	p := &timed{play: &play{round: &round{t: t, logs: t.TempDir(), did: map[string]int{}}, redis: redistest.Start(t)}, binary: binary}
-	p.wire = proxytest.Start(t, p.redis.Addr)
+	p := &timed{play: &play{round: &round{t: t, logs: t.TempDir(), single: redistest.Start(t), did: map[string]int{}}}, binary: binary}
+	p.wire = proxytest.Start(t, p.single.Addr)
 	p.world = openWorld(t, binary, p.logs, balance(t, func() []*replica { return *p.takes.Load() }))
 	p.deliverTo()
 	return p

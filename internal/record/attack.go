@@ -3,6 +3,7 @@ package record
 import (
 	"net/netip"
 	"time"
+	"unique"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -19,7 +20,7 @@ type AttackState struct {
 	Severity          Severity         `json:"severity,omitempty"`           // the worst that it reached
 	Paused            bool             `json:"paused,omitempty"`             // no hit was seen getting through for its Window, though it isn't over
 	ResumedAt         time.Time        `json:"resumed_at,omitzero"`          // of the first hit seen after it was quiet or paused, on the service's clock; zero: it never resumed
-	Stopped           Stopped          `json:"stopped,omitzero"`             // its tries that were seen stopped
+	Stopped           *Stopped         `json:"stopped,omitempty"`            // its tries that were seen stopped; nil: none were. It never changes: another one takes its place
 	Channel           string           `json:"channel,omitempty"`            // of its card: chosen with the first event, and again when it becomes an incident
 	Mention           string           `json:"mention,omitempty"`            // likewise; "": none
 	SuppressedMention string           `json:"suppressed_mention,omitempty"` // the route's mention, while it is not used: the attack went on before the first start, or in quiet hours; used when the attack gets worse
@@ -57,6 +58,14 @@ func (s AttackState) Window(ongoing time.Duration) time.Duration {
 	return min(window, ongoing)
 }
 
+// Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.
+func (s *AttackState) Share() {
+	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status), (*string)(&s.Severity)} {
+		*text = unique.Make(*text).Value()
+	}
+	s.Attack.Share()
+}
+
 // Named is the state of a storm that begins, with its id.
 func (s AttackState) Named(id string) AttackState {
 	s.Attack.ID = id
@@ -71,7 +80,10 @@ type Stopped struct {
 }
 
 // Tries is how many tries were seen stopped, at least.
-func (s Stopped) Tries() (n int64) {
+func (s *Stopped) Tries() (n int64) {
+	if s == nil {
+		return 0
+	}
 	n = s.Patched.N
 	for _, t := range s.Sources {
 		n += t.N
@@ -80,7 +92,10 @@ func (s Stopped) Tries() (n int64) {
 }
 
 // Last is when the last one was seen stopped; zero: none was.
-func (s Stopped) Last() (last time.Time) {
+func (s *Stopped) Last() (last time.Time) {
+	if s == nil {
+		return last
+	}
 	last = s.Patched.Last
 	for _, t := range s.Sources {
 		last = Later(last, t.Last)
@@ -165,7 +180,7 @@ type Milestone struct {
 // AttackDelta is a record that changed.
 type AttackDelta struct {
 	Before *apiclient.Attack // nil: the record was not listed, or that isn't known
-	Now    apiclient.Attack
+	Now    *apiclient.Attack
 }
 
 // Page is one call of an attack's pager, made because the attack is unacknowledged.
