@@ -153,7 +153,7 @@ func (noRunner) Refuses(context.Context, call.Invocation) bool { return false }
 func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
 	return call.Form{}, refusal.ErrUnknown
 }
-func (noRunner) May(context.Context, call.Invocation) error { return refusal.ErrUnknown }
+func (noRunner) May(context.Context, call.Invocation) error { return nil }
 func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{}, errors.New("nothing can be done here")
 }

@@ -33,6 +33,7 @@ type crowd struct {
 	newest    int           // the number of the latest attack
 	listed    int           // how many of them are listed; below 0: without end
 	incidents map[int]int   // hits of incidents, by number
+	hits      int           // of the others
 	path      string        // what each path begins with
 	latest    time.Time     // when number 1,000,000 was hit
 	takes     time.Duration // to answer
@@ -42,7 +43,7 @@ type crowd struct {
 
 func newCrowd(t *testing.T, listed int) *crowd {
 	limits := poller.Limits{Attacks: 500, Bytes: 1 << 20, Time: 5 * time.Minute}
-	return &crowd{t: t, store: newStore(t), limits: limits, newest: 1_000_000, listed: listed, incidents: map[int]int{}, path: "/login", latest: time.Now()}
+	return &crowd{t: t, store: newStore(t), limits: limits, newest: 1_000_000, listed: listed, incidents: map[int]int{}, hits: 100, path: "/login", latest: time.Now()}
 }
 
 // poller is one as after a start of the process.
@@ -91,7 +92,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *crowd) record(n int) string {
-	last, hits, vuln := c.latest.Add(time.Duration(n-1_000_000)*time.Second).Unix(), 100, "null"
+	last, hits, vuln := c.latest.Add(time.Duration(n-1_000_000)*time.Second).Unix(), c.hits, "null"
 	if more, ok := c.incidents[n]; ok {
 		hits, vuln = more, fmt.Sprint(n)
 	}
@@ -194,6 +195,30 @@ func TestACapIsNotifiedOnce(t *testing.T) {
 		require.Len(t, c.caps(), 2)
 		require.Empty(t, c.taken())
 		require.Empty(t, c.poller().Health().Capped)
+	})
+}
+
+// An attack that is hit again after the cap dropped it is a new record: its events are others than those before, of which people were notified within the hour.
+func TestEventsOfADroppedAttackAreNew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 0)
+		c.limits.Attacks = 1
+		p := c.poller()
+		poll := func(newest, listed, hits int) []string {
+			time.Sleep(time.Minute)
+			c.change(func() { c.newest, c.listed, c.hits, c.latest = newest, listed, hits, time.Now().Add(-time.Second) })
+			require.NoError(t, p.Poll(t.Context()))
+			return c.taken()
+		}
+		require.Empty(t, poll(1_000_000, 0, 100))
+		require.Equal(t, []string{"new attack x:1000000"}, poll(1_000_000, 1, 100))
+		require.Equal(t, []string{"worsened x:1000000"}, poll(1_000_000, 1, 1_000))
+		require.Contains(t, poll(1_000_001, 2, 1_000), "new attack x:1000001")
+		require.NotContains(t, c.stored().Attacks, "x:1000000")
+		delete(c.store.ids, record.CardDelivery("acme", "x:1000000")) // the card is the attack's again
+		require.Contains(t, poll(1_000_000, 1, 1_000), "new attack x:1000000")
+		require.Contains(t, poll(1_000_000, 1, 10_000), "worsened x:1000000", "the store has seen no event twice")
 	})
 }
 

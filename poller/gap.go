@@ -73,7 +73,7 @@ func (d *decision) outageCauses() string {
 // they began; and how many attacks of these show only in a storm's card.
 func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped int) {
 	for s := range d.states() {
-		now := s.Revision == 1 && s.ObservedAt.Equal(d.snap.at)
+		now := s.FoundAt.Equal(d.snap.at)
 		switch {
 		case !s.Notified || s.Storm != nil || !now && s.Attack.First.Before(from):
 		case s.Grouped():

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +32,7 @@ import (
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+	"github.com/wafbot/wafbot/internal/wrongclock"
 )
 
 var abuseTimes = flag.Int("abuse.times", 1, "how many times as much of each abuse there is")
@@ -82,6 +85,7 @@ func abuses() []abuse {
 		{name: "zipped answers", prepare: (*abused).zipAnswers, do: (*abused).awaitBadAnswers, mostRedisMB: 2},
 		{name: "answers of Slack without end", prepare: (*abused).answerWithoutEnd, do: (*abused).postOften, mostRedisMB: 2},
 		{name: "long frames of Slack", prepare: (*abused).sendLongFrames, do: (*abused).awaitBadAnswers, mostRedisMB: 2},
+		{name: "a clock an hour ahead", prepare: (*abused).clockAhead, do: (*abused).askByTwoClocks, mostRedisMB: 2},
 		{name: "hostile texts", do: (*abused).hostileTexts, mostRedisMB: 100},
 	}
 }
@@ -234,6 +238,36 @@ func (a *abused) endlessListing() {
 	_, err := a.slack.WaitMessage(ctx, "#waf", func(m workspace.Message) bool { return says(m, "over 50,000 attacks") })
 	require.NoError(a.t, err)
 	a.listing.awaitPolls(a.times)
+}
+
+// clockAhead has the machine's clock be an hour ahead, for the whole program. That compiles Go's library anew, so it is left to make abuse: make test has a story.
+func (a *abused) clockAhead() {
+	if a.times == 1 {
+		a.t.Skip("run make abuse")
+	}
+	a.binary = filepath.Join(a.t.TempDir(), "wafbot")
+	out, err := exec.Command("go", slices.Concat([]string{"build", "-o", a.binary}, wrongclock.Flags(a.t), []string{"."})...).CombinedOutput()
+	require.NoError(a.t, err, "%s", out)
+	a.environ = append(a.environ, wrongclock.Variable+"=0s:1h")
+}
+
+// askByTwoClocks sends what is signed at the right time, which is taken, and what is signed at that of the machine, which isn't.
+func (a *abused) askByTwoClocks() {
+	for off, status := range map[time.Duration]int{0: http.StatusOK, time.Hour: http.StatusUnauthorized} {
+		a.atOnce(300*a.times, func(i int) {
+			body := fmt.Sprintf("command=/waf&text=whoami&user_id=%s&team_id=T0SANDBOX&trigger_id=%d&response_url=%s", theClicker, i, url.QueryEscape(a.url+"/answer"))
+			res, err := http.DefaultClient.Do(signedRequest(a.t, a.address+"/slack/commands", form, body, benchSecret, time.Now().Add(off)))
+			require.NoError(a.t, err)
+			res.Body.Close()
+			require.Equal(a.t, status, res.StatusCode, off)
+		})
+	}
+	res, err := http.Get(a.address + "/readyz")
+	require.NoError(a.t, err)
+	defer res.Body.Close()
+	ready, err := io.ReadAll(res.Body)
+	require.NoError(a.t, err)
+	require.Contains(a.t, string(ready), "this machine's clock is wrong")
 }
 
 // hostileTexts lists attacks whose texts are long and hostile.

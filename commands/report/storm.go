@@ -28,8 +28,8 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 }
 
 // Grouped is what a storm has grouped, the one with the latest hit first.
-func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GroupedAttack, error) {
-	all, err := c.Facts(a.Name).Grouped(storm)
+func Grouped(c *call.Call, storm string) ([]record.GroupedAttack, error) {
+	all, err := c.Given().Grouped(storm)
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
@@ -43,7 +43,7 @@ func StormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack,
 		return storm, attack, false, refusal.Away(err)
 	}
 	for _, s := range storms {
-		all, err := Grouped(c, c.Account, s.ID)
+		all, err := Grouped(c, s.ID)
 		if err != nil {
 			return storm, attack, false, err
 		}
@@ -67,9 +67,9 @@ func StormOfLine(c *call.Call) (line text.Text, err error) {
 	return text.New("Grouped in storm ", text.Code(storm.ID), ": it has no card of its own; ", text.Code(give.String()), " gives it one"), nil
 }
 
-// StormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
-func StormsGoingOn(c *call.Call, a *call.Account) ([]record.StormSeen, error) {
-	all, err := c.Facts(a.Name).Storms()
+// StormsGoingOn are the storms of the call's account that go on, or whose attacks do; the newest first.
+func StormsGoingOn(c *call.Call) ([]record.StormSeen, error) {
+	all, err := c.Given().Storms()
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
@@ -111,7 +111,8 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	all, err := Grouped(c, a, storm.ID)
+	c = c.For(a)
+	all, err := Grouped(c, storm.ID)
 	if err != nil {
 		return call.Result{}, err
 	}

@@ -167,17 +167,17 @@ func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time,
 
 // ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for those that it groups.
 func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
-	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c, c.Account)})
-	storms, stormsErr := report.StormsGoingOn(c, c.Account)
+	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c)})
+	storms, stormsErr := report.StormsGoingOn(c)
 	if err != nil {
 		return nil, refusal.FromService(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
 	if stormsErr != nil {
 		return nil, stormsErr
 	}
-	ongoing := report.Ongoing(c, c.Account, listed)
+	ongoing := report.Ongoing(c, listed)
 	for _, storm := range storms {
-		grouped, err := report.Grouped(c, c.Account, storm.ID)
+		grouped, err := report.Grouped(c, storm.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 type AttackState struct {
 	Attack            apiclient.Attack `json:"attack"`                       // as of the last event, or as first seen
 	ObservedAt        time.Time        `json:"observed_at"`                  // when Attack was read, on the service's clock
-	Revision          int              `json:"revision"`                     // counts its events
+	Revision          int              `json:"revision"`                     // counts its events, from the time of the first on
 	History           []HitPoint       `json:"history,omitempty"`            // of its hits, the oldest first, at most 30
 	FoundAt           time.Time        `json:"found_at,omitzero"`            // when its first event was found, on the clock of the machine that polled
 	Notified          bool             `json:"notified,omitempty"`           // it has a card, or its first event is in the outbox

@@ -134,6 +134,9 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 		s.ResumedAt = o.Attack.Last
 	}
 	s.Notified = true
+	if s.Revision == 0 {
+		s.Revision = int(o.At.Unix()) // else an attack that was dropped and comes again would have the events of before
+	}
 	s.Revision++
 	s.History = history(last.History, o)
 	// Worse or new, and already over: that is one event, not two. A source that is still trying alone doesn't make an attack resume.
