@@ -252,6 +252,26 @@ func TestAModeWorks(t *testing.T) {
 	require.Contains(t, x.line(mild), "whether it works can't be seen: no record shows by which mode it was let through")
 }
 
+// A mode that was switched for an attack is credited with what it can have stopped of that attack, not with what the whole application saw.
+func TestAModeIsJudgedByItsAttack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{})
+	w.attack(waf.AttackSpec{Type: "xss", Path: "/search"})
+	x := w.watcher()
+	ch := w.anyway(ann, "mode 4 block for=2h attack="+id)
+	x.watch.Refresh()
+	x.watches(20 * time.Minute)
+	seen, hits := x.effect(ch), int64(0)
+	for _, a := range x.latest {
+		if a.Type == "sqli" {
+			hits = a.Hits.N
+		}
+	}
+	require.NotZero(t, seen.Stopped())
+	require.LessOrEqual(t, seen.Figures(), hits)
+}
+
 func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 	t.Parallel()
 	_, x, ch := watched(t, waf.AttackSpec{}, "deny 203.0.113.7 for=10m")

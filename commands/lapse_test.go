@@ -70,6 +70,29 @@ func TestAnAcknowledgementLapses(t *testing.T) {
 	})
 }
 
+// One that was acknowledged before it resumed is unacknowledged at once: who was on it may have gone to bed.
+func TestAnAcknowledgementLapsesWhenItsAttackResumes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := lapsing(t, func(s *record.AttackState) {
+			if s.AckTimeout = 0; time.Since(began) > time.Hour {
+				s.ResumedAt = s.Attack.Last.Add(began.Add(time.Hour).Sub(time.Now()))
+			}
+		})
+		id := w.attackOn("/login")
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(time.Hour - time.Second)
+		require.NotNil(t, w.said(id).Owner)
+		time.Sleep(20 * time.Second)
+		require.Equal(t, ann.ID, w.said(id).Lapsed.ID)
+		require.Nil(t, w.said(id).Owner)
+		w.writes(ann, "ack attack="+id)
+		time.Sleep(time.Hour)
+		require.NotNil(t, w.said(id).Owner, "who acknowledges it now knows that it resumed")
+	})
+}
+
 func TestWhatKeepsAnAcknowledgement(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]func(s *record.AttackState){

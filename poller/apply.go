@@ -25,6 +25,7 @@ func (st *state) apply(snap snapshot, r result) {
 		}
 	}
 	st.applyStorms(r)
+	st.applyStopped(r)
 	for id, s := range r.Attacks {
 		st.put(id, s)
 	}
@@ -32,6 +33,9 @@ func (st *state) apply(snap snapshot, r result) {
 		st.plan(id)
 	}
 	for id := range r.Attacks {
+		st.plan(id)
+	}
+	for id := range r.stopped {
 		st.plan(id)
 	}
 	st.sources.apply(snap, r)

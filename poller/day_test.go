@@ -51,7 +51,7 @@ func TestADay(t *testing.T) {
 		{at(1, 0), func(s *shift) { s.add("shop", 0) }, []string{"new attack shop", "grew shop"}},
 		{at(1, 5), func(s *shift) { s.hit("shop", 150) }, []string{"grew shop", "grew shop"}},
 		{at(1, 10), func(s *shift) { s.hit("shop", 5000) }, []string{"worsened shop", "grew shop"}},
-		{at(1, 12), func(s *shift) { s.change("shop", incident) }, []string{"became incident shop", "quiet shop"}},
+		{at(1, 12), func(s *shift) { s.change("shop", incident) }, []string{"became incident shop", "grew shop", "quiet shop"}},
 		{at(3, 0), func(s *shift) { s.hit("shop", 5001) }, []string{"resumed shop", "grew shop", "quiet shop"}},
 		// One that is blocked has no card until something gets through.
 		{at(4, 0), func(s *shift) { s.add("blog", 0, blocked) }, nil},
@@ -63,20 +63,20 @@ func TestADay(t *testing.T) {
 		{at(6, 40), func(s *shift) { s.add("pay", 0, incident) }, nil},
 		{at(6, 56), func(s *shift) { s.hit("mail", 120) }, nil},
 		{at(6, 58), func(s *shift) { s.hit("pay", 200) }, nil},
-		{at(7, 0), func(s *shift) { s.fail(nil) }, []string{"new incident pay", "grew mail", "quiet mail", "quiet pay"}},
+		{at(7, 0), func(s *shift) { s.fail(nil) }, []string{"new incident pay", "grew mail", "grew pay", "quiet mail", "quiet pay"}},
 		// One process ends in the middle of an attack, another goes on.
-		{at(11, 50), func(s *shift) { s.add("login", 0) }, []string{"new attack login", "grew login"}},
+		{at(11, 50), func(s *shift) { s.add("login", 0) }, []string{"new attack login", "grew login", "grew login"}},
 		{at(12, 0), func(s *shift) { s.stop() }, nil},
 		{at(12, 1), func(s *shift) { s.hit("login", 101); s.add("search", 0) }, nil},
-		{at(12, 2), func(s *shift) { s.begin() }, []string{"new attack search", "grew login", "quiet login", "quiet search"}},
+		{at(12, 2), func(s *shift) { s.begin() }, []string{"resumed login", "new attack search", "grew search", "quiet login", "quiet search"}},
 		// Both at once: a process begins while the service is away.
 		{at(15, 0), func(s *shift) { s.fail(func(request) bool { return true }); s.stop() }, nil},
 		{at(15, 1), func(s *shift) { s.begin(); s.add("cart", 0) }, nil},
-		{at(15, 3), func(s *shift) { s.fail(nil) }, []string{"new attack cart", "quiet cart"}},
-		// Its source is denied, and keeps trying for a while: that is no event, and no end either.
-		{at(18, 0), func(s *shift) { s.add("home", 0) }, []string{"new attack home", "grew home"}},
-		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *attackRecord) { r.typ = "blocked_source" }) }, nil},
-		{at(18, 20), func(s *shift) { s.hit("denied", 50) }, nil},
+		{at(15, 3), func(s *shift) { s.fail(nil) }, []string{"new attack cart", "grew cart", "quiet cart"}},
+		// Its source is denied, and keeps trying for a while: its card shows what is stopped, and that is no end.
+		{at(18, 0), func(s *shift) { s.add("home", 0) }, []string{"new attack home", "grew home", "grew home"}},
+		{at(18, 10), func(s *shift) { s.add("denied", 0, func(r *attackRecord) { r.typ = "blocked_source" }) }, []string{"grew home"}},
+		{at(18, 20), func(s *shift) { s.hit("denied", 50) }, []string{"grew home"}},
 		{at(18, 34), nil, []string{"quiet home"}},
 		// A person marks it as no attack: its card says so, and it is never called quiet.
 		{at(20, 0), func(s *shift) { s.add("probe", 0) }, []string{"new attack probe", "grew probe"}},

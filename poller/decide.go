@@ -20,8 +20,12 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences) result {
 	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
 		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
+	d.out.stopped = d.stops()
 	for id, a := range d.candidates() {
 		o := st.observe(*a, snap.at, snap.tries)
+		if now, more := d.out.stopped[id]; more {
+			o.Stopped = now
+		}
 		if st.attacks.of(id).Grouped() {
 			d.judgeGrouped(o)
 		} else {
@@ -59,6 +63,7 @@ func (d *decision) candidates() map[string]*apiclient.Attack {
 		return true
 	}
 	d.st.agenda.until(d.snap.at)(add)
+	maps.Keys(d.out.stopped)(add)
 	maps.Keys(d.st.suppressed)(add)
 	for id := range d.st.cardless() {
 		if d.wanted(id) {
@@ -83,7 +88,8 @@ func (d *decision) judge(o compare.Observation) {
 	if suppressed { // its state stays as it was, so that no event is lost
 		d.out.suppressed[id] = true
 	}
-	tooEarly := kind == record.WentQuiet && !d.snap.covers(o.Attack.Last)
+	pauses := kind == record.Grew && !last.Paused && o.Pauses(last)
+	tooEarly := (kind == record.WentQuiet || pauses) && !d.snap.covers(o.Attack.Last)
 	if tooEarly {
 		d.judgeAgain(id)
 	}

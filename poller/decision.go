@@ -22,8 +22,9 @@ type preferences struct {
 // result is what follows from a snapshot: what is to be saved, and what only this process has to know.
 type result struct {
 	Update
-	suppressed map[string]bool // attack ids whose events a mute suppresses
-	paces      map[string]pace // by attack id
+	suppressed map[string]bool            // attack ids whose events a mute suppresses
+	paces      map[string]pace            // by attack id
+	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch
 	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new
 	again      map[string]bool // ids of records that must be judged again with what the snapshot lacks
@@ -109,14 +110,14 @@ func (d *decision) emit(f finding) {
 	d.out.Attacks[attackid] = s
 	d.out.Events = append(d.out.Events, record.Event{
 		ID: id, Account: d.cfg.Account, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
-		Payload: record.AttackChanged{Attack: s.Attack, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
+		Payload: record.AttackChanged{Attack: s.Attack, Severity: s.Severity, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},
 	})
 }
 
 // mention adds to an attack's state whom its event mentions. suppressed reports that this event mentions no people: in quiet hours, or because the last
 // mention was a short while ago. An attack that becomes an incident always mentions.
 func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (mentioned record.AttackState, suppressed bool) {
-	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened
+	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened || f.kind == record.Resumed
 	if f.route.Channel != "" && (begins || f.kind == record.BecameIncident) {
 		s.MentionEvery, s.AckTimeout = f.route.MentionEvery, f.route.AckTimeout
 		s.Mention, s.SuppressedMention = "", cmp.Or(f.route.Mention, s.Mention, s.SuppressedMention)
@@ -136,19 +137,19 @@ func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (
 		return s, true
 	}
 	s.Suppressed = false
-	if f.kind == record.Worsened && at.Sub(s.MentionedAt) < s.MentionEvery {
+	if f.kind != record.BecameIncident && worse && at.Sub(s.MentionedAt) < s.MentionEvery {
 		return s, true
 	}
 	s.MentionedAt = at
 	return s, false
 }
 
-// pagerAfter is an attack's pager after an event. What was going on before the first start has none, until it gets worse.
+// pagerAfter is an attack's pager after an event. What was going on before the first start has none, until it gets worse or resumes.
 func pagerAfter(p *record.Pager, kind record.EventKind, route Route, now time.Time) *record.Pager {
 	worse := kind == record.BecameIncident || kind == record.Worsened
 	begins := kind == record.NewIncident || kind == record.NewAttack
 	switch {
-	case p == nil && route.PageAfter > 0 && (begins || worse):
+	case p == nil && route.PageAfter > 0 && (begins || worse || kind == record.Resumed):
 		return &record.Pager{Route: route.Match.String(), After: route.PageAfter, NotifiedAt: now}
 	case p == nil || !worse:
 		return p

@@ -89,6 +89,7 @@ func TestAMuteDelaysAndLosesNothing(t *testing.T) {
 	m.set()
 	require.Equal(t, []string{"worsened notified", "new attack new"}, polls(t, a, p, 4*time.Minute))
 	require.Empty(t, polls(t, a, p, 4*time.Minute))
+	require.Equal(t, []string{"grew notified", "grew new"}, polls(t, a, p, 8*time.Minute), "nothing more is seen of them")
 	require.Equal(t, []string{"quiet new"}, polls(t, a, p, 16*time.Minute))
 	m.set("notified")
 	require.Empty(t, polls(t, a, p, 20*time.Minute), "that it is quiet waits, too")

@@ -106,7 +106,7 @@ func TestLifeOfAnAttack(t *testing.T) {
 	step(4, nil, "grew x:1") // none came in a minute
 	step(5, hit(1200), "worsened x:1")
 	step(6, incident, "became incident x:1")
-	step(19, nil)
+	step(19, nil, "grew x:1") // none is seen any more
 	step(20, nil, "quiet x:1")
 	step(21, nil)
 	step(30, hit(1300), "resumed x:1")

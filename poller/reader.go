@@ -152,12 +152,13 @@ func (r *reader) readIncidents(ctx context.Context) error {
 }
 
 // readUntil is how far back to read at least: past the last good poll, and past the last hit of each attack that is
-// due to go quiet, now and not when a mute ends. That costs some pages once for each of these.
+// due to go quiet or to pause, now and not when a mute ends. That costs some pages once for each of these.
 func (r *reader) readUntil() time.Time {
 	until := r.st.lastGood.Add(-overlap)
 	for id := range r.st.agenda.until(r.snap.at) {
-		o := r.st.observe(*r.st.records[id].attack, r.snap.at, nil)
-		if last := o.Attack.Last; !r.st.attacks.of(id).Quiet && !r.st.suppressed[id] && o.Silent() && last.Before(until) {
+		s, o := r.st.attacks.of(id), r.st.observe(*r.st.records[id].attack, r.snap.at, nil)
+		due := !s.Quiet && o.Silent() || !s.Paused && o.Pauses(s)
+		if last := o.Attack.Last; due && !r.st.suppressed[id] && last.Before(until) {
 			until = last
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // taken for as many as it can have shown. Revisions go on from the time, so that no delivery id is ever used twice.
 func Rebuild(card record.CardMetadata, at time.Time) record.AttackState {
 	s := record.AttackState{
-		Attack: apiclient.Attack{ID: card.AttackID}, ObservedAt: at, Revision: int(at.Unix()), Notified: true, Quiet: card.Quiet, Channel: card.Channel, Mention: card.Mention,
+		Attack: apiclient.Attack{ID: card.AttackID}, ObservedAt: at, Revision: int(at.Unix()), Notified: true, Quiet: card.Quiet, Severity: card.Severity, Channel: card.Channel, Mention: card.Mention,
 		Baseline: record.Baseline{Incident: card.Incident}, Rebuilt: true,
 	}
 	if began, ok := storm.Began(card.AttackID); ok {

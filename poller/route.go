@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // The kinds a Match distinguishes.
@@ -24,12 +25,13 @@ const DefaultAckTimeout = 2 * time.Hour
 
 // Match says which attacks a route takes. The zero value takes all; every key that is set must hold.
 type Match struct {
-	Kind    string             // KindIncident or KindAttack; "": both
-	Types   []string           // attack types, one of which must be the attack's; empty: all
-	Apps    []int              // application ids likewise
-	Hosts   []string           // domains likewise, without regard to case
-	Status  []apiclient.Status // likewise
-	MinHits int64              // least number of hits; hits that are unknown are enough
+	Kind       string             // KindIncident or KindAttack; "": both
+	Types      []string           // attack types, one of which must be the attack's; empty: all
+	Apps       []int              // application ids likewise
+	Hosts      []string           // domains likewise, without regard to case
+	Status     []apiclient.Status // likewise
+	Severities []record.Severity  // likewise
+	MinHits    int64              // least number of hits; hits that are unknown are enough
 }
 
 // Route says where attacks that match get their card. The first that matches is taken.
@@ -67,6 +69,8 @@ func (m Match) fails(a apiclient.Attack) string {
 		return "host"
 	case len(m.Status) > 0 && !slices.Contains(m.Status, a.Status()):
 		return "status"
+	case len(m.Severities) > 0 && !slices.Contains(m.Severities, record.SeverityOf(a)):
+		return "severity"
 	case a.Hits.Known && a.Hits.N < m.MinHits:
 		return "min_hits"
 	}
@@ -79,7 +83,7 @@ func (m Match) String() string {
 	if m.Kind != "" {
 		keys = append(keys, "kind "+m.Kind)
 	}
-	keys = slices.Concat(keys, oneOf("type", m.Types), oneOf("application", m.Apps), oneOf("host", m.Hosts), oneOf("status", m.Status))
+	keys = slices.Concat(keys, oneOf("type", m.Types), oneOf("application", m.Apps), oneOf("host", m.Hosts), oneOf("status", m.Status), oneOf("severity", m.Severities))
 	if m.MinHits > 0 {
 		keys = append(keys, fmt.Sprint("min_hits ", m.MinHits))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -34,18 +35,18 @@ func unknownHits(a *apiclient.Attack)         { a.Hits = apiclient.Figure{} }
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	all := Match{Kind: KindAttack, Types: []string{"xss", "sqli"}, Apps: []int{4, -1}, Hosts: []string{"a.example", "b.example"}, Status: []apiclient.Status{"partly"}, MinHits: 30}
-	require.Equal(t, "kind attack, type xss or sqli, application 4 or -1, host a.example or b.example, status partly, min_hits 30", all.String())
+	all := Match{Kind: KindAttack, Types: []string{"xss", "sqli"}, Apps: []int{4, -1}, Hosts: []string{"a.example", "b.example"}, Status: []apiclient.Status{"partly"}, Severities: []record.Severity{"critical", "high"}, MinHits: 30}
+	require.Equal(t, "kind attack, type xss or sqli, application 4 or -1, host a.example or b.example, status partly, severity critical or high, min_hits 30", all.String())
 	require.Equal(t, "everything", Match{}.String())
 	routes := []Route{
 		{Match: Match{Kind: KindIncident}}, {Match: Match{Types: []string{"xss"}}}, {Match: Match{Apps: []int{9}}}, {Match: Match{Hosts: []string{"a.example"}}},
-		{Match: Match{Status: []apiclient.Status{apiclient.StatusBlocked}}}, {Match: Match{MinHits: 101}}, {Channel: "C1"}, {Channel: "C2"},
+		{Match: Match{Status: []apiclient.Status{apiclient.StatusBlocked}}}, {Match: Match{Severities: []record.Severity{record.SeverityLow}}}, {Match: Match{MinHits: 101}}, {Channel: "C1"}, {Channel: "C2"},
 	}
 	var why []string
 	for _, tried := range Explain(routes, sqli()) {
 		why = append(why, tried.Mismatch)
 	}
-	require.Equal(t, []string{"kind", "type", "application", "host", "status", "min_hits", ""}, why)
+	require.Equal(t, []string{"kind", "type", "application", "host", "status", "severity", "min_hits", ""}, why)
 	require.Empty(t, Explain(nil, sqli()))
 	tried := Explain([]Route{{Match: Match{Kind: KindAttack}}}, sqli(vuln("8")))
 	require.Equal(t, []TriedRoute{{Route{Match: Match{Kind: KindAttack}}, "kind"}}, tried)

@@ -26,19 +26,20 @@ type state struct {
 	withPager  map[string]bool // ids of attacks and storms with a pager; nil: the store was not loaded yet
 
 	// As this process read or found it.
-	records     map[string]*seenRecord   // every record as it was last read, results of mitigations too
-	plain       int                      // how many of them are no incidents
-	bySum       map[uint64]*seenRecord   // those of them that need not be read again as long as their bytes are the same
-	lastTries   map[netip.Addr]time.Time // the last try of each source that is denied or patched, on the service's clock
-	storms      map[string]*grouping     // by the storm's id
-	arrivals    storm.Arrivals           // of the last while
-	suppressed  map[string]bool          // attack ids whose events mutes suppressed in the last poll; after a start everything is read again
-	agenda      agenda                   // of the attacks that time alone can make events
-	paces       map[string]pace          // of attacks with a card that go on and have changed, by id
-	sources     sourceCount              // in how many attacks each source is
-	changes     changeLog                // that Config.Observer has yet to learn of
-	sweepAt     time.Time                // when everything is to be read again, on this machine's clock
-	incidentsAt time.Time                // when all incidents were last read, likewise
+	records     map[string]*seenRecord     // every record as it was last read, results of mitigations too
+	plain       int                        // how many of them are no incidents
+	bySum       map[uint64]*seenRecord     // those of them that need not be read again as long as their bytes are the same
+	stopped     map[string]*record.Stopped // tries of attacks that were stopped, by attack id, where no event has stored them yet
+	lastTries   map[netip.Addr]time.Time   // the last try of each source that is denied or patched, on the service's clock
+	storms      map[string]*grouping       // by the storm's id
+	arrivals    storm.Arrivals             // of the last while
+	suppressed  map[string]bool            // attack ids whose events mutes suppressed in the last poll; after a start everything is read again
+	agenda      agenda                     // of the attacks that time alone can make events
+	paces       map[string]pace            // of attacks with a card that go on and have changed, by id
+	sources     sourceCount                // in how many attacks each source is
+	changes     changeLog                  // that Config.Observer has yet to learn of
+	sweepAt     time.Time                  // when everything is to be read again, on this machine's clock
+	incidentsAt time.Time                  // when all incidents were last read, likewise
 }
 
 // attackStates are the states of attacks, by their ids. A state never changes: another one takes its place.
@@ -101,8 +102,8 @@ type changeLog struct {
 func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: attackStates{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
-		lastTries: map[netip.Addr]time.Time{},
-		storms:    map[string]*grouping{}, suppressed: map[string]bool{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		lastTries: map[netip.Addr]time.Time{}, stopped: map[string]*record.Stopped{},
+		storms: map[string]*grouping{}, suppressed: map[string]bool{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
 }
@@ -156,11 +157,14 @@ func (st *state) plan(id string) {
 	switch {
 	case !s.Notified || s.Rebuilt || a.Result() || a.FalsePositive(): // of one that was rebuilt from its card nothing is known yet
 		st.agenda.drop(id)
-	case compare.Differs(s.Attack, a):
+	case compare.Differs(s.Attack, a) || !s.Quiet && st.stoppedOf(id).Last().After(s.Stopped.Last()):
 		st.agenda.put(id, s.ObservedAt)
 	case !s.Quiet && !a.Last.IsZero():
 		at := a.Last.Add(st.ongoingFor)
 		if pause := s.ObservedAt.Add(compare.RedrawAfter); compare.ShowsHits(s) && pause.Before(at) {
+			at = pause
+		}
+		if pause := compare.PausesAt(s, a, st.ongoingFor); !s.Paused && !pause.IsZero() && pause.Before(at) {
 			at = pause
 		}
 		st.agenda.put(id, at)
@@ -172,7 +176,7 @@ func (st *state) plan(id string) {
 // observe is an attack as it is at a time. Tries are those that the state doesn't hold yet.
 func (st *state) observe(a apiclient.Attack, at time.Time, tries map[netip.Addr]time.Time) compare.Observation {
 	trying := slices.ContainsFunc(a.Sources, func(s apiclient.Source) bool { return st.stillTrying(s.IP, at, tries) })
-	return compare.Observation{Attack: a, At: at, StillTrying: trying, OngoingFor: st.ongoingFor}
+	return compare.Observation{Attack: a, At: at, StillTrying: trying, Stopped: st.stoppedOf(a.ID), OngoingFor: st.ongoingFor}
 }
 
 // stillTrying reports whether a denied source tried lately.

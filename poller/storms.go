@@ -125,7 +125,8 @@ func (d *decision) touchedStorms() map[string]bool {
 func (d *decision) judgeStorm(last record.AttackState) {
 	id, at, batch := last.Attack.ID, d.snap.at, &d.out.storms
 	batch.CheckAt[id] = time.Time{}
-	t := storm.Sum(last, d.members(id), at)
+	members := d.members(id)
+	t := storm.Sum(last, members, at)
 	if t.Storm.Ongoing > 0 {
 		batch.CheckAt[id] = at.Add(compare.RedrawAfter) // no record shows that from now on only a denied source is still trying
 	}
@@ -151,7 +152,11 @@ func (d *decision) judgeStorm(last record.AttackState) {
 	}
 	if event {
 		// What was going on before the first start mentions people only when it gets worse.
-		d.emit(finding{last: last, now: t.After(last, at, d.snap.whole, kind), kind: kind, route: d.cfg.stormRoute(last.Channel, t.Routes), calm: d.st.lastGood.IsZero()})
+		now := t.After(last, at, d.snap.whole, kind)
+		for _, m := range members {
+			now.Severity = record.Worst(now.Severity, m.Severity, record.SeverityOf(m.Attack))
+		}
+		d.emit(finding{last: last, now: now, kind: kind, route: d.cfg.stormRoute(last.Channel, t.Routes), calm: d.st.lastGood.IsZero()})
 	}
 }
 

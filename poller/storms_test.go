@@ -104,13 +104,13 @@ func TestAStormBeginsGroupsAndEnds(t *testing.T) {
 	require.True(t, s.Storm.Ended.IsZero())
 
 	p = a.start() // another replica
-	require.Equal(t, []string{"grew d:00"}, stormPoll(t, a, p, 10*time.Minute+29*time.Second))
+	require.Equal(t, []string{"grew d:00", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 10*time.Minute+29*time.Second))
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute+30*time.Second), "it says that it is over")
 	require.True(t, noon.Add(10*time.Minute+30*time.Second).Equal(storms(a)[0].Storm.Ended))
 	require.Contains(t, inStorm(a, s.Attack.ID), "b:00")
 	a.add("e:00", 0)
 	require.Equal(t, []string{"new attack e:00"}, stormPoll(t, a, p, 10*time.Minute+31*time.Second), "a card of its own again")
-	require.Equal(t, []string{"quiet a:00", "quiet a:01", "quiet a:02", "grew e:00", "grew S1"}, stormPoll(t, a, p, 16*time.Minute), "of the storm's own one goes on less")
+	require.Equal(t, []string{"quiet a:00", "quiet a:01", "quiet a:02", "grew e:00", "grew d:00", "grew S1"}, stormPoll(t, a, p, 16*time.Minute), "of the storm's own one goes on less")
 	require.Contains(t, stormPoll(t, a, p, 21*time.Minute), "quiet S1")
 	require.Equal(t, 0, storms(a)[0].Storm.Ongoing)
 
@@ -207,7 +207,7 @@ func TestAfterItsStormAnAttackHasEventsAgain(t *testing.T) {
 	p = a.start()
 	m.set("x:01")
 	hit(a, "x:01", 20*time.Minute, 200)
-	require.Empty(t, stormPoll(t, a, p, 20*time.Minute), "muted")
+	require.Equal(t, []string{"grew x:00"}, stormPoll(t, a, p, 20*time.Minute), "the other is muted")
 	m.set()
 	require.Equal(t, []string{"new attack x:01", "grew S1"}, stormPoll(t, a, p, 21*time.Minute), "it resumed")
 	require.Equal(t, []any{6, 2, true}, []any{storms(a)[0].Storm.Grouped, storms(a)[0].Storm.OwnCards, storms(a)[0].Quiet})

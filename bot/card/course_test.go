@@ -15,9 +15,6 @@ func TestCourseGolden(t *testing.T) {
 	s := situation(injection())
 	s.Attack.Last = now.Add(-16 * time.Minute)
 	s.Attack.First = s.Attack.Last.Add(-26 * time.Minute)
-	kept := record.Evidence{
-		Milestones: []record.Milestone{{At: now.Add(-time.Hour), Kind: record.WentQuiet}, {At: now, Kind: record.Resumed}},
-	}
 	first := s.Attack.First.Unix()
 	course := []record.HitPoint{{At: first}, {At: first + 600, Hits: 300}, {At: first + 1200, Hits: 1500}, {At: s.Attack.Last.Unix(), Hits: 1530}}
 	bare := s
@@ -29,9 +26,9 @@ func TestCourseGolden(t *testing.T) {
 	line := MovedLine(acme(), "a30pj50d3", record.AttackState{Attack: incident().Situation.Attack}, record.Place{Channel: "C0INCIDENTS", TS: "1.1"},
 		"https://acme.slack.com/archives/C0INCIDENTS/p11")
 	for name, msg := range map[string]Message{
-		"quiet":             Course(s, course, kept, true),
-		"quiet-and-unknown": Course(bare, nil, record.Evidence{}, true),
-		"resumed":           Course(s, course, kept, false),
+		"quiet":             Course(s, course),
+		"quiet-and-unknown": Course(bare, nil),
+		"resumed":           Worse(s.Account, record.Event{Account: "acme", Kind: record.Resumed, At: now, Payload: record.AttackChanged{Attack: s.Attack, Mention: "S0ONCALL"}}),
 		"moved":             Moved(acme(), "a30pj50d3", line),
 		"stale":             Stale(line),
 	} {

@@ -120,7 +120,7 @@ func hostileDrawn(words string) map[string]func() []any {
 		},
 		"Stale": func() []any { return []any{Stale(texts[0])} },
 		"Course": func() []any {
-			return []any{Course(c.Situation, nil, record.Evidence{}, true), Course(c.Situation, nil, record.Evidence{}, false)}
+			return []any{Course(c.Situation, nil)}
 		},
 		"FirstStart": func() []any {
 			return []any{FirstStart(acme(), record.FirstStartFacts{}, policy.Policy{}, Roles(policy.Roles{Admins: []string{words}}, func(id string) text.Text { return text.New(text.User(id)) }))}

@@ -68,6 +68,9 @@ func attackMeta(account, id string, a apiclient.Attack) map[string]any {
 // metadata is what a card's message carries, so that it can be found and its state rebuilt.
 func (c Card) metadata() slack.SlackMetadata {
 	payload := attackMeta(c.Situation.Account.Name, c.Situation.ID, c.Situation.Attack)
+	if c.Situation.Severity != "" {
+		payload["severity"] = string(c.Situation.Severity)
+	}
 	payload["quiet"], payload["delivery"] = c.Quiet, text.Sanitize(c.Delivery, maxMeta)
 	if c.Mention != "" {
 		payload["mention"] = text.Sanitize(c.Mention, maxMeta)
@@ -84,7 +87,7 @@ func ReadAttack(account string, payload map[string]any) (id string, f record.Car
 	id = text("attack")
 	f = record.CardMetadata{
 		AttackID: text("attackid"), Incident: text("kind") == "incident", Status: apiclient.Status(text("status")), Decade: max(int(decade), 0), Quiet: quiet,
-		Mention: text("mention"),
+		Mention: text("mention"), Severity: record.Worst(record.Severity(text("severity"))),
 	}
 	// The short id is a hash of the service's id: an id that was cut or altered doesn't match.
 	return id, f, text("version") == metadataVersion && f.AttackID != "" && id == record.AttackID(account, f.AttackID)

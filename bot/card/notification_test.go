@@ -113,7 +113,7 @@ func TestNotices(t *testing.T) {
 		}
 		require.Regexp(t, `(Unacked|Muted|is on it)\.`, plain, name)
 	}
-	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened} {
+	for _, reason := range []record.EventKind{record.BecameIncident, record.Worsened, record.Resumed} {
 		for _, name := range []string{"acknowledged", "all unknown", "everything long", "path \"/long/long/long/long\"", "status \"<!channel>\", incident"} {
 			text := Worse(cards[name].Situation.Account, record.Event{Kind: reason, Payload: record.AttackChanged{Attack: cards[name].Situation.Attack}}).Text
 			fmt.Fprintf(&notices, "%s: %s\n    %s\n", reason, name, text)

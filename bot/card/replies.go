@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
@@ -12,19 +13,9 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Course is the reply when an attack went quiet, with its figures and what was done, or when it resumed.
-func Course(s call.Situation, course []record.HitPoint, kept record.Evidence, quiet bool) Message {
+// Course is the reply when an attack went quiet, with its figures and what was done.
+func Course(s call.Situation, course []record.HitPoint) Message {
 	attack := s.Attack
-	if !quiet {
-		line := text.New(text.Bold("It goes on again"))
-		for _, turn := range slices.Backward(kept.Milestones) {
-			if turn.Kind == record.WentQuiet {
-				line = text.New(line, ", called quiet ", turn.At)
-				break
-			}
-		}
-		return Lines([]text.Text{text.New(line, ": ", describe.Figure(attack.Hits, "hit"), " by now, ", describe.StatusName(attack))}, nil)
-	}
 	line := text.New(text.Bold("Quiet"), " since ", attack.Last)
 	if long := attack.Last.Sub(attack.First); !attack.First.IsZero() && long > 0 {
 		line = text.New(line, ", after ", text.Duration(long))
@@ -37,12 +28,17 @@ func Course(s call.Situation, course []record.HitPoint, kept record.Evidence, qu
 	return Lines(append([]text.Text{line}, whatWasDone(s)...), nil)
 }
 
-// Worse is the reply under a card when its attack got worse. It mentions whom the route names.
+// Worse is the reply under a card when its attack got worse or resumed. It mentions whom the route names.
 func Worse(a *call.Account, n record.Event) Message {
 	c := n.Changed()
 	id, hits := record.AttackID(a.Name, c.Attack.ID), c.Attack.Hits.String()+" hits"
 	lead, what, about := "WORSE, ", text.New(text.Bold("It got worse: "), describe.StatusName(c.Attack), ", ", hits), describe.Attack(a, c.Attack, n.At)
-	if n.Kind == record.BecameIncident {
+	turn := "got worse"
+	switch n.Kind {
+	case record.Resumed:
+		turn = "resumed"
+		lead, what = "RESUMED, ", text.New(text.Bold("It resumed"), " ", c.Attack.Last, ": ", describe.StatusName(c.Attack), ", ", hits, ". An acknowledgement from before counts no longer")
+	case record.BecameIncident:
 		lead = "INCIDENT now, "
 		what = text.New(text.Bold("It worked: this attack is an INCIDENT now"), ", vulnerability ", text.Code(text.Sanitize(c.Attack.VulnID, 60)), ". Assume data was read")
 	}
@@ -50,8 +46,8 @@ func Worse(a *call.Account, n record.Event) Message {
 		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
 		blocking := describe.Blocking(*s)
-		what, about = text.New(text.Bold("The storm got worse: "), s.Grouped, " attacks, ", blocking, ", ", hits), describe.Storm(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)
-		notice = fmt.Sprintf("STORM worse, %s: %d attacks on %s, %s", blocking, s.Grouped, text.Sanitize(describe.Applications(*s, a), 20), hits)
+		what, about = text.New(text.Bold("The storm "+turn+": "), s.Grouped, " attacks, ", blocking, ", ", hits), describe.Storm(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)
+		notice = fmt.Sprintf("STORM %s, %s: %d attacks on %s, %s", strings.TrimPrefix(turn, "got "), blocking, s.Grouped, text.Sanitize(describe.Applications(*s, a), 20), hits)
 	}
 	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
 	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))

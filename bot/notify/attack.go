@@ -19,7 +19,7 @@ func drawsCard(e record.Event, f facts) bool {
 	return e.Kind == record.BecameIncident && e.Channel != f.card.Channel
 }
 
-// attackNotified posts an attack's card, or replies under it that the attack got worse.
+// attackNotified posts an attack's card, or replies under it that the attack got worse or resumed.
 func attackNotified(e record.Event, p record.AttackChanged, f facts) plan {
 	delivery := record.CardDelivery(e.Account, e.Attack().ID)
 	switch {
@@ -79,10 +79,14 @@ func superseded(waiting []record.Event, stays string, revision int) (all []recor
 	return all
 }
 
-// attackWorse replies under a card that its attack got worse, with the newest facts, and mentions people. Where the reply about the worst of it
-// waits, too, or another message has said it, nothing more is said. Where no one may reply it goes to the channel.
+// attackWorse replies under a card that its attack got worse or resumed, with the newest facts, and mentions people. Where the reply about the worst of
+// it waits, too, or another message has said it, nothing more is said, nor where a person found that it is no attack and it is only that again. Where no
+// one may reply it goes to the channel.
 func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 	p := plan{stale: true}
+	if e.Kind == record.Resumed && f.details.Triage.IsNone() {
+		return p
+	}
 	waits := slices.ContainsFunc(f.waiting, func(w record.Event) bool { return w.ID == e.ID })
 	if !waits || slices.ContainsFunc(f.waiting, func(w record.Event) bool { return w.Rank() < e.Rank() }) {
 		return p
@@ -93,6 +97,9 @@ func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 	}
 	loud := loudest(e, f.waiting, now.Revision).Changed()
 	now.Mention = card.Recipient(f.details.Triage.Owner, loud.Mention, loud.Suppressed)
+	if e.Kind == record.Resumed {
+		now.Mention = card.Recipient(nil, loud.Mention, loud.Suppressed) // its owner's acknowledgement is void
+	}
 	newest.Payload = now
 	reply := f.post(e, card.Worse(f.account.Account, newest))
 	reply.supersedes = superseded(f.waiting, e.ID, now.Revision)
@@ -107,7 +114,7 @@ func attackWorse(e record.Event, now record.AttackChanged, f facts) plan {
 // loudest is the event that says whom a reply mentions which says all that waits up to a revision: the newest that mentions people, if one does.
 func loudest(e record.Event, waiting []record.Event, revision int) record.Event {
 	for _, w := range waiting {
-		mentions := w.Kind == record.Worsened && w.Revision() <= revision && !w.Changed().Suppressed
+		mentions := (w.Kind == record.Worsened || w.Kind == record.Resumed) && w.Revision() <= revision && !w.Changed().Suppressed
 		if mentions && (e.Changed().Suppressed || w.Revision() > e.Revision()) {
 			e = w
 		}
@@ -115,25 +122,25 @@ func loudest(e record.Event, waiting []record.Event, revision int) record.Event 
 	return e
 }
 
-// attackChanged shows on its card, as the attack is by now, that it grew, went quiet or resumed. That it went quiet, or goes on again, goes into
-// the card's thread, too, when all else is notified.
+// attackChanged shows on its card, as the attack is by now, that it grew or went quiet. That it went quiet goes into the card's thread, too, when all
+// else is notified.
 func attackChanged(e record.Event, _ record.AttackChanged, f facts) plan {
 	p := plan{stale: f.card.TS != ""}
-	if turned := e.Kind == record.WentQuiet || e.Kind == record.Resumed; p.stale && turned && e.Storm() == nil {
+	if p.stale && e.Kind == record.WentQuiet && e.Storm() == nil {
 		course := e
-		course.ID, course.Kind, course.Payload = "course:"+e.ID, record.AttackEnded, record.AttackCourse{Attack: e.Attack(), Quiet: e.Kind == record.WentQuiet}
+		course.ID, course.Kind, course.Payload = "course:"+e.ID, record.AttackEnded, record.AttackCourse{Attack: e.Attack()}
 		p.emits = []record.Event{course}
 	}
 	return p
 }
 
-// attackEnded says in the thread of a card how its attack went that is quiet, or goes on again, unless that is over by now. Where the card is
-// gone it is posted again when it is redrawn, and says the same.
-func attackEnded(e record.Event, course record.AttackCourse, f facts) plan {
-	if !f.known || f.shown.Quiet != course.Quiet || f.card.TS == "" {
+// attackEnded says in the thread of a card how its attack went that is quiet, unless it goes on again by now. Where the card is gone it is posted again
+// when it is redrawn, and says the same.
+func attackEnded(e record.Event, _ record.AttackCourse, f facts) plan {
+	if !f.known || !f.shown.Quiet || f.card.TS == "" {
 		return plan{}
 	}
-	return say(f.thread(e, f.card, card.Course(f.situation(), f.shown.History, f.evidence, course.Quiet)))
+	return say(f.thread(e, f.card, card.Course(f.situation(), f.shown.History)))
 }
 
 // cardLeft says under a card that stands as it is, buttons and all, where its successor is.

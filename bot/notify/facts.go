@@ -23,7 +23,6 @@ const (
 	needPlace                      // where it is now
 	needAttack                     // what is stored of the event's attack, its card included
 	needDrawing                    // that, and all that its card is drawn from, and what waits to be notified of it
-	needEvidence                   // what is kept of the event's attack
 	needTriage                     // the triage of all of the account's attacks
 	needRoles                      // who may act
 	needSuccessor                  // where the card is now that took the place of the event's
@@ -55,7 +54,6 @@ type facts struct {
 	untitled  bool            // that is being looked for
 	posted    time.Time       // when the attack's card was; zero: it is about to be
 	since     time.Time       // since when that is stale; zero: it isn't known to be
-	evidence  record.Evidence
 	triage    map[string]record.Triage
 	roles     text.Text
 	successor text.Text // a line that leads to the card

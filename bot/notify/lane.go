@@ -80,7 +80,7 @@ func (q *queue) notified(w *queued) {
 		}
 		heap.Init(&l.waits)
 	}
-	q.notifier.metrics.notified.WithLabelValues(string(w.Kind)).Inc()
+	q.notifier.metrics.notified.WithLabelValues(string(w.Kind), string(w.Severity())).Inc()
 }
 
 // end makes room in an event's lane, and gives its subjects to others, unless its message is in doubt. The caller holds mu.

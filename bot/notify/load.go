@@ -39,7 +39,7 @@ func (l loader) load(ctx context.Context, a Account, e record.Event, needs need)
 		load func(ctx context.Context, e record.Event, f *facts) error
 	}{ // in the order in which they are built on each other
 		{needChange, l.loadChange}, {needRoute, l.loadRoute}, {needAttack, l.loadAttack}, {needDrawing, l.beginCard}, {needDrawing, l.loadDrawing}, {needPlace, l.loadPlace}, {needCard, l.awaitCard},
-		{needEvidence, l.loadEvidence}, {needTriage, l.loadTriage}, {needRoles, l.loadRoles}, {needSuccessor, l.loadSuccessor},
+		{needTriage, l.loadTriage}, {needRoles, l.loadRoles}, {needSuccessor, l.loadSuccessor},
 		{needRequest, l.loadRequest}, {needLoss, l.loadLoss}, {needDrill, l.loadDrill}, {needSummary, l.loadSummary},
 	} {
 		if needs&of.need == 0 {
@@ -102,7 +102,7 @@ func (f *facts) showAttack(e record.Event) {
 	f.card, f.shown = f.details.Card, f.details.State
 	f.known = f.shown.Attack.ID != ""
 	if c, ok := e.Payload.(record.AttackChanged); ok && (!f.known || f.shown.Revision < c.Revision) {
-		f.shown = record.AttackState{Attack: c.Attack, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
+		f.shown = record.AttackState{Attack: c.Attack, Severity: c.Severity, ObservedAt: e.At, Quiet: c.Quiet, Mention: c.Mention, Suppressed: c.Suppressed, Revision: c.Revision}
 	}
 }
 
@@ -128,11 +128,6 @@ func (f *facts) loadTitle() {
 
 func (l loader) loadPlace(ctx context.Context, e record.Event, f *facts) (err error) {
 	f.card.Channel, f.card.TS, err = l.cfg.Stores.Cards.Card(ctx, e.Account, f.attack)
-	return err
-}
-
-func (l loader) loadEvidence(ctx context.Context, e record.Event, f *facts) (err error) {
-	f.evidence, _, err = l.cfg.Stores.Attacks.Evidence(ctx, e.Account, f.attack)
 	return err
 }
 

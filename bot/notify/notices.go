@@ -56,7 +56,8 @@ func handedOver(e record.Event, given record.Assignment, f facts) plan {
 // ackLapsed says under the card of an attack that it is unacknowledged again, if it is, and mentions the former owner and whom the route mentions.
 func ackLapsed(e record.Event, was record.Assignment, f facts) plan {
 	t := f.details.Triage
-	if t.Owner != nil || t.Lapsed == nil || t.Lapsed.ID != was.To {
+	resumed := t.Lapsed != nil && f.shown.ResumedAt.After(t.Lapsed.Since) // the reply that it did has said so
+	if t.Owner != nil || t.Lapsed == nil || t.Lapsed.ID != was.To || resumed {
 		return plan{}
 	}
 	lines := card.LapseLines(t, f.shown)

@@ -274,14 +274,14 @@ func newMetrics() *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help})
 	}
-	vector := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help}, []string{label})
+	vector := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help}, labels)
 	}
 	return &metrics{
 		posts:    counter("slack_posts_total", "Messages posted."),
 		edits:    counter("slack_edits_total", "Messages edited."),
 		refused:  vector("slack_refused_total", "Messages that Slack refused for what is in them and that were sent plainer, by method.", "method"),
 		failed:   counter("slack_failures_total", "Attempts to notify an event that failed and are repeated."),
-		notified: vector("events_notified_total", "Events notified, by kind.", "kind"),
+		notified: vector("events_notified_total", "Events notified, by kind, and by the severity of their attack.", "kind", "severity"),
 	}
 }

@@ -152,6 +152,9 @@ func TestPlansOfAttacks(t *testing.T) {
 	owned.details.Triage.Owner = &record.Owner{ID: "U0ANN"}
 	isIncident.shown.Attack = incident()
 	elsewhere.card.Channel = "C2"
+	resumed := with(owned, waits("e1", record.Resumed, 2))
+	noAttack := resumed
+	noAttack.details.Triage = record.Triage{Verdict: &record.Verdict{Is: "test"}}
 	test(t, []planned{
 		{name: "an attack gets a card", kind: record.NewAttack, id: firstPost, payload: changed(through, 1), facts: first, want: []string{"C1 card as card"}},
 		{name: "it has it", kind: record.NewAttack, id: firstPost, payload: changed(through, 1), facts: worse},
@@ -199,7 +202,14 @@ func TestPlansOfAttacks(t *testing.T) {
 		{name: "it grew", kind: record.Grew, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale"}},
 		{name: "it grew without a card", kind: record.Grew, payload: changed(through, 2)},
 		{name: "it went quiet", kind: record.WentQuiet, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale", "emits course:e1: attack ended"}},
-		{name: "it goes on", kind: record.Resumed, payload: changed(through, 2), facts: facts{card: cardAt}, want: []string{"stale", "emits course:e1: attack ended"}},
+		{
+			name: "it resumed: whom its route mentions", kind: record.Resumed, payload: changed(through, 2), facts: resumed, says: "S0ONCALL",
+			want: []string{"stale", "C1/1.1 broadcast urgent reposts in C1 else C1 urgent"},
+		},
+		{
+			name: "it resumed, and is a test", kind: record.Resumed, payload: changed(through, 2), facts: noAttack,
+			want: []string{"stale"},
+		},
 		{
 			name: "a storm went quiet", kind: record.WentQuiet, payload: record.AttackChanged{Attack: through, Revision: 2, Storm: &record.Storm{}}, facts: facts{card: cardAt},
 			want: []string{"stale"},
@@ -213,15 +223,17 @@ func TestPlansOfCards(t *testing.T) {
 	known := facts{card: cardAt, known: true, shown: record.AttackState{Attack: through, Revision: 2, Quiet: true}}
 	moved, unknown := known, facts{card: cardAt}
 	moved.card.TS = "2.2"
+	goesOn := known
+	goesOn.shown.Quiet = false
 	test(t, []planned{
 		{name: "it is posted again", kind: record.CardLost, payload: lost, facts: known, want: []string{"C1 card"}},
 		{name: "it has a successor", kind: record.CardLost, payload: lost, facts: moved},
 		{name: "its attack is no longer stored", kind: record.CardLost, payload: lost, facts: unknown},
 		{name: "it stands", kind: record.CardLeft, payload: lost, facts: facts{successor: text.New("elsewhere")}, want: []string{"C1/1.1 optional"}, says: "elsewhere"},
 		{name: "it has no successor", kind: record.CardLeft, payload: lost},
-		{name: "quiet", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through, Quiet: true}, facts: known, want: []string{"C1/1.1 optional"}},
-		{name: "it goes on again by now", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: known},
-		{name: "quiet without a card", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through, Quiet: true}, facts: facts{known: true, shown: known.shown}},
+		{name: "quiet", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: known, want: []string{"C1/1.1 optional"}},
+		{name: "it goes on again by now", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: goesOn},
+		{name: "quiet without a card", kind: record.AttackEnded, payload: record.AttackCourse{Attack: through}, facts: facts{known: true, shown: known.shown}},
 	}, record.CardLost, record.CardLeft, record.AttackEnded)
 }
 
@@ -231,8 +243,9 @@ func TestPlansOfNotices(t *testing.T) {
 	ownerWithCard := owner
 	ownerWithCard.card = cardAt
 	lapsed := facts{card: cardAt, shown: record.AttackState{Mention: "S0ONCALL"}, details: record.AttackDetails{Triage: record.Triage{UnackedAt: now, Lapsed: &record.Owner{ID: "U0ANN", Name: "Anna", Since: now.Add(-2 * time.Hour)}}}}
-	elsewhere := lapsed
+	elsewhere, resumed := lapsed, lapsed
 	elsewhere.card = record.Place{}
+	resumed.shown.ResumedAt = now
 	test(t, []planned{
 		{name: "the first start", kind: record.FirstStart, payload: record.FirstStartFacts{}, want: []string{"C1 urgent"}},
 		{name: "rebuilt", kind: record.StoreRebuilt, payload: record.RebuildFacts{}, want: []string{"C1 urgent"}},
@@ -247,6 +260,7 @@ func TestPlansOfNotices(t *testing.T) {
 		{name: "another has it by now", kind: record.HandedOver, payload: record.Assignment{Attack: through, To: "U0ROB"}, facts: owner},
 		{name: "lapsed", kind: record.AckLapsed, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: lapsed, want: []string{"C1/1.1 broadcast urgent else C1 urgent"}, says: "S0ONCALL"},
 		{name: "lapsed, without a card", kind: record.AckLapsed, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: elsewhere, want: []string{"C1 urgent"}, says: "U0ANN"},
+		{name: "lapsed because it resumed, which was said", kind: record.AckLapsed, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: resumed},
 		{name: "acknowledged again by now", kind: record.AckLapsed, payload: record.Assignment{Attack: through, To: "U0ANN"}, facts: ownerWithCard},
 		{name: "taken over", kind: record.TookOver, payload: record.Assignment{To: "U0ANN"}, facts: facts{triage: map[string]record.Triage{
 			"a1": {Owner: &record.Owner{ID: "U0ANN", From: "U0ROB", Since: now, By: record.Actor{ID: "U0ANN"}}},

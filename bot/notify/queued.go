@@ -40,7 +40,7 @@ func (w *queued) ownRank() int {
 // laneOf is where an event waits for its turn.
 func laneOf(e record.Event) string {
 	switch e.Kind {
-	case record.Grew, record.WentQuiet, record.Resumed:
+	case record.Grew, record.WentQuiet:
 		return ""
 	}
 	return e.Channel

@@ -44,8 +44,6 @@ type Cards interface {
 // Attacks reads what polls found about attacks.
 type Attacks interface {
 	AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error)
-	// Evidence is what is kept of an attack that has a card; ok reports whether anything is.
-	Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error)
 }
 
 // Triage reads what people did about attacks.

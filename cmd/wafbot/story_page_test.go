@@ -78,7 +78,7 @@ func TestThePagerIsCalled(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker, "Unacknowledged · page")
 		first := h.next()
-		require.Equal(t, []string{"trigger", "acme", card.id(), "attack", "error"}, []string{first.Event, first.Account, first.Attack, first.Kind, first.Severity})
+		require.Equal(t, []string{"trigger", "acme", card.id(), "attack", "high"}, []string{first.Event, first.Account, first.Attack, first.Kind, first.Severity})
 		require.Contains(t, first.Text, "Attack not blocked: SQL injection on Shop")
 		card.says("Unacknowledged · paged at")
 
@@ -340,7 +340,7 @@ func TestARealAlertmanager(t *testing.T) {
 	}
 	alerts := active()
 	require.Len(t, alerts, 1)
-	require.Equal(t, []string{"active", "WafbotUnacknowledged", "acme", card.id(), "error"},
+	require.Equal(t, []string{"active", "WafbotUnacknowledged", "acme", card.id(), "high"},
 		[]string{alerts[0].Status.State, alerts[0].Labels["alertname"], alerts[0].Labels["account"], alerts[0].Labels["attack"], alerts[0].Labels["severity"]})
 	require.Contains(t, alerts[0].Annotations["summary"], "Attack not blocked: SQL injection on Shop")
 	require.Greater(t, time.Until(alerts[0].EndsAt), 4*time.Minute, "it ends by itself only if wafbot does")

@@ -31,14 +31,20 @@ func TopSource(a apiclient.Attack) (apiclient.Source, bool) {
 
 // AttackRow is an attack with what people said about it.
 type AttackRow struct {
-	ID      string           `json:"id"`
-	Account string           `json:"account"`
-	Ongoing bool             `json:"ongoing"`
-	Attack  apiclient.Attack `json:"attack"`
-	Triage  record.Triage    `json:"triage,omitzero"`
-	Card    string           `json:"card,omitempty"`     // where its card can be opened; "": not known
-	Storm   string           `json:"storm,omitempty"`    // that grouped it; "" where that is not asked
-	OwnCard bool             `json:"own_card,omitempty"` // grouped, and it has a card of its own since
+	ID       string           `json:"id"`
+	Account  string           `json:"account"`
+	Ongoing  bool             `json:"ongoing"`
+	Attack   apiclient.Attack `json:"attack"`
+	Severity record.Severity  `json:"severity"` // as the record shows it, which keeps the worst
+	Triage   record.Triage    `json:"triage,omitzero"`
+	Card     string           `json:"card,omitempty"`     // where its card can be opened; "": not known
+	Storm    string           `json:"storm,omitempty"`    // that grouped it; "" where that is not asked
+	OwnCard  bool             `json:"own_card,omitempty"` // grouped, and it has a card of its own since
+}
+
+// NewAttackRow is an attack of an account as it is shown.
+func NewAttackRow(a *Account, attack apiclient.Attack, said record.Triage) AttackRow {
+	return AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Attack: attack, Severity: said.Severity(record.SeverityOf(attack)), Triage: said}
 }
 
 // StormRow is a storm with what people said about it.
@@ -71,6 +77,10 @@ type Situation struct {
 	Context        record.AccountContext
 	Efficacy       map[string]record.Efficacy // what was seen of changes, by their ids
 	Storm          *record.Storm              // nil: it is an attack, not a storm
+	Severity       record.Severity            // the worst that it reached; "": not known
+	Paused         bool                       // as AttackState has it, like the next two
+	ResumedAt      time.Time
+	Stopped        record.Stopped
 	Now            time.Time
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -118,14 +119,24 @@ func overruled(s call.Situation, sub subject) (all []text.Text) {
 	return all
 }
 
+// Allowed reports whether a source of the attack passes every list and rule on its application, by its address or country: the allowlist wins.
+func Allowed(s call.Situation, source apiclient.Source) bool { return allowing(s, source) != nil }
+
+func allowing(s call.Situation, source apiclient.Source) *apiclient.IPRule {
+	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
+		return e.List == apiclient.ListAllow && call.HoldsFor(e.Apps, appsOf(s.Attack)) && slices.ContainsFunc(grammar.TargetsOf(e), func(t grammar.Target) bool { return t.Holds(source) })
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.Entries[i]
+}
+
 // allowed names the attack's sources that pass every rule.
 func allowed(s call.Situation) (all []text.Text) {
 	for _, source := range s.Attack.Sources {
-		i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool {
-			return e.List == apiclient.ListAllow && e.Kind == apiclient.KindRange && e.Subnet.Contains(source.IP)
-		})
-		if i >= 0 {
-			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", describe.Until(s.Entries[i].Expires), ", which wins"))
+		if e := allowing(s, source); e != nil {
+			all = append(all, text.New(text.Code(source.IP.String()), " is on the allowlist", describe.Until(e.Expires), ", which wins"))
 		}
 	}
 	return all

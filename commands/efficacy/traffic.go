@@ -33,7 +33,8 @@ type subject struct {
 	target *grammar.Target
 	apps   []int // of an entry
 	rule   *apiclient.Rule
-	scope  apiclient.Scope // of a rule
+	scope  apiclient.Scope   // of a rule
+	attack *apiclient.Attack // of a mode that was switched for an attack: what the application's other attacks do says nothing of it
 }
 
 // subjectsOf are what the change can be judged by; none where that can't be seen, as unseeable says.
@@ -50,7 +51,11 @@ func subjectsOf(c record.Change) (all []subject) {
 			}
 		case s.Kind == record.CreateRule:
 			if scope, ok := apiclient.ConditionsScope(s.Rule.Conditions); ok {
-				all = append(all, subject{rule: s.Rule, scope: scope})
+				sub := subject{rule: s.Rule, scope: scope}
+				if seen := c.Observed; seen != nil && s.Rule.Type == apiclient.RuleMode && !record.IsStorm(seen.Attack.ID) {
+					sub.attack = &seen.Attack
+				}
+				all = append(all, sub)
 			}
 		}
 	}
@@ -114,8 +119,11 @@ func (s subject) elsewhere(a apiclient.Attack) bool {
 	return otherPart || a.App.Known && a.Path != describe.SeveralPaths && !s.place(a)
 }
 
-// place reports whether a record is of exactly the place that the rule is for.
+// place reports whether a record is of exactly the place that the rule is for, and of the attack that a mode was switched for.
 func (s subject) place(a apiclient.Attack) bool {
+	if of := s.attack; of != nil && of.ID != a.ID && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method || !strings.EqualFold(of.Domain, a.Domain)) {
+		return false
+	}
 	path, below := strings.CutSuffix(s.scope.Path, "*")
 	inPath := s.scope.Path == "" || a.Path == s.scope.Path || below && strings.HasPrefix(a.Path, path)
 	return inPath && (!s.scope.App.Known || s.scope.App == a.App) && (s.scope.Host == "" || strings.EqualFold(s.scope.Host, a.Domain)) &&

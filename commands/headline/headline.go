@@ -2,10 +2,12 @@
 package headline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -29,55 +31,93 @@ const (
 type Headline struct {
 	State    State
 	Since    time.Time       // on the service's clock; zero: not known, or it was always so
-	Resumed  time.Time       // hits came again after it had been quiet, mitigated or ended; zero: they didn't
-	Was      State           // with Unknown: the state before
+	Resumed  time.Time       // hits came again after it had been quiet, mitigated or ended, and still do; zero: they didn't
+	Was      State           // with Unknown in an outage: the state before
 	Severity record.Severity // the worst that it reached; only a verdict lowers it
-	Incident bool            // never green before a verdict: Mitigated reads STOPPED and Ended reads ENDED, REVIEW
+	Incident bool
+	Review   bool // an incident without a verdict is never green: Mitigated reads STOPPED and Ended reads ENDED, REVIEW
 }
 
 // Facts are what a headline follows from.
 type Facts struct {
 	Situation call.Situation
-	Quiet     bool          // no hit for as long as an attack goes on
+	Quiet     bool          // no hit and no stopped try for as long as an attack goes on
 	Outage    record.Outage // in which the service can't be read; zero: it can
 	Triage    record.Triage
 }
 
-// Of is the headline of an attack.
+// Of is the headline of an attack. Its State is not asked again: whatever is said beside it follows from the same facts.
 func Of(f Facts) Headline {
-	a := f.Situation.Attack
-	h := Headline{Severity: record.SeverityOf(a), Incident: a.Incident()}
-	h.State = f.state()
+	s := f.Situation
+	h := Headline{State: f.state(), Severity: f.Triage.Severity(record.Worst(s.Severity, record.SeverityOf(s.Attack))), Incident: s.Attack.Incident()}
+	h.Review = h.Incident && f.Triage.Verdict == nil
 	switch h.State {
+	case FalsePositive:
+		h.Severity = record.SeverityLow
+	case Ended, Mitigated, Quiet:
+		h.Since = s.Attack.Last
 	case Unknown:
-		h.Since = f.Outage.From
-	case Ended:
-		h.Since = a.Last
+		if h.Since = f.Outage.From; f.outage() {
+			f.Outage = record.Outage{}
+			h.Was = f.state()
+		}
+		h.Resumed = s.ResumedAt
+	default:
+		h.Resumed = s.ResumedAt
 	}
 	return h
 }
 
 func (f Facts) state() State {
-	a := f.Situation.Attack
-	switch {
-	case !f.Outage.From.IsZero() && !f.Quiet:
+	s := f.Situation
+	switch status := s.Attack.Status(); {
+	case f.outage():
 		return Unknown
-	case a.FalsePositive() || f.verdict("false_positive"):
+	case s.Attack.FalsePositive() || f.verdict("false_positive"):
 		return FalsePositive
 	case f.verdict("test"):
 		return Test
 	case f.Quiet:
 		return Ended
-	}
-	switch a.Status() {
-	case apiclient.StatusBlocked:
+	case status == apiclient.StatusUnknown:
+		return Unknown
+	case status == apiclient.StatusBlocked:
 		return Blocked
-	case apiclient.StatusPartly:
+	case s.Paused && proven(s):
+		return Mitigated
+	case s.Paused:
+		return Quiet
+	case status == apiclient.StatusPartly || slices.ContainsFunc(efficacy.Mitigations(s), efficacy.Mitigation.Works):
 		return PartlyBlocked
-	case apiclient.StatusNotBlocked:
-		return NotBlocked
 	}
-	return Unknown
+	return NotBlocked
 }
 
+// outage reports whether it isn't known what goes on. One that is over was so before: its card says when it was hit last.
+func (f Facts) outage() bool { return !f.Outage.From.IsZero() && !f.Quiet }
+
 func (f Facts) verdict(is string) bool { return f.Triage.Verdict != nil && f.Triage.Verdict.Is == is }
+
+// proven reports whether mitigations stop all of an attack of which no hit is seen getting through: something was stopped since the last one did, and each
+// source is covered, by a patch or mode that was seen to work, or by denials of sources that sent all hits. Counts are sampled: else its silence has
+// another cause, as far as is known.
+func proven(s call.Situation) bool {
+	a, mitigations := s.Attack, efficacy.Mitigations(s)
+	if slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return efficacy.Allowed(s, source) }) {
+		return false
+	}
+	ruled := slices.ContainsFunc(mitigations, func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Works() && !a.Last.After(m.Last) })
+	return ruled || s.Stopped.Last().After(a.Last) && deniesAll(a, mitigations)
+}
+
+// deniesAll reports whether the denied sources sent all of an attack's hits.
+func deniesAll(a apiclient.Attack, mitigations []efficacy.Mitigation) bool {
+	left := a.Hits.N
+	for _, source := range a.Sources {
+		denies := func(m efficacy.Mitigation) bool { return m.Finding != record.NotWorking && m.Denies(source) }
+		if slices.ContainsFunc(mitigations, denies) {
+			left -= source.Hits.N
+		}
+	}
+	return a.Hits.Known && a.Hits.N > 0 && left <= 0
+}

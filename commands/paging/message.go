@@ -21,17 +21,6 @@ const (
 	maxSummary = 500
 )
 
-// severity is how bad an attack is, for pagers.
-func severity(s record.AttackState) string {
-	switch {
-	case s.Attack.Incident():
-		return pager.Critical
-	case describe.StatusName(s.Attack) == "not blocked":
-		return pager.Error
-	}
-	return pager.Warning
-}
-
 // message is what a pager is sent about a page. Of an attack that is no longer stored only its page is known.
 func (c Config) message(page record.Page, s record.AttackState, triage record.Triage) pager.Event {
 	attack := s.Attack

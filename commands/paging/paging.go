@@ -236,7 +236,7 @@ func (p *Paging) begin(ctx context.Context, c candidate) error {
 		return nil
 	}
 	c.page = record.Page{ // its id is the same for all that is sent about one time, since then, in which the attack is unacknowledged
-		ID: record.DeliveryID(p.cfg.Account.Name, c.shown.Attack.ID, "page", int(since.UnixMilli())), Attack: c.id, Route: route, Since: since, Severity: severity(c.shown),
+		ID: record.DeliveryID(p.cfg.Account.Name, c.shown.Attack.ID, "page", int(since.UnixMilli())), Attack: c.id, Route: route, Since: since, Severity: string(record.Worst(c.shown.Severity, record.SeverityOf(c.shown.Attack))),
 		Incident: c.shown.Attack.Incident(), State: record.PageCalling,
 	}
 	if err := p.save(ctx, c.page); err != nil {

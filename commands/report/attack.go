@@ -117,7 +117,9 @@ func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.Atta
 		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.Duration(one.Now.Sub(from))))
 		res.Lines = append(res.Lines, pages.Table(describe.AttackTitles(), len(all), func(i int) text.Text { return describe.Attack(a, all[i], one.Now) })...)
 		for _, attack := range all {
-			data = append(data, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: one.Ongoing(a, attack), Attack: attack})
+			row := call.NewAttackRow(a, attack, record.Triage{})
+			row.Ongoing = one.Ongoing(a, attack)
+			data = append(data, row)
 		}
 	}
 	res.Data = data

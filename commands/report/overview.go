@@ -136,7 +136,9 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 	}
 	for i, attack := range ongoing {
 		id := ids[len(storms)+i]
-		o.Ongoing = append(o.Ongoing, call.AttackRow{ID: id, Account: o.Account, Ongoing: true, Attack: attack, Triage: triage(id), Card: links[id]})
+		row := call.NewAttackRow(o.Of, attack, triage(id))
+		row.Ongoing, row.Card = true, links[id]
+		o.Ongoing = append(o.Ongoing, row)
 	}
 }
 

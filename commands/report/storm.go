@@ -134,7 +134,9 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		return describe.AttackWithCard(a, all[i].Attack, c.Now, own)
 	})...)
 	for _, g := range all {
-		data = append(data, call.AttackRow{ID: g.ID, Account: a.Name, Ongoing: c.Ongoing(a, g.Attack), Attack: g.Attack, Storm: storm.ID, OwnCard: g.Own})
+		row := call.NewAttackRow(a, g.Attack, record.Triage{})
+		row.Ongoing, row.Storm, row.OwnCard = c.Ongoing(a, g.Attack), storm.ID, g.Own
+		data = append(data, row)
 	}
 	res.Data = data
 	return pages.Finish(res)

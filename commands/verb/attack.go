@@ -41,9 +41,9 @@ func readAttack(c *call.Call) (call.Result, error) {
 			res.Lines = append(res.Lines, grouped)
 		}
 	}
-	row := call.AttackRow{ID: k.ID, Account: a.Name, Ongoing: c.Ongoing(a, k.Attack), Attack: k.Attack}
-	var noTriage error
-	row.Triage, noTriage = c.Given().Triage(k.ID)
+	said, noTriage := c.Given().Triage(k.ID)
+	row := call.NewAttackRow(a, k.Attack, said)
+	row.Ongoing = c.Ongoing(a, k.Attack)
 	changes, noChanges := c.Given().Changes()
 	known, noEfficacy := c.Given().Efficacy()
 	res.Data = row

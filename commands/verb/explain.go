@@ -204,6 +204,8 @@ func valueOf(a *call.Account, key string, attack apiclient.Attack) text.Text {
 		return text.New(text.Code(text.Sanitize(cmp.Or(attack.Domain, "unknown"), text.MaxHost)))
 	case "status":
 		return text.New(string(attack.Status()))
+	case "severity":
+		return text.New(string(record.SeverityOf(attack)))
 	}
 	return text.New(attack.Hits)
 }

@@ -80,7 +80,7 @@ accounts:
     quiet: {hours: night, ping: [everything]}
     summary: {at: 9am}
     routes:
-      - match: {kind: incidents, status: [blocked, open], application: [Shop, 9, Shoop], host: "", type: [sqli, ""], min_hits: 0}
+      - match: {kind: incidents, status: [blocked, open], application: [Shop, 9, Shoop], host: "", type: [sqli, ""], min_hits: 0, severity: worst}
         channel: waf
         mention: "@ann"
         mention_every: 0s
@@ -100,6 +100,7 @@ FILE:11:82: accounts[0].routes[0].match.application[2]: "Shoop" is no applicatio
 FILE:11:96: accounts[0].routes[0].match.host: is empty, so it matches nothing; remove it
 FILE:11:113: accounts[0].routes[0].match.type[1]: is empty, so it matches nothing; remove it
 FILE:11:128: accounts[0].routes[0].match.min_hits: "0" is too small; write 1 at least
+FILE:11:141: accounts[0].routes[0].match.severity: "worst" is unknown here; write one of critical, high, medium, low
 FILE:12:18: accounts[0].routes[0].channel: "waf" is no channel id; write the id (C…) that Slack shows at the end of the channel's details
 FILE:13:18: accounts[0].routes[0].mention: "@ann" is no id; write a user id (U…) or a user group id (S…)
 FILE:14:24: accounts[0].routes[0].mention_every: "0s" is too short; write a duration longer than 0

@@ -110,6 +110,7 @@ type Match struct {
 	Application OneOrMore `yaml:"application"` // ids or configured names
 	Host        OneOrMore `yaml:"host" check:"word"`
 	Status      OneOrMore `yaml:"status" check:"oneof=blocked partly not_blocked unknown"`
+	Severity    OneOrMore `yaml:"severity" check:"oneof=critical high medium low"`
 	MinHits     int       `yaml:"min_hits" check:"min=1"`
 }
 

@@ -37,6 +37,9 @@ func (a *Account) PollerRoutes() []poller.Route {
 		for _, s := range r.Match.Status {
 			m.Status = append(m.Status, apiclient.Status(s))
 		}
+		for _, s := range r.Match.Severity {
+			m.Severities = append(m.Severities, record.Severity(s))
+		}
 		for _, name := range r.Match.Application {
 			m.Apps = append(m.Apps, a.ApplicationID(name))
 		}

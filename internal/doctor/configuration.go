@@ -203,7 +203,7 @@ func covers(m, other poller.Match) bool {
 		return lower
 	}
 	return (m.Kind == "" || m.Kind == other.Kind) && m.MinHits <= other.MinHits && includes(m.Types, other.Types) && includes(m.Apps, other.Apps) &&
-		includes(lower(m.Hosts), lower(other.Hosts)) && includes(m.Status, other.Status)
+		includes(lower(m.Hosts), lower(other.Hosts)) && includes(m.Status, other.Status) && includes(m.Severities, other.Severities)
 }
 
 // includes reports whether words has all the others. None at all stand for every word.

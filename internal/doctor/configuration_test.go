@@ -124,6 +124,8 @@ func TestDoctorFindsRoutesThatTakeNothing(t *testing.T) {
 		{"{application: Shop}", "{application: 7}", takes},
 		{"{host: Shop.example.com}", "{host: shop.EXAMPLE.com}", dead},
 		{"{status: [blocked, partly]}", "{status: partly}", dead},
+		{"{severity: [critical, high]}", "{severity: high}", dead},
+		{"{severity: high}", "{severity: [critical, high]}", takes},
 		{"{min_hits: 30}", "{min_hits: 10}", takes},
 		{"{min_hits: 10}", "{min_hits: 30, kind: attack}", dead},
 	} {

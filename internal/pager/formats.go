@@ -1,6 +1,7 @@
 package pager
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ type pagerDutyPayload struct {
 	Details   map[string]string `json:"custom_details,omitempty"`
 }
 
+// pagerDutySeverities are PagerDuty's words for ours.
+var pagerDutySeverities = map[string]string{"critical": "critical", "high": "error", "medium": "warning", "low": "info"}
+
 func (p *Pager) pagerDuty(e Event) pagerDutyEvent {
 	if e.Resolve {
 		return pagerDutyEvent{RoutingKey: p.key.Reveal(), Action: "resolve", DedupKey: e.ID}
@@ -38,7 +42,7 @@ func (p *Pager) pagerDuty(e Event) pagerDutyEvent {
 	return pagerDutyEvent{
 		RoutingKey: p.key.Reveal(), Action: "trigger", DedupKey: e.ID, Links: e.Links, Client: "wafbot", ClientURL: e.Console,
 		Payload: &pagerDutyPayload{
-			Summary: cut(e.Summary, maxSummary), Source: e.Source, Severity: e.Severity, Timestamp: e.Since.UTC(), Component: e.App, Group: e.Account,
+			Summary: cut(e.Summary, maxSummary), Source: e.Source, Severity: cmp.Or(pagerDutySeverities[e.Severity], "warning"), Timestamp: e.Since.UTC(), Component: e.App, Group: e.Account,
 			Class: e.Type, Details: e.Details,
 		},
 	}

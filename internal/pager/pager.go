@@ -23,13 +23,6 @@ const (
 	JSON         = "json"         // what docs/pager.md says
 )
 
-// The severities, the worst first.
-const (
-	Critical = "critical"
-	Error    = "error"
-	Warning  = "warning"
-)
-
 // Config says which pager to call, and how.
 type Config struct {
 	Format string
@@ -48,7 +41,7 @@ type Event struct {
 	Account  string
 	Attack   string // its id
 	Incident bool
-	Severity string
+	Severity string            // critical, high, medium or low
 	Summary  string            // one line
 	Source   string            // the host that is attacked
 	App      string            // its application

@@ -24,7 +24,7 @@ var since = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 // event is a call with all there is; what strangers wrote is as long as it comes.
 func event() pager.Event {
 	return pager.Event{
-		ID: "0123456789abcdef", Since: since, Until: since.Add(time.Hour), Account: "acme", Attack: "ak7q2m9xw", Incident: true, Severity: pager.Critical,
+		ID: "0123456789abcdef", Since: since, Until: since.Add(time.Hour), Account: "acme", Attack: "ak7q2m9xw", Incident: true, Severity: "critical",
 		Summary: "INCIDENT not blocked: SQL injection on Shop" + strings.Repeat("é", 2000), Source: "shop.example.com", App: "Shop", Type: "sqli",
 		Console: "https://console.example.com", Details: map[string]string{"hits": "1,530"}, Links: []pager.Link{{Text: "Runbook", Href: "https://wiki.example.com/sqli"}},
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"net/netip"
 	"time"
 	"unique"
 
@@ -16,6 +17,10 @@ type AttackState struct {
 	FoundAt           time.Time        `json:"found_at,omitzero"`            // when its first event was found, on the clock of the machine that polled
 	Notified          bool             `json:"notified,omitempty"`           // it has a card, or its first event is in the outbox
 	Quiet             bool             `json:"quiet,omitempty"`              // and the card says so
+	Severity          Severity         `json:"severity,omitempty"`           // the worst that it reached
+	Paused            bool             `json:"paused,omitempty"`             // no hit was seen getting through for its Window, though it isn't over
+	ResumedAt         time.Time        `json:"resumed_at,omitzero"`          // of the first hit seen after it was quiet or paused, on the service's clock; zero: it never resumed
+	Stopped           *Stopped         `json:"stopped,omitempty"`            // its tries that were seen stopped; nil: none were. It never changes: another one takes its place
 	Channel           string           `json:"channel,omitempty"`            // of its card: chosen with the first event, and again when it becomes an incident
 	Mention           string           `json:"mention,omitempty"`            // likewise; "": none
 	SuppressedMention string           `json:"suppressed_mention,omitempty"` // the route's mention, while it is not used: the attack went on before the first start, or in quiet hours; used when the attack gets worse
@@ -34,9 +39,28 @@ type AttackState struct {
 // Grouped reports whether the attack shows only in a storm's card.
 func (s AttackState) Grouped() bool { return s.StormID != "" && !s.OwnCard }
 
+// The least time without a hit after which an attack is taken to pause, and how many times its hits' usual gap that is.
+const (
+	leastWindow = 5 * time.Minute
+	windowGaps  = 10
+)
+
+// Window is for how long no hit is to be seen getting through until the attack is taken to pause: ten times the gap between its last hits, five minutes
+// at least. At most it is how long an attack goes on after its last hit.
+func (s AttackState) Window(ongoing time.Duration) time.Duration {
+	window := leastWindow
+	if n := len(s.History); n > 1 {
+		before, last := s.History[n-2], s.History[n-1]
+		if hits := last.Hits - before.Hits; hits > 0 {
+			window = max(window, windowGaps*time.Duration(last.At-before.At)*time.Second/time.Duration(hits))
+		}
+	}
+	return min(window, ongoing)
+}
+
 // Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.
 func (s *AttackState) Share() {
-	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status)} {
+	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status), (*string)(&s.Severity)} {
 		*text = unique.Make(*text).Value()
 	}
 	s.Attack.Share()
@@ -46,6 +70,37 @@ func (s *AttackState) Share() {
 func (s AttackState) Named(id string) AttackState {
 	s.Attack.ID = id
 	return s
+}
+
+// Stopped is what was seen of an attack's tries that were stopped. They are no hits of its record: the service lists them in records of their own, of
+// which it uploads samples. So each tally counts at least so many, and its First is when the first such record began.
+type Stopped struct {
+	Sources map[netip.Addr]Tally `json:"sources,omitempty"` // denied, by whatever entry; only sources that the attack lists
+	Patched Tally                `json:"patched,omitzero"`  // by a virtual patch at the attack's place
+}
+
+// Tries is how many tries were seen stopped, at least.
+func (s *Stopped) Tries() (n int64) {
+	if s == nil {
+		return 0
+	}
+	n = s.Patched.N
+	for _, t := range s.Sources {
+		n += t.N
+	}
+	return n
+}
+
+// Last is when the last one was seen stopped; zero: none was.
+func (s *Stopped) Last() (last time.Time) {
+	if s == nil {
+		return last
+	}
+	last = s.Patched.Last
+	for _, t := range s.Sources {
+		last = Later(last, t.Last)
+	}
+	return last
 }
 
 // Baseline is what worsening is measured by. The last observed attack can't serve: each redraw moves it, and one

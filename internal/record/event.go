@@ -22,8 +22,8 @@ const (
 	Grew                 EventKind = "grew"            // redraws its card, silently
 	Worsened             EventKind = "worsened"
 	WentQuiet            EventKind = "quiet"
-	Resumed              EventKind = "resumed"      // it was quiet
-	AttackEnded          EventKind = "attack ended" // for the card's thread, also when it resumed
+	Resumed              EventKind = "resumed"      // it was quiet, or paused
+	AttackEnded          EventKind = "attack ended" // for the card's thread
 	CardLost             EventKind = "card lost"    // the card was deleted or can't be edited any more
 	CardLeft             EventKind = "card left"    // a former card that has a successor can't be edited
 	FirstStart           EventKind = "first start"
@@ -57,7 +57,7 @@ var kinds = map[EventKind]struct {
 	Grew:                 {5, decode[AttackChanged]},
 	Worsened:             {2, decode[AttackChanged]},
 	WentQuiet:            {4, decode[AttackChanged]},
-	Resumed:              {4, decode[AttackChanged]},
+	Resumed:              {2, decode[AttackChanged]},
 	AttackEnded:          {6, decode[AttackCourse]}, // an edit takes none of the channel's slots: a message that few wait for doesn't hold it up
 	CardLost:             {4, decode[CardReplaced]},
 	CardLeft:             {5, decode[CardReplaced]},
@@ -137,6 +137,14 @@ func (e Event) Storm() *Storm { return e.Changed().Storm }
 func (e Event) Changed() AttackChanged {
 	p, _ := e.Payload.(AttackChanged)
 	return p
+}
+
+// Severity is the worst that the event's attack reached, as far as the event says; "" if it is about none.
+func (e Event) Severity() Severity {
+	if e.Attack().ID == "" {
+		return ""
+	}
+	return Worst(e.Changed().Severity, SeverityOf(e.Attack()))
 }
 
 // Revision is the revision of what the event is about. It orders events of the same time; 0: it has none.

@@ -14,6 +14,7 @@ type Payload interface{ payload() }
 // AttackChanged is what a poll found about an attack or a storm, as it is now.
 type AttackChanged struct {
 	Attack     apiclient.Attack `json:"attack"`
+	Severity   Severity         `json:"severity,omitempty"` // the worst that it reached
 	Revision   int              `json:"revision"`
 	Mention    string           `json:"mention,omitempty"`    // the user or user group of its route; "": none
 	Suppressed bool             `json:"suppressed,omitempty"` // it mentions no one now, also not its owner
@@ -21,10 +22,9 @@ type AttackChanged struct {
 	Storm      *Storm           `json:"storm,omitempty"`      // nil: it is no storm
 }
 
-// AttackCourse says how an attack went that is quiet now, or goes on again.
+// AttackCourse says how an attack went that is quiet now.
 type AttackCourse struct {
 	Attack apiclient.Attack `json:"attack"`
-	Quiet  bool             `json:"quiet,omitempty"` // false: it goes on again
 }
 
 // CardReplaced names a former card of an attack.

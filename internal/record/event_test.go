@@ -23,7 +23,7 @@ func payloads() map[record.EventKind]record.Payload {
 	return map[record.EventKind]record.Payload{
 		record.NewIncident: changed, record.NewAttack: changed, record.BecameIncident: changed, record.Grew: changed, record.Worsened: changed,
 		record.WentQuiet: changed, record.Resumed: changed,
-		record.AttackEnded:          record.AttackCourse{Attack: attack, Quiet: true},
+		record.AttackEnded:          record.AttackCourse{Attack: attack},
 		record.CardLost:             record.CardReplaced{Attack: attack, Former: "C1 1.1"},
 		record.CardLeft:             record.CardReplaced{Attack: attack, Former: "C1 1.1"},
 		record.FirstStart:           record.FirstStartFacts{Ongoing: 3, Grouped: 2, Incidents: 1},

@@ -7,6 +7,7 @@ import "github.com/wafbot/wafbot/apiclient"
 type CardMetadata struct {
 	AttackID string // as the service gave it
 	Incident bool
+	Severity Severity // the worst that it reached; "": of a reply, or a card from before it was kept
 	Status   apiclient.Status
 	Decade   int // decimal digits of the hits; 0: unknown
 	Quiet    bool

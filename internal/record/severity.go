@@ -1,6 +1,10 @@
 package record
 
-import "github.com/wafbot/wafbot/apiclient"
+import (
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+)
 
 // Severity is how severe an attack is. Its event and card show the worst that it reached.
 type Severity string
@@ -26,4 +30,19 @@ func SeverityOf(a apiclient.Attack) Severity {
 		return SeverityHigh
 	}
 	return SeverityMedium
+}
+
+// Severities are all severities, the worst first.
+func Severities() []Severity {
+	return []Severity{SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow}
+}
+
+// Worst is the worst of severities; "" if none is given or known.
+func Worst(all ...Severity) Severity {
+	for _, s := range Severities() {
+		if slices.Contains(all, s) {
+			return s
+		}
+	}
+	return ""
 }

@@ -16,6 +16,17 @@ type Triage struct {
 	Notes       []Note    `json:"notes,omitempty"` // the oldest first
 }
 
+// IsNone reports whether a person found that the attack is none: a false positive, or a test.
+func (t Triage) IsNone() bool { return t.Verdict != nil && t.Verdict.Is != "real" }
+
+// Severity is that of an attack whose worst is known: only a verdict lowers it.
+func (t Triage) Severity(worst Severity) Severity {
+	if t.IsNone() {
+		return SeverityLow
+	}
+	return worst
+}
+
 // Owner is the person who acknowledged an attack, or was given it.
 type Owner struct {
 	ID    string    `json:"id"`             // as Actor has it

@@ -17,16 +17,38 @@ const RedrawAfter = time.Minute
 // Observation is an attack as it is now, with all else that decides whether it is an event.
 type Observation struct {
 	Attack      apiclient.Attack
-	At          time.Time     // on the service's clock
-	StillTrying bool          // a source of it is denied and goes on
-	OngoingFor  time.Duration // after its last hit it is ongoing this long
-	Routed      bool          // a route has a card for it
-	Muted       func() bool   // asked only where there would be an event; nil: it isn't
+	At          time.Time       // on the service's clock
+	StillTrying bool            // a source of it is denied and goes on
+	Stopped     *record.Stopped // its tries that were
+	OngoingFor  time.Duration   // after its last hit it is ongoing this long
+	Routed      bool            // a route has a card for it
+	Muted       func() bool     // asked only where there would be an event; nil: it isn't
 }
 
 // Silent reports whether the attack is over, as far as can be seen. One without a readable last hit never is.
 func (o Observation) Silent() bool {
-	return !o.StillTrying && !o.Attack.Last.IsZero() && o.At.Sub(o.Attack.Last) >= o.OngoingFor
+	last := record.Later(o.Attack.Last, o.Stopped.Last())
+	return !o.StillTrying && !o.Attack.Last.IsZero() && o.At.Sub(last) >= o.OngoingFor
+}
+
+// Pauses reports whether no hit was seen getting through for the attack's window, though it isn't over. One that is blocked doesn't pause: nothing gets
+// through anyway.
+func (o Observation) Pauses(last record.AttackState) bool {
+	pauses := PausesAt(last, o.Attack, o.OngoingFor)
+	return !pauses.IsZero() && !o.At.Before(pauses) && !o.Silent()
+}
+
+// PausesAt is from when on an attack pauses if no more hits are seen; zero: it doesn't, as one that only its storm's card shows.
+func PausesAt(last record.AttackState, a apiclient.Attack, ongoing time.Duration) time.Time {
+	if status := a.Status(); a.Last.IsZero() || last.Grouped() || status != apiclient.StatusNotBlocked && status != apiclient.StatusPartly {
+		return time.Time{}
+	}
+	return a.Last.Add(last.Window(ongoing))
+}
+
+// resumes reports whether hits are seen again after the attack was quiet, or paused. A source that is still trying alone doesn't make it resume.
+func (o Observation) resumes(last record.AttackState) bool {
+	return (last.Quiet || last.Paused) && o.Attack.Last.After(last.Attack.Last) && !o.Silent() && !o.Pauses(last)
 }
 
 // Event names the kind of event that an observation is, "" if it is none, given the last state of the attack (if it is known). The same observation
@@ -42,7 +64,6 @@ func Event(last record.AttackState, known bool, o Observation) (kind record.Even
 // unmuted is the kind of event that an observation is if the attack isn't muted.
 func unmuted(last record.AttackState, known bool, o Observation) record.EventKind {
 	a := o.Attack
-	hitSince := a.Last.After(last.Attack.Last)
 	switch {
 	case a.Result():
 		return ""
@@ -56,12 +77,14 @@ func unmuted(last record.AttackState, known bool, o Observation) record.EventKin
 		return record.BecameIncident
 	case Worsened(last.Baseline, a):
 		return record.Worsened
-	case last.Quiet && hitSince && !o.Silent():
+	case o.resumes(last):
 		return record.Resumed
 	case !last.Quiet && o.Silent():
 		return record.WentQuiet
 	case last.Rebuilt:
 		return record.Grew // its card is as old as its last redraw was, or older
+	case !last.Quiet && !last.Paused && o.Pauses(last), ShowsStops(last, o.Stopped, o.At):
+		return record.Grew
 	case Doubled(last.Attack.Hits, a.Hits) || o.At.Sub(last.ObservedAt) >= RedrawAfter && (Differs(last.Attack, a) || ShowsHits(last)):
 		return record.Grew // or no hit came in the last minute
 	}
@@ -102,8 +125,13 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 	s := last
 	s.Attack, s.ObservedAt, s.Rebuilt = o.Attack, o.At, false
 	s.Baseline = Raised(last.Baseline, o.Attack, kind)
+	s.Severity = record.Worst(last.Severity, record.SeverityOf(o.Attack))
 	if kind == "" {
 		return s
+	}
+	s.Stopped = o.Stopped
+	if o.resumes(last) {
+		s.ResumedAt = o.Attack.Last
 	}
 	s.Notified = true
 	if s.Revision == 0 {
@@ -112,8 +140,28 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 	s.Revision++
 	s.History = history(last.History, o)
 	// Worse or new, and already over: that is one event, not two. A source that is still trying alone doesn't make an attack resume.
-	s.Quiet = o.Silent() || last.Quiet && !o.Attack.Last.After(last.Attack.Last)
+	hitSince := o.Attack.Last.After(last.Attack.Last)
+	s.Quiet = o.Silent() || last.Quiet && !hitSince
+	s.Paused = !s.Quiet && (o.Pauses(last) || last.Paused && !hitSince)
 	return s
+}
+
+// stopsLatest is how old the figures of what was stopped get on a card while they grow: they are lower bounds, so older ones are no lie.
+const stopsLatest = 5 * time.Minute
+
+// ShowsStops reports whether a card is to show what was stopped since: the first of it at once, and again when it doubled, or after a while.
+func ShowsStops(last record.AttackState, now *record.Stopped, at time.Time) bool {
+	before, age := last.Stopped, at.Sub(last.ObservedAt)
+	switch {
+	case last.Quiet || !now.Last().After(before.Last()):
+		return false
+	case before.Last().IsZero():
+		return true
+	case age < RedrawAfter:
+		return false
+	}
+	sinceHit := !before.Last().After(last.Attack.Last) // the first since a hit got through
+	return sinceHit || now.Tries() >= 2*before.Tries() || age >= stopsLatest
 }
 
 // Differs reports whether a card with then's figures is stale. Fewer hits, sources or payloads than before are an effect of sampling.
@@ -153,7 +201,7 @@ func Worsened(b record.Baseline, a apiclient.Attack) bool {
 
 // Raised is the baseline after an observation, and after its event if kind is set.
 func Raised(b record.Baseline, a apiclient.Attack, kind record.EventKind) record.Baseline {
-	mentions := kind != record.Grew && kind != record.WentQuiet && kind != record.Resumed
+	mentions := kind != record.Grew && kind != record.WentQuiet
 	if a.Hits.Known && (mentions || !b.Hits.Known) {
 		b.Hits = a.Hits
 	}

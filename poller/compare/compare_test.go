@@ -56,6 +56,34 @@ func notified(change ...func(*apiclient.Attack)) record.AttackState {
 	return After(record.AttackState{}, Observation{Attack: sqli(change...), At: noon.Add(-30 * time.Second), OngoingFor: 15 * time.Minute}, record.NewAttack)
 }
 
+// stops is an attack of which so many tries were seen stopped a while ago.
+func stops(s record.AttackState, n int64) record.AttackState {
+	s.Stopped = stoppedBy(n, noon.Add(-45*time.Second))
+	return s
+}
+
+// stopped is an observation with so many tries that were stopped; more than three when the last came just now.
+func stopped(o Observation, n int64) Observation {
+	o.Stopped = stoppedBy(n, noon.Add(-45*time.Second+time.Duration(max(0, n-3))*time.Second))
+	return o
+}
+
+func stoppedBy(n int64, last time.Time) *record.Stopped {
+	return &record.Stopped{Sources: map[netip.Addr]record.Tally{netip.MustParseAddr("203.0.113.7"): {N: n, Last: last}}}
+}
+
+// slow is an attack with a hit each minute.
+func slow(s record.AttackState) record.AttackState {
+	s.Paused, s.History = false, []record.HitPoint{{At: 1000, Hits: 10}, {At: 1300, Hits: 15}}
+	return s
+}
+
+func unpaused(s record.AttackState) record.AttackState { s.Paused = false; return s }
+func paused(s record.AttackState) record.AttackState   { s.Paused = true; return s }
+func older(s record.AttackState) record.AttackState {
+	s.ObservedAt = noon.Add(-5 * time.Minute)
+	return s
+}
 func only(s record.AttackState) record.AttackState  { s.Notified, s.Revision = false, 0; return s }
 func quiet(s record.AttackState) record.AttackState { s.Quiet = true; return s }
 func minuteOld(s record.AttackState) record.AttackState {
@@ -73,6 +101,7 @@ func observed(c ...func(*apiclient.Attack)) Observation {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	pausing, over, hour := hitAgo(2*time.Minute), hitAgo(15*time.Minute), hitAgo(time.Hour)
+	five, ten := hitAgo(6*time.Minute), hitAgo(10*time.Minute)
 	for name, tt := range map[string]struct {
 		last     record.AttackState
 		fresh    bool // nothing is known of it
@@ -129,13 +158,31 @@ func TestCompare(t *testing.T) {
 		"twice the hits":                           {last: notified(), observed: observed(hits(200)), want: record.Grew},
 		"fewer hits (sampling)":                    {last: minuteOld(notified(pausing)), observed: observed(pausing, hits(40))},
 		"hits left out":                            {last: minuteOld(notified(pausing)), observed: observed(pausing, unknownHits)},
-		"newer hit, a minute on":                   {last: minuteOld(notified(over)), observed: observed(), want: record.Grew},
+		"newer hit, a minute on":                   {last: minuteOld(notified(pausing)), observed: observed(), want: record.Grew},
 		"more sources, a minute on":                {last: minuteOld(notified()), observed: observed(sources(4)), want: record.Grew},
 		"more payloads, a minute on":               {last: minuteOld(notified()), observed: observed(payloads(6)), want: record.Grew},
 		"other top source, a minute on":            {last: minuteOld(notified()), observed: observed(topIs("198.51.100.4")), want: record.Grew},
 		"quiet":                                    {last: notified(), observed: observed(over), want: record.WentQuiet},
-		"nearly quiet":                             {last: notified(), observed: observed(hitAgo(15*time.Minute - time.Second))},
-		"quiet but still trying":                   {last: notified(), observed: trying(observed(over))},
+		"nearly quiet":                             {last: notified(), observed: observed(hitAgo(15*time.Minute - time.Second)), want: record.Grew},
+		"quiet but still trying":                   {last: paused(notified()), observed: trying(observed(over))},
+		"nothing through for its window":           {last: unpaused(notified(five)), observed: observed(five), want: record.Grew},
+		"nearly so":                                {last: notified(), observed: observed(hitAgo(5*time.Minute - time.Second))},
+		"nothing through, and it is blocked":       {last: notified(five, status("blocked")), observed: observed(five, status("blocked"))},
+		"nothing through, status unknown":          {last: notified(five, status("odd")), observed: observed(five, status("odd"))},
+		"nothing through as before":                {last: paused(minuteOld(notified(five))), observed: observed(five)},
+		"nothing through, then a hit":              {last: paused(notified(five)), observed: observed(), want: record.Resumed},
+		"nothing through, then a late hit":         {last: paused(notified(ten)), observed: observed(five)},
+		"nothing through, then worse":              {last: paused(notified(five)), observed: observed(hits(1000)), want: record.Worsened},
+		"a slow one":                               {last: slow(notified(five)), observed: observed(five)},
+		"a slow one, at last":                      {last: slow(notified(ten)), observed: observed(hitAgo(14 * time.Minute)), want: record.Grew},
+		"the first try that was stopped":           {last: notified(), observed: stopped(observed(), 1), want: record.Grew},
+		"as many stopped as before":                {last: stops(minuteOld(notified(pausing)), 3), observed: stopped(observed(pausing), 3)},
+		"twice as many stopped":                    {last: stops(notified(), 3), observed: stopped(observed(), 6)},
+		"twice as many stopped, a minute on":       {last: stops(minuteOld(notified(pausing)), 3), observed: stopped(observed(pausing), 6), want: record.Grew},
+		"some more stopped, a minute on":           {last: stops(minuteOld(notified(pausing)), 3), observed: stopped(observed(pausing), 4)},
+		"some more stopped, five minutes on":       {last: paused(stops(older(notified(five)), 3)), observed: stopped(observed(five), 4), want: record.Grew},
+		"over but for what is stopped":             {last: paused(stops(minuteOld(notified(over)), 3)), observed: stopped(observed(over), 4)},
+		"over, and something is stopped":           {last: quiet(notified(over)), observed: stopped(observed(over), 4)},
 		"quiet already":                            {last: quiet(notified(over)), observed: observed(over)},
 		"last hit unreadable":                      {last: notified(), observed: observed(noLast)},
 		"resumed":                                  {last: quiet(notified(hour)), observed: observed(), want: record.Resumed},
