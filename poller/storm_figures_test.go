@@ -29,17 +29,19 @@ func TestAStormsFigures(t *testing.T) {
 	a.add("c:00", 0, blocked, func(r *attackRecord) { r.state = "falsepositive" })
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	s := storms(a)[0]
-	odd := s.Storm.Outliers
-	s.Storm.Outliers = nil
+	passing := s.Storm.Unblocked
+	s.Storm.Unblocked = nil
 	require.Equal(t, &record.Storm{
-		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Grouped: 8, Ongoing: 8, Hits: 700, Through: 2,
+		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Grouped: 8, Ongoing: 8, Hits: 700, Severity: record.SeverityHigh,
 		Status:  map[apiclient.Status]int{"blocked": 6, "not_blocked": 1, "unknown": 1},
 		Types:   map[string]int{"sqli": 7, "xss": 1},
 		Apps:    map[int64]int{4: 7, 7: 1},
 		Sources: map[netip.Addr]int{netip.MustParseAddr("198.51.100.23"): 6, netip.MustParseAddr("192.0.2.1"): 6, netip.MustParseAddr("203.0.113.9"): 1, netip.MustParseAddr("203.0.113.7"): 1},
-		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", SharedBy: 6, OutlierCount: 2,
+		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", SharedBy: 6,
+		Through: map[apiclient.Status]int{"not_blocked": 1}, UnblockedCount: 1, LastThrough: noon.UTC(),
+		Behind: []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("203.0.113.9"), Hits: apiclient.Known(40), Country: "FR"}, In: 1, InAll: 1}},
 	}, s.Storm)
-	require.Equal(t, []string{"b:00", "b:01"}, []string{odd[0].ID, odd[1].ID})
+	require.Equal(t, "b:00", passing[0].ID, "of the other it is unknown")
 	sum := s.Attack
 	require.Equal(t, "198.51.100.23 600", fmt.Sprint(sum.Sources[1].IP, " ", sum.Sources[1].Hits.N), "as busy as the other")
 	sum.Sources = nil
@@ -66,7 +68,7 @@ func TestAStormWithoutOneSourceNamesThePlace(t *testing.T) {
 	}
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
 	s := storms(a)[0].Storm
-	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 0}, []any{s.Place, s.SharedBy, s.Source.IsValid(), s.OutlierCount})
+	require.Equal(t, []any{"POST shop.example.com/login", 6, false, 6}, []any{s.Place, s.SharedBy, s.Source.IsValid(), s.UnblockedCount})
 }
 
 // An incident that came a while before has its own card, and is none of the storm's; one on the first page of the poll that finds the storm

@@ -197,7 +197,7 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 		shown := strings.Join(markupOf(t, blocks), "\n")
 		require.Contains(t, shown, "Going on: "+known(int64(3*accounts+1)).String()+" attacks")
 		require.Contains(t, shown, "more: type `status account=NAME`")
-		first := strings.Index(shown, "INCIDENT")
+		first := strings.Index(shown, "critical incident")
 		require.Greater(t, first, 0, "the worst of all is shown, whichever account it is on")
 		require.Less(t, first, strings.Index(shown, "account-0000"))
 		for part, n := range map[string]int{"Waiting for approval: ": 3 * accounts, "Modes that have not returned: ": accounts, "In force by wafbot: ": 3 * accounts, "Health: 0 of ": accounts} {

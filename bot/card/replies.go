@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -49,9 +50,10 @@ func Worse(a *call.Account, n record.Event) Message {
 	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, describe.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
 		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
-		blocking := describe.Blocking(*s)
-		what, about = text.New(text.Bold("The storm got worse: "), s.Grouped, " attacks, ", blocking, ", ", hits), describe.Storm(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)
-		notice = fmt.Sprintf("STORM worse, %s: %d attacks on %s, %s", blocking, s.Grouped, text.Sanitize(describe.Applications(*s, a), 20), hits)
+		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
+		state := headline.StormState(headline.Of(headline.Facts{Situation: situation}).State, *s)
+		what, about = text.New(text.Bold("The storm got worse: "), state, ", ", hits), headline.Line(situation)
+		notice = fmt.Sprintf("Storm got worse: %s on %s, %s", state, text.Sanitize(describe.Applications(*s, a), 40), hits)
 	}
 	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
 	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))

@@ -154,11 +154,3 @@ func Severity(threat apiclient.Figure) string {
 
 // Figure is a count with its noun.
 func Figure(f apiclient.Figure, noun string) string { return f.String() + " " + text.Plural(f.N, noun) }
-
-// Situation is the attack or storm in one line.
-func Situation(s call.Situation) text.Text {
-	if s.Storm != nil {
-		return Storm(s.Account, call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)
-	}
-	return Attack(s.Account, s.Attack, s.Now)
-}

@@ -43,8 +43,11 @@ type Facts struct {
 	Triage    record.Triage
 }
 
-// Of is the headline of an attack.
+// Of is the headline of an attack or storm.
 func Of(f Facts) Headline {
+	if f.Situation.Storm != nil {
+		return f.storm()
+	}
 	a := f.Situation.Attack
 	h := Headline{Severity: record.SeverityOf(a), Incident: a.Incident()}
 	h.State = f.state()
