@@ -136,7 +136,7 @@ func storms() map[string]Card {
 			c.Situation.Entries = append(c.Situation.Entries, shutOut("198.51.100.0/24"))
 		}),
 		"storm-likely-shared": stormCard(func(c *Card, _ *record.Storm) {
-			c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5}}
+			c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5, Types: 3, Hours: 7}}
 		}),
 		"storm-100000":  stormCard(huge),
 		"storm-hostile": hostileStorm("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
