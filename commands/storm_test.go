@@ -162,7 +162,7 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 
 	require.Contains(t, w.does(ann, "deny attack="+storm).Does, "Deny 198.51.100.23 everywhere for 4 h")
 	report := w.document(storm)
-	for _, part := range []string{"# STORM", "40 attacks on Shop, 12 of 40 NOT BLOCKED", "198.51.100.23", "is in 28 of 40 attacks", "Get through: 12", "Storm**: more than 10 new attacks", "Deny 198.51.100.23", "Still in place"} {
+	for _, part := range []string{"# Storm", "40 attacks on Shop, 12 of 40 NOT BLOCKED", "198.51.100.23", "is in 28 of 40 attacks", "Get through: 12", "Storm**: more than 10 new attacks", "Deny 198.51.100.23", "Still in place"} {
 		require.Contains(t, report, part)
 	}
 	require.NotContains(t, report, "no longer lists it")

@@ -62,7 +62,7 @@ func Worse(a *call.Account, n record.Event) Message {
 
 // MovedLine says where an attack's card is now.
 func MovedLine(a *call.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
-	what := text.New(text.Bold("STORM"))
+	what := text.New(text.Bold("Storm"))
 	if shown.Storm == nil {
 		what = text.New(text.Bold(kindName(shown.Attack)), " · ", describe.TypeName(shown.Attack.Type))
 	}

@@ -23,7 +23,7 @@ func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, car
 	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
 	switch {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
-		kind = text.New(text.Bold("STORM"), " of attacks")
+		kind = text.New(text.Bold("Storm"), " of attacks")
 	case attack.Incident():
 		kind = text.New(text.Bold("INCIDENT"), " ", kind)
 	}

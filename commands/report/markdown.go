@@ -66,7 +66,7 @@ func head(c *call.Call, d *text.Document, h History) {
 // stormHead is what a storm was: what it grouped, and what is behind it.
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.Applications(s, c.Account), ", ", headline.StormState(headline.OfStorm(row, record.Outage{}).State, s)))
+	d.Heading(1, text.New("Storm ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.Applications(s, c.Account), ", ", headline.StormState(headline.OfStorm(row, record.Outage{}).State, s)))
 	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", describe.NoOwnCards(s)))
 	d.Item(describe.Cause(s, c.PolicyNow()))
 	for _, line := range describe.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
