@@ -146,3 +146,59 @@ func TestOnlyTheStormsCardIsRedrawn(t *testing.T) {
 		require.Equal(t, []string{storm}, a.store.takeStale(), "its figures can't be refreshed")
 	})
 }
+
+// Phones rang with 96 for a burst of 1,000: what a poll has found so far is at least so many, until two complete polls found no more.
+func TestAStormsCountsAreAtLeast(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 250)
+	a.at(0)
+	require.NoError(t, p.Poll(t.Context()))
+	counts := func() (all [][2]any) {
+		for _, e := range a.store.takeEvents() {
+			all = append(all, [2]any{e.Storm().Grouped, e.Storm().Growing()})
+		}
+		return all
+	}
+	require.Equal(t, [][2]any{{100, true}, {250, true}}, counts(), "the first page, and then all")
+	require.Empty(t, stormPoll(t, a, p, time.Second))
+	a.addMany("y", 1)
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 2*time.Second), "and so it begins again")
+	require.Empty(t, stormPoll(t, a, p, 3*time.Second))
+	a.at(4 * time.Second)
+	require.NoError(t, p.Poll(t.Context()))
+	require.Equal(t, [][2]any{{251, false}}, counts())
+	require.Empty(t, stormPoll(t, a, p, 5*time.Second))
+}
+
+// A storm's hits fell from 6,409 to 6,149: counts are sampled, and attacks leave a storm.
+func TestAStormsCountsNeverFall(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 6)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	require.Equal(t, []any{6, int64(600)}, []any{storms(a)[0].Storm.Grouped, storms(a)[0].Storm.Hits})
+	a.change("x:00", func(r *attackRecord) { r.hits = 40 })
+	a.change("x:01", func(r *attackRecord) { r.state = "falsepositive" })
+	stormPoll(t, a, p, 2*time.Minute)
+	s := storms(a)[0]
+	require.Equal(t, []any{6, int64(600), int64(600), 1}, []any{s.Storm.Grouped, s.Storm.Hits, s.Attack.Hits.N, s.Storm.FalsePositives})
+}
+
+// What gets through was hit a short while ago, here within ten times its gap of 36 seconds. Later it is history, though the service lists it as not blocked
+// for good.
+func TestWhatGetsThroughInAStormIsOfNow(t *testing.T) {
+	t.Parallel()
+	a, p := stormy(t)
+	a.addMany("x", 6)
+	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
+	require.Equal(t, 6, storms(a)[0].Storm.Passing())
+	hit(a, "x:00", 4*time.Minute, 101)
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 4*time.Minute))
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 7*time.Minute))
+	s := storms(a)[0].Storm
+	require.Equal(t, []any{1, 1, 6, "x:00"}, []any{s.Passing(), s.UnblockedCount, s.Status[apiclient.StatusNotBlocked], s.Unblocked[0].ID})
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 11*time.Minute))
+	require.Zero(t, storms(a)[0].Storm.Passing())
+	require.True(t, noon.Add(4*time.Minute).Equal(storms(a)[0].Storm.LastThrough))
+}

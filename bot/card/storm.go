@@ -138,7 +138,11 @@ func (c Card) stormMitigations() (lines []text.Text) {
 		if len(seen) == 0 {
 			seen = text.New("sent")
 		}
-		line := text.New(text.Sanitize(ch.Does, text.MaxField), " · ", seen)
+		what := ch.Does
+		if ch.Line.Name == "deny" {
+			what = "Deny " + strings.Join(ch.Line.Words, " ")
+		}
+		line := text.New(text.Sanitize(what, text.MaxField), " · ", seen)
 		if !ch.Until.IsZero() {
 			line = text.New(line, " · until ", c.clock(ch.Until))
 		}

@@ -3,6 +3,7 @@ package card
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,51 @@ func TestStormCardStaysWithinLimits(t *testing.T) {
 		}
 	}
 }
+
+// A person reads a storm's card in five seconds. Its rows are measured in a browser with those of all cards.
+func TestAStormsCardIsShort(t *testing.T) {
+	t.Parallel()
+	for name, c := range storms() {
+		if strings.Contains(name, "hostile") {
+			continue
+		}
+		msg := Render(c)
+		seen := 0
+		for _, markup := range markupOf(t, msg.Blocks) {
+			seen += length(seenOf(markup)) + 1
+		}
+		most := 350
+		if name == "storm-own-cdn-denied" { // customers are shut out, which matters more than the storm
+			most = 450
+		}
+		require.LessOrEqual(t, seen, most, name)
+		require.LessOrEqual(t, length(msg.Text), 120, name)
+		buttons := buttonsOf(msg.Blocks)
+		require.LessOrEqual(t, len(buttons), 5, name)
+		for _, b := range buttons {
+			require.Empty(t, b.Style, "%s: none promises to help: %s", name, b.Text.Text)
+			require.LessOrEqual(t, length(b.Text.Text), 25, "%s: %s", name, b.Text.Text)
+			if b.Confirm != nil {
+				require.LessOrEqual(t, length(b.Confirm.Title.Text), 24, "%s: %s", name, b.Confirm.Title.Text)
+			}
+		}
+	}
+}
+
+// seenOf is Slack's markup about as long as a person sees it.
+func seenOf(markup string) string {
+	return slackTokens.ReplaceAllStringFunc(strings.NewReplacer("`", "", "*", "").Replace(markup), func(token string) string {
+		switch _, label, labelled := strings.Cut(token, "|"); {
+		case strings.HasPrefix(token, "<!date"):
+			return "03:01 AM"
+		case labelled:
+			return strings.TrimSuffix(label, ">")
+		}
+		return "@a-person-or-team"
+	})
+}
+
+var slackTokens = regexp.MustCompile(`<[^>]*>`)
 
 // What a storm's buttons do is what a person could have typed.
 func TestStormButtonsCarryTheirLines(t *testing.T) {
