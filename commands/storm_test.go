@@ -172,7 +172,7 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 func TestAStormIsShownFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.attackOn("/login")
+	login := w.attackOn("/login")
 	storm := w.storeStorm(40, 4)
 	status := textOf(w.reads(eve, "status"))
 	require.Contains(t, status, "4 of 40 NOT BLOCKED · high storm · Shop · 40 attacks, 40 still active · Unacknowledged · "+storm)
@@ -183,6 +183,11 @@ func TestAStormIsShownFirst(t *testing.T) {
 	require.Contains(t, summary, "high storm · Shop")
 	w.writes(bob, "handover --all to=@me", "on 2 attacks of acme", storm)
 	require.Equal(t, bob.ID, w.said(storm).Owner.ID)
+
+	w.storms.grouped[storm] = append(w.storms.grouped[storm], record.GroupedAttack{KnownAttack: record.KnownAttack{ID: login}})
+	status = textOf(w.reads(eve, "status"))
+	require.Contains(t, status, "Going on: 1 storm\n", "what it groups isn't listed one by one")
+	require.NotContains(t, status, login)
 
 	over := &w.storms.storms[0].Storm
 	over.Ended, over.Ongoing = w.clock(), 0

@@ -108,8 +108,13 @@ func homes() map[string][]slack.Block {
 	})
 	roles := policy.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
 	return map[string][]slack.Block{
-		"quiet":   Home(home(func(*report.Home) {})),
-		"busy":    Home(home(busy)),
+		"quiet": Home(home(func(*report.Home) {})),
+		"busy":  Home(home(busy)),
+		"storm": Home(home(func(h *report.Home) {
+			busy(h)
+			c := scanned()
+			h.Accounts[0].Storms = []call.StormRow{{ID: c.Situation.ID, Account: "acme", Attack: c.Situation.Attack, Storm: *c.Situation.Storm, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000200"}}
+		})),
 		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Role = record.Viewer })),
 		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Of.Policy.Changes = policy.ChangesDryRun })),
 		"one-unreachable": Home(home(func(h *report.Home) {

@@ -46,7 +46,7 @@ func TestAStormAndItsCard(t *testing.T) {
 		const top = "203.0.113.200"
 		card.click("rob", "Deny "+top)
 		w.ephemeral("rob", "Deny "+top+" everywhere for 4 h: accepted by the service")
-		card.says("Deny "+top+" · sent", "Rob Diaz", "<@U0ROB0002> is on it", "Deny 203.0.113.201")
+		card.says("Deny "+top+" · ", "Rob Diaz", "<@U0ROB0002> is on it", "Deny 203.0.113.201")
 		require.Len(t, w.entries("acme"), 1)
 		w.until("denial in force", func() bool { return w.WAF.Denied("acme", top) })
 

@@ -146,11 +146,13 @@ func (h Home) ongoing() (p call.Part) {
 		}
 	}
 	switch {
-	case len(all) > 0:
+	case len(all) > storms:
 		p.Title = text.New(text.Bold("Going on: "+text.Count(len(all)-storms, "attack")), ", ", text.Count(incidents, "incident"), " among them")
 		if storms > 0 {
 			p.Title = text.New(p.Title, ", and ", text.Count(storms, "storm"))
 		}
+	case storms > 0:
+		p.Title = text.New(text.Bold("Going on: " + text.Count(storms, "storm")))
 	case len(unknown) > 0:
 		p.Title = text.New(text.Bold("Going on: unknown"))
 	default:
