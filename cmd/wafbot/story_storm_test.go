@@ -118,7 +118,7 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 		storm := w.stormCard(20)
 		call := h.next()
 		require.Equal(t, storm.id(), call.Attack)
-		require.Contains(t, call.Text, "20 of 20 NOT BLOCKED, high storm: ", "20 attacks")
+		require.Contains(t, call.Text, "20 of 20 NOT BLOCKED, high storm on Shop: ")
 		require.Contains(t, call.Text, loudest+" NL is in 20 of 20 attacks")
 		storm.click("rob", "Acknowledge")
 		require.Equal(t, call.ID, h.next().ID, "it is over")

@@ -64,8 +64,8 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 	if s.Storm != nil {
 		storm := *s.Storm
 		h := headline.Of(headline.Facts{Situation: call.Situation{Attack: attack, Storm: s.Storm}, Quiet: s.Quiet})
-		return fmt.Sprintf("%s, %s storm: %s on %s, %s hits, %d incidents beside it. ", headline.StormState(h.State, storm), h.Severity, describe.Counted(storm),
-			text.Sanitize(describe.Applications(storm, c.Account), maxName), attack.Hits, storm.Incidents)
+		return fmt.Sprintf("%s, %s storm on %s: %s, %s hits, %d incidents beside it. ", headline.StormState(h.State, storm), h.Severity,
+			text.Sanitize(describe.Applications(storm, c.Account), maxName), describe.Counted(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {
