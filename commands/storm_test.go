@@ -32,7 +32,7 @@ func (w *world) storeStorm(n, odd int) (storm string) {
 	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: w.clock().Add(-5 * time.Minute), Exceeded: w.clock(), Before: 3, Grouped: n, Ongoing: n,
 		Hits: int64(50 * n), Severity: record.SeverityHigh, Steady: record.SteadyPolls, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: odd}, Status: map[apiclient.Status]int{apiclient.StatusBlocked: n - odd, apiclient.StatusNotBlocked: odd},
-		Types: map[string]int{"scanner": n - odd, "sqli": odd}, Apps: map[int64]int{4: n}, Sources: map[netip.Addr]int{scanner: n - odd},
+		Types: map[string]int{"scanner": n - odd, "sqli": odd}, Apps: map[int64]int{4: n}, AppCount: 1, Sources: map[netip.Addr]int{scanner: n - odd},
 		Source: scanner, Country: "NL", SharedBy: n - odd, UnblockedCount: odd, LastThrough: w.clock(),
 		Behind: []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(int64(30 * odd)), Country: "FR"}, In: odd, InAll: odd}},
 	}

@@ -207,14 +207,17 @@ func (c Card) stormButtons(m *buttonMaker, h headline.Headline, offered advice.A
 func (c Card) stormNotice(h headline.Headline) string {
 	s := *c.Situation.Storm
 	words, through := headline.StormWords(h.State, s)
-	counted := text.Count(s.Grouped, "attack")
+	counted, on := text.Count(s.Grouped, "attack"), text.Cut(describe.Applications(s, c.Situation.Account), maxNoticeName)
+	if s.AppCount > 1 {
+		on = text.Count(s.AppCount, "application")
+	}
 	if s.Growing() {
 		counted = "at least " + counted
 	}
 	if through > 0 {
 		counted = text.Number(through) + " of " + counted
 	}
-	notice := words + ", " + string(h.Severity) + " storm: " + counted + " on " + text.Cut(describe.Applications(s, c.Situation.Account), maxNoticeName) + "."
+	notice := words + ", " + string(h.Severity) + " storm: " + counted + " on " + on + "."
 	for _, more := range []string{c.stormNoticeSource(h, s), stormNoticeOwner(c.Triage), incidentsBeside(s)} {
 		if more != "" && noticeFits(notice+" "+more, maxNotice) {
 			notice += " " + more

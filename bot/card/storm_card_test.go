@@ -26,7 +26,7 @@ func scanned() Card {
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: now.Add(-5 * time.Minute), Exceeded: now.Add(-40 * time.Second), Before: 3,
 		Grouped: 800, Ongoing: 797, Hits: 41_230, Severity: record.SeverityHigh,
 		Status: map[apiclient.Status]int{apiclient.StatusBlocked: 796, apiclient.StatusNotBlocked: 4},
-		Types:  map[string]int{"scanner": 612, "ptrav": 120, "sqli": 41, "xss": 20, "rce": 7}, Apps: map[int64]int{4: 800},
+		Types:  map[string]int{"scanner": 612, "ptrav": 120, "sqli": 41, "xss": 20, "rce": 7}, Apps: map[int64]int{4: 800}, AppCount: 1,
 		Sources: map[netip.Addr]int{theScanner: 787, netip.MustParseAddr("203.0.113.7"): 4, netip.MustParseAddr("2001:db8::7"): 2},
 		Source:  theScanner, Country: "NL", SharedBy: 787,
 		Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: 4}, UnblockedCount: 4, LastThrough: now.Add(-20 * time.Second),
@@ -76,7 +76,7 @@ func storms() map[string]Card {
 		"storm-one-path":  stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
 			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
-			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, ""
+			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain, s.AppCount = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, "", 3
 			s.Incidents = 2
 		}),
 		"storm-all-blocked": stormCard(blockedStorm),
@@ -166,6 +166,7 @@ func huge(_ *Card, s *record.Storm) {
 	for i := range 30 {
 		s.Types[fmt.Sprint("type_", i)], s.Apps[int64(i)], s.Sources[netip.AddrFrom4([4]byte{203, 0, 113, byte(i)})] = 3000, 3000, i+1
 	}
+	s.AppCount = 30
 	for len(s.Unblocked) < 20 {
 		s.Unblocked = append(s.Unblocked, s.Unblocked[len(s.Unblocked)%4])
 	}

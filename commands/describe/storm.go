@@ -25,7 +25,7 @@ func Applications(s record.Storm, a *call.Account) string {
 		}
 	}
 	name := text.Sanitize(a.AppName(first), text.MaxField)
-	if more := len(s.Apps) - 1; more > 0 {
+	if more := s.AppCount - 1; more > 0 {
 		return name + " and " + text.Count(more, "more application")
 	}
 	return name

@@ -32,6 +32,7 @@ type Storm struct {
 	Status         map[apiclient.Status]int `json:"status"`                    // how many of them, by status
 	Types          map[string]int           `json:"types"`                     // by type, the most frequent
 	Apps           map[int64]int            `json:"apps"`                      // by application, the most frequent
+	AppCount       int                      `json:"app_count"`                 // all of these applications
 
 	Sources  map[netip.Addr]int `json:"sources"`             // how many of them each source is in, the most frequent
 	Source   netip.Addr         `json:"source,omitzero"`     // the busiest of at least half of them; zero: none is

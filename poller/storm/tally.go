@@ -304,6 +304,7 @@ func (t *Tally) finish(id string) {
 	slices.SortFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP)) })
 	a.Sources = slices.Clone(a.Sources[:min(maxStormSources, len(a.Sources))])
 	s.Types = keep(s.Types, strings.Compare, maxStormKinds)
+	s.AppCount = len(s.Apps)
 	s.Apps = keep(s.Apps, cmp.Compare[int64], maxStormKinds)
 	s.Sources = keep(s.Sources, netip.Addr.Compare, maxStormSources)
 }
