@@ -22,7 +22,7 @@ type Config struct {
 	ClientID  int           // the account; 0: asked of the API on first need, once, and kept
 	HTTP      *http.Client  // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
 	Tries     int           // how often one request is sent at most; 0: 4
-	Clock     Clock         // learns the time from each answer; nil: none
+	Clock     Clock         // learns the time from each answer but refusals and faults; nil: none
 	Pause     time.Duration // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unique"
 
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -142,14 +143,17 @@ func (a Attack) Incident() bool { return a.VulnID != "" }
 func (a Attack) FalsePositive() bool { return strings.EqualFold(a.State, "falsepositive") }
 
 // Status is the normalised blocking status.
-func (a Attack) Status() Status {
+func (a Attack) Status() Status { return statusOf(a.BlockStatus) }
+
+// statusOf normalises a blocking status as the service writes it.
+func statusOf(written string) Status {
 	spaced := func(r rune) rune {
 		if r == '_' || r == '-' {
 			return ' '
 		}
 		return unicode.ToLower(r)
 	}
-	switch strings.Map(spaced, strings.TrimSpace(a.BlockStatus)) {
+	switch strings.Map(spaced, strings.TrimSpace(written)) {
 	case "blocked":
 		return StatusBlocked
 	case "partially blocked", "partly blocked", "partially", "partial":
@@ -167,7 +171,12 @@ const (
 )
 
 // Result reports whether the record only shows a denied source or a virtual patch at work.
-func (a Attack) Result() bool { return a.Type == TypeBlockedSource || a.Type == TypeVirtualPatch }
+func (a Attack) Result() bool { return IsResult(a.Type) }
+
+// IsResult reports whether an attack type is the result of a mitigation.
+func IsResult(attackType string) bool {
+	return attackType == TypeBlockedSource || attackType == TypeVirtualPatch
+}
 
 // How much of a record Brief keeps.
 const (
@@ -186,6 +195,21 @@ func (a Attack) Brief() Attack {
 	a.Countries = nil // the sources have them
 	a.StatusCodes = a.StatusCodes[:min(briefList, len(a.StatusCodes))]
 	return a
+}
+
+// Share makes a record that was decoded small enough to be kept of thousands: memory holds the texts once that many of them have, and no room for
+// longer lists.
+func (a *Attack) Share() {
+	for _, text := range []*string{&a.Domain, &a.Method, &a.Type, &a.Target, &a.BlockStatus, &a.State} {
+		*text = unique.Make(*text).Value()
+	}
+	a.Sources, a.Countries = slices.Clone(a.Sources), slices.Clone(a.Countries)
+	for i := range a.Sources {
+		a.Sources[i].Country = unique.Make(a.Sources[i].Country).Value()
+	}
+	for i := range a.Countries {
+		a.Countries[i].Country = unique.Make(a.Countries[i].Country).Value()
+	}
 }
 
 // AttackFilter selects attack records.
@@ -292,7 +316,7 @@ func readAttack(f attackFields) Attack {
 		Hits:        figureOf(f.Hits),
 		SourceCount: figureOf(f.SourceCount),
 		StatusCodes: wholeNumbers(f.StatusCodes),
-		VulnID:      bounded(joined(f.VulnID), maxText),
+		VulnID:      vulnerabilityID(f.VulnID),
 		Threat:      figureOf(f.Threat),
 		Target:      bounded(wordOf(f.Target), maxText),
 		Payloads:    figureOf(f.Payloads),
@@ -312,7 +336,17 @@ func readAttack(f attackFields) Attack {
 	for _, s := range busiest(f.Countries) {
 		a.Countries = append(a.Countries, CountryShare{Country: s.country(), Hits: figureOf(s.Hits)})
 	}
+	a.Share()
 	return a
+}
+
+// vulnerabilityID is the id of the vulnerability that an attack exploited. The service also writes 0 for none.
+func vulnerabilityID(v any) string {
+	id := joined(v)
+	if id == "0" {
+		return ""
+	}
+	return bounded(id, maxText)
 }
 
 // country is a country's code, none of which is long.

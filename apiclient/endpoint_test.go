@@ -55,6 +55,8 @@ func endpoints() []endpoint {
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Attacks(ctx, apiclient.AttackFilter{IncidentsOnly: true, PageSize: 7})))
 			}},
+		{"attacks by day", "POST /v1/client/5/attack-vectors/security-agg/query", `{"preset":"none","select":["attack_types","hosts","status"],"time_range":"-168h","limit":100}`, "read",
+			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.AttackDays(ctx, 168)) }},
 		{"vulnerabilities", "POST /v1/objects/vuln", `{"filter":{"clientid":[5],"testrun_id":null,"validated":true,"time":[[0,null]]},"offset":0,"limit":100}`, "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: true})))

@@ -95,6 +95,8 @@ func (s *service) route(w http.ResponseWriter, r *http.Request, q map[string]any
 		answer(w, 200, map[string]any{"id": 9, "client_id": 5, "client_name": "Acme"})
 	case "POST /v1/objects/attack", "POST /v1/objects/vuln", "POST /v1/objects/hint", "POST /v1/objects/action":
 		answer(w, 200, s.page(s.lists[r.URL.Path], int(q["offset"].(float64)), int(q["limit"].(float64))))
+	case "POST /v1/client/5/attack-vectors/security-agg/query":
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": s.lists[r.URL.Path], "next_cursor": nil})
 	case "POST /v1/objects/hint/create":
 		s.nextID++
 		delete(q, "clientid")

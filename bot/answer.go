@@ -40,7 +40,7 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	}
 	words, ref := call.ForPeople(req.Invocation, err)
 	if ref != "" {
-		a.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", req.Invocation.Line.String(), "err", err)
+		a.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
 	}
 	return say(words)
 }
@@ -140,7 +140,7 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	}
 	text, ref := call.ForPeople(inv, err)
 	if errors.Is(err, refusal.ErrDenied) {
-		return card.HomeWithoutRole(inv.Actor.ID, text, a.cfg.Roles)
+		return card.HomeWithoutRole(inv.Actor.ID, text)
 	}
 	a.cfg.Log.Error("read home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)

@@ -16,7 +16,6 @@ import (
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -97,7 +96,6 @@ type Config struct {
 	Accounts   []notify.Account
 	Command    string                   // the slash command, for messages that name it
 	Broken     func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Roles      policy.Roles             // for all accounts, for whom none has a role
 	Collectors []prometheus.Collector   // shown on /metrics beside the bot's own
 	Log        *slog.Logger             // nil: discarded
 	Clocks     *clock.Clocks            // nil: this machine's

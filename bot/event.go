@@ -126,7 +126,7 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 	req := request{
 		Channel: m.Channel, Thread: m.ThreadTS, names: names,
 		Invocation: call.Invocation{
-			ID: id, At: slackconn.WrittenAt(m.TS, d.at), Account: in.accountIn(m.Channel),
+			ID: id, At: in.writtenAt(m.TS), Account: in.accountIn(m.Channel),
 			Actor: m.author(),
 		},
 	}
@@ -134,6 +134,12 @@ func (in *ingress) asked(ctx context.Context, d delivery, m message) request {
 		req.Invocation.Account, req.Invocation.Attack = account, attack
 	}
 	return req
+}
+
+// writtenAt is when a message was written, by the clock that replicas share. Slack says it by its own, which Redis' may be far from.
+func (in *ingress) writtenAt(ts string) time.Time {
+	now := in.cfg.Clocks.Outside()
+	return slackconn.WrittenAt(ts, now).Add(in.cfg.Clocks.Now().Sub(now).Round(time.Second))
 }
 
 // author is who wrote it, or opened the Home tab. Of a user of a connected workspace Slack says the team by one of two fields.

@@ -194,7 +194,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	address := served(t, New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret}))
 	probe := func(conn net.Conn) error {
-		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: bot\r\n\r\n"); err != nil {

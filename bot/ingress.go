@@ -49,7 +49,7 @@ func (in *ingress) take(ctx context.Context, req request, text string) {
 	}
 	switch {
 	case err != nil:
-		in.requests.reply(req, in.requests.answers.resultMessage(req, call.Result{}, err))
+		in.requests.misread(req, err)
 	case req.Trigger != "" && req.View == "" && in.cfg.Verbs.Missing(line, req.Invocation.Attack):
 		in.forms.openForm(req, text)
 	case in.cfg.Verbs.Changes(line):
@@ -148,7 +148,7 @@ func (in *ingress) click(ctx context.Context, p payload, d delivery) {
 	switch kind {
 	case card.ActionDo, card.ActionAnyway:
 		req.Invocation.Warned = true
-		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), d.at)
+		req.Invocation.Anyway = kind == card.ActionAnyway && !questionExpired(slackconn.ParseTS(req.MessageTS), in.cfg.Clocks.Outside())
 		in.take(ctx, req, action.Value)
 	case card.ActionForm:
 		in.forms.openForm(req, action.Value)

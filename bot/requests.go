@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -155,8 +157,34 @@ type reply struct {
 func (r *requests) read(req request) {
 	r.once(req, func(ctx context.Context) *reply {
 		res, err := r.cfg.Runner.Do(ctx, req.Invocation)
-		return &reply{req, r.answers.resultMessage(req, res, err)}
+		if errors.Is(err, refusal.ErrUnknown) {
+			err = r.noLine(ctx, req, err)
+		}
+		return r.replyTo(req, res, err)
 	})
+}
+
+// misread answers a line that can't be read.
+func (r *requests) misread(req request, why error) {
+	r.once(req, func(ctx context.Context) *reply {
+		return r.replyTo(req, call.Result{}, r.noLine(ctx, req, why))
+	})
+}
+
+// noLine is what a person is told of what is no line: why, if the person may read how lines are written; else help is refused, and recorded. Anybody could have all
+// answered that is no line.
+func (r *requests) noLine(ctx context.Context, req request, why error) error {
+	help := req.Invocation
+	help.Line = record.Line{Name: "help"}
+	return cmp.Or(r.cfg.Runner.May(ctx, help), why)
+}
+
+// replyTo is what is answered to a line that changes nothing; nil: nothing is.
+func (r *requests) replyTo(req request, res call.Result, err error) *reply {
+	if errors.Is(err, refusal.ErrUnanswered) {
+		return nil
+	}
+	return &reply{req, r.answers.resultMessage(req, res, err)}
 }
 
 // reply answers a request without running a line.

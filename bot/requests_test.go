@@ -2,6 +2,11 @@ package bot
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,7 +15,9 @@ import (
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // slashed is a line that a person of T1 types.
@@ -86,4 +93,70 @@ func TestWhatIsRefusedAnywayIsNotStored(t *testing.T) {
 	require.Equal(t, []string{"d1"}, <-inbox.came)
 	b.Drain(t.Context())
 	require.Empty(t, inbox.works)
+}
+
+// A fault is logged with its line, cut: anybody can make a line long.
+func TestALongLineIsLoggedCut(t *testing.T) {
+	t.Parallel()
+	log, store := &lines{}, newLinkStore()
+	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}})
+	b := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: noRunner{}, Verbs: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", url.Values{"text": {"attack " + strings.Repeat("B", 35_000)}, "user_id": {"U0ROB"}, "response_url": {"https://hooks.slack.com/rob"}}))
+	b.Drain(t.Context())
+	logged := log.of("carry out request")
+	require.Len(t, logged, 1)
+	require.Less(t, len(logged[0]), 2*maxLogged)
+}
+
+// silent doesn't answer, as a runner whose lines are refused too often.
+type silent struct{ noRunner }
+
+func (silent) Do(context.Context, call.Invocation) (call.Result, error) {
+	return call.Result{}, fmt.Errorf("%w: %w", refusal.Denied(text.New("no")), refusal.ErrUnanswered)
+}
+
+// What is refused to somebody who was told that it gets no answer sends Slack nothing: neither a read, nor what was stored.
+func TestWhatIsUnansweredSendsNothing(t *testing.T) {
+	t.Parallel()
+	slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()
+	one := &inbox{request: request{ResponseURL: "https://hooks.slack.com/rob"}}
+	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
+	reads := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: silent{}, Verbs: silent{}})
+	require.Equal(t, http.StatusOK, sendForm(t, reads, "/slack/commands", url.Values{"text": {"status"}, "user_id": {"U0ROB"}, "response_url": {"https://hooks.slack.com/rob"}}))
+	reads.Drain(t.Context())
+	works := New(Config{Slack: client, Inbox: one, Runner: silent{}, Verbs: silent{}})
+	require.NoError(t, works.Work(t.Context(), t.Context()))
+	require.Contains(t, one.heard(), "done")
+	require.Empty(t, slackEnd.at("/rob"))
+}
+
+// knowing lets Rob read, whom alone it knows, and no verb.
+type knowing struct{ noRunner }
+
+func (knowing) May(_ context.Context, inv call.Invocation) error {
+	if inv.Actor.ID == "U0ROB" && inv.Line.Name == "help" {
+		return nil
+	}
+	return refusal.Denied(text.New("no role"))
+}
+
+func (knowing) Do(context.Context, call.Invocation) (call.Result, error) {
+	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text.New("no command")}
+}
+
+// What is no line is answered to who may read how lines are written. To a stranger help is refused, as any line is.
+func TestWhatIsNoLineOfAStranger(t *testing.T) {
+	t.Parallel()
+	slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()
+	client := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}})
+	b := New(Config{Slack: client, Secret: signingSecret, Inbox: store, Links: store, Runner: knowing{}, Verbs: knowing{}})
+	for line, why := range map[string]string{"dney 203.0.113.7": "no command", `note "never closed`: "closed"} {
+		for user, says := range map[string]string{"U0ROB": why, "U0EVE": "no role"} {
+			path := "/" + user + strconv.Itoa(len(line))
+			require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", url.Values{"text": {line}, "user_id": {user}, "response_url": {"https://hooks.slack.com" + path}}))
+			b.Drain(t.Context())
+			require.Len(t, slackEnd.at(path), 1)
+			require.Contains(t, slackEnd.at(path)[0], says, line)
+		}
+	}
 }

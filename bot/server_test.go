@@ -153,7 +153,7 @@ func (noRunner) Refuses(context.Context, call.Invocation) bool { return false }
 func (noRunner) Form(context.Context, call.Invocation) (call.Form, error) {
 	return call.Form{}, refusal.ErrUnknown
 }
-func (noRunner) May(context.Context, call.Invocation) error { return refusal.ErrUnknown }
+func (noRunner) May(context.Context, call.Invocation) error { return nil }
 func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 	return call.Result{}, errors.New("nothing can be done here")
 }
@@ -161,7 +161,7 @@ func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 // linkedBot receives from s. Its client keeps no connection: a synctest bubble would wait for it.
 func linkedBot(s *slacktest.End) *Bot {
 	store := newLinkStore()
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	return New(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
 		Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,

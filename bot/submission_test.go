@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -126,6 +128,30 @@ func TestDoItAnywayExpires(t *testing.T) {
 		for _, work := range store.works {
 			require.Equal(t, c.anyway, work.Invocation.Anyway, "%s", c.waited)
 		}
+	}
+}
+
+// Where Redis' clock is the wrong one, what Slack dates is as old as it is: a mention isn't stale, and a question in a message is answered once.
+func TestWhatSlackDatesWhereRedisIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, off := range []time.Duration{-time.Hour, 0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			clocks, store := clock.New(), &accepted{}
+			clocks.NoteRedis(time.Now(), time.Now().Add(off))
+			clocks.Service("acme").Note(time.Now(), time.Now())
+			slackEnd := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}})
+			b := New(Config{Slack: slackEnd, Secret: signingSecret, Inbox: store, Runner: changer{}, Verbs: changer{}, Clocks: clocks})
+			asked := time.Now()
+			time.Sleep(time.Minute)
+			deliverEvent(t, b, "Ev1", wrote("U0ROB", fmt.Sprintf("%d.000100", asked.Unix()), "deny 203.0.113.7"))
+			click := payload{Type: "block_actions"}
+			click.Container.MessageTS = fmt.Sprintf("%d.000100", asked.Unix())
+			require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
+			b.server.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: clocks.Now()})
+			require.Len(t, store.works, 2)
+			require.InDelta(t, 60, clocks.Now().Sub(store.works[0].Invocation.At).Seconds(), 1, off)
+			require.True(t, store.works[1].Invocation.Anyway, off)
+		})
 	}
 }
 

@@ -115,6 +115,9 @@ func (w *worker) carryOut(held, more context.Context, one work) (done bool) {
 
 // answer answers a request that was carried out. It reports whether that is done.
 func (w *worker) answer(held, more context.Context, req request, res call.Result, err error) (done bool) {
+	if errors.Is(err, refusal.ErrUnanswered) {
+		return true
+	}
 	if refused := (*refusal.Refusal)(nil); errors.Is(err, refusal.ErrAsk) && errors.As(err, &refused) && w.forms.askInView(held, req, refused) {
 		return true
 	}

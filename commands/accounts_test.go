@@ -76,6 +76,31 @@ func TestAnAccountOnWhichOneHasNoRole(t *testing.T) {
 	require.Zero(t, w.changesSent())
 }
 
+// What is shown of several accounts goes by the clock of each account's service, however wrong the clock is that replicas share.
+func TestSeveralAccountsByTheirClocks(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []time.Duration{-6 * time.Hour, 6 * time.Hour} {
+		w := twoAccounts(t)
+		w.shared = shared
+		w.attackOn("/login")
+		w.does(bob, "deny 203.0.113.7 for=2h account=acme")
+		status := textOf(w.reads(bob, "status"))
+		require.Contains(t, status, "Going on: 2 attacks", "both accounts are of one service here")
+		require.Contains(t, status, "In force by wafbot: 1")
+		attacks := textOf(w.reads(bob, "attacks since=1h"))
+		require.Contains(t, attacks, "acme: 1 attack in the last 1 h")
+		require.Contains(t, attacks, "globex: 1 attack in the last 1 h")
+		require.Contains(t, textOf(w.reads(bob, "audit since=1h")), "acme: 1 entry")
+		cli := record.Actor{ID: "cli:root", Via: record.ViaCLI, Name: "root"}
+		var exported int
+		for _, err := range w.reads(cli, "audit export since=1h").Stream {
+			require.NoError(t, err)
+			exported++
+		}
+		require.Equal(t, 1, exported)
+	}
+}
+
 // A refusal that is about no account stands in no account's log.
 func TestARefusalWithoutAnAccount(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -34,7 +35,7 @@ func (x *watcher) grows(minutes int, is func(minute int64) apiclient.Attack) {
 	for minute := range int64(minutes) {
 		x.pass(time.Minute)
 		now := is(minute)
-		p := record.AttackDelta{Now: now}
+		p := record.AttackDelta{Now: &now}
 		if was, known := x.latest[now.ID]; known {
 			p.Before = &was
 		}
@@ -159,6 +160,7 @@ func TestJudging(t *testing.T) {
 
 // Whatever the records say, what was seen of a change only grows, and never beyond what came; a restart counts nothing twice.
 func TestWhatWasSeenOnlyGrows(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t)
@@ -179,7 +181,7 @@ func TestWhatWasSeenOnlyGrows(t *testing.T) {
 				x.restart()
 				g := efficacy.Snapshot{At: x.clock()}
 				for id, a := range records { // the first look sees all there is
-					x.latest[id], g.Deltas = a, append(g.Deltas, record.AttackDelta{Now: a})
+					x.latest[id], g.Deltas = a, append(g.Deltas, record.AttackDelta{Now: &a})
 				}
 				x.see(g)
 			}

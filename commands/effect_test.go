@@ -13,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
@@ -64,7 +65,7 @@ func (x *watcher) observe() {
 			if known && reflect.DeepEqual(was, a) {
 				continue
 			}
-			p := record.AttackDelta{Now: a}
+			p := record.AttackDelta{Now: &a}
 			if known {
 				p.Before = &was
 			}
@@ -212,6 +213,7 @@ func TestAPatchWorks(t *testing.T) {
 
 // A patch of another part than the attack's stops nothing of it; what else is attacked there isn't its business either.
 func TestAPatchIsJudgedByItsOwnPart(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	w := newWorld(t)
 	w.attack(waf.AttackSpec{})
@@ -262,6 +264,7 @@ func TestADenialExpiresWhileItsSourceStillTries(t *testing.T) {
 }
 
 func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()

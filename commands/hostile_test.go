@@ -26,6 +26,7 @@ func TestHostileTextIsTextAtATerminal(t *testing.T) {
 
 // What is written out in JSON is the same to whatever reads it.
 func TestHostileTextIsTheSameInJSON(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	for _, sample := range hostiletext.Samples() {
 		words, err := json.MarshalIndent(map[string]string{"a": sample.Text, sample.Text: "b"}, "", "  ")

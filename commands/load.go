@@ -62,7 +62,15 @@ func (l *loader) load(ctx context.Context, f *call.Facts, needs ...call.Need) {
 		}
 	}
 	needs = slices.DeleteFunc(needs, func(n call.Need) bool { _, ok := f.Known[n]; return ok })
-	for i, got := range sideBySide(needs, loadsAtOnce, func(n call.Need) call.Loaded { return l.loadOne(ctx, f, n) }) {
+	brief, cancel := context.WithTimeout(ctx, briefPatience)
+	defer cancel()
+	loaded := sideBySide(needs, loadsAtOnce, func(n call.Need) call.Loaded {
+		if asked, ok := n.Arg.(call.AttackDaysAsked); ok && asked.Brief {
+			return l.loadOne(brief, f, n)
+		}
+		return l.loadOne(ctx, f, n)
+	})
+	for i, got := range loaded {
 		f.Known[needs[i]] = got
 		delete(f.Coming, needs[i])
 	}
@@ -94,6 +102,7 @@ func overlaid(n call.Need, read call.Loaded, own []record.Change) call.Loaded {
 const (
 	accountPatience = 10 * time.Second
 	formPatience    = 3 * time.Second
+	briefPatience   = time.Second // for what an answer only mentions, of all accounts together
 )
 
 // keepListings is for how long a listing of the service may be planned on again, with what wafbot itself did since laid over it.
@@ -181,6 +190,9 @@ var serviceFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactConditions: func(r reading) (any, error) { return collect(r.service().ConditionSets(r.ctx)) },
 	call.FactVulnerabilities: func(r reading) (any, error) {
 		return collect(r.service().Vulnerabilities(r.ctx, r.arg.(apiclient.VulnFilter)))
+	},
+	call.FactAttackDays: func(r reading) (any, error) {
+		return r.service().AttackDays(r.ctx, r.arg.(call.AttackDaysAsked).Hours)
 	},
 }
 

@@ -2,14 +2,18 @@ package commands_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 func TestMode(t *testing.T) {
@@ -28,14 +32,60 @@ func TestMode(t *testing.T) {
 	require.NotContains(t, w.state().Applications, "block")
 }
 
-func TestAModeThatWasInherited(t *testing.T) {
+func TestAModeThatIsTheAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	require.Contains(t, textOf(w.reads(eve, "mode app:default")), "the default application by rules: inherited, not visible")
+	account := w.accountModeRule()
+	require.Contains(t, textOf(w.reads(eve, "mode app:default")), "the default application by rules: monitoring (the account's, by rule "+account+"; a node's own setting can override it)")
+	require.Equal(t, map[string]any{"application": 7.0, "mode": "monitoring"}, w.program("mode legacy")["data"])
+	require.NotContains(t, textOf(w.reads(eve, "mode Shop")), "the account's", "it has its own")
+	w.nothing(ann, "mode app:default monitoring", "is in mode monitoring already, by rule "+account+". Nothing was sent")
 	ch := w.anyway(ann, "mode -1 block")
 	require.Equal(t, []string{"monitoring", "block"}, w.modes())
 	w.does(ann, "undo "+ch.ID)
 	require.Equal(t, []string{"monitoring"}, w.modes(), "inherited again")
+
+	w.pass(time.Minute)
+	w.ruleByHand(`"type":"service_mode","mode":"block","action":[]`)
+	require.Contains(t, textOf(w.reads(eve, "mode 7")), "Mode of Legacy by rules: block", "the last one written wins")
+	require.Contains(t, textOf(w.reads(eve, "mode 4")), "Mode of Shop by rules: monitoring")
+	w.refuses(root, "mode -1 monitoring", refusal.ErrAsk, "milder than now (block)")
+	require.Contains(t, textOf(w.reads(eve, "summary")), "No incidents can be registered on all applications without a mode of their own since 2026-11-20 03:01 UTC: it is in mode block")
+	w.ruleByHand(`"type":"service_mode","mode":"default","action":[{"type":"equal","value":"7","point":["instance"]}]`)
+	require.Contains(t, textOf(w.reads(eve, "mode 7")), "Mode of Legacy by rules: block (the account's", "default is the account's")
+}
+
+func TestBlockModeIsNotOfferedWhereTheAccountsModeBlocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attack(waf.AttackSpec{App: -1, Path: "/login"})
+	offersMode := func() bool {
+		return slices.ContainsFunc(advice.Advise(w.situation(id)).Suggestions, func(s call.Suggestion) bool { return s.Line.Name == "mode" })
+	}
+	require.True(t, offersMode())
+	w.pass(time.Minute)
+	w.ruleByHand(`"type":"service_mode","mode":"block","action":[]`)
+	require.False(t, offersMode())
+}
+
+// accountModeRule is the number of the rule of the account's own mode.
+func (w *world) accountModeRule() string {
+	all := w.state().Rules
+	i := slices.IndexFunc(all, func(r waf.RuleState) bool { return r.Words == accountMode })
+	require.GreaterOrEqual(w.t, i, 0)
+	return itoa(all[i].ID)
+}
+
+func TestTheAccountsModeIsNotListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.accountModeRule()
+	w.refuses(root, "delete-rule "+id, refusal.ErrAsk, "then the mode of all applications without a mode of their own by rules is inherited, not visible")
+	w.anyway(root, "delete-rule "+id)
+	w.pass(time.Minute)
+	require.Contains(t, textOf(w.reads(eve, "mode 7")), "Mode of Legacy by rules: inherited, not visible (a node's")
+	w.refuses(ann, "mode -1 safe_blocking", refusal.ErrDenied)
+	w.refuses(root, "mode -1 monitoring", refusal.ErrAsk, "inherited and not visible: perhaps less is blocked")
 }
 
 func TestMilderNeedsAnAdmin(t *testing.T) {
@@ -43,10 +93,8 @@ func TestMilderNeedsAnAdmin(t *testing.T) {
 	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
 	w.anyway(ann, "mode 4 safe_blocking")
 	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "needs the role admin")
-	w.refuses(ann, "mode -1 safe_blocking", refusal.ErrDenied)
 	w.refuses(ann, "mode 4 default", refusal.ErrDenied)
 	w.refuses(root, "mode 4 monitoring", refusal.ErrAsk, "milder than now (safe_blocking): less is blocked for 2 h")
-	w.refuses(root, "mode -1 monitoring", refusal.ErrAsk, "inherited and not visible: perhaps less is blocked")
 	ch := w.anyway(root, "mode 4 off")
 	require.Equal(t, w.clock().Add(30*time.Minute), ch.Until)
 	w.does(ann, "undo "+ch.ID)
@@ -69,11 +117,11 @@ func TestAButtonsDialogHasSaidSomeWarnings(t *testing.T) {
 
 func TestAnApplicationThatCannotBlock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
 	for _, mode := range []string{"block", "safe_blocking"} {
 		w.refuses(root, "mode legacy "+mode, refusal.ErrGuarded, "Legacy can't block")
 	}
-	w.anyway(root, "mode legacy monitoring")
+	w.anyway(root, "mode legacy off")
 }
 
 func TestNarrowerRulesStay(t *testing.T) {

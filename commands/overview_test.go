@@ -228,7 +228,7 @@ func TestSummaryOfModesInWhichNothingIsSeen(t *testing.T) {
 		"No incidents can be registered on Legacy since 2026-11-20 03:00 UTC: it is in mode off",
 		"No incidents could be registered on Shop from 2026-11-20 03:00 UTC to 2026-11-20 03:30 UTC: it was in mode safe_blocking",
 		"No incidents can be registered on Shop from 2026-11-20 03:30 UTC to 2026-11-20 04:30 UTC: it is in mode block",
-		"No incidents can be registered on the default application and all that inherit its mode since 2026-11-20 03:31 UTC: it is in mode block",
+		"No incidents can be registered on the default application since 2026-11-20 03:31 UTC: it is in mode block",
 	} {
 		require.Contains(t, shown, part)
 	}

@@ -36,7 +36,7 @@ func TestAnswersForPrograms(t *testing.T) {
 	require.Equal(t, []any{}, w.program("attacks")["data"])
 	require.Equal(t, []any{}, w.program("audit")["data"])
 	status := w.program("status")["data"].([]any)[0].(map[string]any)
-	require.Equal(t, map[string]any{"account": "acme", "ongoing": []any{}, "in_force": []any{}}, status)
+	require.Equal(t, map[string]any{"account": "acme", "now": w.clock().Format(time.RFC3339), "ongoing": []any{}, "in_force": []any{}}, status)
 
 	id := w.attackOn("/login")
 	ch := w.does(ann, "deny attack="+id)

@@ -58,7 +58,7 @@ func (w *recorder) print(e record.AuditEntry) {
 }
 
 // recordRefusal puts what was refused or failed before anything was sent into the audit log, and gives the error back; nil: nothing was. What a person is
-// refused too often is only counted: countRefusals records that.
+// refused too often is only counted, and the error says so once: countRefusals records that.
 func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) error {
 	if err == nil {
 		return nil
@@ -84,9 +84,12 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 		e.Why = refused.Error()
 	}
 	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
-	if e.Outcome != "refused" || !w.refusals.count(c, e) {
-		w.record(ctx, e)
+	if e.Outcome == "refused" {
+		if until, told := w.refusals.count(c, e); !until.IsZero() {
+			return counted(err, until, told)
+		}
 	}
+	w.record(ctx, e)
 	return err
 }
 

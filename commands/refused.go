@@ -1,15 +1,18 @@
 package commands
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How much of what people are refused is recorded one by one, in each account. The rest is counted.
+// How much of what people are refused is recorded one by one, in each account. The rest is counted; each person is told so once in that hour, and not answered after.
 const (
 	refusalsEach     = 20 // of a person in an hour
 	refusalsOfOthers = 3  // of all people without a role in an hour
@@ -36,30 +39,51 @@ type refusalCount struct {
 	recorded int
 	more     int               // that were only counted
 	last     record.AuditEntry // of those
+	told     map[string]bool   // that it is so, by person; more than maxRefused count as told
 }
 
-// count reports whether a refusal is only counted: the person has had as many recorded in this hour as are.
-func (r *refusals) count(c *call.Call, e record.AuditEntry) bool {
+// count gives until when a refusal is only counted, because as many were recorded in this hour as are, and whether the person was told that already. The zero time:
+// it is to be recorded.
+func (r *refusals) count(c *call.Call, e record.AuditEntry) (until time.Time, told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	person := e.Actor.Team + "/" + e.Actor.ID
 	who, most := refused{e.Account, ""}, refusalsOfOthers
-	if known := (refused{e.Account, e.Actor.Team + "/" + e.Actor.ID}); !c.None() && (r.counts[known] != nil || len(r.counts) < maxRefused) {
+	if known := (refused{e.Account, person}); !c.None() && (r.counts[known] != nil || len(r.counts) < maxRefused) {
 		who, most = known, refusalsEach
 	}
 	n := r.counts[who]
 	if n == nil || n.more == 0 && !e.At.Before(n.ends) {
-		n = &refusalCount{ends: e.At.Add(refusalsFor)}
+		n = &refusalCount{ends: e.At.Add(refusalsFor), told: map[string]bool{}}
 		r.counts[who] = n
 	}
 	if n.recorded < most {
 		n.recorded++
-		return false
+		return time.Time{}, false
 	}
 	if n.last = e; who.person == "" {
 		n.last.Actor = record.Actor{Name: "others", Via: e.Actor.Via}
 	}
 	n.more++
-	return true
+	if told = n.told[person] || len(n.told) == maxRefused; !told {
+		n.told[person] = true
+	}
+	return n.ends, told
+}
+
+// counted is a refusal that is only counted: told so to a person who doesn't know that yet, else without an answer.
+func counted(err error, until time.Time, told bool) error {
+	if told {
+		return fmt.Errorf("%w: %w", err, refusal.ErrUnanswered)
+	}
+	refused, ok := errors.AsType[*refusal.Refusal](err)
+	if !ok {
+		return err
+	}
+	said := *refused
+	said.Cause = err
+	said.Text = text.New(refused.Text, ". Much was refused within an hour: what else is until ", text.Clock(until), " gets no answer")
+	return &said
 }
 
 // ended takes the counts whose hour ends until then, and gives an entry for each that counted something.

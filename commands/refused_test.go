@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,6 +78,39 @@ func TestAFloodOfRefusalsIsCounted(t *testing.T) {
 		require.Len(t, w.audit.all(), 25+23, "another hour")
 		stop()
 		require.Len(t, w.audit.all(), 48+2, "what was counted until a stop is recorded")
+	})
+}
+
+// Who is refused again and again is told so once, by whatever way, and then not answered until the hour is over. Others are answered as before.
+func TestWhoIsRefusedTooOftenIsToldOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newBubble(t)
+		defer w.counting()()
+		asks := func(who record.Actor) (answers []string) {
+			for range 40 {
+				_, err := w.try(who, "allow 203.0.113.9")
+				require.ErrorIs(t, err, refusal.ErrDenied)
+				if !errors.Is(err, refusal.ErrUnanswered) {
+					answers = append(answers, err.Error())
+				}
+			}
+			return answers
+		}
+		for range 2 {
+			until := w.clock().Add(time.Hour).UTC().Format("15:04")
+			said := asks(eve)
+			require.Len(t, said, 20+1)
+			require.NotContains(t, said[19], "gets no answer")
+			require.Equal(t, said[19]+". Much was refused within an hour: what else is until "+until+" UTC gets no answer", said[20])
+			require.Len(t, asks(outsiders[0]), 3+1)
+			require.Len(t, asks(outsiders[1]), 1, "what people without a role are refused is counted together")
+			require.Len(t, asks(ann), 20+1)
+			_, err := w.try(ann, "deny 203.0.113.9")
+			require.NotErrorIs(t, err, refusal.ErrDenied, "what she may do is done")
+			time.Sleep(62 * time.Minute)
+			synctest.Wait()
+		}
 	})
 }
 

@@ -20,7 +20,7 @@ func everyLine(attack string) map[string]record.Role {
 		"audit": record.Viewer, "whoami": record.Viewer, "help": record.Viewer, "mode 4": record.Viewer,
 		"deny 203.0.113.7": record.Responder, "gray 203.0.113.7": record.Responder, "patch attack=" + attack: record.Responder,
 		"contain attack=" + attack: record.Responder, "remove 192.0.2.99": record.Responder, "undo": record.Responder, "mode 4 block": record.Responder,
-		"vulns": record.Viewer, "rules": record.Viewer, "conditions": record.Viewer,
+		"vulns": record.Viewer, "trends": record.Viewer, "rules": record.Viewer, "conditions": record.Viewer,
 		"indicator User-Agent evil host=shop.example.com": record.Responder, "extend c000 for=1h": record.Responder,
 		"delete-rule 99999": record.Admin, "block-path POST shop.example.com/login for=30m": record.Admin,
 		"ack attack=" + attack: record.Responder, "unack attack=" + attack: record.Responder, "handover to=@me attack=" + attack: record.Responder,

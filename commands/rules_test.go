@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 	res := w.reads(eve, "rules")
 	patch := w.rules("vpatch")[0]
 	for _, words := range []string{
-		"acme: 8 rules\n", itoa(patch.ID) + " vpatch sqli in get.q, for POST shop.example.com/login, made by wafbot for Ann (" + ch.ID + "), until 2026-11-27 03:00 UTC",
+		"acme: 9 rules\n", itoa(patch.ID) + " vpatch sqli in get.q, for POST shop.example.com/login, made by wafbot for Ann (" + ch.ID + "), until 2026-11-27 03:00 UTC",
 		"vpatch blocks every request that has header.HOST, for shop.example.com/login\n", `indicator (scanner) evil\u{202e} on header.USER-AGENT, where uri regex ^/x (by \u{202e} hand)`,
 		"mode monitoring for app=4", "And 4 of other kinds, which wafbot leaves alone: 1 binary_data, 1 overlimit_res_settings (the service's own), 1 parser_state (the service's own), 1 sensitive_data",
 	} {
@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "rules condition=99999")), "0 rules")
 	w.refuses(eve, "rules condition=login", refusal.ErrUsage, "is no number")
 	rows := w.program("rules")["data"].([]any)
-	require.Len(t, rows, 8)
+	require.Len(t, rows, 9)
 	made := 0
 	for _, row := range rows {
 		if r := row.(map[string]any); r["change"] == ch.ID {
@@ -67,11 +67,11 @@ func TestConditions(t *testing.T) {
 	res := w.reads(eve, "conditions")
 	require.Contains(t, textOf(res), "acme: 3 sets of conditions\n")
 	require.Contains(t, textOf(res), itoa(w.rules("vpatch")[0].ActionID)+" for POST shop.example.com/login: 2 rules")
-	require.Contains(t, textOf(res), " everywhere: 4 rules")
+	require.Contains(t, textOf(res), " everywhere: 5 rules")
 	require.Contains(t, textOf(res), " for app=4: 1 rule")
 	rows := w.program("conditions")["data"].([]any)
 	require.Len(t, rows, 3)
-	require.Equal(t, 4.0, rows[0].(map[string]any)["rules"])
+	require.Equal(t, 5.0, rows[0].(map[string]any)["rules"])
 }
 
 func TestDeleteRule(t *testing.T) {
@@ -147,14 +147,14 @@ func TestDeleteRuleOfAMode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := itoa(w.rules("service_mode")[0].ID)
-	w.refuses(root, "delete-rule "+id, refusal.ErrAsk, "wafbot did not make this rule", "then the mode of Shop by rules is inherited, not visible")
+	w.refuses(root, "delete-rule "+id, refusal.ErrAsk, "wafbot did not make this rule", "then the mode of Shop by rules is monitoring")
 	ch := w.anyway(root, "delete-rule "+id)
 	require.Empty(t, w.modes())
 	w.does(root, "undo "+ch.ID)
 	require.Equal(t, []string{"monitoring"}, w.modes())
 
 	switched := w.anyway(ann, "mode 4 block")
-	w.refuses(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID), refusal.ErrAsk, "inherited", "undo "+switched.ID+" instead puts back")
+	w.refuses(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID), refusal.ErrAsk, "then the mode of Shop by rules is monitoring", "undo "+switched.ID+" instead puts back")
 	w.ruleByHand(`"type":"service_mode","mode":"off","action":[{"type":"equal","value":"4","point":["instance"]}]`)
 	w.refuses(root, "delete-rule "+itoa(switched.Steps[0].ID), refusal.ErrAsk, "then the mode of Shop by rules is off")
 }

@@ -111,6 +111,7 @@ func (r *Runner) checkArguments(c *job) error {
 // read answers a line that changes nothing.
 func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 	if c.Cmd.ReadTrail != nil && len(c.Line.Words) > 0 {
+		r.cfg.tellTime(c.Call, r.cfg.Clocks.Now())
 		return c.Cmd.ReadTrail(ctx, c.Call, r.cfg.Audit)
 	}
 	c.Loaded.Patience = accountPatience

@@ -20,6 +20,11 @@ type Reader interface {
 	Vulnerabilities(ctx context.Context, f apiclient.VulnFilter) iter.Seq2[apiclient.Vulnerability, error]
 }
 
+// Aggregator reads an account's figures at the service; *apiclient.Client is one.
+type Aggregator interface {
+	AttackDays(ctx context.Context, hours int) (apiclient.AttackDays, error)
+}
+
 // Writer changes an account at the service; *apiclient.Client is one.
 type Writer interface {
 	AddIPRule(ctx context.Context, r apiclient.IPRule, force bool) (apiclient.IPRule, error)
@@ -31,6 +36,7 @@ type Writer interface {
 // Service is an account at the service.
 type Service struct {
 	Reader
+	Aggregator
 	Writer
 }
 
@@ -53,25 +59,39 @@ type Clocks interface {
 // now is the time by the clock of an account's service.
 func (cfg *Config) now(account string) time.Time { return cfg.Clocks.ServiceNow(account) }
 
-// tellTime sets what time it is for a call, and when it was asked, by the clock of its account's service; now is by the clock that the replicas share.
+// tellTime sets what time it is for a call, on each account that it is about, and when it was asked, by the clock of its account's service; now is by the clock
+// that the replicas share.
 func (cfg *Config) tellTime(c *call.Call, now time.Time) {
-	c.Now, c.Asked = now, c.At
-	if c.Account == nil {
+	c.Now, c.Asked, c.Times = now, c.At, map[string]time.Time{}
+	if c.Account != nil {
+		cfg.tellTimeOn(c, c.Account, now)
+	}
+	cfg.correctTime(c, now)
+}
+
+// tellTimeOn sets what time it is for a call on an account.
+func (cfg *Config) tellTimeOn(c *call.Call, a *call.Account, now time.Time) {
+	at := cfg.onService(a.Name, now)
+	c.Times[a.Name] = at
+	if c.Account != a {
 		return
 	}
-	c.Now = cfg.onService(c.Account.Name, now)
+	c.Now = at
 	if !c.At.IsZero() {
-		c.Asked = c.Now.Add(-now.Sub(c.At))
+		c.Asked = at.Add(-now.Sub(c.At))
 	}
 }
 
 // clockSet is more than a service's clock becomes known better by one answer: it counts in seconds.
 const clockSet = 2 * time.Second
 
-// correctTime tells the same time again if a call to the service has set its clock since. Else it stays as it is: what is read may be named by it.
+// correctTime tells the same time again on accounts whose clock was not told yet, or was set since by a call to the service. Else it stays as it is: what is read
+// may be named by it.
 func (cfg *Config) correctTime(c *call.Call, now time.Time) {
-	if c.Account != nil && cfg.onService(c.Account.Name, now).Sub(c.Now).Abs() > clockSet {
-		cfg.tellTime(c, now)
+	for _, a := range c.InScope {
+		if cfg.onService(a.Name, now).Sub(c.Times[a.Name]).Abs() > clockSet {
+			cfg.tellTimeOn(c, a, now)
+		}
 	}
 }
 

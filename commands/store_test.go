@@ -455,12 +455,18 @@ func (d *triage) Drill(_ context.Context, account string) (drill record.Drill, e
 func (d *triage) Serving(context.Context) (int, error) { return d.serving, nil }
 
 func (l *saver) SaveMutes(ctx context.Context, all []record.Mute, attacks ...string) error {
-	l.redrawn = append(l.redrawn, attacks...)
+	l.redraws(attacks)
 	return l.write(ctx, l.kept, map[string]any{"mutes " + l.account: all})
 }
 
-func (l *saver) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+func (l *ledger) redraws(attacks []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.redrawn = append(l.redrawn, attacks...)
+}
+
+func (l *saver) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
+	l.redraws(attacks)
 	return l.write(ctx, l.kept, map[string]any{"protected " + l.account: all})
 }
 

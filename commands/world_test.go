@@ -134,7 +134,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 					Terminal: map[string]policy.TerminalUser{"ann": {Role: record.Responder, Slack: ann.ID}, "root": {Role: record.Admin}}},
 			}},
 		},
-		Services: map[string]commands.Service{"acme": {Reader: api, Writer: api}},
+		Services: map[string]commands.Service{"acme": {Reader: api, Aggregator: api, Writer: api}},
 		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
@@ -271,18 +271,21 @@ func (w *world) listed(list string) []waf.IPRule {
 	return found
 }
 
-// rules are the numbers of the rules of a type, as they stand.
+// accountMode is the rule of the account's own mode, as the service says it.
+const accountMode = "sets mode monitoring for every request"
+
+// rules are the numbers of the rules of a type, as they stand, without that of the account's own mode.
 func (w *world) rules(kind string) []waf.RuleState {
 	found := []waf.RuleState{}
 	for _, r := range w.state().Rules {
-		if r.Listed && r.Type == kind {
+		if r.Listed && r.Type == kind && r.Words != accountMode {
 			found = append(found, r)
 		}
 	}
 	return found
 }
 
-// modes are all the modes that rules set for Shop.
+// modes are all the modes that rules set for applications.
 func (w *world) modes() []string {
 	found := []string{}
 	for _, r := range w.rules("service_mode") {

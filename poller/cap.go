@@ -3,7 +3,6 @@ package poller
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -81,24 +80,33 @@ func surplus(st *state, snap snapshot, room int) (ids []string, edge time.Time) 
 	if known <= room {
 		return nil, time.Time{}
 	}
-	type place struct{ last, read time.Time }
-	places := map[string]place{}
+	type place struct {
+		id         string
+		last, read time.Time
+	}
+	places := make([]place, 0, known)
 	put := func(id string, a *apiclient.Attack, read time.Time) {
-		if delete(places, id); !a.Incident() {
-			places[id] = place{last: snap.come(a.Last), read: read}
+		if !a.Incident() {
+			places = append(places, place{id: id, last: snap.come(a.Last), read: read})
 		}
 	}
 	for id, seen := range st.records {
-		put(id, seen.attack, seen.at)
+		if snap.records[id] == nil {
+			put(id, seen.attack, seen.at)
+		}
 	}
 	for id, a := range snap.records {
 		put(id, a, snap.at)
 	}
-	ids = slices.SortedFunc(maps.Keys(places), func(x, y string) int {
-		return cmp.Or(places[y].last.Compare(places[x].last), places[y].read.Compare(places[x].read), cmp.Compare(x, y))
+	slices.SortFunc(places, func(x, y place) int {
+		return cmp.Or(y.last.Compare(x.last), y.read.Compare(x.read), cmp.Compare(x.id, y.id))
 	})
-	if ids = ids[min(room, len(ids)):]; len(ids) > 0 {
-		edge = places[ids[0]].last
+	dropped := places[min(room, len(places)):]
+	for _, one := range dropped {
+		ids = append(ids, one.id)
+	}
+	if len(dropped) > 0 {
+		edge = dropped[0].last
 	}
 	return ids, edge
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,15 +33,17 @@ type crowd struct {
 	newest    int           // the number of the latest attack
 	listed    int           // how many of them are listed; below 0: without end
 	incidents map[int]int   // hits of incidents, by number
+	hits      int           // of the others
 	path      string        // what each path begins with
 	latest    time.Time     // when number 1,000,000 was hit
 	takes     time.Duration // to answer
+	fails     int           // from this offset on; 0: never
 	asked     int
 }
 
 func newCrowd(t *testing.T, listed int) *crowd {
 	limits := poller.Limits{Attacks: 500, Bytes: 1 << 20, Time: 5 * time.Minute}
-	return &crowd{t: t, store: newStore(t), limits: limits, newest: 1_000_000, listed: listed, incidents: map[int]int{}, path: "/login", latest: time.Now()}
+	return &crowd{t: t, store: newStore(t), limits: limits, newest: 1_000_000, listed: listed, incidents: map[int]int{}, hits: 100, path: "/login", latest: time.Now()}
 }
 
 // poller is one as after a start of the process.
@@ -71,6 +74,10 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
+	if c.fails > 0 && q.Offset >= c.fails {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
 	var page []string
 	if r.URL.Path == attacks && !bytes.Contains(body, []byte(`"!vulnid"`)) {
 		for n := q.Offset; n < q.Offset+q.Limit && (n < c.listed || c.listed < 0); n++ {
@@ -85,7 +92,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *crowd) record(n int) string {
-	last, hits, vuln := c.latest.Add(time.Duration(n-1_000_000)*time.Second).Unix(), 100, "null"
+	last, hits, vuln := c.latest.Add(time.Duration(n-1_000_000)*time.Second).Unix(), c.hits, "null"
 	if more, ok := c.incidents[n]; ok {
 		hits, vuln = more, fmt.Sprint(n)
 	}
@@ -191,6 +198,30 @@ func TestACapIsNotifiedOnce(t *testing.T) {
 	})
 }
 
+// An attack that is hit again after the cap dropped it is a new record: its events are others than those before, of which people were notified within the hour.
+func TestEventsOfADroppedAttackAreNew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 0)
+		c.limits.Attacks = 1
+		p := c.poller()
+		poll := func(newest, listed, hits int) []string {
+			time.Sleep(time.Minute)
+			c.change(func() { c.newest, c.listed, c.hits, c.latest = newest, listed, hits, time.Now().Add(-time.Second) })
+			require.NoError(t, p.Poll(t.Context()))
+			return c.taken()
+		}
+		require.Empty(t, poll(1_000_000, 0, 100))
+		require.Equal(t, []string{"new attack x:1000000"}, poll(1_000_000, 1, 100))
+		require.Equal(t, []string{"worsened x:1000000"}, poll(1_000_000, 1, 1_000))
+		require.Contains(t, poll(1_000_001, 2, 1_000), "new attack x:1000001")
+		require.NotContains(t, c.stored().Attacks, "x:1000000")
+		delete(c.store.ids, record.CardDelivery("acme", "x:1000000")) // the card is the attack's again
+		require.Contains(t, poll(1_000_000, 1, 1_000), "new attack x:1000000")
+		require.Contains(t, poll(1_000_000, 1, 10_000), "worsened x:1000000", "the store has seen no event twice")
+	})
+}
+
 // Where the service doesn't say when attacks were hit, what is dropped hides no attack that comes later.
 func TestAttacksWithoutTimes(t *testing.T) {
 	t.Parallel()
@@ -204,6 +235,38 @@ func TestAttacksWithoutTimes(t *testing.T) {
 	require.NoError(t, p.Poll(t.Context()))
 	require.Len(t, p.Attacks(), 500)
 	require.True(t, p.GoesOn(func(id string) bool { return id == "x:1000000" }))
+}
+
+// What a first start finds is judged and stored in parts where it is very much. People are notified of it as a whole, also if the service breaks off in between.
+func TestAFirstStartWithVeryManyAttacks(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 6_000)
+	c.limits, c.latest = poller.Limits{}, time.Now().Add(4*time.Hour) // so that all go on
+	c.incidents = map[int]int{999_999: 100, 994_200: 100}
+	c.fails = 5_500
+	p := c.poller()
+	require.Error(t, p.Poll(t.Context()))
+	events := c.store.takeEvents()
+	require.Equal(t, record.NewIncident, events[0].Kind)
+	require.Len(t, events, 2, "and the storm")
+	require.Zero(t, c.stored().LastGood)
+
+	c.change(func() { c.fails = 0 })
+	require.NoError(t, p.Poll(t.Context()))
+	events = c.store.takeEvents()
+	require.Equal(t, record.FirstStartFacts{Ongoing: 6_000, Grouped: 5_998, Incidents: 2}, first(events, record.FirstStart).Payload)
+	require.NotNil(t, first(events, record.NewIncident).Payload, "that was not read before")
+	require.Len(t, c.stored().Attacks, 6_001)
+	require.NoError(t, p.Poll(t.Context()))
+	require.Empty(t, c.store.takeEvents())
+}
+
+// first is the first event of a kind.
+func first(events []record.Event, kind record.EventKind) (e record.Event) {
+	if i := slices.IndexFunc(events, func(e record.Event) bool { return e.Kind == kind }); i >= 0 {
+		e = events[i]
+	}
+	return e
 }
 
 // What attackers write counts, too.

@@ -28,12 +28,10 @@ func decide(cfg *Config, st *state, snap snapshot, p preferences) result {
 			d.judge(o)
 		}
 	}
-	ungrouped := len(d.out.Events)
 	d.group()
-	grouped := ungrouped - len(d.out.Events)
 	d.judgeStorms()
-	if st.lastGood.IsZero() {
-		d.firstStart(record.FirstStartFacts{Ongoing: ungrouped, Grouped: grouped})
+	if st.lastGood.IsZero() && snap.good {
+		d.firstStart()
 	}
 	d.closeGap()
 	sortEvents(d.out.Events)
@@ -106,12 +104,29 @@ func (d *decision) overBefore(o compare.Observation) bool {
 	return !o.Attack.Last.IsZero() && d.st.firstStart.Sub(o.Attack.Last) >= d.cfg.OngoingFor
 }
 
-// firstStart adds the one event of an account's first poll.
-func (d *decision) firstStart(facts record.FirstStartFacts) {
-	for _, a := range d.snap.records {
+// firstStart adds the one event of an account's first poll, of all that was found, also by the parts that were settled before.
+func (d *decision) firstStart() {
+	var facts record.FirstStartFacts
+	for s := range d.states() {
+		if s.Notified && s.Storm == nil {
+			facts.Ongoing++
+		}
+		if s.Grouped() {
+			facts.Grouped++
+		}
+	}
+	count := func(a *apiclient.Attack) {
 		if a.Incident() && !a.FalsePositive() && !a.Result() {
 			facts.Incidents++
 		}
+	}
+	for id, seen := range d.st.records {
+		if d.snap.records[id] == nil {
+			count(seen.attack)
+		}
+	}
+	for _, a := range d.snap.records {
+		count(a)
 	}
 	d.out.Events = append(d.out.Events, d.cfg.accountEvent(record.FirstStart, 0, d.snap.at, facts))
 }

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"cmp"
+	"iter"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -42,13 +43,30 @@ func (d *decision) attack(id string) record.AttackState { return *d.state(id) }
 
 // state is attack, without a copy of what is stored.
 func (d *decision) state(id string) *record.AttackState {
-	if s, decided := d.out.Attacks[id]; decided {
+	if _, decided := d.out.Attacks[id]; decided {
+		s := d.out.Attacks[id] // declared here, or each call would take memory for one
 		return &s
 	}
 	if s := d.st.attacks[id]; s != nil {
 		return s
 	}
 	return &record.AttackState{}
+}
+
+// states are the states of all attacks and storms as this decision leaves them.
+func (d *decision) states() iter.Seq[*record.AttackState] {
+	return func(yield func(*record.AttackState) bool) {
+		for _, s := range d.out.Attacks {
+			if !yield(&s) {
+				return
+			}
+		}
+		for id, s := range d.st.attacks {
+			if _, decided := d.out.Attacks[id]; !decided && !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 func (d *decision) isMuted(a apiclient.Attack) bool { return !a.Incident() && d.muted(a) }

@@ -2,7 +2,6 @@ package poller
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -73,12 +72,8 @@ func (d *decision) outageCauses() string {
 // beganSince are the attacks that began then and have a card, and those that got their first one by this poll, whenever the service says that
 // they began; and how many attacks of these show only in a storm's card.
 func (d *decision) beganSince(from time.Time) (began []apiclient.Attack, grouped int) {
-	attacks := maps.Clone(d.st.attacks)
-	for id, s := range d.out.Attacks {
-		attacks[id] = &s
-	}
-	for _, s := range attacks {
-		now := s.Revision == 1 && s.ObservedAt.Equal(d.snap.at)
+	for s := range d.states() {
+		now := s.FoundAt.Equal(d.snap.at)
 		switch {
 		case !s.Notified || s.Storm != nil || !now && s.Attack.First.Before(from):
 		case s.Grouped():

@@ -152,10 +152,10 @@ func (p *Poller) observe(ctx context.Context, snap snapshot) {
 	d := PollDelta{At: snap.at, Since: c.last, Changes: make([]record.AttackDelta, 0, len(c.before))}
 	for id, before := range c.before {
 		if now, known := p.st.records[id]; known {
-			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: *now.attack})
+			d.Changes = append(d.Changes, record.AttackDelta{Before: before, Now: now.attack})
 		}
 	}
-	clear(c.before)
+	c.before = map[string]*apiclient.Attack{} // one that was cleared takes as much memory as before
 	if c.whole = c.whole || snap.whole; c.whole {
 		c.last = snap.at
 	}

@@ -8,13 +8,16 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
+// settleAt is how many new records are judged and stored before a poll reads on: beside what is kept of them, they take memory until then.
+const settleAt = 5_000
+
 // reader reads the service once.
 type reader struct {
 	cfg  *Config
 	st   *state
 	snap snapshot
-	// settleEarly is given what is new on the first page, and on all before the first page without anything new: the other pages may be many, and
-	// people wait. Records that must be judged again stay in the snapshot, so that no other is judged twice.
+	// settleEarly is given what is new on the first page, on all before the first page without anything new, and each settleAt new records: the other
+	// pages may be many, and people wait. Records that must be judged again stay in the snapshot, so that no other is judged twice.
 	settleEarly func(ctx context.Context, snap snapshot) (again map[string]bool, err error)
 }
 
@@ -77,6 +80,9 @@ func (r *reader) readNewest(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := r.settleMany(ctx); err != nil {
+			return err
+		}
 	}
 	s.whole, s.incidents = true, true
 	return nil
@@ -95,11 +101,23 @@ func (r *reader) afterFirst(ctx context.Context, page []apiclient.Attack, change
 	return r.settle(ctx)
 }
 
-// settle gives on what was read, but at the account's first poll: people are notified of that as a whole.
+// settle gives on what was read, but at the account's first poll: people are notified of that as a whole, unless it is very much.
 func (r *reader) settle(ctx context.Context) error {
 	if r.st.lastGood.IsZero() {
 		return nil
 	}
+	return r.giveOn(ctx)
+}
+
+// settleMany gives on what was read if that is very much, also at the first poll.
+func (r *reader) settleMany(ctx context.Context) error {
+	if len(r.snap.changed) < settleAt {
+		return nil
+	}
+	return r.giveOn(ctx)
+}
+
+func (r *reader) giveOn(ctx context.Context) error {
 	again, err := r.settleEarly(ctx, r.snap)
 	if err == nil {
 		r.snap.settled(again)
@@ -125,6 +143,9 @@ func (r *reader) readIncidents(ctx context.Context) error {
 			return fmt.Errorf("read incidents: %w", err)
 		}
 		r.take(page)
+		if err := r.settleMany(ctx); err != nil {
+			return err
+		}
 	}
 	r.snap.incidents = true
 	return nil

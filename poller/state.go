@@ -107,13 +107,15 @@ func newState(ongoingFor time.Duration) *state {
 	}
 }
 
-// loaded is the state that goes on from what the store holds. Everything is read again; what no record shows is kept from before.
+// loaded is the state that goes on from what the store holds, which it empties: memory need not hold very many attacks twice. Everything is read again;
+// what no record shows is kept from before.
 func (st *state) loaded(stored State) *state {
 	next := newState(st.ongoingFor)
 	next.lastTries, next.suppressed, next.arrivals, next.incidentsAt = st.lastTries, st.suppressed, st.arrivals, st.incidentsAt
 	next.lastGood, next.saved, next.firstStart, next.outage, next.cap = stored.LastGood, stored.LastGood, stored.FirstStart, stored.Outage, stored.Cap
 	next.withPager = map[string]bool{}
 	for id, s := range stored.Attacks {
+		delete(stored.Attacks, id)
 		if next.attacks[id] = &s; s.Storm == nil {
 			next.see(id, &seenRecord{attack: &s.Attack, at: s.ObservedAt, stored: true}, false)
 		}

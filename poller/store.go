@@ -12,7 +12,7 @@ import (
 
 // Store holds what an account's poller has decided, so that another replica can go on from there.
 type Store interface {
-	// Load reads all that is stored of an account; zero when there is nothing.
+	// Load reads all that is stored of an account; zero when there is nothing. The poller empties what it was given.
 	Load(ctx context.Context, account string) (State, error)
 	// LoadEvidence reads what is stored of attacks, by their id; what isn't known is left out.
 	LoadEvidence(ctx context.Context, account string, ids []string) (map[string]record.Evidence, error)

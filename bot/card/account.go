@@ -58,7 +58,7 @@ func Unreachable(a *call.Account, f record.UnreachableFacts) Message {
 		again = text.New(again, ". Last good poll: ", f.LastGood)
 	}
 	notice := fmt.Sprintf("WAF API unreachable: wafbot can't see %s since %s, attacks may go on unseen: %s", a.Name, clockTime(f.From), f.Why)
-	return notified(notice, mentioning(append(lines, again), a.OpsMention))
+	return notified(notice, mentioning(append(lines, again), a.Ops()))
 }
 
 // MonitoringGap says from when to when an account was not monitored, why, and what happened meanwhile.
@@ -130,7 +130,7 @@ func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: acknowledge what waits, or page by other means"),
 	}
-	return notified("The pager of "+a.Name+" can't be called, no page is sent: "+why, mentioning(lines, a.OpsMention),
+	return notified("The pager of "+a.Name+" can't be called, no page is sent: "+why, mentioning(lines, a.Ops()),
 		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
 }
 

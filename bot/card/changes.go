@@ -201,7 +201,7 @@ func MitigationEnding(ch record.Change, who, attack string, now time.Time) Messa
 
 // EndOverdue says that a change still holds although its end has passed.
 func EndOverdue(a *call.Account, ch record.Change, who string, now time.Time) Message {
-	return Lines(mentioning(change.OverdueLines(a, ch, now), who, a.OpsMention), nil)
+	return Lines(mentioning(change.OverdueLines(a, ch, now), who, a.Ops()), nil)
 }
 
 // authors are who asked for a change and who approved it, as far as Slack knows them.

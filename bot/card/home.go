@@ -31,12 +31,9 @@ func (m *buttonMaker) refresh() *slack.ButtonBlockElement {
 	return m.button(ActionRefresh, "Refresh", "refresh")
 }
 
-// HomeWithoutRole is the Home tab of a user without a role: who has one, and how to get it.
-func HomeWithoutRole(user string, why text.Text, roles policy.Roles) []slack.Block {
-	return HomeUnavailable(
-		why, text.New("Who may act: ", Roles(roles, func(id string) text.Text { return text.New(text.User(id)) })),
-		text.New("To get a role, ask one of the admins to write your id ", text.Code(user), " into wafbot's configuration, under ", text.Code("policy")),
-	)
+// HomeWithoutRole is the Home tab of a user without a role, who may not know who has one: how to get it.
+func HomeWithoutRole(user string, why text.Text) []slack.Block {
+	return HomeUnavailable(why, text.New("To get a role, ask who runs wafbot to write your id ", text.Code(user), " into its configuration, under ", text.Code("policy")))
 }
 
 // HomeUnavailable is the Home tab shown when its facts can't be read.

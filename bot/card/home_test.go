@@ -61,7 +61,7 @@ func burning(change func(a *apiclient.Attack), owner *record.Owner) call.AttackR
 func quietly() report.Overview {
 	of := acme()
 	of.OngoingFor, of.Policy.Changes = 15*time.Minute, policy.ChangesOn
-	return report.Overview{Account: "acme", Of: of, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
+	return report.Overview{Account: "acme", Of: of, Now: now, Role: record.Responder, Health: &call.PollHealth{LastGood: now.Add(-5 * time.Second)}}
 }
 
 func busily() report.Overview {
@@ -106,7 +106,6 @@ func homes() map[string][]slack.Block {
 	ask := Ask(&refusal.Refusal{
 		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it is still trying"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
 	})
-	roles := policy.Roles{Responders: []string{"U0ROB"}, Admins: []string{"U0ANN", "S0ONCALL"}}
 	return map[string][]slack.Block{
 		"quiet": Home(home(func(*report.Home) {})),
 		"busy":  Home(home(busy)),
@@ -121,7 +120,7 @@ func homes() map[string][]slack.Block {
 			h.Accounts, h.Trouble = []report.Overview{busily(), unreachably()}, []text.Text{text.New(text.Bold("Sources: "), "/etc/wafbot/cdn.txt can't be read: what it held last is still guarded")}
 		})),
 		"store-unreachable": Home(home(func(h *report.Home) { h.Accounts[0].NoStore = true })),
-		"no-role":           HomeWithoutRole("U0EVE", text.New("You have no role here"), roles),
+		"no-role":           HomeWithoutRole("U0EVE", text.New("You have no role here")),
 		"unknown":           HomeUnavailable(text.New("Something went wrong inside wafbot")),
 		"asked":             Renumber(slices.Concat(ask.Blocks, Home(home(busy)))),
 	}
@@ -214,7 +213,7 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 func summaries() map[string]report.Summary {
 	at := func(o report.Overview) report.Summary {
 		return report.Summary{
-			Overview: o, Since: now.Add(-10 * time.Hour), Now: now, Who: anna(),
+			Overview: o, Since: now.Add(-10 * time.Hour), Who: anna(),
 		}
 	}
 	busy, quiet, unreachable := at(busily()), at(quietly()), at(unreachably())

@@ -82,9 +82,7 @@ func hostileDrawn(words string) map[string]func() []any {
 		"Home": func() []any {
 			return []any{Home(crowd(2, 1, words)), Renumber(slices.Concat(Ask(ask).Blocks, Home(crowd(1, 1, words))))}
 		},
-		"HomeWithoutRole": func() []any {
-			return []any{HomeWithoutRole(words, say, policy.Roles{Viewers: []string{words}, Responders: []string{"*"}})}
-		},
+		"HomeWithoutRole": func() []any { return []any{HomeWithoutRole(words, say)} },
 		"HomeUnavailable": func() []any { return []any{HomeUnavailable(say)} },
 		"ApprovalRequest": func() []any {
 			return hostileRequests(words, func(q record.ApprovalRequest) Message { return ApprovalRequest(q, wayOut(), now.Add(5*time.Minute)) })

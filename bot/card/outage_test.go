@@ -93,6 +93,8 @@ func TestOpsAreMentioned(t *testing.T) {
 	} {
 		require.NotContains(t, rendered(t, msg), "S0OPS", name)
 	}
+	a.OpsMention, a.RouteMention = "", "S0FIRST"
+	require.Contains(t, rendered(t, Unreachable(a, record.UnreachableFacts{})), "<!subteam^S0FIRST>", "else whom a route mentions")
 	a.OpsMention = "U0ANN"
 	require.Equal(t, 1, strings.Count(rendered(t, EndOverdue(a, late, "U0ANN", now)), "<@U0ANN>"), "once")
 }

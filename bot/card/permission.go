@@ -24,7 +24,7 @@ const (
 
 // PermissionLost is the notice that the service refuses changes: what was not done and how to do it by hand, who can fix it, what is due meanwhile.
 func PermissionLost(a *call.Account, t record.PermissionLoss, changes []record.Change, now time.Time) Message {
-	head := mentioning([]text.Text{text.New(text.Bold("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}, a.OpsMention)
+	head := mentioning([]text.Text{text.New(text.Bold("WAF permission lost: wafbot can't "+t.Cannot()+" on "+a.Name), " since ", t.Since, " (", t.Status, ")")}, a.Ops())
 	if !t.GoesOn() {
 		head = []text.Text{text.New("Over since ", t.Until, ": wafbot had lost its WAF permission on ", text.Bold(a.Name), " from ", t.Since, " (", t.Status, "). It can make changes again")}
 	}

@@ -13,7 +13,7 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if f.change.ID == "" {
 		return plan{}
 	}
-	msg, underCard, mentions := card.ChangeSettled(f.change, f.extended, f.account.OpsMention, advice.Undo(f.change, f.now))
+	msg, underCard, mentions := card.ChangeSettled(f.change, f.extended, f.ops(), advice.Undo(f.change, f.now))
 	elsewhere := f.post(e, msg)
 	elsewhere.Channel, elsewhere.Urgent = f.account.Channel, mentions // others must not use up what is kept for messages that mention people
 	if f.change.Late != nil {                                         // that it was late was said in the account's channel
@@ -65,11 +65,15 @@ func efficacyChanged(e record.Event, _ record.ChangeFacts, f facts) plan {
 	if ch.ID == "" || ch.State == record.StateUndone {
 		return plan{}
 	}
-	s := f.situation()
-	if finding := f.details.Efficacy[ch.ID].Finding; finding != record.NotWorking && finding != record.SourceReturned || efficacy.StillDenied(s, ch) {
+	s, finding := f.situation(), f.details.Efficacy[ch.ID].Finding
+	if finding != record.NotWorking && finding != record.SourceReturned || efficacy.StillDenied(s, ch) {
 		return plan{}
 	}
-	elsewhere := f.post(e, card.Efficacy(s, ch, card.Recipients(ch, f.details.Triage, f.shown)))
+	users := card.Recipients(ch, f.details.Triage, f.shown)
+	if finding == record.NotWorking {
+		users = append(users, f.account.OpsMention)
+	}
+	elsewhere := f.post(e, card.Efficacy(s, ch, users))
 	reply := elsewhere
 	reply.Broadcast = true
 	return say(f.underCard(reply, elsewhere))

@@ -2,6 +2,8 @@ package notify
 
 import (
 	"context"
+	"net/http"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,4 +102,66 @@ func TestWhomAFailureMentions(t *testing.T) {
 	made = settled()
 	require.NotContains(t, made.Message.Text, "@")
 	require.False(t, made.Urgent)
+}
+
+// states has one attack's state.
+type states struct {
+	outbox
+	state record.AttackState
+}
+
+func (s *states) AttackState(context.Context, string, string) (record.AttackState, bool, error) {
+	return s.state, true, nil
+}
+
+func (s *states) Card(context.Context, string, string) (channel, ts string, err error) {
+	return cardAt.Channel, cardAt.TS, nil
+}
+
+func (s *states) BeginNotify(_ context.Context, _, _ string, now time.Time) (record.Attempt, error) {
+	return record.Attempt{First: now}, nil
+}
+
+func (s *states) Details(context.Context, string, string) (record.AttackDetails, error) {
+	return record.AttackDetails{State: s.state, Card: cardAt, Changes: []record.Change{s.change}, Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}, nil
+}
+
+// What failed or doesn't work mentions operators, else whom the route of its attack mentions, outside quiet hours; what is about no attack, whom a route does.
+func TestWhoHearsOfWhatFailed(t *testing.T) {
+	t.Parallel()
+	quiet, loud := record.AttackState{Attack: through, Mention: "S0TEAM", Suppressed: true}, record.AttackState{Attack: through, Mention: "S0TEAM"}
+	attack := record.AttackID("acme", through.ID)
+	for _, c := range []struct {
+		name, ops, attack string
+		kind              record.EventKind
+		state             record.AttackState
+		hears             []string
+	}{
+		{"failed, of an attack", "", attack, record.ChangeSettled, loud, []string{"U0ANN", "S0TEAM"}},
+		{"failed, of an attack, in quiet hours", "", attack, record.ChangeSettled, quiet, []string{"U0ANN"}},
+		{"failed, of no attack", "", "", record.ChangeSettled, loud, []string{"U0ANN", "S0FIRST"}},
+		{"failed, and there are operators", "S0OPS", attack, record.ChangeSettled, loud, []string{"U0ANN", "S0OPS"}},
+		{"not working", "", attack, record.MitigationNotWorking, loud, []string{"U0ANN", "S0TEAM"}},
+		{"not working, and there are operators", "S0OPS", attack, record.MitigationNotWorking, quiet, []string{"U0ANN", "S0OPS"}},
+	} {
+		box := &states{state: c.state, outbox: outbox{change: record.Change{
+			ID: "c1", Account: "acme", AttackID: c.attack, Does: "Deny 203.0.113.7", State: record.StateFailed, Fault: "the service can't be reached", Actor: record.Actor{ID: "U0ANN"}, At: now,
+		}}}
+		if c.kind == record.MitigationNotWorking {
+			box.change.State, box.change.Fault = record.StateDone, ""
+		}
+		var said string
+		slack := &choosy{refuses: func(_, text string) string { said = text; return "" }}
+		n := New(Config{
+			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: slack}}),
+			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box},
+			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1", OpsMention: c.ops, RouteMention: "S0FIRST"}}},
+		})
+		require.NoError(t, n.handle(t.Context(), record.Event{ID: "e1", Account: "acme", Kind: c.kind, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}), c.name)
+		hears := []string{}
+		for _, mention := range regexp.MustCompile(`<(?:@|!subteam\^)(\w+)>`).FindAllStringSubmatch(said, -1) {
+			hears = append(hears, mention[1])
+		}
+		require.Equal(t, c.hears, hears, c.name+": "+said)
+	}
 }

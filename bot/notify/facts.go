@@ -3,6 +3,7 @@ package notify
 import (
 	"time"
 
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -17,6 +18,7 @@ type need int
 const (
 	needNothing   need = 0
 	needChange    need = 1 << iota // the event's change
+	needRoute                      // of a change that failed, whom the route of its attack mentions
 	needCard                       // where the card of the event's attack is, which may be on its way
 	needPlace                      // where it is now
 	needAttack                     // what is stored of the event's attack, its card included
@@ -62,6 +64,14 @@ type facts struct {
 	kept      kept
 	drill     record.Drill
 	summary   call.Result
+}
+
+// ops is whom the failure of a change mentions: whom the account names for that, else whom the route of its attack mentions, but not in quiet hours.
+func (f facts) ops() string {
+	if f.account.OpsMention != "" || f.attack == "" {
+		return f.account.Ops()
+	}
+	return card.Recipient(nil, f.shown.Mention, f.shown.Suppressed)
 }
 
 // kept is a message that is kept true: posted first, edited later.

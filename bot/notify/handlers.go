@@ -48,7 +48,7 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.CapChanged:           row(needNothing, capChanged),
 		record.PermissionLost:       row(needLoss, permissionChanged).recorded(loss),
 		record.ApprovalAsked:        row(needRequest, approvalChanged).recorded(request),
-		record.ChangeSettled:        row(needChange|needCard, changeSettled),
+		record.ChangeSettled:        row(needChange|needRoute|needCard, changeSettled),
 		record.MitigationEnding:     row(needChange|needAttack, mitigationEnding),
 		record.EndOverdue:           row(needChange|needAttack, endOverdue),
 		record.MitigationNotWorking: row(needChange|needAttack, efficacyChanged),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -37,7 +38,7 @@ func (l loader) load(ctx context.Context, a Account, e record.Event, needs need)
 		need need
 		load func(ctx context.Context, e record.Event, f *facts) error
 	}{ // in the order in which they are built on each other
-		{needChange, l.loadChange}, {needAttack, l.loadAttack}, {needDrawing, l.beginCard}, {needDrawing, l.loadDrawing}, {needPlace, l.loadPlace}, {needCard, l.awaitCard},
+		{needChange, l.loadChange}, {needRoute, l.loadRoute}, {needAttack, l.loadAttack}, {needDrawing, l.beginCard}, {needDrawing, l.loadDrawing}, {needPlace, l.loadPlace}, {needCard, l.awaitCard},
 		{needEvidence, l.loadEvidence}, {needTriage, l.loadTriage}, {needRoles, l.loadRoles}, {needSuccessor, l.loadSuccessor},
 		{needRequest, l.loadRequest}, {needLoss, l.loadLoss}, {needDrill, l.loadDrill}, {needSummary, l.loadSummary},
 	} {
@@ -63,6 +64,14 @@ func (l loader) loadChange(ctx context.Context, e record.Event, f *facts) error 
 	f.attack = f.change.AttackID
 	if f.change.Extends != "" {
 		f.extended, err = l.cfg.Stores.Changes.Change(ctx, e.Account, f.change.Extends)
+	}
+	return err
+}
+
+// loadRoute reads what is stored of the attack of a change that failed, if that isn't for operators.
+func (l loader) loadRoute(ctx context.Context, e record.Event, f *facts) (err error) {
+	if f.attack != "" && f.account.OpsMention == "" && len(change.Failure(f.change)) > 0 {
+		f.shown, f.known, err = l.cfg.Stores.Attacks.AttackState(ctx, e.Account, f.attack)
 	}
 	return err
 }

@@ -100,11 +100,11 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 }
 
 // Answered reports whether Slack is done with a request that failed: it answered, whatever the answer says. What a proxy answers for a Slack that
-// doesn't (502, 504) is none.
+// doesn't (502, 503, 504) is none: the request may have been passed on. Slack's own 503 can't be told from it.
 func Answered(err error) bool {
 	var status slack.StatusCodeError
 	if errors.As(err, &status) {
-		return status.Code != http.StatusBadGateway && status.Code != http.StatusGatewayTimeout
+		return status.Code < http.StatusBadGateway || status.Code > http.StatusGatewayTimeout
 	}
 	return !errors.As(err, new(*unansweredError))
 }

@@ -45,7 +45,7 @@ func TestWhichRequestsSlackIsDoneWith(t *testing.T) {
 		done  bool
 	}{
 		"500":          {answers{status: 500, body: strings.NewReader("fault")}, true},
-		"503":          {answers{status: 503, body: strings.NewReader("fault")}, true},
+		"503":          {answers{status: 503, body: strings.NewReader("upstream connect error")}, false},
 		"429":          {answers{status: 429, body: strings.NewReader("{}")}, true},
 		"html":         {answers{status: 200, body: strings.NewReader("<html>")}, true},
 		"cut short":    {answers{status: 200, body: cutShort{strings.NewReader(`{"ok":`)}}, true},

@@ -63,7 +63,7 @@ func (s *stage) run(b testing.TB, name string) *program {
 	address := freeAddress(b)
 	self, err := os.Executable()
 	require.NoError(b, err)
-	cmd := exec.Command(self)
+	cmd := exec.Command(cmp.Or(s.binary, self), "serve")
 	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN="+address, programVariable+"="+name, stageVariable+"="+s.url)
 	cmd.Stdout = s.logs
 	p := &program{cmd: cmd, address: "http://" + address, stop: launch(b, cmd)}

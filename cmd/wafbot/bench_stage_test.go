@@ -30,6 +30,7 @@ type stage struct {
 	waf     *waf.Service
 	slack   *workspace.Workspace
 	url     string
+	binary  string    // wafbot; "": this test is
 	environ []string  // of wafbot
 	logs    io.Writer // takes what programs write; nil: nothing does
 	listing *listing

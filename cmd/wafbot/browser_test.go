@@ -119,7 +119,7 @@ func (p *page) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 func (p *page) press(path string) {
 	p.t.Helper()
 	var err error
-	for range 3 {
+	for range 10 {
 		ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 		err = chromedp.Do(ctx, chromedp.ScrollIntoView(path), chromedp.Click(path, chromedp.NodeVisible))
 		cancel()
@@ -136,7 +136,7 @@ const asked = `document.getElementById("confirm").open`
 // ask presses a button until its dialog is there: what moves under the mouse, as a new message comes, is pressed again, as a person would.
 func (p *page) ask(path string) {
 	p.t.Helper()
-	for range 5 {
+	for range 10 {
 		p.press(path)
 		ctx, cancel := context.WithTimeout(p.ctx, 3*time.Second)
 		_, err := chromedp.Run(ctx, chromedp.PollFunction[bool](`() => `+asked, chromedp.WithPollingInterval(50*time.Millisecond)))

@@ -55,7 +55,7 @@ func everyLine() []lineCase {
 	return []lineCase{
 		read("status", "Status of acme"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
 		read("summary since=12h", "Hand-over of acme: the last 12 h", "What happened:"),
-		read("vulns", "acme:"), read("vulns all", "acme:"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
+		read("vulns", "acme:"), read("vulns all", "acme:"), read("trends", "acme: attacks per day"), read("trends since=1d", "acme: attacks per day"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
 		read("attacks storm=s1234567", "no storm s1234567 is stored"),
 		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
@@ -170,12 +170,29 @@ type liner struct {
 	refused map[string]int // how often each person was
 }
 
-// surelyRecorded is how many refusals of a person are recorded in any case, and not only counted.
-const surelyRecorded = 3
+// surelyRecorded is how many refusals of a person are recorded and answered in any case, and not only counted; surelyAnswered is how many are of one with a role.
+const (
+	surelyRecorded = 3
+	surelyAnswered = 10
+)
+
+// restartsBefore starts the bot again before it would only count what a person is refused.
+func (l *liner) restartsBefore(p person) {
+	most := surelyAnswered
+	if p.role == record.NoRole {
+		most = surelyRecorded
+	}
+	if l.refused[p.name] >= most {
+		l.stop()
+		l.start()
+		clear(l.refused)
+	}
+}
 
 // try holds one line, asked by one person in one way, against its row.
 func (l *liner) try(c lineCase, v way, p person) {
 	l.t.Helper()
+	l.restartsBefore(p)
 	words := l.words(c, p)
 	name := fmt.Sprintf("%s by %s of role %s", fill(c.line, words), v.via, p.role)
 	if c.first != "" && p.role >= c.least {

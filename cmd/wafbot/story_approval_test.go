@@ -85,13 +85,13 @@ func TestApproval(t *testing.T) {
 	})
 }
 
-// Without an answer the requester may override after a while, which is posted; or the request expires, on whichever replica sees that.
+// Without an answer the requester may override after a while, which is posted.
 func TestOverrideWithoutAnAnswer(t *testing.T) {
-	short := func(w *world) {
+	soon := func(w *world) {
 		withApprovers(w)
-		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 30*time.Second, 5*time.Second
+		w.cfg.Policy.Approval.Override.After = 10 * time.Second
 	}
-	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
+	storyOver(t, eitherWay(), soon, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR")
 		request := w.asked("Deny country:FR", "Rob Diaz may override from")
 		id := requestIn(plain(request.now()))
@@ -111,9 +111,18 @@ func TestOverrideWithoutAnAnswer(t *testing.T) {
 		request.says("override, without approval", "no answer, shop is down")
 		require.True(t, w.journal.has(`"outcome":"overridden"`, "U0ROB0002", "no answer, shop is down"))
 		require.Len(t, w.sent(), 1)
+	})
+}
 
+// A request that stays without an answer expires, on whichever replica sees that.
+func TestARequestExpires(t *testing.T) {
+	short := func(w *world) {
+		withApprovers(w)
+		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 5*time.Second, 4*time.Second
+	}
+	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:DE")
-		request = w.asked("Deny country:DE")
+		request := w.asked("Deny country:DE")
 		w.stop()
 		w.start()
 		request.says("no answer", "nothing was done")

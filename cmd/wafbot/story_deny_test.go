@@ -25,7 +25,7 @@ func TestAnAttackIsDeniedAndTheDenialUndone(t *testing.T) {
 		require.Equal(t, attacker+"/32", entries[0].Subnet)
 		require.Contains(t, entries[0].Reason, "by Rob Diaz (U0ROB0002) for "+card.id())
 		require.LessOrEqual(t, len([]rune(entries[0].Reason)), 200)
-		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "accepted by the service", "<@U0ROB0002> is on it")
+		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "<@U0ROB0002> is on it")
 		card.shows(time.Unix(entries[0].ExpiredAt, 0))
 		require.NotContains(t, card.labels(), "Deny only, 4 h", "it is done")
 

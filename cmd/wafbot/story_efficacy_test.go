@@ -101,9 +101,9 @@ func TestADenialEndsWhileItsSourceIsStillTrying(t *testing.T) {
 	storyOver(t, eitherWay(), prepare, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		w.types("rob", "deny "+attacker+" for=16s attack="+card.id())
+		w.types("rob", "deny "+attacker+" for=30s attack="+card.id())
 		card.says("working: nothing through since")
-		reply := w.message("#waf", "Deny "+attacker+" everywhere for 16 s: its source ")
+		reply := w.message("#waf", "Deny "+attacker+" everywhere for 30 s: its source ")
 		require.Equal(t, card.ts, reply.ThreadTS)
 		require.Contains(t, reply.Text, "<@U0ROB0002>")
 		card.says("ended, its source came back: ")

@@ -11,12 +11,13 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
-// A Redis that takes connections and says nothing is worse than one that is away: everybody is answered in Slack's time all the same.
-// Not beside other stories: it is about being in time.
+// A Redis that takes connections and says nothing is worse than one that is away: everybody is answered all the same.
 func TestRedisHangs(t *testing.T) {
+	t.Parallel()
 	const commands = 64
 	for _, way := range []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket} {
 		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
 			silent, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			t.Cleanup(func() { silent.Close() })

@@ -107,12 +107,12 @@ func TestHostileTextEverywhere(t *testing.T) {
 				w.types("rob", line)
 			}
 		}
-		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "summary", "status", "audit", "rules", "conditions"} {
+		for _, line := range []string{"attacks all", "incidents", "lists", "vulns all", "trends", "summary", "status", "audit", "rules", "conditions"} {
 			w.types("vic", line)
 		}
 		w.polls(4)
 		w.until("all is answered", func() bool {
-			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.ephemerals("vic")) >= 9
+			return w.state("acme").Requests["POST /v1/objects/attack"] > 0 && len(w.ephemerals("vic")) >= 10
 		})
 		require.NotEmpty(t, w.journal.String())
 	})

@@ -91,8 +91,9 @@ func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 		w.types("ann", "attack "+card.id())
 		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "being verified")
 		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
-		card.says("Patch exactly POST shop.example.com/login", "accepted by the service")
-		require.NotContains(t, card.now().Plain(), "being verified")
+		w.until("the card says so", func() bool {
+			return says(card.now(), "Patch exactly POST shop.example.com/login") && !says(card.now(), "being verified")
+		})
 		require.Len(t, w.rules("acme", "vpatch"), 1)
 	})
 }

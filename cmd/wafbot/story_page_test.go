@@ -190,8 +190,8 @@ func TestAnIncidentCallsItsOwnPager(t *testing.T) {
 func TestNoPageForAnAcknowledgedAttack(t *testing.T) {
 	t.Parallel()
 	w, h := newWorld(t, miniRedis(t), workspace.IngressEither), newHook(t)
-	w.paging(h.URL, "json", 10*time.Second)
-	w.attack(injection()) // before the first start
+	w.paging(h.URL, "json", 20*time.Second) // a busy machine has that long to acknowledge and to mute
+	w.attack(injection())                   // before the first start
 	w.start()
 	defer func() { w.stop(); w.requireClean() }()
 	w.card(attacker)

@@ -151,7 +151,7 @@ func TestAClickCostsNineRoundTrips(t *testing.T) {
 			seen, _ := n.since(0)
 			before = len(seen)
 			card.click("rob", "Deny only")
-			card.says("accepted by the service")
+			card.says("everywhere for 4 h · Rob Diaz")
 			n.until(t, before, finished)
 		}
 		seen, _ := n.since(before)

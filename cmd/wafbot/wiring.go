@@ -83,7 +83,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Writer: t.api}
+		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
 		accounts, posted = append(accounts, t.Account), append(posted, t.posted(log))
 	}
 	a.runner = commands.New(commands.Config{
@@ -104,7 +104,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Roles: cfg.Policy.Roles(), Log: log, Clocks: a.clocks,
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Log: log, Clocks: a.clocks,
 		Collectors: append(append(a.notifier.Collectors(), a.calls, a.capped()), a.clockOffsets()...),
 	})
 	return a, nil
@@ -121,7 +121,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
 	t := &tenant{cfg: cfg, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
-		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
+		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
 		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
 	t.Policy.Switch = a.store.Replicas

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,7 +19,8 @@ import (
 type Account struct {
 	Name         string
 	Channel      string        // for notices; "": there is none
-	OpsMention   string        // the user or user group that notices of outages, lost permission and failed changes mention; "": none
+	OpsMention   string        // the user or user group that notices of outages, lost permission and failed mitigations mention; "": none
+	RouteMention string        // whom the first of its routes mentions that mentions anyone; "": none does
 	Lookback     time.Duration // how far back attacks are listed
 	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
 	ConsoleURL   string        // for links; "" for none
@@ -32,6 +34,9 @@ type Application struct {
 	Name        string
 	CannotBlock bool // its nodes only watch: no denial, patch or mode stops anything
 }
+
+// Ops is whom notices mention that are about no attack: what only operators can fix.
+func (a *Account) Ops() string { return cmp.Or(a.OpsMention, a.RouteMention) }
 
 // App reads an application as typed: its id, its configured name, or app:default.
 func (a *Account) App(typed string) (int, error) {

@@ -105,8 +105,9 @@ type Call struct {
 	Policy   policy.Policy           // the account's; without one what holds where the configuration says nothing
 	Rights                           // of the person who asks, on the account; without one the highest on any
 	RightsOn map[string]Rights       // likewise, by account
-	Now      time.Time               // by the clock of the account's service
+	Now      time.Time               // by the clock of the account's service; without an account by the one that the replicas share
 	Asked    time.Time               // when it was asked, by the same
+	Times    map[string]time.Time    // Now on each account that it is about
 	Attack   *record.KnownAttack     // of attack=ID
 	Implied  bool                    // attack= was not typed: it is the attack in whose thread the line was
 	Changes  []record.Change         // of a change: the account's changes, the newest first
@@ -150,6 +151,14 @@ func (c *Call) PolicyNow() policy.Policy { return c.Policy.With(c.Context.Protec
 // On has a call be about an account.
 func (c *Call) On(a *Account) {
 	c.Account, c.InScope, c.Policy, c.Rights = a, []*Account{a}, a.Policy, c.RightsOn[a.Name]
+}
+
+// For is a call as it is about one of its accounts alone, at the time of that account.
+func (c *Call) For(a *Account) *Call {
+	one := *c
+	one.On(a)
+	one.Now = c.Times[a.Name]
+	return &one
 }
 
 // Rights is what a person may do on an account, as far as that is known.

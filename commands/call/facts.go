@@ -21,7 +21,8 @@ const (
 	FactRules           Fact = "rules"      // arg: apiclient.RuleFilter
 	FactConditions      Fact = "conditions" // no arg
 	FactVulnerabilities Fact = "vulnerabilities"
-	FactKnownAttacks    Fact = "known attacks" // arg: the beginning of their ids
+	FactAttackDays      Fact = "attacks by day" // arg: AttackDaysAsked
+	FactKnownAttacks    Fact = "known attacks"  // arg: the beginning of their ids
 	FactChanges         Fact = "changes"
 	FactEfficacy        Fact = "efficacy"
 	FactTriage          Fact = "triage" // arg: the attack's id
@@ -158,6 +159,17 @@ func (f AccountFacts) Conditions() ([]apiclient.ConditionSet, error) {
 // Vulnerabilities are the service's.
 func (f AccountFacts) Vulnerabilities(filter apiclient.VulnFilter) ([]apiclient.Vulnerability, error) {
 	return listOf[apiclient.Vulnerability](f, FactVulnerabilities, filter)
+}
+
+// AttackDaysAsked is which attacks by day are asked for.
+type AttackDaysAsked struct {
+	Hours int
+	Brief bool // an answer only mentions them: it hardly waits for them
+}
+
+// AttackDays are the service's attacks of the last hours, by day.
+func (f AccountFacts) AttackDays(asked AttackDaysAsked) (apiclient.AttackDays, error) {
+	return fact[apiclient.AttackDays](f, FactAttackDays, asked)
 }
 
 // KnownAttacks are the stored attacks whose id begins so, by that id.

@@ -71,6 +71,9 @@ func StatusName(a apiclient.Attack) string {
 	return statusWords[status]
 }
 
+// StatusWord is a normalised blocking status for people.
+func StatusWord(s apiclient.Status) string { return statusWords[s] }
+
 // Ago is how long ago something was, "unknown" for a zero time.
 func Ago(t, now time.Time) string {
 	if t.IsZero() {

@@ -78,10 +78,29 @@ func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower [
 	return own, narrower
 }
 
-// ModeByRules is the application's mode as its own rule sets it; "" where it is inherited, which the service does not show.
-func ModeByRules(rules []apiclient.Rule, app int) string {
+// AccountModeRule is the rule that sets the mode of all applications without one of their own: it has no conditions. nil: the service lists none.
+func AccountModeRule(rules []apiclient.Rule) (of *apiclient.Rule) {
+	for i := range rules {
+		rule := &rules[i]
+		if rule.Type == apiclient.RuleMode && len(rule.Conditions) == 0 && (of == nil || rule.Updated.After(of.Updated)) {
+			of = rule
+		}
+	}
+	return of
+}
+
+// ModeRuleInForce is the rule that sets an application's mode: its own, or else the account's; nil where neither is listed.
+func ModeRuleInForce(rules []apiclient.Rule, app int) *apiclient.Rule {
 	if own, _ := ModeRules(rules, app); own != nil && own.Mode != apiclient.ModeDefault {
-		return own.Mode
+		return own
+	}
+	return AccountModeRule(rules)
+}
+
+// ModeByRules is the application's mode as its own rule sets it, or else the account's; "" where neither is listed.
+func ModeByRules(rules []apiclient.Rule, app int) string {
+	if rule := ModeRuleInForce(rules, app); rule != nil && rule.Mode != apiclient.ModeDefault {
+		return rule.Mode
 	}
 	return ""
 }
@@ -89,13 +108,12 @@ func ModeByRules(rules []apiclient.Rule, app int) string {
 // ModeName is a mode for people.
 func ModeName(mode string) string { return cmp.Or(mode, "inherited, not visible") }
 
-// ModeApp is an application in a text about its mode: others have that of the default one.
+// ModeApp is an application in a text about its mode; apiclient.AllApps stands for those that have the account's.
 func ModeApp(a *call.Account, app int) string {
-	name := a.AppName(apiclient.Known(int64(app)))
-	if app == apiclient.DefaultApp {
-		name += " and all that inherit its mode"
+	if app == apiclient.AllApps {
+		return "all applications without a mode of their own"
 	}
-	return name
+	return a.AppName(apiclient.Known(int64(app)))
 }
 
 // KnownKind reports whether a rule is of a kind that wafbot knows; a listing holds many more.

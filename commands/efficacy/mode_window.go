@@ -14,7 +14,7 @@ import (
 
 // ModeWindow is a time in which an application was in a mode in which the service registers no incidents.
 type ModeWindow struct {
-	App    int       `json:"application"`
+	App    int       `json:"application"` // apiclient.AllApps: those without a mode of their own
 	Mode   string    `json:"mode"`
 	From   time.Time `json:"from"`
 	Until  time.Time `json:"until,omitzero"`   // zero: it has no end
@@ -32,6 +32,9 @@ func ModeWindows(changes []record.Change, rules []apiclient.Rule, from, until, n
 		if m, ok := modeWindow(ch, changes, now); ok && m.From.Before(until) && (m.Until.IsZero() || m.Until.After(from)) {
 			all = append(all, m)
 		}
+	}
+	if rule := describe.AccountModeRule(rules); rule != nil && hidesIncidents(rule.Mode) && !rule.Updated.After(until) {
+		all = append(all, ModeWindow{App: apiclient.AllApps, Mode: rule.Mode, From: rule.Updated})
 	}
 	for _, rule := range rules {
 		scope, ok := apiclient.ConditionsScope(rule.Conditions)

@@ -29,7 +29,7 @@ type growth struct {
 
 // delta is a pair taken apart: what came, in all and of each source that the service names.
 type delta struct {
-	record  apiclient.Attack
+	record  *apiclient.Attack
 	turned  bool // from not blocked to blocked, in part or whole: some were stopped
 	hits    growth
 	sources map[netip.Addr]growth
@@ -38,7 +38,7 @@ type delta struct {
 // delta takes a pair apart. Of a source that wasn't listed before it isn't known how many of its hits are new, unless all were listed.
 func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
 	s := delta{record: p.Now, sources: map[netip.Addr]growth{}}
-	grown := growth{since: g.Since, last: g.last(p.Now)}
+	grown := growth{since: g.Since, last: g.last(*p.Now)}
 	var before apiclient.Attack
 	if p.Before == nil {
 		grown.since = p.Now.First
@@ -49,7 +49,7 @@ func (g Snapshot) delta(p record.AttackDelta, most highs) delta {
 	}
 	s.hits = grown.by(most.of(counted{p.Now.ID, netip.Addr{}}, before.Hits, p.Now.Hits, g.At), p.Now.Hits)
 	for _, source := range before.Sources {
-		if _, listed := shareOf(p.Now, source.IP); !listed {
+		if _, listed := shareOf(*p.Now, source.IP); !listed {
 			most.of(counted{p.Now.ID, source.IP}, source.Hits, apiclient.Known(0), g.At)
 		}
 	}

@@ -62,7 +62,7 @@ func (s subject) of(g delta) (came growth, as apiclient.Status) {
 	if s.target != nil {
 		return s.ofSources(g)
 	}
-	a := g.record
+	a := *g.record
 	stopped := a.Type == apiclient.TypeVirtualPatch
 	switch {
 	case !s.place(a) || a.Type == apiclient.TypeBlockedSource || a.FalsePositive() && !stopped:
@@ -84,7 +84,7 @@ func (s subject) of(g delta) (came growth, as apiclient.Status) {
 // ofSources judges an entry by its sources' own shares. Of a record that is blocked it is unknown whether the entry stopped them: what an entry
 // stops leaves the record.
 func (s subject) ofSources(g delta) (came growth, as apiclient.Status) {
-	a := g.record
+	a := *g.record
 	if !call.Everywhere(s.apps) && (!a.App.Known || !call.Overlap(s.apps, []int{int(a.App.N)})) || a.Type == apiclient.TypeVirtualPatch {
 		return growth{}, ""
 	}

@@ -151,21 +151,38 @@ func (w *Watch) load(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// atOnce is how many records are taken apart at a time: a first poll, or a flood, has very many.
+const atOnce = 500
+
 // observe takes what came into all that is watched.
 func (w *Watch) observe(g Snapshot) {
 	if len(g.Deltas) == 0 && !g.Since.IsZero() {
 		return
 	}
-	seen := make([]delta, len(g.Deltas))
-	for i, p := range g.Deltas {
-		seen[i] = g.delta(p, w.most)
+	for some := range slices.Chunk(g.Deltas, atOnce) {
+		w.take(g, some)
 	}
 	w.most.prune(g.At)
+	if !g.Since.IsZero() {
+		return
+	}
+	for _, ch := range w.changes {
+		e := w.seen[ch.ID]
+		e.From = g.At
+		w.seen[ch.ID] = e
+	}
+}
+
+// take takes some of a snapshot's records into all that is watched.
+func (w *Watch) take(g Snapshot, some []record.AttackDelta) {
+	seen := make([]delta, len(some))
+	for i, p := range some {
+		seen[i] = g.delta(p, w.most)
+	}
 	for _, ch := range w.changes {
 		e, fresh := w.seen[ch.ID], seen
 		if g.Since.IsZero() { // of what came before only what is written down is known, and must not be counted twice
 			fresh = slices.DeleteFunc(slices.Clone(seen), func(s delta) bool { return !s.hits.since.After(e.At) })
-			e.From = g.At
 		}
 		w.seen[ch.ID] = w.judge.observe(e, ch, w.subjects[ch.ID], fresh)
 	}

@@ -30,6 +30,9 @@ var (
 // ErrReported marks the failure of a stored change, which the attack's thread or the channel reports.
 var ErrReported = errors.New("reported elsewhere")
 
+// ErrUnanswered marks what a person is refused too often and was told so: it is counted, and no message answers it.
+var ErrUnanswered = errors.New("not answered")
+
 // Refusal is an answer other than done, in words for the person who asked. It wraps one of the errors above.
 type Refusal struct {
 	Kind     error

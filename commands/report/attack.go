@@ -94,15 +94,17 @@ func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 
 // ListAttacks lists attacks, or incidents only, of all the accounts that the call is about.
 func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.AttackFilter) (call.Result, error) {
-	var err error
-	if f.From, err = Since(c, back); err != nil {
-		return call.Result{}, err
-	}
 	res := call.Result{Account: c.OnlyAccount()}
 	data, pages := []call.AttackRow{}, call.Pages(c, len(c.InScope))
 	failed := 0
 	for _, a := range c.InScope {
-		all, err := c.Facts(a.Name).Attacks(f)
+		one := c.For(a)
+		from, err := Since(one, back)
+		if err != nil {
+			return call.Result{}, err
+		}
+		f.From = from
+		all, err := one.Given().Attacks(f)
 		if err != nil {
 			err := refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
 			if failed++; failed == len(c.InScope) {
@@ -112,10 +114,10 @@ func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.Atta
 			res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": unknown: ", words))
 			continue
 		}
-		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.Duration(c.Now.Sub(f.From))))
-		res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text { return describe.Attack(a, all[i], c.Now) })...)
+		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.Duration(one.Now.Sub(from))))
+		res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text { return describe.Attack(a, all[i], one.Now) })...)
 		for _, attack := range all {
-			data = append(data, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: c.Ongoing(a, attack), Attack: attack})
+			data = append(data, call.AttackRow{ID: record.AttackID(a.Name, attack.ID), Account: a.Name, Ongoing: one.Ongoing(a, attack), Attack: attack})
 		}
 	}
 	res.Data = data

@@ -58,7 +58,7 @@ func AuditUser(c *call.Call) string {
 }
 
 // ExportAudit gives the entries as the lines that wafbot prints. In a chat it says where they are had: there is no room for them.
-func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail, from time.Time) call.Result {
+func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail) call.Result {
 	if c.Actor.Via != record.ViaCLI {
 		line := c.Line.With("account", c.OnlyAccount())
 		return call.Result{Account: c.OnlyAccount(), Lines: []text.Text{
@@ -68,6 +68,11 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail, from ti
 	by := AuditUser(c)
 	return call.Result{Account: c.OnlyAccount(), Stream: func(yield func(any, error) bool) {
 		for _, a := range c.InScope {
+			from, err := AuditFrom(c.For(a), grammar.Never)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 			for e, err := range log.Trail(ctx, a.Name, from) {
 				switch {
 				case err != nil:

@@ -68,7 +68,7 @@ func VerifyAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (call.R
 	checks := make([]*auditCheck, len(c.InScope))
 	for i, a := range c.InScope {
 		var err error
-		if checks[i], err = checkAudit(c, ctx, log, a.Name); err != nil {
+		if checks[i], err = checkAudit(c.For(a), ctx, log); err != nil {
 			return call.Result{}, AuditUnknown(err)
 		}
 	}
@@ -109,9 +109,10 @@ func verdictOnAudit(c *call.Call, res call.Result, wrong int) call.Result {
 	return res.And(text.New(text.Bold("Whole"), ": Redis and the log agree"))
 }
 
-// checkAudit reads an account's entries and looks whether their numbers have gaps and doubles. Entries can be added meanwhile, so the counter is
+// checkAudit reads the entries of the call's account and looks whether their numbers have gaps and doubles. Entries can be added meanwhile, so the counter is
 // read before and after.
-func checkAudit(c *call.Call, ctx context.Context, log call.AuditTrail, account string) (*auditCheck, error) {
+func checkAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (*auditCheck, error) {
+	account := c.Account.Name
 	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.AuditKeep, most: c.AuditMost}
 	before, err := log.Audited(ctx, account)
 	if err != nil {

@@ -154,7 +154,7 @@ func modesOf(c *call.Call, h *History, changes []record.Change) {
 	own, _ := describe.ModeRules(rules, app)
 	inherits := err == nil && (own == nil || own.Mode == apiclient.ModeDefault)
 	h.Modes = slices.DeleteFunc(efficacy.ModeWindows(changes, rules, from, until, c.Now), func(m efficacy.ModeWindow) bool {
-		return m.App != app && !(inherits && m.App == apiclient.DefaultApp)
+		return m.App != app && !(inherits && m.App == apiclient.AllApps)
 	})
 }
 

@@ -19,7 +19,8 @@ type Home struct {
 	Accounts []Overview
 	Who      record.Actor
 	Trouble  []text.Text // what is wrong beside the accounts
-	Now      time.Time
+	Trend    call.Part   // of the accounts together; the zero Part where it wasn't asked for
+	Now      time.Time   // of the call
 }
 
 // Policies says what the accounts' policies allow.
@@ -66,7 +67,7 @@ func shown(cut bool, sections ...section) (parts []call.Part) {
 func (h Home) Parts(cut bool) []call.Part {
 	where := h.where()
 	return shown(cut, section{h.ongoing(), 15, where}, section{h.waiting(), 6, where}, section{h.unsettled(), 6, where}, section{h.modes(), 8, where},
-		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.health(), maxHealth, where})
+		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.Trend, 0, where}, section{h.health(), maxHealth, where})
 }
 
 // maxHealth is how many accounts in trouble are named.
@@ -174,7 +175,7 @@ func (h Home) ongoing() (p call.Part) {
 // burning are an account's storms and attacks.
 func (h Home) burning(o Overview) (all []burning) {
 	for _, row := range o.Storms {
-		one := burning{headline: headline.OfStorm(row, o.unread(h.Now)), hits: row.Attack.Hits.N}
+		one := burning{headline: headline.OfStorm(row, o.unread(o.Now)), hits: row.Attack.Hits.N}
 		words := text.New(describe.CardLink(row.Card), text.Bold(headline.StormState(one.headline.State, row.Storm)), " · ", one.headline.Severity, " storm · ",
 			describe.Applications(row.Storm, o.Of), " · ", describe.Counted(row.Storm), ", ", describe.Active(row.Storm))
 		one.row = h.triaged(o, row.ID, words, row.Triage, nil)
@@ -182,7 +183,7 @@ func (h Home) burning(o Overview) (all []burning) {
 	}
 	for _, row := range o.Ongoing {
 		s := call.Situation{
-			Account: o.Of, Policy: o.Of.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Now: h.Now,
+			Account: o.Of, Policy: o.Of.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Now: o.Now,
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
 		}
 		one := burning{headline: headline.Of(headline.Facts{Situation: s, Triage: row.Triage}), hits: row.Attack.Hits.N}
@@ -288,8 +289,8 @@ func (h Home) changes(wanted func(record.Change) bool) (rows []call.Row) {
 	for _, o := range h.Accounts {
 		for _, overdue := range []bool{true, false} {
 			for _, ch := range o.InForce {
-				if ch.Overdue(h.Now) == overdue && wanted(ch) {
-					rows = append(rows, h.row(o, o.changeLine(ch, h.Now), advice.Undo(ch, h.Now)...))
+				if ch.Overdue(o.Now) == overdue && wanted(ch) {
+					rows = append(rows, h.row(o, o.changeLine(ch), advice.Undo(ch, o.Now)...))
 				}
 			}
 		}
@@ -298,14 +299,14 @@ func (h Home) changes(wanted func(record.Change) bool) (rows []call.Row) {
 }
 
 // changeLine is a change in force, its efficacy first: rows are cut.
-func (o Overview) changeLine(ch record.Change, now time.Time) text.Text {
+func (o Overview) changeLine(ch record.Change) text.Text {
 	row := describe.Row(ch, describe.Accepted(ch))
-	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: now}
+	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: o.Now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone {
 		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.Span(ch))
 	}
 	switch {
-	case ch.Overdue(now):
+	case ch.Overdue(o.Now):
 		return text.New(text.Bold("Should have ended, and is tried each minute: "), row)
 	case ch.SwitchesMode() && !ch.Until.IsZero():
 		return text.New(row, " · returns by itself")
@@ -325,13 +326,13 @@ func (h Home) muted() call.Part {
 
 // health says what keeps wafbot from seeing or acting, and how old the oldest good poll of the other accounts is.
 func (h Home) health() (p call.Part) {
-	var oldest time.Time
+	var oldest Overview // the one that was last polled well the longest time ago
 	well, unknown := 0, 0
 	for _, line := range h.Trouble {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}
 	for _, o := range h.Accounts {
-		for _, line := range o.trouble(h.Now) {
+		for _, line := range o.trouble() {
 			p.Rows = append(p.Rows, h.row(o, line))
 		}
 		switch {
@@ -339,14 +340,14 @@ func (h Home) health() (p call.Part) {
 			unknown++
 		case o.Health.Failing == "":
 			well++
-			if oldest.IsZero() || o.Health.LastGood.Before(oldest) {
-				oldest = o.Health.LastGood
+			if oldest.Health == nil || o.age() > oldest.age() {
+				oldest = o
 			}
 		}
 	}
 	p.Title = text.New(text.Bold("Health: "), text.Number(well), " of ", text.Count(len(h.Accounts), "account"), " watched well")
 	if well > 0 {
-		p.Title = text.New(p.Title, ", last good poll ", describe.Ago(oldest, h.Now))
+		p.Title = text.New(p.Title, ", last good poll ", describe.Ago(oldest.Health.LastGood, oldest.Now))
 	}
 	if unknown > 0 {
 		p.Title = text.New(p.Title, "; not known of ", text.Number(unknown))
@@ -354,10 +355,13 @@ func (h Home) health() (p call.Part) {
 	return p
 }
 
+// age is how long ago the last good poll was.
+func (o Overview) age() time.Duration { return o.Now.Sub(o.Health.LastGood) }
+
 // trouble says what keeps wafbot from watching the account or from changing it.
-func (o Overview) trouble(now time.Time) (lines []text.Text) {
+func (o Overview) trouble() (lines []text.Text) {
 	if h := o.Health; h != nil && h.Failing != "" {
-		line := text.New(text.Bold("WAF API unreachable: "), h.Failing, "; last good poll ", describe.Ago(h.LastGood, now))
+		line := text.New(text.Bold("WAF API unreachable: "), h.Failing, "; last good poll ", describe.Ago(h.LastGood, o.Now))
 		if !h.Since.IsZero() {
 			line = text.New(line, "; so since ", h.Since)
 		}

@@ -23,8 +23,12 @@ func ShowMode(c *call.Call) (call.Result, error) {
 	}
 	mode := describe.ModeByRules(rules, app)
 	name := c.Account.AppName(apiclient.Known(int64(app)))
-	lines := []text.Text{text.New("Mode of ", name, " by rules: ", text.Bold(describe.ModeName(mode)), " (a node's own setting can override it)")}
-	_, narrower := describe.ModeRules(rules, app)
+	own, narrower := describe.ModeRules(rules, app)
+	inherited := ""
+	if by := describe.ModeRuleInForce(rules, app); by != nil && by != own {
+		inherited = "the account's, by rule " + strconv.FormatInt(by.ID, 10) + "; "
+	}
+	lines := []text.Text{text.New("Mode of ", name, " by rules: ", text.Bold(describe.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
 	for _, rule := range narrower {
 		lines = append(lines, text.New("• for a part of it: ", describe.Rule(rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
 	}

@@ -19,7 +19,8 @@ import (
 type Overview struct {
 	Account        string                     `json:"account"`
 	Of             *call.Account              `json:"-"`
-	Role           record.Role                `json:"-"` // of the reader: what it doesn't allow has no button
+	Now            time.Time                  `json:"now"` // by the clock of the account's service
+	Role           record.Role                `json:"-"`   // of the reader: what it doesn't allow has no button
 	Health         *call.PollHealth           `json:"health,omitempty"`
 	Fault          string                     `json:"fault,omitempty"`     // for people: why what goes on is unknown
 	Storms         []call.StormRow            `json:"storms,omitempty"`    // that go on, or whose attacks do
@@ -43,9 +44,11 @@ func HomeOf(c *call.Call) *Home {
 				h.Trouble = append(h.Trouble, line)
 			}
 		}
-		attacks, err := c.Facts(a.Name).Attacks(apiclient.AttackFilter{From: OngoingFrom(c, a)})
-		h.Accounts[i], _ = overviewOf(c, a, attacks, err)
+		one := c.For(a)
+		attacks, err := one.Given().Attacks(apiclient.AttackFilter{From: OngoingFrom(one)})
+		h.Accounts[i], _ = overviewOf(one, attacks, err)
 	}
+	h.Trend = trendPart(c)
 	return h
 }
 
@@ -64,11 +67,11 @@ func Needs() []call.Fact {
 	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms, call.FactInStorms}
 }
 
-// overviewOf puts together what is known of an account: what was listed at the service, or why not, and what is stored. After an error of the store
+// overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is stored. After an error of the store
 // nothing stored is in it: half of it would be taken for all.
-func overviewOf(c *call.Call, a *call.Account, listed []apiclient.Attack, unlisted error) (Overview, seen) {
-	o := Overview{Account: a.Name, Of: a, Role: c.RightsOn[a.Name].Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
-	facts, s := c.Facts(a.Name), seen{attacks: listed}
+func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overview, seen) {
+	o := Overview{Account: c.Account.Name, Of: c.Account, Now: c.Now, Role: c.Role, Ongoing: []call.AttackRow{}, InForce: []record.Change{}, Efficacy: map[string]record.Efficacy{}}
+	facts, s := c.Given(), seen{attacks: listed}
 	if unlisted != nil {
 		words, _ := call.ForPeople(c.Invocation, refusal.FromService(unlisted))
 		o.Fault = words.String()
@@ -84,11 +87,11 @@ func overviewOf(c *call.Call, a *call.Account, listed []apiclient.Attack, unlist
 	var storms []record.StormSeen
 	s.changes, errs[0] = facts.Changes()
 	s.triages, errs[1] = facts.Triages()
-	o.Muted, errs[2] = ActiveMutes(c, a)
+	o.Muted, errs[2] = ActiveMutes(c)
 	o.Waiting, errs[3] = facts.Approvals()
 	seen, errs[4] = facts.Efficacy()
-	storms, errs[5] = StormsGoingOn(c, a)
-	ongoing, err := Ungrouped(c, a, Ongoing(c, a, listed))
+	storms, errs[5] = StormsGoingOn(c)
+	ongoing, err := Ungrouped(c, Ongoing(c, listed))
 	errs[6] = err
 	err = errors.Join(errs[:]...)
 	if err != nil {
@@ -139,9 +142,9 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 	}
 }
 
-// ActiveMutes are an account's mutes that are not over.
-func ActiveMutes(c *call.Call, a *call.Account) ([]record.Mute, error) {
-	all, err := c.Facts(a.Name).Mutes()
+// ActiveMutes are the mutes of the call's account that are not over.
+func ActiveMutes(c *call.Call) ([]record.Mute, error) {
+	all, err := c.Given().Mutes()
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
@@ -149,15 +152,15 @@ func ActiveMutes(c *call.Call, a *call.Account) ([]record.Mute, error) {
 }
 
 // Ongoing are the attacks that go on, what gets through first.
-func Ongoing(c *call.Call, a *call.Account, listed []apiclient.Attack) []apiclient.Attack {
+func Ongoing(c *call.Call, listed []apiclient.Attack) []apiclient.Attack {
 	ongoing := slices.DeleteFunc(slices.Clone(listed), func(attack apiclient.Attack) bool {
-		return !c.Ongoing(a, attack) || attack.Result() || attack.FalsePositive()
+		return !c.Ongoing(c.Account, attack) || attack.Result() || attack.FalsePositive()
 	})
 	slices.SortStableFunc(ongoing, describe.WorstFirst)
 	return ongoing
 }
 
-// OngoingFrom is since when attacks are listed to find those that go on.
-func OngoingFrom(c *call.Call, a *call.Account) time.Time {
-	return c.Now.Add(-max(a.OngoingFor, time.Hour))
+// OngoingFrom is since when attacks of the call's account are listed to find those that go on.
+func OngoingFrom(c *call.Call) time.Time {
+	return c.Now.Add(-max(c.Account.OngoingFor, time.Hour))
 }

@@ -30,8 +30,8 @@ func Storm(c *call.Call) (seen record.StormSeen, ok bool, err error) {
 }
 
 // Grouped is what a storm has grouped, the one with the latest hit first.
-func Grouped(c *call.Call, a *call.Account, storm string) ([]record.GroupedAttack, error) {
-	all, err := c.Facts(a.Name).Grouped(storm)
+func Grouped(c *call.Call, storm string) ([]record.GroupedAttack, error) {
+	all, err := c.Given().Grouped(storm)
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
@@ -45,7 +45,7 @@ func StormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack,
 		return storm, attack, false, refusal.Away(err)
 	}
 	for _, s := range storms {
-		all, err := Grouped(c, c.Account, s.ID)
+		all, err := Grouped(c, s.ID)
 		if err != nil {
 			return storm, attack, false, err
 		}
@@ -69,9 +69,9 @@ func StormOfLine(c *call.Call) (line text.Text, err error) {
 	return text.New("Grouped in storm ", text.Code(storm.ID), ": it has no card of its own; ", text.Code(give.String()), " gives it one"), nil
 }
 
-// StormsGoingOn are the account's storms that go on, or whose attacks do; the newest first.
-func StormsGoingOn(c *call.Call, a *call.Account) ([]record.StormSeen, error) {
-	all, err := c.Facts(a.Name).Storms()
+// StormsGoingOn are the storms of the call's account that go on, or whose attacks do; the newest first.
+func StormsGoingOn(c *call.Call) ([]record.StormSeen, error) {
+	all, err := c.Given().Storms()
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
@@ -79,12 +79,12 @@ func StormsGoingOn(c *call.Call, a *call.Account) ([]record.StormSeen, error) {
 }
 
 // Ungrouped are those of the attacks for which no storm's card stands; all if that can't be read.
-func Ungrouped(c *call.Call, a *call.Account, attacks []apiclient.Attack) ([]apiclient.Attack, error) {
-	grouped, err := c.Facts(a.Name).InStorms()
+func Ungrouped(c *call.Call, attacks []apiclient.Attack) ([]apiclient.Attack, error) {
+	grouped, err := c.Given().InStorms()
 	if err != nil {
 		return attacks, refusal.Away(err)
 	}
-	return slices.DeleteFunc(attacks, func(one apiclient.Attack) bool { return grouped[record.AttackID(a.Name, one.ID)] }), nil
+	return slices.DeleteFunc(attacks, func(one apiclient.Attack) bool { return grouped[record.AttackID(c.Account.Name, one.ID)] }), nil
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
@@ -122,7 +122,8 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	all, err := Grouped(c, a, storm.ID)
+	c = c.For(a)
+	all, err := Grouped(c, storm.ID)
 	if err != nil {
 		return call.Result{}, err
 	}

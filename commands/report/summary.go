@@ -22,7 +22,6 @@ const Shift = 10 * time.Hour
 type Summary struct {
 	Overview
 	Since         time.Time             `json:"since"`
-	Now           time.Time             `json:"now"`
 	Incidents     int                   `json:"incidents"`        // that were hit since then, over or not
 	Attacks       int                   `json:"attacks"`          // likewise, incidents left out
 	BlockedAnyway int                   `json:"blocked_anyway"`   // of these: blocked by the service, and without action by a person
@@ -32,6 +31,7 @@ type Summary struct {
 	Undone        []Undone              `json:"undone,omitempty"`
 	Outages       []record.Outage       `json:"outages,omitempty"`
 	Notes         []NoteOn              `json:"notes,omitempty"`
+	Trend         call.Part             `json:"-"`
 	Who           record.Actor          `json:"-"`
 }
 
@@ -49,13 +49,12 @@ type NoteOn struct {
 
 // Summarize collects what happened since then. The service gets some seconds: one that hangs must not keep the rest from people.
 func Summarize(c *call.Call, since time.Time) Summary {
-	a := c.Account
-	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c, a))})
-	o, seen := overviewOf(c, a, attacks, err)
-	s := Summary{Overview: o, Since: since, Now: c.Now, Who: c.Actor}
+	attacks, err := c.Given().Attacks(apiclient.AttackFilter{From: record.Earlier(since, OngoingFrom(c))})
+	o, seen := overviewOf(c, attacks, err)
+	s := Summary{Overview: o, Since: since, Who: c.Actor}
 	s.countAttacks(seen)
 	s.happened(seen)
-	if s.Outages, err = c.Facts(a.Name).Outages(since); err != nil {
+	if s.Outages, err = c.Given().Outages(since); err != nil {
 		s.NoStore = true
 	}
 	rules, err := byOthers(c, &s, seen)
@@ -64,6 +63,7 @@ func Summarize(c *call.Call, since time.Time) Summary {
 		s.Unread = text.String()
 	}
 	s.Modes = efficacy.ModeWindows(seen.changes, rules, s.Since, s.Now, s.Now)
+	s.Trend = trendPart(c)
 	return s
 }
 
@@ -139,13 +139,14 @@ func (s Summary) Parts(cut bool) []call.Part {
 		held = counted(text.New(text.Bold("In force for longer: ")), h.changes(func(ch record.Change) bool { return !ch.SwitchesMode() && !s.soon(ch) }))
 	}
 	return shown(cut, section{s.head(), 0, status}, section{ongoing, 5, status}, section{h.waiting(), 3, status}, section{ends, 5, status},
-		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.denied(), 3, lists},
+		section{held, 3, status}, section{h.modes(), 3, status}, section{s.unseen(), 6, attacks}, section{s.Trend, 0, status},
+		section{s.denied(), 3, lists},
 		section{s.undone(), 3, audit}, section{s.notes(), 3, audit})
 }
 
 func (s Summary) head() call.Part {
 	p := call.Part{Title: text.New(text.Bold("Hand-over of "+s.Account), ": the last ", text.Duration(s.Now.Sub(s.Since)), ", since ", s.Since, ". wafbot is ", s.Of.Policy.Describe())}
-	for _, line := range s.trouble(s.Now) {
+	for _, line := range s.trouble() {
 		p.Rows = append(p.Rows, call.Row{Text: line})
 	}
 	return p

@@ -7,7 +7,6 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -32,22 +31,18 @@ func readWholeAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (cal
 	if slices.Contains(c.Line.Words, "verify") {
 		return report.VerifyAudit(c, ctx, log)
 	}
-	from, err := report.AuditFrom(c, grammar.Never)
-	if err != nil {
-		return call.Result{}, err
-	}
-	return report.ExportAudit(c, ctx, log, from), nil
+	return report.ExportAudit(c, ctx, log), nil
 }
 
 func readAudit(c *call.Call) (call.Result, error) {
-	from, err := report.AuditFrom(c, 24*time.Hour)
-	if err != nil {
-		return call.Result{}, err
-	}
 	by := report.AuditUser(c)
 	res := call.Result{Account: c.OnlyAccount()}
 	data, pages := []record.AuditEntry{}, call.Pages(c, len(c.InScope))
 	for _, a := range c.InScope {
+		from, err := report.AuditFrom(c.For(a), 24*time.Hour)
+		if err != nil {
+			return call.Result{}, err
+		}
 		entries, err := c.Facts(a.Name).Audit(from)
 		if err != nil {
 			return call.Result{}, report.AuditUnknown(err)

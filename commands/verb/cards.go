@@ -34,7 +34,7 @@ func writeCards(c *call.Call) (call.Result, error) {
 	if !isOne {
 		return writeCard(c)
 	}
-	grouped, err := report.Grouped(c, c.Account, storm.ID)
+	grouped, err := report.Grouped(c, storm.ID)
 	if err != nil {
 		return call.Result{}, err
 	}

@@ -70,8 +70,9 @@ func deletable(r apiclient.Rule) error {
 // modeAfter says which mode holds when a rule that sets one is gone; nil for other rules.
 func modeAfter(a *call.Account, left []apiclient.Rule, gone apiclient.Rule) text.Text {
 	scope, ok := apiclient.ConditionsScope(gone.Conditions)
-	if gone.Type != apiclient.RuleMode || !ok || !scope.App.Known {
+	if gone.Type != apiclient.RuleMode || len(gone.Conditions) > 0 && (!ok || !scope.App.Known) {
 		return nil
 	}
-	return text.New("then the mode of ", a.AppName(scope.App), " by rules is ", text.Bold(describe.ModeName(describe.ModeByRules(left, int(scope.App.N)))))
+	app := int(scope.App.N) // without conditions 0, which is apiclient.AllApps
+	return text.New("then the mode of ", describe.ModeApp(a, app), " by rules is ", text.Bold(describe.ModeName(describe.ModeByRules(left, app))))
 }

@@ -167,9 +167,9 @@ func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time,
 
 // ongoingNow are the attacks that go on, as the service lists them: those in the store may be over. A storm stands for those that it groups.
 func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
-	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c, c.Account)})
-	storms, stormsErr := report.StormsGoingOn(c, c.Account)
-	ongoing, groupedErr := report.Ungrouped(c, c.Account, report.Ongoing(c, c.Account, listed))
+	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c)})
+	storms, stormsErr := report.StormsGoingOn(c)
+	ongoing, groupedErr := report.Ungrouped(c, report.Ongoing(c, listed))
 	if err != nil {
 		return nil, refusal.FromService(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}

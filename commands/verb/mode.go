@@ -47,15 +47,18 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	old, narrower := describe.ModeRules(rules, app)
-	from := describe.ModeByRules(rules, app)
+	from, by := describe.ModeByRules(rules, app), describe.ModeRuleInForce(rules, app)
 	if err := change.GuardMode(c, app, to); err != nil {
 		return nil, err
 	}
 	name := c.Account.AppName(apiclient.Known(int64(app)))
 	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words}, fmt.Sprintf("Switch %s to %s", name, to), length)
 	p.Role = change.ModeRole(from, to)
-	if from == to || old != nil && old.Mode == to {
-		p.Nothing = text.New(name, " is in mode ", text.Bold(to), " already, ", change.ByRule(c, old.ID))
+	if old != nil && old.Mode == to { // also default
+		by, from = old, to
+	}
+	if from == to {
+		p.Nothing = text.New(name, " is in mode ", text.Bold(to), " already, ", change.ByRule(c, by.ID))
 		return []call.Plan{p}, nil
 	}
 	p.Steps = change.ModeSteps(app, to, old, rules)

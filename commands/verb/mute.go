@@ -42,7 +42,7 @@ func writeMute(c *call.Call) (call.Result, error) {
 	if m.Attack != "" && c.Attack.Incident() {
 		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always posted. Nothing was changed"))
 	}
-	all, err := report.ActiveMutes(c, c.Account)
+	all, err := report.ActiveMutes(c)
 	if err != nil {
 		return call.Result{}, err
 	}

@@ -21,7 +21,7 @@ func unmute() *call.Command {
 }
 
 func writeUnmute(c *call.Call) (call.Result, error) {
-	all, err := report.ActiveMutes(c, c.Account)
+	all, err := report.ActiveMutes(c)
 	if err != nil {
 		return call.Result{}, err
 	}

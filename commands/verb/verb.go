@@ -9,7 +9,7 @@ import (
 // All is all the verbs, in the order of help. A new command is one file and one line here.
 func All() []*call.Command {
 	return []*call.Command{
-		status(), incidents(), attacks(), attack(), vulns(), summary(),
+		status(), incidents(), attacks(), attack(), vulns(), summary(), trends(),
 		contain(), deny(), allow(), gray(), lists(), remove(),
 		patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule(),
 		undo(), extend(), approve(), reject(), override(),

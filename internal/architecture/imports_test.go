@@ -82,6 +82,7 @@ var floors = []floor{
 	{"internal/redistest", nil, "Redis servers for tests of any package", nil},
 	{"internal/norace", nil, "tests of any package defer themselves with it", nil},
 	{"internal/proxytest", nil, "it breaks connections without knowing what goes through them", nil},
+	{"internal/wrongclock", nil, "it knows of the program only how it is compiled", nil},
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},

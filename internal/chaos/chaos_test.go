@@ -3,7 +3,6 @@
 package chaos
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -91,12 +90,9 @@ func (r *round) settle() *verdict {
 	every := time.NewTicker(2 * time.Second)
 	defer every.Stop()
 	for {
-		e, err := r.collect()
+		e, err := r.observe()
 		require.NoError(r.t, err)
 		v := judge(e)
-		text, err := json.MarshalIndent(e, "", " ")
-		require.NoError(r.t, err)
-		require.NoError(r.t, os.WriteFile(filepath.Join(r.logs, "evidence.json"), text, 0o600))
 		if !v.same(last) || !v.clean() {
 			since = time.Now()
 		}

@@ -2,12 +2,10 @@ package chaos
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,33 +16,8 @@ import (
 
 	"github.com/wafbot/wafbot/internal/proxytest"
 	"github.com/wafbot/wafbot/internal/redistest"
+	"github.com/wafbot/wafbot/internal/wrongclock"
 )
-
-// wrongClockVariable says how wrong the clock is of a program that buildWrongClock has built. Left out it is right; every other program disregards it.
-const wrongClockVariable = "TEST_CLOCK"
-
-// buildWrongClock builds the program as it is shipped, with a time.Now that can be wrong.
-func buildWrongClock(t *testing.T) string {
-	t.Helper()
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(t, err)
-	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
-	text, err := os.ReadFile(filepath.Join(source, "time.go"))
-	require.NoError(t, err)
-	const reads = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
-	require.Equal(t, 1, bytes.Count(text, []byte(reads)), "time.Now is another one in this version of Go: look where it reads the clock")
-	dir := t.TempDir()
-	now, overlay := filepath.Join(dir, "time.go"), filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(now, bytes.Replace(text, []byte(reads), []byte(reads+"\tsec += wrongBy(mono)\n"), 1), 0o600))
-	wrong, err := filepath.Abs("testdata/wrongclock.txt")
-	require.NoError(t, err)
-	files, err := json.Marshal(map[string]map[string]string{"Replace": {
-		filepath.Join(source, "time.go"): now, filepath.Join(source, "wrongclock.go"): wrong,
-	}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, files, 0o600))
-	return build(t, "-overlay", overlay)
-}
 
 // patchFor is how long a patch lasts that wafbot removes, and denyFor a denial, which the service ends.
 const (
@@ -60,8 +33,8 @@ type timed struct {
 }
 
 func openTimed(t *testing.T, binary string) *timed {
-	p := &timed{play: &play{round: &round{t: t, logs: t.TempDir(), did: map[string]int{}}, redis: redistest.Start(t)}, binary: binary}
-	p.wire = proxytest.Start(t, p.redis.Addr)
+	p := &timed{play: &play{round: &round{t: t, logs: t.TempDir(), single: redistest.Start(t), did: map[string]int{}}}, binary: binary}
+	p.wire = proxytest.Start(t, p.single.Addr)
 	p.world = openWorld(t, binary, p.logs, balance(t, func() []*replica { return *p.takes.Load() }))
 	p.deliverTo()
 	return p
@@ -162,7 +135,7 @@ func TestReplicasWithWrongClocks(t *testing.T) {
 		t.Skip("run make chaos")
 	}
 	besideEachOther(t)
-	binary := buildWrongClock(t)
+	binary := build(t, wrongclock.Flags(t)...)
 	for name, clock := range map[string]string{
 		"20 s ahead": "0s:20s", "5 min behind": "0s:-5m", "an hour ahead": "0s:1h", "3 days behind": "0s:-72h", "set forward while it runs": "0s:0s,8s:3h", "set back while it runs": "0s:0s,8s:-26h,16s:2h",
 	} {

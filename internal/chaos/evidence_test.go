@@ -43,6 +43,19 @@ type auditEntry struct {
 	Before  []string `json:"before"`
 }
 
+// observe collects the evidence and keeps it beside the logs.
+func (r *round) observe() (*evidence, error) {
+	e, err := r.collect()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(e, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	return e, os.WriteFile(filepath.Join(r.logs, "evidence.json"), text, 0o600)
+}
+
 // collect reads all evidence.
 func (r *round) collect() (*evidence, error) {
 	e := &evidence{Begun: r.begun, Services: map[string]state{}, Ephemerals: map[string][]message{}}
@@ -70,6 +83,12 @@ func (r *round) collect() (*evidence, error) {
 	}
 	var err error
 	if e.Audit, err = readAudit(r.logs); err != nil {
+		return nil, err
+	}
+	if r.single != nil {
+		err = r.addStored(e)
+	}
+	if err != nil {
 		return nil, err
 	}
 	received, err := r.world.received()
@@ -108,8 +127,36 @@ func readAudit(logs string) ([]auditEntry, error) {
 			all = append(all, line.Audit)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b auditEntry) int { return a.At.Compare(b.At) })
 	return all, nil
+}
+
+// addStored adds the audit entries that were stored and not printed, by a replica that was killed in between.
+func (r *round) addStored(e *evidence) error {
+	for _, a := range accounts() {
+		kept, err := askRedis(r.single.Addr, "XRANGE {a:"+a.name+"}:audit - +")
+		if err != nil {
+			return err
+		}
+		for i, word := range kept.words {
+			var one auditEntry
+			if i == 0 || kept.words[i-1] != "entry" {
+				continue
+			}
+			if err := json.Unmarshal([]byte(word), &one); err != nil {
+				return err
+			}
+			if one.N, err = strconv.ParseInt(kept.words[i-2], 10, 64); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(e.Audit, func(printed auditEntry) bool {
+				return printed.N == one.N && printed.Account == one.Account && printed.At.Equal(one.At)
+			}) {
+				e.Audit = append(e.Audit, one)
+			}
+		}
+	}
+	slices.SortStableFunc(e.Audit, func(a, b auditEntry) int { return a.At.Compare(b.At) })
+	return nil
 }
 
 // attackID is the id of an attack as people type it. It depends only on the account and the service's id.

@@ -33,7 +33,7 @@ func stands(entries, patches int) func(p *play, e *evidence) []string {
 // verified checks that nothing stands, and that it was looked whether the entry went.
 func verified(p *play, e *evidence) []string {
 	wrong := stands(0, 0)(p, e)
-	if v, err := askRedis(p.redis.Addr, "ZRANGE {a:acme}:due 0 -1"); err != nil || len(v.words) > 0 {
+	if v, err := askRedis(p.single.Addr, "ZRANGE {a:acme}:due 0 -1"); err != nil || len(v.words) > 0 {
 		wrong = append(wrong, fmt.Sprint("yet to be looked at: ", v.words, err))
 	}
 	return wrong

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 // play is one story in its own world. One replica does everything until it is struck.
 type play struct {
 	*round
-	redis  *redistest.Server
 	trap   *trap
 	target *replica                   // that the trap is for
 	other  *replica                   // that goes on; nil: there is none
@@ -46,7 +44,7 @@ func openPlay(t testing.TB, binary string, company, apart bool) *play {
 		}
 		require.NoError(t, os.RemoveAll(logs))
 	})
-	p := &play{round: &round{t: t, logs: logs, did: map[string]int{}}, redis: redistest.Start(t), trap: newTrap()}
+	p := &play{round: &round{t: t, logs: logs, single: redistest.Start(t), did: map[string]int{}}, trap: newTrap()}
 	p.world = openWorld(t, binary, logs, balance(t, func() []*replica { return *p.takes.Load() }))
 	traps, waits := []*trap{p.trap}, newTrap()
 	waits.other = p.trap
@@ -76,7 +74,7 @@ func openPlay(t testing.TB, binary string, company, apart bool) *play {
 // add starts one more replica, with a trap.
 func (p *play) add(binary string, trap *trap) *replica {
 	p.t.Helper()
-	tap := newTap(p.t, p.redis.Addr, p.world.url, trap)
+	tap := newTap(p.t, p.single.Addr, p.world.url, trap)
 	n := len(p.replicas)
 	config := filepath.Join(p.logs, fmt.Sprintf("wafbot%d.yaml", n))
 	text := fmt.Sprintf(`
@@ -192,7 +190,7 @@ func (p *play) ask(q *request, path string, body map[string]string) {
 func (p *play) left() (found []string) {
 	due := fmt.Sprintf("ZRANGEBYSCORE {a:acme}:due -inf %d", time.Now().Unix())
 	for _, todo := range []string{"XRANGE {work}:stream - +", "HGETALL {a:acme}:outbox", "HGETALL {a:acme}:redraw", due} {
-		v, err := askRedis(p.redis.Addr, todo)
+		v, err := askRedis(p.single.Addr, todo)
 		if err != nil || len(v.words) > 0 {
 			found = append(found, fmt.Sprint(todo, ": ", v.words, err))
 		}
@@ -267,33 +265,6 @@ func (p *play) end(s story) outcome {
 		}
 		pause(p.t.Context(), 500*time.Millisecond)
 	}
-}
-
-// observe collects the evidence. A killed process prints nothing more, so what it wrote to Redis counts, too.
-func (p *play) observe() (*evidence, error) {
-	e, err := p.collect()
-	if err != nil {
-		return nil, err
-	}
-	kept, err := askRedis(p.redis.Addr, "XRANGE {a:acme}:audit - +")
-	if err != nil {
-		return nil, err
-	}
-	e.Audit = nil
-	for i, word := range kept.words {
-		var one auditEntry
-		if i > 0 && kept.words[i-1] == "entry" {
-			if err := json.Unmarshal([]byte(word), &one); err != nil {
-				return nil, err
-			}
-			e.Audit = append(e.Audit, one)
-		}
-	}
-	text, err := json.MarshalIndent(e, "", " ")
-	if err != nil {
-		return nil, err
-	}
-	return e, os.WriteFile(filepath.Join(p.logs, "evidence.json"), text, 0o600)
 }
 
 // unanswered checks that each acknowledged request has an answer.

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/wrongclock"
 )
 
 // stopPatience is more than a replica may take to stop.
@@ -31,7 +33,7 @@ type replica struct {
 	binary string
 	config string
 	logs   string
-	clock  string // of its machine, as wrongClock reads it; "": it is right
+	clock  string // of its machine, as wrongclock reads it; "": it is right
 
 	mu      sync.Mutex
 	lives   int
@@ -45,7 +47,7 @@ var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 func (r *replica) start() error {
 	r.lives++
 	cmd := exec.Command(r.binary, "serve", "--config", r.config)
-	cmd.Env = append(os.Environ(), "WAFBOT_LISTEN=127.0.0.1:0", wrongClockVariable+"="+r.clock)
+	cmd.Env = append(os.Environ(), "WAFBOT_LISTEN=127.0.0.1:0", wrongclock.Variable+"="+r.clock)
 	p, address, err := start(r.t, r.logs, fmt.Sprintf("replica%d.%03d", r.number, r.lives), cmd, listening)
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func countries(*play) string { return "deny country:FR country:DE for=1h" }
 
 // waits is the one request there is; "" for none.
 func (p *play) waits() string {
-	v, err := askRedis(p.redis.Addr, "HKEYS {a:acme}:approvals")
+	v, err := askRedis(p.single.Addr, "HKEYS {a:acme}:approvals")
 	if err != nil || len(v.words) == 0 {
 		return ""
 	}

@@ -49,6 +49,16 @@ func (a *Account) PollerRoutes() []poller.Route {
 	return routes
 }
 
+// RouteMention is whom the first of the account's routes mentions that mentions anyone; "": none does.
+func (a *Account) RouteMention() string {
+	for _, r := range a.Routes {
+		if r.Mention != "" {
+			return r.Mention
+		}
+	}
+	return ""
+}
+
 // Routes are the routes of all accounts, by their keys: accounts[0].routes[1].
 func (c *Config) Routes() iter.Seq2[string, *Route] {
 	return func(yield func(string, *Route) bool) {

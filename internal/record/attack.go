@@ -2,6 +2,7 @@ package record
 
 import (
 	"time"
+	"unique"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -10,7 +11,7 @@ import (
 type AttackState struct {
 	Attack            apiclient.Attack `json:"attack"`                       // as of the last event, or as first seen
 	ObservedAt        time.Time        `json:"observed_at"`                  // when Attack was read, on the service's clock
-	Revision          int              `json:"revision"`                     // counts its events
+	Revision          int              `json:"revision"`                     // counts its events, from the time of the first on
 	History           []HitPoint       `json:"history,omitempty"`            // of its hits, the oldest first, at most 30
 	FoundAt           time.Time        `json:"found_at,omitzero"`            // when its first event was found, on the clock of the machine that polled
 	Notified          bool             `json:"notified,omitempty"`           // it has a card, or its first event is in the outbox
@@ -32,6 +33,14 @@ type AttackState struct {
 
 // Grouped reports whether the attack shows only in a storm's card.
 func (s AttackState) Grouped() bool { return s.StormID != "" && !s.OwnCard }
+
+// Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.
+func (s *AttackState) Share() {
+	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status)} {
+		*text = unique.Make(*text).Value()
+	}
+	s.Attack.Share()
+}
 
 // Named is the state of a storm that begins, with its id.
 func (s AttackState) Named(id string) AttackState {
@@ -119,7 +128,7 @@ type Milestone struct {
 // AttackDelta is a record that changed.
 type AttackDelta struct {
 	Before *apiclient.Attack // nil: the record was not listed, or that isn't known
-	Now    apiclient.Attack
+	Now    *apiclient.Attack
 }
 
 // Page is one call of an attack's pager, made because the attack is unacknowledged.

@@ -35,7 +35,11 @@ func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err
 		return poller.State{}, err
 	}
 	r.Attacks = map[string]record.AttackState{}
-	if err := s.scan(ctx, account, "*", func(_ string, one record.AttackState) { r.Attacks[one.Attack.ID] = one }); err != nil {
+	err = s.scan(ctx, account, "*", func(_ string, one record.AttackState) {
+		one.Share()
+		r.Attacks[one.Attack.ID] = one
+	})
+	if err != nil {
 		return poller.State{}, err
 	}
 	return r, nil

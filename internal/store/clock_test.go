@@ -35,7 +35,7 @@ func TestBeatsReadRedisClock(t *testing.T) {
 
 		s, clocks = newWire(t, redis.addr).openAhead(t, time.Hour)
 		newWatch(t).start("it", s, nil)
-		require.Eventually(t, func() bool { return clocks.Offsets().RedisKnown }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return clocks.Offsets().RedisKnown }, patience, 10*time.Millisecond)
 		require.WithinDuration(t, time.Now().Add(time.Hour), clocks.Now(), time.Minute)
 	})
 }
@@ -49,14 +49,14 @@ func TestAReplicaWithAWrongClockOwnsNothingBesideAnother(t *testing.T) {
 		one := w.start("its machine is an hour behind", behind, wrong)
 		w.settled(4)
 		two := w.startOn(redis, "right")
-		require.Eventually(t, func() bool { return w.ownedBy(two) == 4 }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return w.ownedBy(two) == 4 }, patience, 10*time.Millisecond)
 		three := w.startOn(redis, "right, too")
 		w.settled(2, 2)
 		require.Zero(t, w.ownedBy(one))
 		two.kill()
-		require.Eventually(t, func() bool { return w.ownedBy(three) == 4 }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return w.ownedBy(three) == 4 }, patience, 10*time.Millisecond)
 		three.stop()
-		require.Eventually(t, func() bool { return w.ownedBy(one) == 4 }, 30*time.Second, 10*time.Millisecond, "alone it goes on")
+		require.Eventually(t, func() bool { return w.ownedBy(one) == 4 }, patience, 10*time.Millisecond, "alone it goes on")
 	})
 }
 

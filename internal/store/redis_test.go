@@ -139,6 +139,15 @@ func (w *world) requireWithin(t testing.TB, limit, took time.Duration) {
 	}
 }
 
+// requireNever holds that something doesn't happen for a while, where the clock is emulated: a machine that is busy enough lets anything come late.
+func (w *world) requireNever(t testing.TB, happens func() bool, while time.Duration) {
+	t.Helper()
+	if w.wire != nil {
+		time.Sleep(while)
+		require.False(t, happens())
+	}
+}
+
 // keys are all keys there are.
 func (w *world) keys(t testing.TB) []string {
 	keys, err := w.rdb.Keys(context.WithoutCancel(t.Context()), "*").Result()

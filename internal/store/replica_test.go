@@ -206,7 +206,7 @@ func TestOneReplicaSwitchesChangesOff(t *testing.T) {
 		newWatch(t).start("one", one, nil)
 		hears := func(off bool) {
 			t.Helper()
-			require.Eventually(t, func() bool { return one.Replicas.Off() == off }, 5*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return one.Replicas.Off() == off }, patience, 20*time.Millisecond)
 			require.NoError(t, asks.Replicas.Hear(t.Context()))
 			require.Equal(t, off, asks.Replicas.Off())
 		}

@@ -50,7 +50,7 @@ func TestSecured(t *testing.T) {
 			leaveEverything(t, s)
 			requireRefused(t, by, url)
 			failOver()
-			require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, 30*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, patience, 20*time.Millisecond)
 		})
 	}
 }

@@ -95,7 +95,7 @@ func TestWhatADeadReplicaOwnedIsTakenOverWithinFiveSeconds(t *testing.T) {
 				one := w.startOn(redis, "one")
 				first := await(t, w.begun)
 				w.startOn(redis, "two")
-				require.Never(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "over a renewal and some tries")
+				redis.requireNever(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond)
 				require.NoError(t, first.held.Err())
 				die(one)
 				died := time.Now()
@@ -152,7 +152,7 @@ func TestAnAccountIsGivenUpWhenWhatIsInHandIsDone(t *testing.T) {
 					return all
 				}
 				require.Eventually(t, func() bool { return len(given()) > 0 }, patience, 10*time.Millisecond)
-				require.Never(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond, 100*time.Millisecond)
+				redis.requireNever(t, func() bool { return len(w.begun) > 0 }, 1500*time.Millisecond)
 				for _, h := range given() {
 					require.NoError(t, h.held.Err(), "it has time to finish, and no other begins")
 					h.end()

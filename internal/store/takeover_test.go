@@ -61,7 +61,7 @@ func TestWhatADeadReplicaHadInHandIsTakenOver(t *testing.T) {
 					require.NoError(t, got.Done(t.Context()))
 				}
 				w.requireWithin(t, tt.limit, time.Since(died))
-				require.Never(t, func() bool { return len(two) > 0 }, 1200*time.Millisecond, 100*time.Millisecond, "each once")
+				w.requireNever(t, func() bool { return len(two) > 0 }, 1200*time.Millisecond)
 				w.requireNoWork(t)
 				require.Equal(t, 1, w.consumers(t))
 			})
@@ -192,7 +192,7 @@ func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
 		}
 		net.SetFilters(nil, nil)
 		require.Len(t, handed, all)
-		require.Never(t, func() bool { return len(jobs) > 0 }, time.Second, 100*time.Millisecond)
+		w.requireNever(t, func() bool { return len(jobs) > 0 }, time.Second)
 		w.requireNoWork(t)
 	})
 }
@@ -250,7 +250,7 @@ func TestNoReplicaWorksWithoutABeat(t *testing.T) {
 		running(t, func(ctx context.Context) error {
 			return s.Inbox.Work(ctx, func(p *store.Piece) { handed <- string(p.Work()) })
 		})
-		require.Never(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond, 50*time.Millisecond)
+		w.requireNever(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond)
 		groups, err := w.rdb.XInfoGroups(t.Context(), "{work}:stream").Result()
 		require.NoError(t, err)
 		require.Empty(t, groups, "nothing was asked for")

@@ -106,6 +106,9 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 		return s
 	}
 	s.Notified = true
+	if s.Revision == 0 {
+		s.Revision = int(o.At.Unix()) // else an attack that was dropped and comes again would have the events of before
+	}
 	s.Revision++
 	s.History = history(last.History, o)
 	// Worse or new, and already over: that is one event, not two. A source that is still trying alone doesn't make an attack resume.

@@ -2,6 +2,7 @@ package storm
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"net/netip"
@@ -295,14 +296,14 @@ func (t *Tally) finish(id string) {
 	if !t.cardless.Last.IsZero() {
 		a.Last = t.cardless.Last // since when it is quiet
 	}
-	for _, source := range t.sources {
+	for _, source := range first(maps.Values(t.sources), maxStormSources, func(x, y *apiclient.Source) int {
+		return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP))
+	}) {
 		a.Sources = append(a.Sources, *source)
 	}
 	if !t.unlisted {
-		a.SourceCount = apiclient.Known(int64(len(a.Sources)))
+		a.SourceCount = apiclient.Known(int64(len(t.sources)))
 	}
-	slices.SortFunc(a.Sources, func(x, y apiclient.Source) int { return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), x.IP.Compare(y.IP)) })
-	a.Sources = slices.Clone(a.Sources[:min(maxStormSources, len(a.Sources))])
 	s.Types = keep(s.Types, strings.Compare, maxStormKinds)
 	s.AppCount = len(s.Apps)
 	s.Apps = keep(s.Apps, cmp.Compare[int64], maxStormKinds)
@@ -311,8 +312,17 @@ func (t *Tally) finish(id string) {
 
 // most are the keys with the highest counts, as many as n.
 func most[K comparable](counts map[K]int, order func(a, b K) int, n int) []K {
-	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int { return cmp.Or(counts[b]-counts[a], order(a, b)) })
-	return keys[:min(n, len(keys))]
+	return first(maps.Keys(counts), n, func(a, b K) int { return cmp.Or(counts[b]-counts[a], order(a, b)) })
+}
+
+// first are the first n of all in an order. Sorting all would take as much memory again as they do.
+func first[T any](all iter.Seq[T], n int, order func(a, b T) int) (sorted []T) {
+	for one := range all {
+		if i, _ := slices.BinarySearchFunc(sorted, one, order); i < n {
+			sorted = slices.Insert(sorted[:min(n-1, len(sorted))], i, one)
+		}
+	}
+	return sorted
 }
 
 // keep takes only the keys with the highest counts over: a map in which others were deleted takes as much memory as before.

@@ -2,6 +2,8 @@ package waf
 
 import (
 	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,7 +12,10 @@ import (
 	"time"
 )
 
-const longestAggregationPage = 100
+const (
+	longestAggregationPage  = 100
+	longestAggregationHours = 168
+)
 
 func selectable() []string {
 	return []string{"attack_name", "attack_types", "hosts", "paths", "min_request_time", "status"}
@@ -24,10 +29,11 @@ func aggregationClient(path string) (int, bool) {
 	return client, ok && ok2 && err == nil
 }
 
-// aggregate is POST /v1/client/{id}/attack-vectors/security-agg/query: a row for each attack and day, newest first.
+// aggregate is POST /v1/client/{id}/attack-vectors/security-agg/query: a row for each attack and day, newest first. The next page is asked for by
+// next_cursor as cursor, with all else repeated.
 func (s *Service) aggregate(c call) reply {
 	client, _ := aggregationClient(c.http.URL.Path)
-	c.body.known("preset", "select", "time_range", "limit")
+	c.body.known("preset", "select", "time_range", "limit", "cursor")
 	oneOf(c.body, "preset", []string{"none"})
 	columns := required[[]string](c.body, "select")
 	for _, column := range columns {
@@ -40,6 +46,7 @@ func (s *Service) aggregate(c call) reply {
 	if limit > longestAggregationPage {
 		c.body.refuse("limit", "must be less than or equal to 100")
 	}
+	from := pageOf(c.body)
 	if refused, bad := c.body.refused(); bad {
 		return refused
 	}
@@ -58,21 +65,52 @@ func (s *Service) aggregate(c call) reply {
 		}
 	}
 	var next any
-	if limit < len(rows) {
-		next = strconv.Itoa(limit)
+	if from+limit < len(rows) {
+		next = cursorTo(c.body, from+limit)
 	}
-	return reply{status: http.StatusOK, bare: true, body: map[string]any{"data": cut(rows, 0, limit), "next_cursor": next}}
+	return reply{status: http.StatusOK, bare: true, body: map[string]any{"data": cut(rows, from, limit), "next_cursor": next}}
 }
 
-// parseRange reads a relative time range in hours, as -24h.
-func (s *Service) parseRange(p *params) time.Time {
-	text := required[string](p, "time_range")
-	digits, ok := strings.CutSuffix(strings.TrimPrefix(text, "-"), "h")
-	hours, err := strconv.Atoi(digits)
-	if p.given("time_range") && (!ok || err != nil || hours <= 0 || text[0] != '-') {
-		p.refuse("time_range", "is invalid")
+// cursorTo names the page of a query that begins after so many rows. It holds for this query alone.
+func cursorTo(query *params, from int) string {
+	sum := fnv.New32a()
+	for _, field := range slices.Sorted(maps.Keys(query.values)) {
+		if field != "cursor" {
+			fmt.Fprintf(sum, "%q:%s,", field, query.values[field])
+		}
 	}
-	return s.now().Add(-time.Duration(hours) * time.Hour)
+	return fmt.Sprintf("%08x.%d", sum.Sum32(), from)
+}
+
+// pageOf is after how many rows the page begins that the query's cursor names.
+func pageOf(query *params) int {
+	cursor := optional[string](query, "cursor")
+	if !query.given("cursor") {
+		return 0
+	}
+	_, digits, _ := strings.Cut(cursor, ".")
+	from, err := strconv.Atoi(digits)
+	if err != nil || from < 0 || cursor != cursorTo(query, from) {
+		query.refuse("cursor", "is invalid")
+	}
+	return max(from, 0)
+}
+
+// parseRange reads a relative time range in hours, as -24h, which is what none means.
+func (s *Service) parseRange(p *params) time.Time {
+	text := "-24h"
+	if p.given("time_range") {
+		text = optional[string](p, "time_range")
+	}
+	digits, ok := strings.CutSuffix(text, "h")
+	hours, err := strconv.Atoi(digits)
+	switch {
+	case !ok || err != nil || hours >= 0:
+		p.refuse("time_range", "is invalid")
+	case -hours > longestAggregationHours:
+		p.refuse("time_range", "must be within the last 168 hours")
+	}
+	return s.now().Add(time.Duration(hours) * time.Hour)
 }
 
 // row is a day of a record as the aggregation shows it.

@@ -171,29 +171,6 @@ func TestSilenceOpensANewRecord(t *testing.T) {
 	require.Equal(t, "falsepositive", w.state().Attacks[0].Review)
 }
 
-func TestAggregationHasARowForEachDay(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.start(waf.AttackSpec{Started: waf.Duration(6 * time.Hour), Hits: 600})
-	code, text := w.request("POST", "/v1/client/5/attack-vectors/security-agg/query",
-		`{"preset":"none","select":["attack_name","attack_types","hosts","paths","min_request_time","status"],"time_range":"-24h","limit":50}`)
-	require.Equal(t, 200, code)
-	var answer struct {
-		Data   []map[string]any `json:"data"`
-		Status *int             `json:"status"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(text), &answer))
-	require.Nil(t, answer.Status, "no envelope")
-	require.Len(t, answer.Data, 2)
-	today := answer.Data[0]
-	require.Equal(t, "2026-11-20", today["ts_day"])
-	require.Equal(t, "2026-11-19", answer.Data[1]["ts_day"])
-	require.EqualValues(t, 600, today["requests_count"].(float64)+answer.Data[1]["requests_count"].(float64))
-	require.Equal(t, "SQL Injection", today["attack_type_label"])
-	require.Equal(t, map[string]any{"count": 1.0, "values": []any{"shop.example.com"}}, today["hosts"])
-	require.Equal(t, "Monitoring", today["status"])
-}
-
 func TestSpecsThatCannotBePlayed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

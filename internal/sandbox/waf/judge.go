@@ -54,7 +54,7 @@ func (a *account) judge(c *campaign, s *source, now time.Time) verdict {
 
 // mode is the filtration mode for a request: that of the rule with most conditions, among equals of the newest.
 func (a *account) mode(request web, now time.Time) string {
-	mode, conditions := "monitoring", -1
+	mode, conditions := accountMode, -1
 	for _, r := range a.rules {
 		if r.kind == "service_mode" && r.mode != "default" && r.inForce(now) &&
 			len(r.conditions) >= conditions && covers(r.conditions, request) {

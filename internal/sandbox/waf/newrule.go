@@ -109,7 +109,10 @@ func validPart(part []any) bool {
 	return isText && text != "" && name != "path" && name != "array"
 }
 
-// seedRules gives the account the rules that it has before anyone makes one: its applications' modes and some of other types.
+// accountMode is the mode of a new account.
+const accountMode = "monitoring"
+
+// seedRules gives the account the rules that it has before anyone makes one: its own mode, its applications' modes, and some of other types.
 func (a *account) seedRules(now time.Time) {
 	created := now.Add(-90 * 24 * time.Hour)
 	seed := func(r rule) {
@@ -125,4 +128,5 @@ func (a *account) seedRules(now time.Time) {
 			seed(rule{kind: "service_mode", mode: app.Mode, conditions: onInstance(app.ID)})
 		}
 	}
+	seed(rule{kind: "service_mode", mode: accountMode}) // without conditions: of the applications that have no mode of their own
 }

@@ -1,0 +1,247 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+const day = 24 * time.Hour
+
+// LongestTrend is how far back the service's aggregation reaches.
+const LongestTrend = apiclient.LongestAggregation * time.Hour
+
+// namedInTrend is how many types and hosts are shown.
+const namedInTrend = 5
+
+// Trend counts attacks by day. The days are those of UTC, as the service counts them; the last one is today, so far.
+type Trend struct {
+	First    time.Time `json:"first_day"`
+	Attacks  []int     `json:"attacks"` // of each day
+	Types    []Series  `json:"types"`   // the most frequent first, as are the others
+	Statuses []Series  `json:"statuses"`
+	Hosts    []Series  `json:"hosts"`
+	CutAt    int       `json:"cut_at,omitempty"`  // rows of the service; it has more, which weren't read. 0: all were
+	Results  int       `json:"results,omitempty"` // of denied sources and patches at work, which aren't counted
+	Undated  int       `json:"undated,omitempty"` // whose day isn't known, which aren't counted
+}
+
+// Series is how many attacks of one kind there were on each day.
+type Series struct {
+	Name    string `json:"name"` // as the service writes it; "": it doesn't say
+	Attacks []int  `json:"attacks"`
+}
+
+func (s Series) total() (n int) {
+	for _, attacks := range s.Attacks {
+		n += attacks
+	}
+	return n
+}
+
+// Trends counts the attacks of an account, or of several, on so many days.
+func Trends(now time.Time, days int, accounts ...apiclient.AttackDays) Trend {
+	t := Trend{First: firstDay(now, days), Attacks: make([]int, days)}
+	types, statuses, hosts := tallies{}, tallies{}, tallies{}
+	for _, read := range accounts {
+		if read.More {
+			t.CutAt += len(read.Rows)
+		}
+		for _, row := range read.Rows {
+			at := int(row.Day.Sub(t.First) / day)
+			switch {
+			case apiclient.IsResult(row.Type):
+				t.Results++
+			case row.Day.IsZero():
+				t.Undated++
+			case row.Day.Before(t.First) || at >= days: // the query reaches back in whole hours
+			default:
+				t.Attacks[at]++
+				types.count(row.Type, at, days)
+				statuses.count(string(row.Status), at, days)
+				for _, host := range named(row.Hosts) {
+					hosts.count(host, at, days)
+				}
+			}
+		}
+	}
+	t.Types, t.Statuses, t.Hosts = types.series(), statuses.series(), hosts.series()
+	return t
+}
+
+// named are the hosts of an attack, of which the service may give none.
+func named(hosts []string) []string {
+	if len(hosts) == 0 {
+		return []string{""}
+	}
+	return hosts
+}
+
+func firstDay(now time.Time, days int) time.Time {
+	return now.UTC().Truncate(day).Add(-time.Duration(days-1) * day)
+}
+
+// hoursOf is how many hours the days reach back, one at least: at midnight a day has none yet.
+func hoursOf(now time.Time, days int) int {
+	return max(1, int((now.Sub(firstDay(now, days))+time.Hour-1)/time.Hour))
+}
+
+// tallies are attacks by name and day.
+type tallies map[string][]int
+
+func (t tallies) count(name string, at, days int) {
+	if t[name] == nil {
+		t[name] = make([]int, days)
+	}
+	t[name][at]++
+}
+
+func (t tallies) series() []Series {
+	all := []Series{}
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		all = append(all, Series{name, t[name]})
+	}
+	slices.SortStableFunc(all, func(x, y Series) int { return cmp.Compare(y.total(), x.total()) })
+	return all
+}
+
+// ShowTrends answers with the trend of an account's last days, as many as hold the time looked back, today among them.
+func ShowTrends(c *call.Call, back time.Duration) (call.Result, error) {
+	days := int((back + day - 1) / day)
+	read, err := c.Given().AttackDays(call.AttackDaysAsked{Hours: hoursOf(c.Now, days)})
+	if err != nil {
+		return call.Result{}, refusal.FromService(err)
+	}
+	t := Trends(c.Now, days, read)
+	lines := []text.Text{text.New(text.Bold(c.Account.Name+": attacks per day"), ", ", t.head())}
+	if len(t.Types) > 0 {
+		lines = append(lines, t.chart())
+	}
+	for _, by := range []struct {
+		title string
+		all   []Series
+		name  func(string) text.Text
+	}{{"By type", t.Types, typeInTrend}, {"By status", t.Statuses, statusInTrend}, {"By host", t.Hosts, hostInTrend}} {
+		lines = append(lines, seriesLines(by.title, by.all, by.name)...)
+	}
+	return call.Result{Account: c.Account.Name, Lines: append(lines, t.remarks()...), Data: t}, nil
+}
+
+// head says which days they are and what stands out.
+func (t Trend) head() text.Text {
+	last := t.First.Add(time.Duration(len(t.Attacks)-1) * day)
+	span := last.Format("2 Jan") + " (UTC)"
+	if len(t.Attacks) > 1 {
+		span = t.First.Format("2 Jan") + " to " + span
+	}
+	if t.CutAt > 0 {
+		span += ", of the first " + text.Count(t.CutAt, "row")
+	}
+	span += ": "
+	most := slices.Max(t.Attacks)
+	if most == 0 {
+		return text.New(span, "none")
+	}
+	peak := t.First.Add(time.Duration(slices.Index(t.Attacks, most)) * day)
+	today := text.New(text.Number(t.Attacks[len(t.Attacks)-1]), " today so far")
+	if peak.Equal(last) {
+		return text.New(span, today)
+	}
+	return text.New(span, "most ", text.Number(most), " on ", peak.Format("Mon 2 Jan"), ", ", today)
+}
+
+// chart is the attacks of each day as bars and as figures.
+func (t Trend) chart() text.Text {
+	var figures []string
+	for _, n := range t.Attacks {
+		figures = append(figures, text.Number(n))
+	}
+	return text.New(text.Code(bars(t.Attacks)), " ", strings.Join(figures, ", "))
+}
+
+// bars draws figures as blocks of up to eight heights. The lowest is none.
+func bars(figures []int) string {
+	heights := []rune("▁▂▃▄▅▆▇█")
+	most := max(1, slices.Max(figures))
+	var b strings.Builder
+	for _, n := range figures {
+		b.WriteRune(heights[(n*(len(heights)-1)+most-1)/most])
+	}
+	return b.String()
+}
+
+func seriesLines(title string, all []Series, name func(string) text.Text) (lines []text.Text) {
+	if len(all) == 0 {
+		return nil
+	}
+	lines = append(lines, text.New(text.Bold(title)))
+	for _, s := range all[:min(namedInTrend, len(all))] {
+		lines = append(lines, text.New("• ", text.Code(bars(s.Attacks)), " ", text.Number(s.total()), " ", name(s.Name)))
+	}
+	if more := len(all) - namedInTrend; more > 0 {
+		lines = append(lines, text.New("… and ", text.Number(more), " more"))
+	}
+	return lines
+}
+
+func typeInTrend(name string) text.Text {
+	return text.New(describe.TypeName(text.Sanitize(name, text.MaxField)))
+}
+
+func statusInTrend(name string) text.Text {
+	return text.New(describe.StatusWord(apiclient.Status(name)))
+}
+
+func hostInTrend(name string) text.Text {
+	if name == "" {
+		return text.New("unknown host")
+	}
+	return text.New(text.Code(text.Sanitize(name, text.MaxHost)))
+}
+
+// remarks say what the figures leave out.
+func (t Trend) remarks() (lines []text.Text) {
+	if len(t.Attacks) > 1 && len(t.Types) > 0 {
+		lines = append(lines, text.New("An attack that goes on after midnight counts on each of its days"))
+	}
+	if t.Results > 0 {
+		lines = append(lines, text.New("Not counted: ", text.Count(t.Results, "record"), " of denied sources and patches at work"))
+	}
+	if t.Undated > 0 {
+		lines = append(lines, text.New("Not counted: ", text.Count(t.Undated, "row"), " of which the service doesn't say the day"))
+	}
+	if t.CutAt > 0 {
+		lines = append(lines, text.New("The service has more rows than wafbot reads at once: ", text.Code("trends since=1d"), " asks for the fewest"))
+	}
+	return lines
+}
+
+// trendPart is the trend of the call's accounts together, in a line. It is left out with a word where the service doesn't give it soon.
+func trendPart(c *call.Call) call.Part {
+	const days = int(LongestTrend / day)
+	var known []apiclient.AttackDays
+	for _, a := range c.InScope {
+		read, err := c.Facts(a.Name).AttackDays(call.AttackDaysAsked{Hours: hoursOf(c.Now, days), Brief: true})
+		if err == nil && !read.More {
+			known = append(known, read)
+		}
+	}
+	title := text.Bold("Attacks per day")
+	if len(known) == 0 {
+		return call.Part{Title: text.New(title, ": unknown just now, type ", text.Code("trends"))}
+	}
+	t := Trends(c.Now, days, known...)
+	line := text.New(title, " ", text.Code(bars(t.Attacks)), " ", t.head())
+	if unknown := len(c.InScope) - len(known); unknown > 0 {
+		line = text.New(line, "; unknown just now of ", text.Count(unknown, "account"))
+	}
+	return call.Part{Title: line}
+}

@@ -1,0 +1,37 @@
+package verb
+
+import (
+	"cmp"
+
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/commands/report"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+func trends() *call.Command {
+	return &call.Command{
+		Name: "trends", Role: record.Viewer,
+		Summary: "attacks per day by type, status and host, up to 7 days back",
+		Args:    []call.Arg{{Name: "since", Help: "how many days, today among them: 7d, the most that the service has", Read: readSince}},
+		Example: "trends since=3d",
+		Read: func(c *call.Call) (call.Result, error) {
+			back, err := grammar.ParseDuration(cmp.Or(c.Line.Keys["since"], "7d"))
+			if err != nil {
+				return call.Result{}, err
+			}
+			return report.ShowTrends(c, back)
+		},
+	}
+}
+
+// readSince takes a duration of a week at most.
+func readSince(value string, _ *call.Account) (string, error) {
+	back, err := grammar.ParseDuration(value)
+	if err == nil && (back == grammar.Never || back > report.LongestTrend) {
+		err = refusal.Usage(text.New(refusal.Typed(value), " is too long: the service goes back 7 days. Example: ", text.Code("trends since=7d")))
+	}
+	return grammar.DurationText(back), err
+}
