@@ -85,7 +85,7 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
 	if e.Outcome == "refused" {
-		if until, told := w.refusals.count(c, e); !until.IsZero() {
+		if until, told := w.refusals.count(c, e, errors.Is(err, refusal.ErrDenied)); !until.IsZero() {
 			return counted(err, until, told)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How much of what people are refused is recorded one by one, in each account. The rest is counted; each person is told so once in that hour, and not answered after.
+// How much of what people are refused is recorded one by one, in each account. The rest is counted, and what they may not do isn't answered any more.
 const (
 	refusalsEach     = 20 // of a person in an hour
 	refusalsOfOthers = 3  // of all people without a role in an hour
@@ -42,9 +42,9 @@ type refusalCount struct {
 	told     map[string]bool   // that it is so, by person; more than maxRefused count as told
 }
 
-// count gives until when a refusal is only counted, because as many were recorded in this hour as are, and whether the person was told that already. The zero time:
-// it is to be recorded.
-func (r *refusals) count(c *call.Call, e record.AuditEntry) (until time.Time, told bool) {
+// count gives until when a refusal is only counted, because as many were recorded in this hour as are, and whether the person was told that already: with the first that
+// denied what the person may not do. The zero time: it is to be recorded.
+func (r *refusals) count(c *call.Call, e record.AuditEntry, denied bool) (until time.Time, told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	person := e.Actor.Team + "/" + e.Actor.ID
@@ -65,14 +65,19 @@ func (r *refusals) count(c *call.Call, e record.AuditEntry) (until time.Time, to
 		n.last.Actor = record.Actor{Name: "others", Via: e.Actor.Via}
 	}
 	n.more++
-	if told = n.told[person] || len(n.told) == maxRefused; !told {
+	told = n.told[person] || len(n.told) == maxRefused
+	if denied && !told {
 		n.told[person] = true
 	}
 	return n.ends, told
 }
 
-// counted is a refusal that is only counted: told so to a person who doesn't know that yet, else without an answer.
+// counted is a refusal that is only counted. What a person may not do is answered once more, with that it is so, and then no longer; what a person may do is: that it wasn't
+// done is never left unsaid.
 func counted(err error, until time.Time, told bool) error {
+	if !errors.Is(err, refusal.ErrDenied) {
+		return err
+	}
 	if told {
 		return fmt.Errorf("%w: %w", err, refusal.ErrUnanswered)
 	}
@@ -82,7 +87,7 @@ func counted(err error, until time.Time, told bool) error {
 	}
 	said := *refused
 	said.Cause = err
-	said.Text = text.New(refused.Text, ". Much was refused within an hour: what else is until ", text.Clock(until), " gets no answer")
+	said.Text = text.New(refused.Text, ". You were refused much within an hour: until ", text.Clock(until), " what you may not do gets no answer")
 	return &said
 }
 
