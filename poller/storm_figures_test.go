@@ -33,9 +33,9 @@ func TestAStormsFigures(t *testing.T) {
 	s.Storm.Unblocked = nil
 	require.Equal(t, &record.Storm{
 		Over: 3, In: time.Minute, EndsAfter: 10 * time.Minute, Began: noon.UTC(), Exceeded: noon.UTC(), Grouped: 8, Ongoing: 8, Hits: 700, Severity: record.SeverityHigh,
-		Status:  map[apiclient.Status]int{"blocked": 6, "not_blocked": 1, "unknown": 1},
-		Types:   map[string]int{"sqli": 7, "xss": 1},
-		Apps:    map[int64]int{4: 7, 7: 1}, AppCount: 2,
+		Status: map[apiclient.Status]int{"blocked": 6, "not_blocked": 1, "unknown": 1},
+		Types:  map[string]int{"sqli": 7, "xss": 1},
+		Apps:   map[int64]int{4: 7, 7: 1}, AppCount: 2,
 		Sources: map[netip.Addr]int{netip.MustParseAddr("198.51.100.23"): 6, netip.MustParseAddr("192.0.2.1"): 6, netip.MustParseAddr("203.0.113.9"): 1, netip.MustParseAddr("203.0.113.7"): 1},
 		Source:  netip.MustParseAddr("198.51.100.23"), Country: "FR", SharedBy: 6,
 		Through: map[apiclient.Status]int{"not_blocked": 1}, UnblockedCount: 1, LastThrough: noon.UTC(),
