@@ -11,8 +11,8 @@ import (
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
@@ -65,7 +65,7 @@ func (f *forms) openMore(req request, text string) {
 		if !known {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
-		return card.MoreView(describe.Situation(s), advice.More(s), req.meta())
+		return card.MoreView(headline.Line(s), advice.More(s), req.meta())
 	})
 }
 

@@ -123,7 +123,9 @@ func TestWhatKeepsAnAcknowledgement(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := lapsing(t, func(s *record.AttackState) { s.Storm = &record.Storm{Through: 1} })
+		w := lapsing(t, func(s *record.AttackState) {
+			s.Storm = &record.Storm{Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: 1}}
+		})
 		id := w.attackOn("/login")
 		w.writes(ann, "ack attack="+id)
 		time.Sleep(5 * time.Hour)

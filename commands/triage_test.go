@@ -60,7 +60,7 @@ func TestAck(t *testing.T) {
 	require.Equal(t, "nothing", w.lastAudit().Outcome)
 	require.Equal(t, ann.ID, w.said(id).Owner.ID)
 	require.Len(t, w.ledger.triaged, 1)
-	require.Contains(t, textOf(w.reads(eve, "status")), "POST shop.example.com/login · Ann is on it since 2026-11-20 03:00 UTC")
+	require.Contains(t, textOf(w.reads(eve, "status")), "Ann is on it since 2026-11-20 03:00 UTC · "+id+": POST shop.example.com/login")
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "Ann is on it since")
 
 	w.refuses(ann, "ack", refusal.ErrUsage, "Missing: attack=")

@@ -57,28 +57,24 @@ func Render(c Card) Message {
 	if c.Situation.Account == nil {
 		c.Situation.Account = &call.Account{}
 	}
+	if c.Situation.Storm != nil {
+		return c.storm()
+	}
 	offered := advice.Advise(c.Situation)
 	var maker buttonMaker
 	buttons, without := c.buttons(&maker, offered)
-	var first, last [][]text.Text
-	advised, notice := c.advice, c.notice
-	if c.Situation.Storm != nil {
-		first, last, advised, notice = [][]text.Text{c.stormHeadline()}, c.stormFacts(), c.stormAdvice, c.stormNotice
-	} else {
-		first = [][]text.Text{c.headline(), c.figures()}
-	}
+	first := [][]text.Text{c.headline(), c.figures()}
 	first[0] = append(first[0], offered.Denied...)
 	var soFar []text.Text
 	if line := advice.Mitigations(c.Situation); line != nil {
 		soFar = append(soFar, line)
 	}
-	blocks := paragraphs(append(first, slices.Concat(soFar, advised(offered), without), c.people()))
+	blocks := paragraphs(append(first, slices.Concat(soFar, c.advice(offered), without), c.people()))
 	blocks = append(blocks, actions(buttons...)...)
-	below := paragraphs(last)
 	// Changes take the room that is left. They stand below the buttons, so that a click doesn't move the buttons.
-	room := maxTogether - weight(buttons...) - written(blocks) - written(below)
-	blocks = slices.Concat(blocks, maker.changes(c.Situation, c.Quiet, room), below)
-	return Message{Text: notice(offered), Blocks: blocks, Metadata: c.metadata()}
+	room := maxTogether - weight(buttons...) - written(blocks)
+	blocks = append(blocks, maker.changes(c.Situation, c.Quiet, room)...)
+	return Message{Text: c.notice(offered), Blocks: blocks, Metadata: c.metadata()}
 }
 
 // paragraphs makes one block for each paragraph that has lines.

@@ -144,6 +144,8 @@ var partsOfOthers = map[string]string{
 	"sections":      "blocks of lines",
 	"renderLines":   "the blocks of Lines",
 	"changes":       "a part of Render",
+	"storm":         "Render of a storm",
+	"stormPrint":    "a part of it",
 	"write":         "a part of partsMessage and Home",
 	"WithoutFacts":  "a message with less metadata",
 	"WithDelivery":  "a message with its delivery",

@@ -1,212 +1,255 @@
 package card
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
+
+	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// stormFacts are the long lists below the buttons: totals, outliers, and why there is one card.
-func (c Card) stormFacts() [][]text.Text {
-	facts := [][]text.Text{c.stormTotals()}
-	if c.Situation.Storm.OutlierCount > 0 {
-		facts = append(facts, c.outliers())
-	}
-	return append(facts, c.whyOneCard())
+// How much a storm's card shows of what may be many.
+const (
+	maxStormIDs         = 4
+	maxStormMitigations = 2
+	maxStormButtons     = 4 // and More
+)
+
+// stormSigns are the symbols of the states. Their shapes differ, not only their colours.
+var stormSigns = map[headline.State]string{
+	headline.Unknown: "❓", headline.FalsePositive: "🏁", headline.Test: "🏁", headline.Ended: "🏁", headline.Blocked: "🟩", headline.Quiet: "🔶",
+	headline.PartlyBlocked: "🔶", headline.NotBlocked: "🔴",
 }
 
-func (c Card) stormHeadline() []text.Text {
-	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(describe.Applications(s, c.Situation.Account), text.MaxField), apiclient.Known(int64(s.Grouped)).String() + " attacks", describe.Blocking(s)}
+// storm draws a storm's card. All that it counts is in the answer to its id's line.
+func (c Card) storm() Message {
+	offered := advice.Advise(c.Situation)
+	h := headline.Of(headline.Facts{Situation: c.Situation, Quiet: c.Quiet, Outage: c.Outage, Triage: c.Triage})
+	var maker buttonMaker
+	buttons := c.stormButtons(&maker, h, offered)
+	facts := append([]text.Text{c.stormHeadline(h)}, offered.Denied...)
+	facts = append(append(facts, c.stormExtent(h)), c.stormSources(h, offered)...)
+	facts = append(append(facts, c.stormMitigations()...), c.stormPeople()...)
+	blocks := append(paragraphs([][]text.Text{facts}), actions(buttons...)...)
+	return Message{Text: c.stormNotice(h), Blocks: append(blocks, c.stormPrint()), Metadata: c.metadata()}
+}
+
+func (c Card) stormHeadline(h headline.Headline) text.Text {
+	line := text.New(stormSigns[h.State], " ", text.Bold(headline.StormState(h.State, *c.Situation.Storm)))
 	switch {
-	case c.Quiet:
-		title = append(title, "quiet")
-	case !s.GoesOn():
-		title = append(title, "over")
+	case h.Since.IsZero():
+	case h.State == headline.Ended:
+		line = text.New(line, ", last hit ", c.clock(h.Since))
+	default:
+		line = text.New(line, text.Bold(" since "), c.clock(h.Since))
 	}
-	return []text.Text{text.New(c.sign(), " ", text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.Cause(s, c.Situation.Policy)}
+	return text.New(line, text.Bold(" · "+string(h.Severity)+" storm"))
 }
 
-// stormTotals count the grouped attacks.
-func (c Card) stormTotals() []text.Text {
-	s, a := *c.Situation.Storm, c.Situation.Attack
-	lines := describe.Tallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.Ongoing(s, "the attacks"))
-	return append(append(lines, c.aged(counts)), c.unrefreshed()...)
-}
-
-// outliers list the attacks that get through and don't come from the storm's source, each with its id.
-func (c Card) outliers() []text.Text {
+// stormExtent says where the storm is, since when, and how many attacks it is; without a way to the service, what it was.
+func (c Card) stormExtent(h headline.Headline) text.Text {
 	s := *c.Situation.Storm
-	title := text.New(text.Bold("Outliers"), " (other sources, not fully blocked):")
-	if !s.Source.IsValid() {
-		title = text.New(text.Bold("Outliers"), " (not fully blocked, while most are):")
+	if h.Was != "" {
+		return text.New("Was ", headline.StormState(h.Was, s), ". WAF API unreachable: act in the console")
 	}
-	lines := []text.Text{title}
-	named, left := describe.Outliers(s)
-	for _, attack := range named {
-		lines = append(lines, c.outlier(attack))
+	line := text.New(describe.Applications(s, c.Situation.Account), " · since ", c.clock(s.Began), " · ", describe.Counted(s))
+	switch {
+	case s.Growing() || c.Quiet:
+		return line
+	case s.GoesOn():
+		return text.New(line, ", ", describe.Active(s))
 	}
-	if left > 0 {
-		lines = append(lines, text.New("… and ", apiclient.Known(int64(left)), " more: type ", text.Code(listLine(c))))
+	return text.New(line, ", no new ones since ", c.clock(s.Ended), ", ", describe.Active(s))
+}
+
+// stormSources names what gets through and where it comes from; of a storm of which nothing does, what most of it has in common.
+func (c Card) stormSources(h headline.Headline, offered advice.Advice) (lines []text.Text) {
+	s := *c.Situation.Storm
+	words, through := headline.StormWords(h.State, s)
+	if through == 0 {
+		return []text.Text{describe.Cause(s, c.Situation.Policy)}
+	}
+	title := words[:1] + strings.ToLower(words[1:])
+	if s.UnblockedCount == 0 {
+		lines = append(lines, text.New(title, ": see their own cards"))
+	} else {
+		ids := text.New(title, ":")
+		for _, a := range s.Unblocked[:min(maxStormIDs, len(s.Unblocked))] {
+			ids = text.New(ids, " ", text.Code(record.AttackID(c.Situation.Account.Name, a.ID)))
+		}
+		if more := s.UnblockedCount - maxStormIDs; more > 0 {
+			ids = text.New(ids, " and ", text.Number(more), " more")
+		}
+		lines = append(lines, ids)
+	}
+	if behind, ok := namedSource(s, offered); ok {
+		lines = append(lines, text.New(describe.StormSource(behind.IP, behind.Country, c.Situation.Policy), " ", reach(s, behind)))
 	}
 	return lines
 }
 
-// outlier is an attack in one line, hostile text last.
-func (c Card) outlier(a apiclient.Attack) text.Text {
-	account := c.Situation.Account
-	line := append(make([]any, 0, 18), "• ", text.Code(record.AttackID(account.Name, a.ID)), " ", typeName(a, text.MaxField))
-	if len(c.Situation.Storm.Apps) > 1 {
-		line = append(line, " on ", text.Sanitize(account.AppName(a.App), text.MaxField))
-	}
-	line = append(line, ", ", text.Bold(describe.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
-	if top, ok := call.TopSource(a); ok {
-		line = append(line, ", ", text.Code(top.IP.String()))
-		if top.Country != "" {
-			line = append(line, " ", text.Sanitize(top.Country, maxCountry))
+// namedSource is the source that a storm's card names: that of its button, else the busiest of what gets through.
+func namedSource(s record.Storm, offered advice.Advice) (record.StormSource, bool) {
+	for _, one := range offered.Suggestions {
+		for _, behind := range s.Behind {
+			if one.Line.Name == "deny" && slices.Contains(one.Line.Words, behind.IP.String()) {
+				return behind, true
+			}
 		}
 	}
-	return text.New(append(line, ": ", text.Code(describe.Where(a)))...)
+	if len(s.Behind) == 0 {
+		return record.StormSource{}, false
+	}
+	return s.Behind[0], true
 }
 
-// whyOneCard says why attacks are grouped, until when, and which have cards of their own.
-func (c Card) whyOneCard() []text.Text {
-	s := *c.Situation.Storm
-	beside := text.New("Incidents always get their own card at once: ", s.Incidents, " so far")
-	if !s.GoesOn() {
-		beside = text.New("Incidents meanwhile, each with its own card: ", s.Incidents)
+// reach says in how many of the attacks that get through a source is, and that it is in many more, if so: denying it stops these alone.
+func reach(s record.Storm, source record.StormSource) string {
+	through := s.Passing()
+	these := text.Number(source.In) + " of these " + text.Number(through)
+	if source.In == through {
+		these = "all of these " + text.Number(through)
 	}
-	if s.CaughtUp {
-		beside = text.New("Incidents always get their own card at once: ", s.Incidents, " since the first poll")
+	switch {
+	case through == 1:
+		return "is in it"
+	case 2*source.In < through && 2*source.InAll >= s.Grouped:
+		return "is in " + text.Number(source.InAll) + ", but in only " + these
 	}
-	var theirs []string
-	if s.Before > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
-	}
-	if s.OwnCards > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.OwnCards))
-	}
-	if len(theirs) > 0 {
-		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
-	}
-	return []text.Text{
-		text.New(text.Bold("Why one card: "), describe.NoOwnCards(s)), beside,
-		text.New("All grouped attacks: ", text.Code(listLine(c))),
-	}
+	return "is in " + these
 }
 
-func listLine(c Card) string {
-	return record.Line{Name: "attacks"}.With("storm", c.Situation.ID).With("account", c.Situation.Account.Name).String()
-}
-
-// stormAdvice says what would stop the storm, how soon, and what would go on.
-func (c Card) stormAdvice(advice advice.Advice) []text.Text {
-	lines := c.dryRun(advice)
-	if denies(advice) {
-		deny := c.mitigations(advice.Suggestions[:1])[0]
-		if c.Situation.Storm.OutlierCount > 0 {
-			deny = text.New(deny, "; the outliers go on")
+// stormMitigations say what was done for the storm and whether it works, the newest first.
+func (c Card) stormMitigations() (lines []text.Text) {
+	for _, ch := range c.Situation.Changes {
+		if !ch.InForce(c.Situation.Now) || ch.Parent() != "" || len(lines) == maxStormMitigations {
+			continue
 		}
-		lines = append(lines, deny)
+		seen := efficacy.Brief(c.Situation, ch)
+		if len(seen) == 0 {
+			seen = text.New("sent")
+		}
+		what := ch.Does
+		if ch.Line.Name == "deny" {
+			what = "Deny " + strings.Join(ch.Line.Words, " ")
+		}
+		line := text.New(text.Sanitize(what, text.MaxField), " · ", seen)
+		if !ch.Until.IsZero() {
+			line = text.New(line, " · until ", c.clock(ch.Until))
+		}
+		lines = append(lines, text.New(line, " · ", text.Sanitize(ch.Actor.Name, text.MaxField)))
 	}
-	return append(lines, advice.Notes...)
+	return lines
 }
 
-// denies reports whether the advice is to deny one source.
-func denies(advice advice.Advice) bool {
-	return len(advice.Suggestions) > 0 && advice.Suggestions[0].Line.Name == "deny"
+// stormPeople says who is on it and who is called, and what people found.
+func (c Card) stormPeople() []text.Text {
+	lines := []text.Text{c.whoIsOnIt()}
+	if m, muted := c.muted(); muted {
+		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.Mute(m)))
+	}
+	if c.Triage.Verdict != nil {
+		lines = append(lines, describe.Verdict(*c.Triage.Verdict))
+	}
+	return lines
 }
 
-// stormNotice is the notification of a storm's card, as notice is of an attack's.
-func (c Card) stormNotice(advice advice.Advice) string {
-	s := *c.Situation.Storm
-	lead := "STORM"
+// stormPrint is the small print: the id, and how old the figures are.
+func (c Card) stormPrint() slack.Block {
+	line := text.New(text.Code(c.Situation.ID))
+	if !c.FiguresAt.IsZero() {
+		line = text.New(line, " · as of ", c.clock(c.FiguresAt))
+	}
+	line = text.New(line, " · sampled")
+	if c.Situation.Policy.ChangesNow() == policy.ChangesDryRun {
+		line = text.New(text.Bold("DRY RUN"), " · ", line)
+	}
+	return slack.NewContextBlock("", markupText(mrkdwn(line)))
+}
+
+// stormButtons are at most five. None is the primary one: a denial stops a part of a storm at best.
+func (c Card) stormButtons(m *buttonMaker, h headline.Headline, offered advice.Advice) (buttons []*slack.ButtonBlockElement) {
+	var acknowledge []call.Suggestion
+	if c.Triage.Owner == nil {
+		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
+	}
+	undo := advice.UndoAny(c.Situation)
+	all := slices.Concat(offered.Remedies, advice.ShowUnblocked(c.Situation), acknowledge, offered.Suggestions, undo)
 	switch {
-	case c.Quiet:
-		lead = "STORM quiet"
-	case !s.GoesOn():
-		lead = "STORM over"
+	case h.Was != "":
+		all = acknowledge
+		if console := m.link(text.Link{Label: "Open console", URL: c.ConsoleURL}); console != nil {
+			buttons = append(buttons, console)
+		}
+	case slices.Contains([]headline.State{headline.Ended, headline.FalsePositive, headline.Test}, h.State):
+		all = slices.Concat(offered.Remedies, advice.Over(c.Situation), undo)
 	}
-	on := describe.Applications(s, c.Situation.Account)
-	if len(s.Apps) > 1 {
-		on = fmt.Sprintf("%d apps", len(s.Apps))
+	made, _ := m.all(all[:min(maxStormButtons, len(all))])
+	buttons = append(buttons, made...)
+	if line := attackLine(c.Situation); fitsValue(line) {
+		more := m.button(ActionMore, "More…", line)
+		more.AccessibilityLabel = "More mitigations against the storm"
+		buttons = append(buttons, more)
 	}
-	when := "in " + text.Duration(describe.Lasted(s, c.FiguresAt))
-	if s.CaughtUp {
-		when = "found"
-	}
-	what := fmt.Sprintf("on %s, %s, %d%s.", text.Sanitize(on, maxNoticeName), stormBlocking(s), s.Incidents, text.Plural(int64(s.Incidents), " incident"))
-	if c.Triage.Owner != nil {
-		what += " " + text.Sanitize(c.Triage.Owner.Name, maxNoticeName) + " on it."
-	}
-	lead += ": " + apiclient.Known(int64(s.Grouped)).String() + " attacks"
-	cause := c.stormCause(advice)
-	text := strings.Join([]string{lead, when, what, cause}, " ")
-	if !noticeFits(text, maxNotice) { // the duration matters least
-		text = strings.Join([]string{lead, what, cause}, " ")
-	}
-	if !noticeFits(text, maxNotice) {
-		text = strings.TrimSuffix(text, oneDeny)
-	}
-	return notification(text)
+	return buttons
 }
 
-// oneDeny says that one denial stops most of the storm.
-const oneDeny = " One deny helps."
-
-// stormBlocking is how much of a storm gets through, where room is short: of some more it may not be known.
-func stormBlocking(s record.Storm) string {
-	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
-	if through == 0 || unknown == 0 {
-		return strings.Replace(describe.Blocking(s), "not ", "NOT ", 1)
-	}
-	s.Status = maps.Clone(s.Status)
-	delete(s.Status, apiclient.StatusUnknown)
-	number, words, _ := strings.Cut(describe.Blocking(s), " not ")
-	return number + "+ NOT " + words
-}
-
-// stormCause names what is behind a storm and whether one deny helps; a path, which its attacker wrote, stands last.
-func (c Card) stormCause(advice advice.Advice) string {
+// stormNotice is the notification of a storm's card: its state and severity, how many, where, and as far as there is room from where, and who is on it.
+func (c Card) stormNotice(h headline.Headline) string {
 	s := *c.Situation.Storm
-	behind := apiclient.Known(int64(s.SharedBy))
-	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := describe.LikelyShared(c.Situation.Context.Sources[s.Source])
-	switch {
-	case !s.Source.IsValid() && s.Place != "":
-		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)
-	case !s.Source.IsValid():
-		return "No one source: one deny won't stop it."
-	case c.sourceDenied():
-		return fmt.Sprintf("Denied: %s.", s.Source)
-	case isOwn:
-		return fmt.Sprintf("%s = %s is behind %s.", s.Source, text.Sanitize(own.Name, maxNoticeName), behind)
-	case shared:
-		return fmt.Sprintf("%s (CDN, proxy?) is behind %s.", s.Source, behind)
+	words, through := headline.StormWords(h.State, s)
+	counted, on := text.Count(s.Grouped, "attack"), text.Cut(describe.Applications(s, c.Situation.Account), maxNoticeName)
+	if s.AppCount > 1 {
+		on = text.Count(s.AppCount, "application")
 	}
-	from := ""
-	if s.Country != "" {
-		from = " (" + text.Sanitize(s.Country, 3) + ")"
+	if s.Growing() {
+		counted = "at least " + counted
 	}
-	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
-	if s.GoesOn() && s.Through > 0 && c.Triage.Owner == nil && !c.Quiet && denies(advice) {
-		text += oneDeny
+	if through > 0 {
+		counted = text.Number(through) + " of " + counted
 	}
-	return text
+	notice := words + ", " + string(h.Severity) + " storm: " + counted + " on " + on + "."
+	for _, more := range []string{c.stormNoticeSource(h, s), stormNoticeOwner(c.Triage), incidentsBeside(s)} {
+		if more != "" && noticeFits(notice+" "+more, maxNotice) {
+			notice += " " + more
+		}
+	}
+	return notification(notice)
 }
 
-// sourceDenied reports whether the storm's source was denied from its card.
-func (c Card) sourceDenied() bool {
-	return slices.ContainsFunc(c.Situation.Changes, func(ch record.Change) bool {
-		return ch.InForce(c.Situation.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, c.Situation.Storm.Source.String())
-	})
+// stormNoticeSource is the busiest source of what gets through.
+func (c Card) stormNoticeSource(h headline.Headline, s record.Storm) string {
+	_, through := headline.StormWords(h.State, s)
+	if through == 0 || len(s.Behind) == 0 {
+		return ""
+	}
+	behind := s.Behind[0]
+	from := behind.IP.String()
+	if whose, _ := c.whose(apiclient.Source{IP: behind.IP, Country: behind.Country}, maxNoticeName); whose != "" {
+		from += " (" + whose + ")"
+	}
+	return from + " " + reach(s, behind) + "."
+}
+
+func stormNoticeOwner(t record.Triage) string {
+	if t.Owner == nil {
+		return "Unacked."
+	}
+	return text.Sanitize(t.Owner.Name, maxNoticeName) + " on it."
+}
+
+func incidentsBeside(s record.Storm) string {
+	if s.Incidents == 0 {
+		return ""
+	}
+	return text.Count(s.Incidents, "incident") + " beside it."
 }

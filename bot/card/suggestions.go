@@ -137,9 +137,6 @@ func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
 	if c.Triage.Owner == nil {
 		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
 	}
-	if c.Situation.Storm != nil {
-		return slices.Concat(offered.Remedies, offered.Suggestions, acknowledge)
-	}
 	isMode := func(s call.Suggestion) bool { return s.Line.Name == "mode" } // it affects every visitor: only where nothing else fits
 	mitigations := slices.DeleteFunc(slices.Clone(offered.Suggestions), isMode)
 	if len(mitigations) == 0 {
@@ -157,16 +154,12 @@ func (c Card) buttons(m *buttonMaker, offered advice.Advice) (buttons []*slack.B
 	suggestions := c.suggestions(offered)
 	buttons, without = m.all(suggestions)
 	// The one button that should be seen first.
-	if len(buttons) > 0 && len(without) == 0 && !slices.Contains([]string{"mode", "ack", "cards"}, suggestions[0].Line.Name) && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(offered) {
+	if len(buttons) > 0 && len(without) == 0 && !slices.Contains([]string{"mode", "ack"}, suggestions[0].Line.Name) && gettingThrough(c.Situation.Attack) && !c.Quiet && !c.tooThin(offered) {
 		buttons[0].Style = slack.StylePrimary
 	}
 	if line := attackLine(c.Situation); fitsValue(line) {
 		more := m.button(ActionMore, "More…", line)
-		against := typeName(c.Situation.Attack, maxNoticeName) + " on " + c.appName(maxNoticeName)
-		if c.Situation.Storm != nil {
-			against = "the storm"
-		}
-		more.AccessibilityLabel = text.Sanitize("More mitigations against "+against, maxLabel)
+		more.AccessibilityLabel = text.Sanitize("More mitigations against "+typeName(c.Situation.Attack, maxNoticeName)+" on "+c.appName(maxNoticeName), maxLabel)
 		buttons = append(buttons, more)
 	}
 	for _, link := range []text.Link{{Label: "Runbook", URL: c.Runbook}, {Label: "Open console", URL: c.ConsoleURL}} {

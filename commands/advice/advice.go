@@ -34,13 +34,10 @@ func Advise(s call.Situation) Advice {
 		a.Notes = append(a.Notes, text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
 	case s.Storm == nil && s.Attack.FalsePositive():
 		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))
-	case s.Storm != nil && !s.Storm.Source.IsValid():
-		a.Notes = append(a.Notes, noStormDeny(s)...)
+	case s.Storm != nil:
+		a.denyInStorm(s)
 	default:
 		a.mitigate(s)
-	}
-	if s.Storm != nil {
-		a.Suggestions = append(a.Suggestions, ownCards(s)...)
 	}
 	return a
 }

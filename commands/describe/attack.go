@@ -23,7 +23,7 @@ func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, car
 	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
 	switch {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
-		kind = text.New(text.Bold("STORM"), " of attacks")
+		kind = text.New(text.Bold("Storm"), " of attacks")
 	case attack.Incident():
 		kind = text.New(text.Bold("INCIDENT"), " ", kind)
 	}
@@ -162,11 +162,3 @@ func Severity(threat apiclient.Figure) string {
 
 // Figure is a count with its noun.
 func Figure(f apiclient.Figure, noun string) string { return f.String() + " " + text.Plural(f.N, noun) }
-
-// Situation is the attack or storm in one line.
-func Situation(s call.Situation) text.Text {
-	if s.Storm != nil {
-		return Storm(s.Account, call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)
-	}
-	return Attack(s.Account, s.Attack, s.Now)
-}

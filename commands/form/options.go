@@ -157,7 +157,7 @@ func WaitingRequests(c *call.Call) []call.Option {
 func StormsGrouped(c *call.Call) []call.Option {
 	return listed(c, call.AccountFacts.Storms, func(s record.StormSeen, _ []record.StormSeen) (call.Option, bool) {
 		on := text.Sanitize(describe.Applications(s.Storm, c.Account), text.MaxField)
-		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack") + ", " + describe.Blocking(s.Storm)}, true
+		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack")}, true
 	})
 }
 

@@ -172,23 +172,14 @@ func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time,
 func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c)})
 	storms, stormsErr := report.StormsGoingOn(c)
+	ongoing, groupedErr := report.Ungrouped(c, report.Ongoing(c, listed))
 	if err != nil {
 		return nil, refusal.FromService(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
-	if stormsErr != nil {
-		return nil, stormsErr
+	if err := cmp.Or(stormsErr, groupedErr); err != nil {
+		return nil, err
 	}
-	ongoing := report.Ongoing(c, listed)
 	for _, storm := range storms {
-		grouped, err := report.Grouped(c, storm.ID)
-		if err != nil {
-			return nil, err
-		}
-		standsFor := map[string]bool{}
-		for _, g := range grouped {
-			standsFor[g.ID] = !g.Own
-		}
-		ongoing = slices.DeleteFunc(ongoing, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })
 		ongoing = append(ongoing, storm.Attack)
 	}
 	return ongoing, nil

@@ -140,6 +140,9 @@ type StormSeen struct {
 	Quiet       bool      // its attacks are over
 }
 
+// Active reports whether the storm goes on, or an attack of it does.
+func (s StormSeen) Active() bool { return s.Storm.GoesOn() || s.Storm.Ongoing+s.Storm.StillTrying > 0 }
+
 // GroupedAttack is an attack that a storm has grouped.
 type GroupedAttack struct {
 	KnownAttack           // as it was a minute ago, or later
