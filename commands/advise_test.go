@@ -2,9 +2,11 @@ package commands_test
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -57,7 +59,7 @@ func notes(a advice.Advice) string { return textOf(call.Result{Lines: a.Notes}) 
 // Each button's line is one that a person could have typed, and pressing it does what its dialog says.
 func TestButtonsDoWhatTheySay(t *testing.T) {
 	t.Parallel()
-	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h", "Block mode, 2 h"} {
+	for i, label := range []string{"Deny 203.0.113.7", "Patch", "Block mode"} {
 		w := newWorld(t)
 		id := w.attackOn("/login")
 		offered := advice.Advise(w.situation(id))
@@ -91,9 +93,9 @@ func TestWhatIsDoneIsNotSuggestedAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	w.does(ann, "deny attack="+id)
-	require.Equal(t, []string{"Patch, 7 days", "Block mode, 2 h"}, labels(advice.Advise(w.situation(id))))
+	require.Equal(t, []string{"Patch", "Block mode"}, labels(advice.Advise(w.situation(id))))
 	w.does(ann, "patch attack="+id)
-	require.Equal(t, []string{"Block mode, 2 h"}, labels(advice.Advise(w.situation(id))))
+	require.Equal(t, []string{"Block mode"}, labels(advice.Advise(w.situation(id))))
 	w.anyway(ann, "mode 4 block attack="+id)
 	advice := advice.Advise(w.situation(id))
 	require.Empty(t, labels(advice))
@@ -114,7 +116,7 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 	legacy.App = 7
 	for words, spec := range map[string]waf.AttackSpec{
 		"192.0.2.7 is our CDN: wafbot never denies it": top("192.0.2.7"), "198.18.0.7 is lab: no quick deny": top("198.18.0.7"), "10.0.0.9 is private addresses": top("10.0.0.9"), "198.51.100.7 is denied already forever (trigger)": top("198.51.100.7"),
-		"203.0.114.7 is on the allowlist forever (partner): denying it does nothing": top("203.0.114.7"), "no patch for attacks of this type (brute)": brute, "Legacy can't block": legacy,
+		"All sources are on the allowlist, which wins over denials, patches and modes": top("203.0.114.7"), "no patch for attacks of this type (brute)": brute, "Legacy can't block": legacy,
 	} {
 		advice := advice.Advise(w.situation(w.attack(spec)))
 		require.Contains(t, notes(advice), words)
@@ -131,6 +133,35 @@ func TestWhyAButtonIsMissing(t *testing.T) {
 	require.Empty(t, advice.Advise(s).Suggestions)
 	s.Policy.Changes, s.Attack.Sources = policy.ChangesOn, nil
 	require.Contains(t, notes(advice.Advise(s)), "lists no source")
+}
+
+// What the card leaves out, its details say: all sources, the mode, and why a button is missing.
+func TestDetailsSayWhyAButtonIsMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sources(cdn))
+	id := w.attack(waf.AttackSpec{App: 4, Type: "brute", Path: "/login", Sources: []waf.SourceSpec{{IP: "192.0.2.7", PerSecond: 1}}})
+	said := textOf(w.reads(ann, "attack "+id))
+	for _, part := range []string{"192.0.2.7", "Mode by rules: monitoring", "Not offered: 192.0.2.7 is our CDN: wafbot never denies it", "Not offered: No patch: the service has no patch", "Not offered: No mode: each request"} {
+		require.Contains(t, said, part)
+	}
+}
+
+// After a denial the next source is named by what came since, never by old totals.
+func TestTheNextSourceIsTheOneThatGetsThrough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.situation(w.attackOn("/login"))
+	old, now := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("198.51.100.4")
+	quiet := netip.MustParseAddr("198.51.100.99")
+	then := s.Attack
+	then.Hits, then.Sources = apiclient.Known(1000), []apiclient.Source{{IP: old, Hits: apiclient.Known(900)}, {IP: quiet, Hits: apiclient.Known(80)}, {IP: now, Hits: apiclient.Known(20)}}
+	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
+	ch.At, ch.Until, ch.Observed = s.Now.Add(-time.Minute), s.Now.Add(time.Hour), &record.Observation{Attack: then}
+	s.Changes, s.Entries = []record.Change{ch}, []apiclient.IPRule{*ch.Steps[0].Entry}
+	s.Attack.Hits, s.Attack.Sources = apiclient.Known(1060), []apiclient.Source{{IP: old, Hits: apiclient.Known(900)}, {IP: quiet, Hits: apiclient.Known(80)}, {IP: now, Hits: apiclient.Known(70)}}
+	offered := advice.Advise(s)
+	require.Equal(t, "Deny 198.51.100.4", labels(offered)[0])
+	require.Contains(t, offered.Suggestions[0].Confirm.String(), "83 % of hits since the last change")
 }
 
 func TestDialogsHoldAnyText(t *testing.T) {

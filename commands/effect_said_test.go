@@ -247,18 +247,3 @@ func TestWhatWasTakenOffIsOfferedAgain(t *testing.T) {
 	s.Entries = []apiclient.IPRule{*again.Steps[0].Entry}
 	require.NotContains(t, offered(), "Deny")
 }
-
-// The line of what was done so far says no more than the mitigation's own.
-func TestStandingSaysNoMoreThanIsKnown(t *testing.T) {
-	t.Parallel()
-	ch := deniedBy(entryFor(apiclient.ListDeny, "203.0.113.7/32", apiclient.AllApps))
-	ch.Line = record.Line{Name: "deny"}
-	standing := func(e record.Efficacy, entries ...apiclient.IPRule) string {
-		return advice.Mitigations(call.Situation{Now: atFour, ListsReadAt: atFour, Changes: []record.Change{ch}, Efficacy: map[string]record.Efficacy{ch.ID: e}, Entries: entries}).String()
-	}
-	works := seenOf(record.Working, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute)})
-	require.Contains(t, standing(works, *ch.Steps[0].Entry), "deny working")
-	require.Contains(t, standing(works), "deny no longer in force")
-	mixed := seenOf(record.PartlyWorking, "203.0.113.7", record.Traffic{Stopped: hitsUntil(10, time.Minute), Mixed: hitsUntil(4, 0)})
-	require.Contains(t, standing(mixed, *ch.Steps[0].Entry), "deny working, at least partly")
-}

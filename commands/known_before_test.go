@@ -62,19 +62,18 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	before := advice.Advise(w.situation(id)).Suggestions[1]
+	before := advice.Advise(w.situation(id)).Suggestions[0]
 	s := w.situation(id)
 	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4, Types: 3, Hours: 7}, "203.0.113.9": {Attacks: 11, Apps: 3, Types: 4, Hours: 6}, "198.51.100.4": {Attacks: 3, Apps: 1}})
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
-	for i, label := range []string{"Deny 203.0.113.7 + patch", "Deny only, 4 h"} {
-		require.Equal(t, label, advice.Suggestions[i].Label)
-		confirm, line := advice.Suggestions[i].In(300)
-		require.Contains(t, confirm, "LIKELY A CDN, PROXY OR OFFICE (in 13 attacks on 4 applications)")
-		require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)
-		require.True(t, advice.Suggestions[i].Danger)
-		require.Contains(t, line.String(), "--shared")
-	}
+	deny := advice.Suggestions[0]
+	require.Equal(t, "Deny 203.0.113.7", deny.Label)
+	confirm, line := deny.In(300)
+	require.Contains(t, confirm, "LIKELY A CDN, PROXY OR OFFICE (in 13 attacks on 4 applications)")
+	require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)
+	require.True(t, deny.Danger)
+	require.Contains(t, line.String(), "--shared")
 	click := func(b call.Suggestion) call.Invocation {
 		_, line := b.In(300)
 		inv := w.asks(ann, line.String())
@@ -92,7 +91,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 		require.Equal(t, said, strings.Contains(textOf(call.Result{Lines: form.Intro}), "203.0.113.7 is likely a CDN, proxy or office"), line)
 	}
 	w.does(ann, "deny 198.51.100.4")
-	res, err := w.do(click(advice.Suggestions[1]))
+	res, err := w.do(click(deny))
 	require.NoError(t, err)
 	require.Equal(t, "deny 203.0.113.7 attack="+id+" for=4h", res.Changes[0].Line.String(), "whose effect is the same")
 	w.does(bob, "deny 203.0.113.9 --shared")
@@ -110,13 +109,15 @@ func TestADenialThatWouldDoNothing(t *testing.T) {
 	w.seed(waf.IPRule{List: "white", Subnet: "203.0.113.0/24", Pools: []int{4}, Reason: "partner"})
 	offered := advice.Advise(w.situation(shop))
 	require.Contains(t, notes(offered), "203.0.113.7 is on the allowlist for Shop forever (partner): denying it does nothing")
-	require.NotContains(t, labels(offered), "Deny only, 4 h")
+	require.NotContains(t, labels(offered), "Deny 203.0.113.7")
 
 	offered = advice.Advise(w.situation(legacy))
-	require.Contains(t, notes(offered), "No quick deny: Legacy can't block")
+	require.Contains(t, notes(offered), "Legacy can't block")
 	require.Empty(t, labels(offered))
-	for _, b := range advice.More(w.situation(legacy)) {
-		require.NotContains(t, b.Label, "Block by header")
+	for _, g := range advice.More(w.situation(legacy)) {
+		for _, b := range g.Do {
+			require.NotContains(t, b.Label, "Block by header")
+		}
 	}
 	for _, line := range []string{"deny 198.51.100.9 attack=" + legacy, "gray 198.51.100.9 attack=" + legacy, "indicator User-Agent sqlmap host=old.example.com attack=" + legacy, "deny 198.51.100.9 app=Legacy"} {
 		w.refuses(ann, line, refusal.ErrAsk, "it stops nothing on Legacy: what can't block")
@@ -134,7 +135,7 @@ func TestASourceSeenElsewhere(t *testing.T) {
 	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 2}})
 	advice := advice.Advise(s)
 	require.NotContains(t, notes(advice), "likely")
-	require.Contains(t, advice.Suggestions[1].Confirm.String(), "Also in 12 other attacks, on 2 applications in all.")
+	require.Contains(t, advice.Suggestions[0].Confirm.String(), "Also in 12 other attacks, on 2 applications in all.")
 	w.does(ann, "deny 203.0.113.7")
 }
 
@@ -150,10 +151,9 @@ func TestADialogWithoutRoom(t *testing.T) {
 		require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)
 		require.Equal(t, strings.Contains(confirm, "LIKELY A CDN"), line.Has("shared"), "what it has no room for, the click is asked about: %s", b.Label)
 	}
-	contain, _ := advice.Advise(s).Suggestions[0].In(300)
-	require.NotContains(t, contain, "Not allowlisted")
-	for _, part := range []string{"Deny 203.0.113.7 everywhere for 4 h", "Patch exactly POST shop.example.com/very-long", "for 7 days"} {
-		require.Contains(t, contain, part)
+	patch, _ := advice.Advise(s).Suggestions[1].In(300)
+	for _, part := range []string{"Blocks SQL injection in POST shop.example.com/very-long", "only on Shop (4), for 7 days", "at most 64"} {
+		require.Contains(t, patch, part)
 	}
 }
 
@@ -183,8 +183,8 @@ func TestLockedRules(t *testing.T) {
 	s.Context = w.accountContext()
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "The service's rules are locked, as it said at 2026-11-20 03:00 UTC")
-	require.NotContains(t, advice.Suggestions[1].Line.String(), "--locked", "a denial is no rule")
-	for _, i := range []int{0, 2} {
+	require.NotContains(t, advice.Suggestions[0].Line.String(), "--locked", "a denial is no rule")
+	for _, i := range []int{1, 2} {
 		require.Contains(t, advice.Suggestions[i].Line.String(), "--locked")
 		require.Contains(t, older.Suggestions[i].Label, advice.Suggestions[i].Label)
 	}
@@ -194,7 +194,7 @@ func TestLockedRules(t *testing.T) {
 	_, err := w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrAsk, "its dialog didn't say so yet")
 	require.ErrorContains(t, err, "rules are locked")
-	inv = w.asks(ann, advice.Suggestions[0].Line.String())
+	inv = w.asks(ann, advice.Suggestions[1].Line.String())
 	inv.Warned = true
 	_, err = w.do(inv)
 	require.NoError(t, err)
@@ -214,12 +214,12 @@ func TestAWiderPatchCovers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBlockPath))
 	id := w.attackOn("/login")
-	older := advice.Advise(w.situation(id)).Suggestions[0]
+	older := advice.Advise(w.situation(id)).Suggestions[1]
 	w.anyway(root, "block-path POST shop.example.com/login for=30m")
 	w.service.CatchUp()
 	advice := advice.Advise(w.situation(id))
 	require.Contains(t, notes(advice), "which is wider, covers it already")
-	require.Equal(t, []string{"Deny 203.0.113.7, 4 h", "Block mode, 2 h"}, labels(advice))
+	require.Equal(t, []string{"Deny 203.0.113.7", "Block mode"}, labels(advice))
 	inv := w.asks(ann, older.Line.String())
 	inv.Warned = true
 	_, err := w.do(inv)
@@ -233,8 +233,8 @@ func TestAModeReturns(t *testing.T) {
 	w := newWorld(t, withoutApproval(policy.ApproveForever))
 	id := w.attackOn("/login")
 	mode := advice.Advise(w.situation(id)).Suggestions[2]
-	require.Contains(t, mode.Confirm.String(), "Incidents are registered only in monitoring")
-	require.Contains(t, mode.Confirm.String(), "Returns by itself in 2 h.")
+	require.Contains(t, mode.Confirm.String(), "No incidents are detected meanwhile.")
+	require.Contains(t, mode.Confirm.String(), "For 2 h the WAF blocks all attacks")
 	w.refuses(ann, "mode Shop block for=90m", refusal.ErrAsk, "until it returns by itself, in 1 h 30 min, wafbot can't know")
 	w.refuses(ann, "mode Shop block for=forever", refusal.ErrAsk, "until it is switched back, wafbot can't know")
 	ch := w.anyway(ann, "mode Shop block for=90m")

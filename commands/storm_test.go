@@ -214,7 +214,7 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
 	offered := advice.Advise(s)
 	require.Equal(t, []string{"Deny 203.0.113.7"}, labels(offered), "what is blocked needs no denial")
-	require.Equal(t, "Deny 203.0.113.7 on all applications for 4 h, usually within 1 min. It is in all 4 that get through. Everyone behind this address is blocked. "+
+	require.Equal(t, "203.0.113.7 on all applications for 4 h, usually within 1 min. It is in all 4 that get through. Everyone behind this address is blocked. "+
 		"Not allowlisted at 03:00 UTC; checked again when pressed.", offered.Suggestions[0].Confirm.String())
 	require.Equal(t, "deny 203.0.113.7 account=acme attack="+storm+" for=4h", offered.Suggestions[0].Line.String())
 

@@ -187,7 +187,7 @@ func TestNotes(t *testing.T) {
 	w.refuses(bob, "note x attack="+id, refusal.ErrGuarded, "100 notes already")
 	w.does(ann, "deny 203.0.113.7 attack="+id)
 	lines := w.reads(eve, "attack "+id).Lines
-	require.Contains(t, lines[len(lines)-101].String(), "Deny 203.0.113.7", "notes take the room of nothing else")
+	require.Contains(t, lines[len(lines)-102].String(), "Deny 203.0.113.7", "notes take the room of nothing else")
 	require.Contains(t, lines[len(lines)-1].String(), "same botnet", "the oldest is the first that there is no room for")
 }
 

@@ -114,7 +114,7 @@ func gapLines(a *call.Account, title string, first []apiclient.Attack, count int
 			kind = "INCIDENT "
 		}
 		lines = append(lines, text.New("• ", text.Code(record.AttackID(a.Name, attack.ID)), " ", kind, typeName(attack, maxNoticeName), " on ", a.AppName(attack.App), ", ", describe.StatusName(attack), ", ",
-			describe.Figure(attack.Hits, "hit"), ", ", timeOr(attack.First, "unknown"), " to ", timeOr(attack.Last, "unknown"), ": ", text.Code(describe.Where(attack))))
+			describe.Figure(attack.Hits, "hit"), ", ", timeOr(attack.First), " to ", timeOr(attack.Last), ": ", text.Code(describe.Where(attack))))
 	}
 	if more := count - len(first); more > 0 {
 		lines = append(lines, text.New("… and ", more, " more"))
@@ -122,11 +122,18 @@ func gapLines(a *call.Account, title string, first []apiclient.Attack, count int
 	return lines
 }
 
+func timeOr(t time.Time) any {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t
+}
+
 // PagerUnreachable says that a pager can't be called, so that its reader pages by other means.
 func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 	why := fmt.Sprintf("%s (route %s)", fault.Why, fault.Route)
 	lines := []text.Text{
-		text.New(text.Bold("The pager of "+a.Name+" can't be called: no page is sent"), ". Why: ", text.Sanitize(why, maxTitle*2)),
+		text.New(text.Bold("The pager of "+a.Name+" can't be called: no page is sent"), ". Why: ", text.Sanitize(why, 2*text.MaxPath)),
 		text.New("Unacknowledged attacks wait for it. wafbot tries again by itself, unless the call was refused; their cards say when it was called. ",
 			"If you read this: acknowledge what waits, or page by other means"),
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // mostBytes is what drawing one card may allocate: a storm has many drawn.
-const mostBytes = 60_000
+const mostBytes = 70_000
 
 // A card that strangers filled, or with ten changes, may cost three times as much. The test isn't parallel: it runs alone then, so that all that is
 // allocated is the render's. The race detector makes what is allocated larger.

@@ -2,7 +2,6 @@
 package card
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -10,32 +9,32 @@ import (
 
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Card is everything that a card shows.
 type Card struct {
-	Situation   call.Situation
-	FiguresAt   time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
-	Course      []record.HitPoint
-	Outage      record.Outage // during which no figures can be read; zero: they can
-	Found       time.Time     // when wafbot first found it worth a card; zero: unknown
-	Late        time.Duration // from Found to the card; 0: at once
-	StaleFor    time.Duration // how long the card showed older facts before this redraw; 0: not for long
-	Quiet       bool          // since Attack.Last
-	Vuln        string        // title of an incident's vulnerability; "": unknown
-	ConsoleURL  string        // "": no link
-	Runbook     string        // address; "": none
-	Mention     string        // user or user group that the route mentions; "": none
-	Suppressed  string        // user or user group that was not mentioned; "": none
-	QuietHours  bool          // the reason why it was not
-	MentionedAt time.Time     // when the route last mentioned a user; zero: never
-	Reposted    bool          // it replaces a card that was deleted or can't be edited
-	Uneditable  bool          // with Reposted: the former card still stands
-	Triage      record.Triage // owner, notes, verdict
-	Page        Page          // state of the route's pager
-	Delivery    string        // delivery id, for the metadata
+	Situation  call.Situation
+	Headline   headline.Headline
+	FiguresAt  time.Time // when the attack's figures were read, or found unchanged, on the service's clock; zero: unknown
+	Course     []record.HitPoint
+	Outage     record.Outage // during which no figures can be read; zero: they can
+	Late       time.Duration // from when wafbot first found it worth a card to the card; 0: at once
+	StaleFor   time.Duration // how long the card showed older facts before this redraw; 0: not for long
+	Quiet      bool          // since Attack.Last
+	ConsoleURL string        // "": no link
+	Runbook    string        // address; "": none
+	Mention    string        // user or user group that the route mentions; "": none
+	QuietHours bool          // for which the route mentions no one
+	Reposted   bool          // it replaces a card that was deleted or can't be edited
+	Uneditable bool          // with Reposted: the former card still stands
+	Triage     record.Triage // owner, notes, verdict
+	Page       Page          // state of the route's pager
+
+	SharedChannel bool   // other accounts have cards in its channel, too
+	Delivery      string // delivery id, for the metadata
 }
 
 // Message is what is posted.
@@ -61,20 +60,23 @@ func Render(c Card) Message {
 		return c.storm()
 	}
 	offered := advice.Advise(c.Situation)
+	lines, small := c.attackLines(offered)
 	var maker buttonMaker
 	buttons, without := c.buttons(&maker, offered)
-	first := [][]text.Text{c.headline(), c.figures()}
-	first[0] = append(first[0], offered.Denied...)
-	var soFar []text.Text
-	if line := advice.Mitigations(c.Situation); line != nil {
-		soFar = append(soFar, line)
+	for _, why := range without {
+		lines = append(lines, line{{why, 0}})
 	}
-	blocks := paragraphs(append(first, slices.Concat(soFar, c.advice(offered), without), c.people()))
-	blocks = append(blocks, actions(buttons...)...)
-	// Changes take the room that is left. They stand below the buttons, so that a click doesn't move the buttons.
-	room := maxTogether - weight(buttons...) - written(blocks)
-	blocks = append(blocks, maker.changes(c.Situation, c.Quiet, room)...)
-	return Message{Text: c.notice(offered), Blocks: blocks, Metadata: c.metadata()}
+	return c.message(lines, small, c.notice(), buttons)
+}
+
+// message puts lines, small print and buttons together.
+func (c Card) message(lines []line, small line, notice string, buttons []*slack.ButtonBlockElement) Message {
+	var shown []text.Text
+	for _, l := range lines {
+		shown = append(shown, l.text())
+	}
+	blocks := append(paragraphs([][]text.Text{shown}), slack.NewContextBlock("", markupText(fit(small.text(), maxCardLine))))
+	return Message{Text: notice, Blocks: append(blocks, actions(buttons...)...), Metadata: c.metadata()}
 }
 
 // paragraphs makes one block for each paragraph that has lines.
@@ -85,16 +87,6 @@ func paragraphs(all [][]text.Text) (blocks []slack.Block) {
 		}
 	}
 	return blocks
-}
-
-// written counts the characters in the blocks' text.
-func written(blocks []slack.Block) (n int) {
-	for _, b := range blocks {
-		if s, ok := b.(*slack.SectionBlock); ok {
-			n += length(s.Text.Text)
-		}
-	}
-	return n
 }
 
 // paragraph joins lines in Slack's markup.

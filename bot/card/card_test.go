@@ -17,6 +17,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -63,7 +65,7 @@ func incident() Card {
 	a := injection()
 	a.VulnID = "812"
 	return Card{
-		Situation: situation(a), FiguresAt: now.Add(-10 * time.Second), Vuln: "SQL injection in login", ConsoleURL: "https://console.example.com/attacks",
+		Situation: situation(a), FiguresAt: now.Add(-10 * time.Second), ConsoleURL: "https://console.example.com/attacks",
 		Runbook: "https://wiki.example.com/sqli", Mention: "S0ONCALL", Delivery: "0123456789abcdef0123456789abcdef",
 	}
 }
@@ -72,7 +74,7 @@ func attackCard(change func(a *apiclient.Attack)) Card {
 	c := incident()
 	a := injection()
 	change(&a)
-	c.Situation, c.Vuln = situation(a), ""
+	c.Situation = situation(a)
 	return c
 }
 
@@ -81,10 +83,23 @@ func anna() record.Actor {
 }
 
 func denied() record.Change {
+	e := apiclient.IPRule{List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{apiclient.AllApps}, Expires: now.Add(4 * time.Hour), ID: 101}
 	return record.Change{
-		ID: "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
+		Steps: []record.Step{{Kind: record.AddEntry, Entry: &e, Sent: true, Done: true, ID: 101}},
+		ID:    "c7k2m9xw4", Account: "acme", Line: record.Line{Name: "deny", Words: []string{"203.0.113.7"}}, Does: "Deny 203.0.113.7 everywhere for 4 h",
 		When: "in about 1 min", Actor: anna(), At: now.Add(-2 * time.Minute), Until: now.Add(4 * time.Hour), State: record.StateDone,
 	}
+}
+
+// patchRule is the rule of a patch that fits an attack.
+func patchRule(a apiclient.Attack) *apiclient.Rule {
+	spec, _ := change.PatchFor(a)
+	rule, err := spec.Rule()
+	if err != nil {
+		panic(err)
+	}
+	rule.ID = 77
+	return &rule
 }
 
 func patched() record.Change {
@@ -92,7 +107,7 @@ func patched() record.Change {
 		ID: "c4p8t2rz1", Account: "acme", Line: record.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: now.Add(-time.Minute),
 		Does:  "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 7 days",
 		Until: now.Add(7 * 24 * time.Hour), State: record.StateDone,
-		Steps: []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RulePatch}, Sent: true, Done: true, ID: 77}},
+		Steps: []record.Step{{Kind: record.CreateRule, Rule: patchRule(injection()), Sent: true, Done: true, ID: 77}},
 	}
 }
 
@@ -139,11 +154,8 @@ func situations() map[string]Card {
 		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
 	})
 	edit("drawn-late", "course", func(c *Card) { c.StaleFor = 3*time.Minute + 20*time.Second })
-	edit("posted-late", "attack", func(c *Card) { c.Found, c.Late = now.Add(-4*time.Minute), 4*time.Minute+20*time.Second })
-	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.Suppressed, c.QuietHours = "", c.Mention, true })
-	edit("quiet-hours-worse", "attack", func(c *Card) {
-		c.Mention, c.Suppressed, c.QuietHours, c.MentionedAt = "", c.Mention, true, now.Add(-9*time.Hour)
-	})
+	edit("posted-late", "attack", func(c *Card) { c.Late = 4*time.Minute + 20*time.Second })
+	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.QuietHours = "", true })
 	edit("reposted", "incident", func(c *Card) { c.Reposted = true })
 	edit("reposted-uneditable", "incident", func(c *Card) { c.Reposted, c.Uneditable = true, true })
 	edit("own-cdn-denied", "own-cdn-on-top", ownDenied)
@@ -183,7 +195,26 @@ func situations() map[string]Card {
 	edit("false-positive", "denied-and-patched", func(c *Card) { c.Situation.Attack.State = "falsepositive" })
 	edit("many-changes", "changes-of-every-state", func(c *Card) { c.Situation.Changes = append(c.Situation.Changes, manyChanges(10)...) })
 	maps.Copy(cards, storms())
+	maps.Copy(cards, stateCards())
+	for name, c := range cards {
+		cards[name] = headed(c)
+	}
 	return cards
+}
+
+// headed is a card whose changes are for its attack, with the headline that follows from what it shows, unless it has one.
+func headed(c Card) Card {
+	s := &c.Situation
+	for i := range s.Changes {
+		s.Changes[i].AttackID = s.ID
+	}
+	if s.Changes != nil {
+		s.AccountChanges = append(slices.Clone(s.Changes), s.AccountChanges...)
+	}
+	if c.Headline.State == "" {
+		c.Headline = headline.Of(headline.Facts{Situation: c.Situation, Quiet: c.Quiet, Outage: c.Outage, Triage: c.Triage})
+	}
+	return c
 }
 
 // hitsOver is a course that has a point a minute.
@@ -268,7 +299,7 @@ func hostile(text string) Card {
 	a.ID, a.Domain, a.Path, a.Method, a.Parameter, a.Type, a.BlockStatus = text, text, text, text, text, text, text
 	a.Sources[0].Country, a.Sources[1].Country, a.Sources[1].IP = text, text, a.Sources[1].IP.Unmap()
 	c := Card{
-		Situation: situation(a), FiguresAt: now, Vuln: text, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileTriage(text),
+		Situation: situation(a), FiguresAt: now, ConsoleURL: "https://console.example.com/?" + text, Runbook: "https://wiki.example.com/" + text, Mention: text, Delivery: text, Triage: hostileTriage(text),
 	}
 	s := &c.Situation
 	s.ID, s.Account.Name, s.Account.Applications = text, text, map[int]call.Application{4: {Name: text}}
@@ -286,9 +317,12 @@ func hostile(text string) Card {
 func TestRenderGolden(t *testing.T) {
 	t.Parallel()
 	messages := map[string]Message{}
-	for name, c := range situations() {
-		messages[name] = Render(c)
+	var read strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(situations())) {
+		messages[name] = Render(situations()[name])
+		fmt.Fprintf(&read, "--- %s\n%s\n", name, seenAs(messages[name]))
 	}
+	golden(t, filepath.Join("testdata", "cards.txt"), read.String())
 	golden(t, filepath.Join("testdata", "notifications.txt"), goldenMessages(t, "card", messages))
 }
 

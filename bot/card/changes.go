@@ -16,51 +16,8 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// How many changes a card shows, and the reply when an attack went quiet.
-const (
-	maxChanges = 10
-	maxDone    = 5
-)
-
-// changes are what was done for the attack, the newest last, each with its own undo, and what that leaves. Where there is no room for all, those in force go first.
-func (m *buttonMaker) changes(s call.Situation, quiet bool, room int) []slack.Block {
-	all := slices.DeleteFunc(slices.Clone(s.Changes), func(ch record.Change) bool { return ch.Undoes != "" || triedAgain(ch, s.Changes) })
-	inForceFirst(all, s.Now, func(x, y record.Change) int { return y.At.Compare(x.At) })
-	still := ""
-	if line := efficacy.StillThrough(s, quiet); len(line) > 0 {
-		still = fit(line, maxCardLine)
-	}
-	room -= maxCardLine + length(still) // the line that counts what has no room
-	type drawn struct {
-		at    time.Time
-		block slack.Block
-	}
-	var shown []drawn
-	for _, ch := range all[:min(maxChanges, len(all))] {
-		line := fitChange(ch, s)
-		undo := m.undo(ch, s)
-		room -= length(line)
-		if undo != nil {
-			room -= weight(undo)
-		}
-		if room < 0 {
-			break
-		}
-		shown = append(shown, drawn{ch.At, section(line, undo)})
-	}
-	slices.SortStableFunc(shown, func(x, y drawn) int { return x.at.Compare(y.at) })
-	var blocks []slack.Block
-	if left := len(all) - len(shown); left > 0 {
-		blocks = append(blocks, section(fit(moreChanges(s, left), maxCardLine), nil))
-	}
-	for _, d := range shown {
-		blocks = append(blocks, d.block)
-	}
-	if still != "" {
-		blocks = append(blocks, section(still, nil))
-	}
-	return blocks
-}
+// maxDone is how many changes the reply names when an attack went quiet.
+const maxDone = 5
 
 // inForceFirst sorts changes: those in force first, and then by age.
 func inForceFirst(all []record.Change, now time.Time, age func(x, y record.Change) int) {
@@ -71,50 +28,6 @@ func inForceFirst(all []record.Change, now time.Time, age func(x, y record.Chang
 		return 1
 	}
 	slices.SortStableFunc(all, func(x, y record.Change) int { return cmp.Or(over(x)-over(y), age(x, y)) })
-}
-
-// triedAgain reports whether a change failed and was asked for again since. The card shows the later one; the thread reports the failure.
-func triedAgain(ch record.Change, all []record.Change) bool {
-	return ch.State == record.StateFailed && slices.ContainsFunc(all, func(later record.Change) bool { return later.Effect == ch.Effect && later.At.After(ch.At) })
-}
-
-func (m *buttonMaker) undo(ch record.Change, s call.Situation) *slack.ButtonBlockElement {
-	for _, undo := range advice.Undo(ch, s.Now) {
-		return m.suggestion(undo)
-	}
-	return nil
-}
-
-// fitChange is a change's line in Slack's markup. If it is too long, the description is cut first, because a patch's description holds a hostile
-// path. Its efficacy stays.
-func fitChange(ch record.Change, s call.Situation) string {
-	const shortest = 40
-	for {
-		line := changeLine(ch, s)
-		if whole := markup(line, 2*maxChangeLine); fits(whole, maxChangeLine) {
-			return whole
-		}
-		does := length(ch.Does)
-		if does <= shortest {
-			return fit(line, maxChangeLine)
-		}
-		ch.Does = text.Sanitize(ch.Does, max(shortest, does*3/4))
-	}
-}
-
-// changeLine is a change in one line, also of one whose time is over. An undo that isn't settled has no line of its own.
-func changeLine(ch record.Change, s call.Situation) text.Text {
-	if ch.State == record.StateUndone && ch.EndedBy == nil {
-		ch.EndedBy = &record.Actor{Name: "another user"}
-	}
-	seen := efficacy.Line(s, ch)
-	for i := range s.AccountChanges { // not copied: there may be hundreds, and ten lines
-		if undo := &s.AccountChanges[i]; undo.Undoes == ch.ID && undo.State == record.StateBegun {
-			seen = text.Join([]text.Text{seen, text.New("undo ", describe.Begun(*undo))}, "; ")
-			break // the newest
-		}
-	}
-	return describe.Change(ch, seen)
 }
 
 func moreChanges(s call.Situation, n int) text.Text {
@@ -130,7 +43,7 @@ func whatWasDone(s call.Situation) []text.Text {
 	}
 	var lines []text.Text
 	for _, ch := range all[:min(maxDone, len(all))] {
-		line := text.New("• ", text.Sanitize(ch.Does, maxChangeLine), " · ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", ch.At, ": ")
+		line := text.New("• ", text.Sanitize(ch.Does, text.MaxPath), " · ", text.Sanitize(ch.Actor.Name, text.MaxField), " ", ch.At, ": ")
 		if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.InForce(s.Now) {
 			line = text.New(line, seen, "; ")
 		}
@@ -161,24 +74,33 @@ func holds(ch record.Change, now time.Time) text.Text {
 
 // ChangeSettled is the message of a settled change, and the reply under the card of its attack, which has no buttons; of a failed one both mention its authors
 // and ops, and calls reports whether they mention anybody. A change that only extends another one carries that one in its metadata: the message that carried it
-// before may be too old to be read when state is rebuilt.
+// before may be too old to be read when state is rebuilt. Neither is edited later, so they say only where to see whether it works.
 func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Suggestion) (msg, reply Message, calls bool) {
-	line := describe.Change(ch, nil)
-	if ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone {
-		line = change.EndedLateLine(ch)
-	}
-	lines := []text.Text{line}
+	elsewhere := settledLines(ch, text.New("sent; ", text.Code("status"), " says whether it works"))
+	below := settledLines(ch, text.New("sent; the card says whether it works"))
 	if failure := change.Failure(ch); len(failure) > 0 {
 		users := append(authors(ch), ops)
-		lines, calls = mentioning([]text.Text{failure}, users...), len(users) > 1 || ops != ""
+		elsewhere, calls = mentioning([]text.Text{failure}, users...), len(users) > 1 || ops != ""
+		below = elsewhere
 	}
 	if extended.ID != "" && len(ch.Steps) == 0 {
 		ch = extended
 	}
-	msg, reply = Lines(lines, buttons), Lines(lines, nil)
+	msg, reply = Lines(elsewhere, buttons), Lines(below, nil)
 	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.Metadata(ch)}
 	reply.Metadata = msg.Metadata
 	return msg, reply, calls
+}
+
+// settledLines say what a change did; seen stands where it was sent.
+func settledLines(ch record.Change, seen text.Text) []text.Text {
+	switch {
+	case ch.Undoes != "" && ch.Late != nil && ch.State == record.StateDone:
+		return []text.Text{change.EndedLateLine(ch)}
+	case ch.Parent() != "" || ch.Unseeable() != "":
+		seen = nil
+	}
+	return []text.Text{describe.Change(ch, seen)}
 }
 
 // Efficacy mentions users because a change doesn't work, or a denied source returned, and offers undo.

@@ -141,8 +141,10 @@ func TestMoreThanAViewHolds(t *testing.T) {
 	require.NoError(t, err)
 	requireView(t, v)
 	labels := ""
-	for _, s := range all {
-		labels += s.Label + "\n"
+	for _, g := range all {
+		for _, s := range g.Do {
+			labels += s.Label + "\n"
+		}
 	}
 	require.Contains(t, labels, "Extend another…")
 	require.Contains(t, labels, "Report…")

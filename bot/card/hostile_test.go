@@ -55,7 +55,7 @@ func hostileDrawn(words string) map[string]func() []any {
 	return map[string]func() []any{
 		"Render": func() []any { return []any{Render(c), Render(hostileStorm(words))} },
 		"MoreView": func() []any {
-			return drawn(MoreView(describe.Attack(c.Situation.Account, attack, now), append(advice.More(c.Situation), suggestion), ViewMeta{Account: "acme"}))
+			return drawn(MoreView(describe.Attack(c.Situation.Account, attack, now), append(advice.More(c.Situation), advice.Group{Title: words, Do: buttons}), ViewMeta{Account: "acme"}))
 		},
 		"FormView":    func() []any { return drawn(FormView(hostileForm(words), ViewMeta{})) },
 		"AskView":     func() []any { return drawn(AskView(ask, ViewMeta{})) },
@@ -143,9 +143,8 @@ var partsOfOthers = map[string]string{
 	"actions":       "a block of buttons",
 	"sections":      "blocks of lines",
 	"renderLines":   "the blocks of Lines",
-	"changes":       "a part of Render",
 	"storm":         "Render of a storm",
-	"stormPrint":    "a part of it",
+	"message":       "a part of Render",
 	"write":         "a part of partsMessage and Home",
 	"WithoutFacts":  "a message with less metadata",
 	"WithDelivery":  "a message with its delivery",

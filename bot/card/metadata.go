@@ -129,8 +129,17 @@ const maxPlain = 3_500
 func (m Message) plain(command string) string {
 	var said []string
 	for _, block := range m.Blocks {
-		if s, ok := block.(*slack.SectionBlock); ok && s.Text != nil {
-			said = append(said, strings.Split(s.Text.Text, "\n")...)
+		switch b := block.(type) {
+		case *slack.SectionBlock:
+			if b.Text != nil {
+				said = append(said, strings.Split(b.Text.Text, "\n")...)
+			}
+		case *slack.ContextBlock:
+			for _, e := range b.ContextElements.Elements {
+				if small, ok := e.(*slack.TextBlockObject); ok {
+					said = append(said, small.Text)
+				}
+			}
 		}
 	}
 	types := []string{"*Slack refused the buttons of this message.*"}

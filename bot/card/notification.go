@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
-	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/text"
@@ -26,27 +25,29 @@ type brevity struct {
 type detail int
 
 const (
-	detailLeast detail = iota // status, type, application, top source, owner
+	detailLeast detail = iota // status, type, application, top source
 	detailShare               // and its share, and how late the card is
-	detailHits                // and whose it is, if known
-	detailSources
-	detailWhose // and the top source's country
+	detailHits                // and of how many hits
+	detailWhose               // and whose it is, or its country
 )
 
-var brevities = []brevity{{maxNoticeName, detailWhose}, {maxNoticeName, detailSources}, {maxNoticeName, detailHits}, {20, detailHits}, {12, detailHits}, {12, detailShare}, {8, detailLeast}}
+var brevities = []brevity{{maxNoticeName, detailWhose}, {20, detailWhose}, {20, detailHits}, {12, detailHits}, {12, detailShare}, {8, detailLeast}}
 
 // notice is a card's notification: all that a locked phone shows. Hostile text stands last, because the end is cut.
-func (c Card) notice(advice advice.Advice) string {
+func (c Card) notice() string {
 	a := c.Situation.Attack
 	path := a.Path
-	if path == "[multiple]" {
+	if path == describe.SeveralPaths {
 		path = "several paths"
 	}
 	written := strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + text.Sanitize(path, maxNotice))
 	lead, room := c.noticeLead(), maxNotice-min(length(written), leastNotice)-1
 	var text string
 	for _, b := range brevities {
-		text = fmt.Sprintf("%s: %s on %s. %s %s", lead, typeName(a, b.name), c.appName(b.name), c.noticeSources(advice, b), c.noticeState(b))
+		text = fmt.Sprintf("%s: %s on %s, %s.", lead, typeName(a, b.name), c.appName(b.name), c.noticeSources(b))
+		if c.Late > 0 && b.detail >= detailShare {
+			text += " " + lateness(c.Late) + " late."
+		}
 		if noticeFits(text, room) {
 			break
 		}
@@ -54,80 +55,48 @@ func (c Card) notice(advice advice.Advice) string {
 	return notification(strings.Join(strings.Fields(text+" "+written), " "))
 }
 
-// noticeLead is what matters most: whether the attack succeeded, and whether it is blocked.
+// noticeLead is what matters most: whether it is blocked, and how severe it is.
 func (c Card) noticeLead() string {
-	a := c.Situation.Attack
-	status := text.Sanitize(describe.StatusName(a), maxNoticeName)
-	lead := strings.ToUpper(status)
-	if a.Incident() {
-		lead = "INCIDENT " + status
-	}
-	switch {
-	case a.FalsePositive():
-		lead = "FALSE POSITIVE"
-	case c.Quiet:
-		lead += ", now quiet"
+	_, state := c.state()
+	lead := state.String() + ", " + string(c.Headline.Severity) + " " + kindOf(c.Headline)
+	if c.SharedChannel {
+		lead = text.Sanitize(c.Situation.Account.Name, maxNoticeName) + ": " + lead
 	}
 	return lead
 }
 
-// noticeState says who acknowledged it, and whether the card is late.
-func (c Card) noticeState(b brevity) string {
-	state := "Unacked."
-	if _, muted := c.muted(); muted {
-		state = "Muted."
-	}
-	if c.Triage.Owner != nil {
-		state = text.Sanitize(c.Triage.Owner.Name, b.name) + " is on it."
-	}
-	if c.Late > 0 && b.detail >= detailShare {
-		state = lateness(c.Late) + " late. " + state
-	}
-	return state
-}
-
 // noticeSources are the sources.
-func (c Card) noticeSources(advice advice.Advice, b brevity) string {
+func (c Card) noticeSources(b brevity) string {
 	a := c.Situation.Attack
 	top, ok := call.TopSource(a)
-	percent, known := topShare(c.Situation.Attack)
-	all := a.SourceCount.String() + text.Plural(a.SourceCount.N, " source")
+	percent, known := topShare(a)
 	switch {
-	case known && len(advice.Suggestions) > 0 && c.tooThin(advice):
-		return fmt.Sprintf("%s, top one %s: one deny won't stop it.", all, describe.Percent(percent))
 	case !ok || !top.IP.IsValid():
-		return fmt.Sprintf("Hits %s, sources %s.", a.Hits, a.SourceCount)
+		return fmt.Sprintf("hits %s, sources %s", a.Hits, a.SourceCount)
+	case known && percent < 10:
+		return fmt.Sprintf("%s, top one %s", describe.Figure(a.SourceCount, "source"), describe.Percent(percent))
 	}
 	from := text.Sanitize(top.IP.String(), maxAddress)
-	if whose, matters := c.whose(top, b.name); whose != "" && (b.detail >= detailWhose || matters && b.detail >= detailHits) {
+	if whose, own := c.whose(top, b.name); whose != "" && (b.detail >= detailWhose || own && b.detail >= detailHits) {
 		from += " (" + whose + ")"
 	}
 	switch {
-	case !known:
-		from = "Top source " + from
-		if b.detail >= detailHits {
-			from += ", hits " + a.Hits.String()
-		}
+	case !known && b.detail >= detailHits:
+		return from + ", hits " + a.Hits.String()
+	case !known, b.detail < detailShare:
+		return from
 	case b.detail >= detailHits:
-		from += " " + describe.Percent(percent) + " of " + a.Hits.String() + text.Plural(a.Hits.N, " hit")
-	case b.detail >= detailShare:
-		from += " " + describe.Percent(percent)
+		return from + " " + describe.Percent(percent) + " of " + describe.Figure(a.Hits, "hit")
 	}
-	if b.detail >= detailSources && a.SourceCount.Known {
-		from += ", " + all
-	}
-	return from + "."
+	return from + " " + describe.Percent(percent)
 }
 
-// whose is a source's owner, or else its country; "": unknown. matters reports that denying it may affect others.
-func (c Card) whose(s apiclient.Source, limit int) (whose string, matters bool) {
+// whose is the name of a source that is the customer's own, or else its country; "": unknown.
+func (c Card) whose(s apiclient.Source, limit int) (whose string, own bool) {
 	if own, ok := c.Situation.Policy.SourceOf(s.IP); ok {
 		return text.Sanitize(own.Name, limit), true
 	}
-	if describe.LikelyShared(c.Situation.Context.Sources[s.IP]) {
-		return "CDN, proxy?", true
-	}
-	return text.Sanitize(s.Country, 3), false
+	return text.Sanitize(s.Country, maxCountry), false
 }
 
 // notification cuts a message's text to what a locked phone shows. Only its end is cut.

@@ -3,7 +3,6 @@ package card
 import (
 	"maps"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -35,27 +34,14 @@ func TestWhatIsOwnAndDeniedStandsFirst(t *testing.T) {
 		maps.Copy(cards, storms())
 		m := Render(cards[name])
 		require.Contains(t, m.Blocks[0].(*slack.SectionBlock).Text.Text, "*our CDN IS DENIED* until", name)
-		require.Equal(t, "Take our CDN off the list", labelsOf(m)[0], name)
+		require.Equal(t, "End deny of our CDN", labelsOf(m)[0], name)
 		require.Equal(t, "remove 4711 account=acme attack="+cards[name].Situation.ID, buttonsOf(m.Blocks)[0].Value, name)
 		require.NotContains(t, m.plain("/waf"), "never denies it", name)
 	}
 	off := situations()["own-cdn-denied"]
 	off.Situation.Policy.Changes = policy.ChangesOff
-	require.NotContains(t, labelsOf(Render(off)), "Take our CDN off the list")
+	require.NotContains(t, labelsOf(Render(off)), "End deny of our CDN")
 	require.Contains(t, Render(off).plain("/waf"), "in the service's console")
-}
-
-// On a phone what is far down isn't seen: the buttons stand before what was done.
-func TestTheButtonsStandBeforeLongLists(t *testing.T) {
-	t.Parallel()
-	row := func(m Message) int {
-		return slices.IndexFunc(m.Blocks, func(b slack.Block) bool { return b.BlockType() == slack.MBTAction })
-	}
-	before, after := Render(situations()["incident"]), Render(situations()["denied-and-patched"])
-	require.Equal(t, row(before), row(after), "they don't move away from under a thumb")
-	require.Less(t, row(after), len(after.Blocks)-1, "and what was done stands below")
-	require.Contains(t, after.Blocks[2].(*slack.SectionBlock).Text.Text, "*Done so far, below:* deny accepted · patch accepted\n")
-	require.Equal(t, 1, row(Render(storms()["storm"])), "what it is and who is on it")
 }
 
 func labelsOf(m Message) (all []string) {

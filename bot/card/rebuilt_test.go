@@ -35,7 +35,7 @@ func TestChangeMessagesFit(t *testing.T) {
 		require.Equal(t, MetaChange, msg.Metadata.EventType)
 	}
 	prolonged, ch := patched(), denied()
-	ch.Extends = prolonged.ID
+	ch.Extends, ch.Steps = prolonged.ID, nil
 	msg, _, _ := ChangeSettled(ch, prolonged, "", nil)
 	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["change"])
 }

@@ -59,7 +59,7 @@ func Worse(a *call.Account, n record.Event) Message {
 func MovedLine(a *call.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
 	what := text.New(text.Bold("Storm"))
 	if shown.Storm == nil {
-		what = text.New(text.Bold(kindName(shown.Attack)), " · ", describe.TypeName(shown.Attack.Type))
+		what = text.New(text.Bold(describe.KindName(shown.Attack)), " · ", describe.TypeName(shown.Attack.Type))
 	}
 	return text.New(what, " · ", a.AppName(shown.Attack.App), " ", text.Code(attack), ": its card is in ", text.Channel(to.Channel), " now: ", text.Link{Label: "open it", URL: link})
 }

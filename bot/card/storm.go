@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,9 +11,7 @@ import (
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/headline"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -21,66 +20,71 @@ import (
 const (
 	maxStormIDs         = 4
 	maxStormMitigations = 2
-	maxStormButtons     = 4 // and More
 )
-
-// stormSigns are the symbols of the states. Their shapes differ, not only their colours.
-var stormSigns = map[headline.State]string{
-	headline.Unknown: "❓", headline.FalsePositive: "🏁", headline.Test: "🏁", headline.Ended: "🏁", headline.Blocked: "🟩", headline.Quiet: "🔶",
-	headline.PartlyBlocked: "🔶", headline.NotBlocked: "🔴",
-}
 
 // storm draws a storm's card. All that it counts is in the answer to its id's line.
 func (c Card) storm() Message {
-	offered := advice.Advise(c.Situation)
-	h := headline.Of(headline.Facts{Situation: c.Situation, Quiet: c.Quiet, Outage: c.Outage, Triage: c.Triage})
+	offered, done := advice.Advise(c.Situation), c.done()
+	lines := slices.Concat([]line{c.stormHeadline()}, deniedOwn(offered), []line{c.stormExtent()}, c.stormSources(offered),
+		c.mitigations(offered, done, maxStormMitigations), []line{c.people(done, true), c.smallPrint()})
+	most := maxCard
+	if len(done) > 0 || c.Triage.Verdict != nil {
+		most = maxCardAfter
+	}
+	lines = fitLines(lines, most)
 	var maker buttonMaker
-	buttons := c.stormButtons(&maker, h, offered)
-	facts := append([]text.Text{c.stormHeadline(h)}, offered.Denied...)
-	facts = append(append(facts, c.stormExtent(h)), c.stormSources(h, offered)...)
-	facts = append(append(facts, c.stormMitigations()...), c.stormPeople()...)
-	blocks := append(paragraphs([][]text.Text{facts}), actions(buttons...)...)
-	return Message{Text: c.stormNotice(h), Blocks: append(blocks, c.stormPrint()), Metadata: c.metadata()}
+	return c.message(lines[:len(lines)-1], lines[len(lines)-1], c.stormNotice(), c.stormButtons(&maker, offered))
 }
 
-func (c Card) stormHeadline(h headline.Headline) text.Text {
-	line := text.New(stormSigns[h.State], " ", text.Bold(headline.StormState(h.State, *c.Situation.Storm)))
+func (c Card) stormHeadline() (l line) {
+	h := c.Headline
+	label := text.New(stateNames[cmp.Or(h.State, headline.Unknown)].sign, " ", text.Bold(headline.StormState(h.State, *c.Situation.Storm)))
 	switch {
 	case h.Since.IsZero():
 	case h.State == headline.Ended:
-		line = text.New(line, ", last hit ", c.clock(h.Since))
+		label = text.New(label, ", last hit ", c.clock(h.Since))
 	default:
-		line = text.New(line, text.Bold(" since "), c.clock(h.Since))
+		label = text.New(label, " since ", c.clock(h.Since))
 	}
-	return text.New(line, text.Bold(" · "+string(h.Severity)+" storm"))
+	l.say(0, label)
+	l.say(0, text.Bold(string(h.Severity)+" storm"))
+	return l
 }
 
 // stormExtent says where the storm is, since when, and how many attacks it is; without a way to the service, what it was.
-func (c Card) stormExtent(h headline.Headline) text.Text {
+func (c Card) stormExtent() (l line) {
 	s := *c.Situation.Storm
-	if h.Was != "" {
-		return text.New("Was ", headline.StormState(h.Was, s), ". WAF API unreachable: act in the console")
+	if c.SharedChannel {
+		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxPerson)))
 	}
-	line := text.New(describe.Applications(s, c.Situation.Account), " · since ", c.clock(s.Began), " · ", describe.Counted(s))
+	if was := c.Headline.Was; was != "" {
+		l.say(0, "Was ", headline.StormState(was, s), ". ", text.Bold("WAF API unreachable"), ": act in the console")
+		return l
+	}
+	l.say(0, describe.Applications(s, c.Situation.Account))
+	l.say(0, "since ", c.clock(s.Began))
+	counted := text.New(describe.Counted(s))
 	switch {
 	case s.Growing() || c.Quiet:
-		return line
 	case s.GoesOn():
-		return text.New(line, ", ", describe.Active(s))
+		counted = text.New(counted, ", ", describe.Active(s))
+	default:
+		counted = text.New(counted, ", no new ones since ", c.clock(s.Ended), ", ", describe.Active(s))
 	}
-	return text.New(line, ", no new ones since ", c.clock(s.Ended), ", ", describe.Active(s))
+	l.say(0, counted)
+	return l
 }
 
 // stormSources names what gets through and where it comes from; of a storm of which nothing does, what most of it has in common.
-func (c Card) stormSources(h headline.Headline, offered advice.Advice) (lines []text.Text) {
+func (c Card) stormSources(offered advice.Advice) (lines []line) {
 	s := *c.Situation.Storm
-	words, through := headline.StormWords(h.State, s)
+	words, through := headline.StormWords(c.Headline.State, s)
 	if through == 0 {
-		return []text.Text{describe.Cause(s, c.Situation.Policy)}
+		return []line{{{describe.Cause(s, c.Situation.Policy), 0}}}
 	}
 	title := words[:1] + strings.ToLower(words[1:])
 	if s.UnblockedCount == 0 {
-		lines = append(lines, text.New(title, ": see their own cards"))
+		lines = append(lines, line{{text.New(title, ": see their own cards"), 0}})
 	} else {
 		ids := text.New(title, ":")
 		for _, a := range s.Unblocked[:min(maxStormIDs, len(s.Unblocked))] {
@@ -89,10 +93,10 @@ func (c Card) stormSources(h headline.Headline, offered advice.Advice) (lines []
 		if more := s.UnblockedCount - maxStormIDs; more > 0 {
 			ids = text.New(ids, " and ", text.Number(more), " more")
 		}
-		lines = append(lines, ids)
+		lines = append(lines, line{{ids, 0}})
 	}
 	if behind, ok := namedSource(s, offered); ok {
-		lines = append(lines, text.New(describe.StormSource(behind.IP, behind.Country, c.Situation.Policy), " ", reach(s, behind)))
+		lines = append(lines, line{{text.New(describe.StormSource(behind.IP, behind.Country, c.Situation.Policy), " ", reach(s, behind)), 0}})
 	}
 	return lines
 }
@@ -128,72 +132,29 @@ func reach(s record.Storm, source record.StormSource) string {
 	return "is in " + these
 }
 
-// stormMitigations say what was done for the storm and whether it works, the newest first.
-func (c Card) stormMitigations() (lines []text.Text) {
-	for _, ch := range c.Situation.Changes {
-		if !ch.InForce(c.Situation.Now) || ch.Parent() != "" || len(lines) == maxStormMitigations {
-			continue
-		}
-		seen := efficacy.Brief(c.Situation, ch)
-		if len(seen) == 0 {
-			seen = text.New("sent")
-		}
-		what := ch.Does
-		if ch.Line.Name == "deny" {
-			what = "Deny " + strings.Join(ch.Line.Words, " ")
-		}
-		line := text.New(text.Sanitize(what, text.MaxField), " · ", seen)
-		if !ch.Until.IsZero() {
-			line = text.New(line, " · until ", c.clock(ch.Until))
-		}
-		lines = append(lines, text.New(line, " · ", text.Sanitize(ch.Actor.Name, text.MaxField)))
-	}
-	return lines
-}
-
-// stormPeople says who is on it and who is called, and what people found.
-func (c Card) stormPeople() []text.Text {
-	lines := []text.Text{c.whoIsOnIt()}
-	if m, muted := c.muted(); muted {
-		lines = append(lines, text.New(text.Bold("Muted"), ": ", describe.Mute(m)))
-	}
-	if c.Triage.Verdict != nil {
-		lines = append(lines, describe.Verdict(*c.Triage.Verdict))
-	}
-	return lines
-}
-
-// stormPrint is the small print: the id, and how old the figures are.
-func (c Card) stormPrint() slack.Block {
-	line := text.New(text.Code(c.Situation.ID))
-	if !c.FiguresAt.IsZero() {
-		line = text.New(line, " · as of ", c.clock(c.FiguresAt))
-	}
-	line = text.New(line, " · sampled")
-	if c.Situation.Policy.ChangesNow() == policy.ChangesDryRun {
-		line = text.New(text.Bold("DRY RUN"), " · ", line)
-	}
-	return slack.NewContextBlock("", markupText(mrkdwn(line)))
-}
-
 // stormButtons are at most five. None is the primary one: a denial stops a part of a storm at best.
-func (c Card) stormButtons(m *buttonMaker, h headline.Headline, offered advice.Advice) (buttons []*slack.ButtonBlockElement) {
+func (c Card) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement) {
 	var acknowledge []call.Suggestion
 	if c.Triage.Owner == nil {
 		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
 	}
-	undo := advice.UndoAny(c.Situation)
-	all := slices.Concat(offered.Remedies, advice.ShowUnblocked(c.Situation), acknowledge, offered.Suggestions, undo)
+	undo := advice.UndoAll(c.Situation)
+	remedies := offered.Remedies[:min(1, len(offered.Remedies))]
+	all := slices.Concat(remedies, advice.ShowUnblocked(c.Situation), acknowledge, offered.Suggestions, undo)
 	switch {
-	case h.Was != "":
+	case c.unreachable():
 		all = acknowledge
 		if console := m.link(text.Link{Label: "Open console", URL: c.ConsoleURL}); console != nil {
 			buttons = append(buttons, console)
 		}
-	case slices.Contains([]headline.State{headline.Ended, headline.FalsePositive, headline.Test}, h.State):
-		all = slices.Concat(offered.Remedies, advice.Over(c.Situation), undo)
+	case c.is(headline.Ended, headline.FalsePositive, headline.Test):
+		all = slices.Concat(remedies, advice.Triage(c.Situation), undo)
 	}
-	made, _ := m.all(all[:min(maxStormButtons, len(all))])
+	most := mostButtons - 1
+	if len(remedies) > 0 { // its label takes the room of two
+		most--
+	}
+	made, _ := m.all(all[:min(most, len(all))])
 	buttons = append(buttons, made...)
 	if line := attackLine(c.Situation); fitsValue(line) {
 		more := m.button(ActionMore, "More…", line)
@@ -204,8 +165,8 @@ func (c Card) stormButtons(m *buttonMaker, h headline.Headline, offered advice.A
 }
 
 // stormNotice is the notification of a storm's card: its state and severity, how many, where, and as far as there is room from where, and who is on it.
-func (c Card) stormNotice(h headline.Headline) string {
-	s := *c.Situation.Storm
+func (c Card) stormNotice() string {
+	s, h := *c.Situation.Storm, c.Headline
 	words, through := headline.StormWords(h.State, s)
 	counted, on := text.Count(s.Grouped, "attack"), text.Cut(describe.Applications(s, c.Situation.Account), maxNoticeName)
 	if s.AppCount > 1 {
@@ -218,7 +179,7 @@ func (c Card) stormNotice(h headline.Headline) string {
 		counted = text.Number(through) + " of " + counted
 	}
 	notice := words + ", " + string(h.Severity) + " storm: " + counted + " on " + on + "."
-	for _, more := range []string{c.stormNoticeSource(h, s), stormNoticeOwner(c.Triage), incidentsBeside(s)} {
+	for _, more := range []string{c.stormNoticeSource(s), stormNoticeOwner(c.Triage), incidentsBeside(s)} {
 		if more != "" && noticeFits(notice+" "+more, maxNotice) {
 			notice += " " + more
 		}
@@ -227,8 +188,8 @@ func (c Card) stormNotice(h headline.Headline) string {
 }
 
 // stormNoticeSource is the busiest source of what gets through.
-func (c Card) stormNoticeSource(h headline.Headline, s record.Storm) string {
-	_, through := headline.StormWords(h.State, s)
+func (c Card) stormNoticeSource(s record.Storm) string {
+	_, through := headline.StormWords(c.Headline.State, s)
 	if through == 0 || len(s.Behind) == 0 {
 		return ""
 	}

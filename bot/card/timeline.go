@@ -2,72 +2,35 @@ package card
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 const (
-	courseColumns = 16
-	leastPoints   = 3           // fewer give one rate, which the figures show already
-	leastCourse   = time.Minute // a shorter course gives one rate, too
-	leastSpan     = 10          // seconds over which a rate is computed: the service's times are whole seconds
-	mostRate      = 1e12        // hits a minute: the service's figures are not trusted
-	maxMarks      = 4
+	leastPoints = 3           // fewer give one rate, which the figures show already
+	leastCourse = time.Minute // a shorter course gives one rate, too
+	leastSpan   = 10          // seconds over which a rate is computed: the service's times are whole seconds
+	mostRate    = 1e12        // hits a minute: the service's figures are not trusted
 )
 
-// levels are a column's heights. The first means no hits.
-var levels = []rune("▁▂▃▄▅▆▇")
-
-// course shows an attack's hits over time and when mitigations began and ended: first in words, then as a line of columns, because a screen reader
-// reads columns one by one. It is nil if too little is known.
-func (c Card) course() []text.Text {
-	line, ok := newTimeline(c.Course, courseEnd(c))
+// trend says whether more hits came in the later half of an attack's course than in the earlier; "" if too little is known.
+func trend(points []record.HitPoint, until time.Time) string {
+	t, ok := newTimeline(points, until)
 	if !ok {
-		return nil
+		return ""
 	}
-	words := rates(c, line)
-	marks := marks(c, line)
-	words = text.New(words, ": ", line.columns(marks))
-	joined := together(marks)
-	for i, m := range joined[max(0, len(joined)-maxMarks):] {
-		between := ", "
-		if i == 0 {
-			between = " "
-		}
-		words = text.New(words, between, m.sign, " ", m.what, " ", c.clock(m.at))
-	}
-	return []text.Text{words}
-}
-
-// rates are the peak and the rate of the last minute, if known.
-func rates(c Card, line timeline) text.Text {
-	peak, at := line.peak()
-	words := text.New("Peak about ", about(peak), " a minute at ", c.clock(at))
-	if c.Quiet || !c.Outage.From.IsZero() {
-		return words
-	}
-	now := int64(min(line.by(line.end)-line.by(line.end-60), mostRate))
+	half := t.begin() + (t.end-t.begin())/2
+	before, after := t.by(half)-t.by(t.begin()), t.by(t.end)-t.by(half)
 	switch {
-	case now >= peak-peak/10:
-		return text.New("About ", about(now), " a minute now, at its peak")
-	case now == 0:
-		return text.New(words, ", none in the last minute")
+	case after > 1.5*before:
+		return "rising"
+	case 1.5*after < before:
+		return "falling"
 	}
-	return text.New(words, ", now about ", about(now))
-}
-
-// courseEnd is until when the course is known: there were no hits between the last hit and the figures.
-func courseEnd(c Card) time.Time {
-	if c.Quiet {
-		return c.Situation.Attack.Last
-	}
-	return c.FiguresAt
+	return "steady"
 }
 
 // about rounds a rate to the precision of sampled figures.
@@ -77,43 +40,6 @@ func about(n int64) apiclient.Figure {
 		step *= 10
 	}
 	return apiclient.Known((n + step/2) / step * step)
-}
-
-// mark is when a mitigation began or ended.
-type mark struct {
-	at   time.Time
-	sign string
-	what string
-}
-
-// marks are those of the mitigations within the course, the oldest first.
-func marks(c Card, line timeline) []mark {
-	var all []mark
-	for _, ch := range c.Situation.Changes {
-		tookEffect := slices.Contains([]record.State{record.StateDone, record.StateHalf, record.StateUndone}, ch.State)
-		if !tookEffect || ch.Undoes != "" {
-			continue
-		}
-		all = append(all, mark{ch.At, "▼", ch.Line.Name})
-		if over := cmp.Or(ch.EndedAt, ch.Until); !over.IsZero() && !over.After(c.Situation.Now) {
-			all = append(all, mark{over, "▲", ch.Line.Name + " ended"})
-		}
-	}
-	all = slices.DeleteFunc(all, func(m mark) bool { return m.at.Unix() < line.begin() || m.at.Unix() > line.end })
-	slices.SortStableFunc(all, func(x, y mark) int { return x.at.Compare(y.at) })
-	return all
-}
-
-// together joins marks of the same minute.
-func together(marks []mark) (joined []mark) {
-	for _, m := range marks {
-		if n := len(joined); n > 0 && joined[n-1].sign == m.sign && m.at.Sub(joined[n-1].at) < time.Minute {
-			joined[n-1].what += " + " + m.what
-			continue
-		}
-		joined = append(joined, m)
-	}
-	return joined
 }
 
 // timeline is the course of an attack's hits up to an end, in Unix seconds.
@@ -162,31 +88,4 @@ func (t timeline) peak() (perMinute int64, at time.Time) {
 		from = to
 	}
 	return perMinute, at
-}
-
-// columns draws the course, each mark before the column in which it falls.
-func (t timeline) columns(marks []mark) string {
-	edge := func(i int) int64 { return t.begin() + (t.end-t.begin())*int64(i)/courseColumns }
-	var hits [courseColumns]float64
-	for i := range hits {
-		hits[i] = t.by(edge(i+1)) - t.by(edge(i))
-	}
-	most := slices.Max(hits[:])
-	var out strings.Builder
-	for i, n := range hits {
-		last := ""
-		for len(marks) > 0 && (i == courseColumns-1 || marks[0].at.Unix() < max(edge(i+1), edge(i)+1)) {
-			if marks[0].sign != last {
-				last = marks[0].sign
-				out.WriteString(last)
-			}
-			marks = marks[1:]
-		}
-		level := 0
-		if n > 0 {
-			level = max(1, int(math.Round(n/most*float64(len(levels)-1))))
-		}
-		out.WriteRune(levels[level])
-	}
-	return out.String()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
@@ -80,16 +81,19 @@ func AnswerView(msg Message, m ViewMeta) (slack.ModalViewRequest, error) {
 	return modal(viewAnswer, "wafbot", m, msg.Blocks)
 }
 
-// MoreView lists what else can be done about an attack. Each button replaces the view with its form.
-func MoreView(head text.Text, all []call.Suggestion, m ViewMeta) (slack.ModalViewRequest, error) {
+// MoreView lists what else can be done about an attack, in groups. Each button replaces the view with its form.
+func MoreView(head text.Text, groups []advice.Group, m ViewMeta) (slack.ModalViewRequest, error) {
 	blocks := sections([]text.Text{head}, maxTogether/4)
 	var maker buttonMaker
-	for _, s := range all {
-		line, button := text.New(s.Stops), maker.suggestion(s)
-		if button == nil {
-			line = toType(s)
+	for _, g := range groups {
+		blocks = append(blocks, section(mrkdwn(text.New(text.Bold(g.Title))), nil))
+		for _, s := range g.Do {
+			line, button := text.New(s.Stops), maker.suggestion(s)
+			if button == nil {
+				line = toType(s)
+			}
+			blocks = append(blocks, section(fit(line, maxCardLine), button))
 		}
-		blocks = append(blocks, section(fit(line, maxCardLine), button))
 	}
 	return modal(viewAnswer, "More", m, blocks)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
@@ -88,10 +89,11 @@ func (f facts) situation() call.Situation {
 func (f facts) drawn() card.Card {
 	attack := f.shown.Attack
 	_, muted := policy.Muted(f.details.Context.Mutes, attack, f.now)
+	s := f.situation()
 	c := card.Card{
-		Situation: f.situation(), Quiet: f.shown.Quiet, Mention: f.shown.Mention, Triage: f.details.Triage, Page: f.page(muted), Vuln: f.vuln,
-		FiguresAt: compare.FiguresAt(f.shown, f.details.LastGood, muted), Course: f.shown.History, Outage: f.details.Outage, Found: f.shown.FoundAt, Late: f.late(), StaleFor: f.behind(),
-		QuietHours: f.shown.Suppressed, MentionedAt: f.shown.MentionedAt, Suppressed: f.shown.SuppressedMention,
+		Situation: s, Headline: headline.Of(headline.Facts{Situation: s, Quiet: f.shown.Quiet, Outage: f.details.Outage, Triage: f.details.Triage}), Quiet: f.shown.Quiet,
+		Mention: f.shown.Mention, Triage: f.details.Triage, Page: f.page(muted), SharedChannel: f.shared, QuietHours: f.shown.Suppressed,
+		FiguresAt: compare.FiguresAt(f.shown, f.details.LastGood, muted), Course: f.shown.History, Outage: f.details.Outage, Late: f.late(), StaleFor: f.behind(),
 		ConsoleURL: f.account.ConsoleURL, Runbook: cmp.Or(f.runbooks[attack.Type], f.runbooks["*"]),
 	}
 	c.Reposted, c.Uneditable = record.Reposted(f.details.Card.Delivery)

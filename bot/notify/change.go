@@ -1,6 +1,8 @@
 package notify
 
 import (
+	"time"
+
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -10,7 +12,7 @@ import (
 // changeSettled says under the card of its attack what came of a change, else in the account's channel. The message has all that is needed to
 // undo the change after Redis was emptied.
 func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
-	if f.change.ID == "" {
+	if f.change.ID == "" || silentRenewal(f.change, f.extended) {
 		return plan{}
 	}
 	msg, underCard, mentions := card.ChangeSettled(f.change, f.extended, f.ops(), advice.Undo(f.change, f.now))
@@ -23,6 +25,19 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	reply.Message = underCard
 	reply.repost = f.card.Channel
 	return say(f.underCard(reply, elsewhere))
+}
+
+// renewalSaid is how often it is said that wafbot renews a change: a denial of two minutes would fill the thread. A rebuild reads what was said.
+const renewalSaid = time.Hour
+
+// silentRenewal reports whether a change is one more renewal by wafbot within an hour of the change that it renews.
+func silentRenewal(ch, renewed record.Change) bool {
+	if ch.Extends == "" || ch.Actor.Via != record.ViaClock || ch.State != record.StateDone {
+		return false
+	}
+	hours := func(at time.Time) time.Duration { return at.Sub(renewed.At) / renewalSaid }
+	every := renewed.Until.Sub(ch.At) // how long each renewal lasts
+	return hours(ch.At) == hours(ch.At.Add(-every))
 }
 
 // mitigationEnding asks, under the card of its attack, whether a mitigation is to hold longer, if it still ends then. When Slack or this replica

@@ -104,6 +104,24 @@ func TestWhomAFailureMentions(t *testing.T) {
 	require.False(t, made.Urgent)
 }
 
+// A denial of two minutes is renewed thirty times an hour: one of these is said.
+func TestFewRenewalsAreSaid(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	said := func(length time.Duration, by record.Actor) (n int) {
+		for now := at.Add(length); !now.After(at.Add(4 * time.Hour)); now = now.Add(length) {
+			renewed := record.Change{ID: "c1", At: at, Until: now.Add(length)}
+			f := facts{change: record.Change{ID: "c2", Extends: "c1", Actor: by, State: record.StateDone, At: now}, extended: renewed, account: Account{Account: &call.Account{Name: "acme"}}}
+			n += len(changeSettled(record.Event{}, record.ChangeFacts{}, f).posts)
+		}
+		return n
+	}
+	clock := record.Actor{ID: "wafbot", Via: record.ViaClock}
+	require.Equal(t, 4, said(2*time.Minute, clock), "once an hour")
+	require.Equal(t, 1, said(4*time.Hour, clock), "each that is longer")
+	require.Equal(t, 120, said(2*time.Minute, record.Actor{ID: "U0ANN", Via: record.ViaButton}), "what a person asks for is answered")
+}
+
 // states has one attack's state.
 type states struct {
 	outbox

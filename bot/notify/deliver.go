@@ -143,11 +143,6 @@ func (n *Notifier) repost(ctx context.Context, f facts, reply Post, stands bool)
 func (n *Notifier) recordCard(ctx context.Context, e record.Event, f facts, card delivered) error {
 	began := e
 	began.ID = card.post.Delivery
-	if f.untitled && !card.done {
-		if err := n.markUntitled(ctx, e.Account, f.attack); err != nil {
-			return err
-		}
-	}
 	if err := n.deliver.record(ctx, began, card.at, card.at.TS != ""); err != nil {
 		return err
 	}

@@ -151,3 +151,8 @@ func TestWhatIsParkedComesBackByRank(t *testing.T) {
 		require.Equal(t, "attack", picks(q).ID)
 	})
 }
+
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

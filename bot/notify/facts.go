@@ -47,11 +47,10 @@ type facts struct {
 	card      record.Place
 	shown     record.AttackState
 	known     bool // shown is
+	shared    bool // other accounts have cards in the channel of the attack's
 	details   record.AttackDetails
 	begun     *record.Attempt // of the attempt to post the attack's first card; nil: none was begun
 	waiting   []record.Event  // the poller's events of the attack that wait
-	vuln      string          // the title of the attack's vulnerability; "": not known yet
-	untitled  bool            // that is being looked for
 	posted    time.Time       // when the attack's card was; zero: it is about to be
 	since     time.Time       // since when that is stale; zero: it isn't known to be
 	triage    map[string]record.Triage

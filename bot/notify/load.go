@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,6 +81,7 @@ func (l loader) loadRoute(ctx context.Context, e record.Event, f *facts) (err er
 func (l loader) loadAttack(ctx context.Context, e record.Event, f *facts) (err error) {
 	if f.details, err = l.cfg.Stores.Cards.Details(ctx, f.account.Name, f.attack); err == nil {
 		f.showAttack(e)
+		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
 	}
 	return err
 }
@@ -94,8 +96,14 @@ func (l loader) beginCard(ctx context.Context, e record.Event, f *facts) (err er
 	if f.details, begun, err = l.cfg.Stores.Cards.BeginCard(ctx, f.account.Name, f.attack, e.ID, f.now); err == nil {
 		f.begun = &begun
 		f.showAttack(e)
+		f.shared = l.shared(f.account, cmp.Or(f.card.Channel, f.shown.Channel))
 	}
 	return err
+}
+
+// shared reports whether another account has cards in the channel, too.
+func (l loader) shared(a Account, channel string) bool {
+	return slices.ContainsFunc(l.cfg.Accounts, func(other Account) bool { return other.Name != a.Name && slices.Contains(other.Channels, channel) })
 }
 
 func (f *facts) showAttack(e record.Event) {
@@ -108,22 +116,12 @@ func (f *facts) showAttack(e record.Event) {
 
 // loadDrawing reads what else a card is made of that is about to be posted: what waits is read only if something newer than the event may.
 func (l loader) loadDrawing(ctx context.Context, e record.Event, f *facts) error {
-	if drawsCard(e, *f) {
-		f.loadTitle()
-	}
 	if began := e.ID == record.CardDelivery(e.Account, e.Attack().ID); e.Kind == record.CardLost || began && (f.card.TS != "" || e.Revision() == f.shown.Revision) {
 		return nil
 	}
 	all, err := l.cfg.Stores.Outbox.Waiting(ctx, e.Account)
 	f.waiting = slices.DeleteFunc(all, func(w record.Event) bool { return w.Attack().ID != e.Attack().ID || w.Changed().Revision == 0 })
 	return err
-}
-
-// loadTitle takes the title of an incident's vulnerability, if it is known: a card waits for none.
-func (f *facts) loadTitle() {
-	if attack := f.shown.Attack; attack.Incident() && f.account.Titles != nil {
-		f.vuln, f.untitled = f.account.Titles.title(attack.VulnID, f.attack)
-	}
 }
 
 func (l loader) loadPlace(ctx context.Context, e record.Event, f *facts) (err error) {

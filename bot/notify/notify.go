@@ -25,10 +25,10 @@ import (
 type Account struct {
 	*call.Account
 
+	Channels []string               // that its cards may be in
 	Summary  Summary                // when it is handed over; nil: never
 	Settings func() poller.Settings // lists and rules as last read; nil: never
 	Health   func() poller.Health   // nil: not polled here
-	Titles   *Titles                // of its vulnerabilities; nil: not known
 }
 
 // Summary says at which hours an account is handed over.
@@ -135,11 +135,6 @@ func (n *Notifier) Own(held, more context.Context, account string, unread Unread
 		unread.wait(more) // then it is known what is in force, and what was handed over
 		n.runSummaries(more, account)
 	})
-	if a, ok := n.account(account); ok && a.Titles != nil {
-		all.Go(func() {
-			a.Titles.run(more, func(ctx context.Context, attacks []string) error { return n.markUntitled(ctx, account, attacks...) })
-		})
-	}
 	all.Wait()
 }
 
@@ -223,17 +218,6 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 		return err
 	}
 	n.Redraw(account)
-	return nil
-}
-
-// markUntitled has cards redrawn once it is known whether their vulnerabilities have titles, by whichever replica owns the account then.
-func (n *Notifier) markUntitled(ctx context.Context, account string, attacks ...string) error {
-	for _, attack := range attacks {
-		if err := n.cfg.Stores.Redraws.MarkStale(ctx, account, attack+lacksTitle, record.UrgentGrown); err != nil {
-			return err
-		}
-	}
-	n.Stale(account)
 	return nil
 }
 

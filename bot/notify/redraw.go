@@ -84,12 +84,9 @@ func (r *redrawQueue) run(held, more context.Context) {
 	}
 }
 
-// lacksTitle ends the field of the mark of a card that lacks the title of its vulnerability, which stands beside the card's own mark.
-const lacksTitle = " title"
-
 // stale is a card to be drawn.
 type stale struct {
-	attack string // or the field of another mark: that it lacks its title, or that it is a former card
+	attack string // or the field of another mark: that it is a former card
 	mark   record.RedrawMark
 	rests  bool // its edit failed a short while ago: others come first
 }
@@ -158,13 +155,6 @@ func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, er
 	now := r.notifier.cfg.Clocks.Now()
 	maps.DeleteFunc(r.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
 	maps.DeleteFunc(r.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
-	if a, _ := r.notifier.account(r.account); a.Titles != nil {
-		untitled := a.Titles.untitled()
-		maps.DeleteFunc(marks, func(field string, _ record.RedrawMark) bool { // there is nothing to show
-			attack, titleOnly := strings.CutSuffix(field, lacksTitle)
-			return titleOnly && untitled(attack)
-		})
-	}
 	var oldest time.Time
 	wait = whenWoken
 	for attack, mark := range marks {

@@ -54,48 +54,31 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 	if !ok {
 		return at, r.done(ctx, o)
 	}
-	attack, titleOnly := strings.CutSuffix(o.attack, lacksTitle)
-	if attack, at, ok := former(attack); ok {
+	if attack, at, ok := former(o.attack); ok {
 		return at, r.shrink(ctx, a, attack, at, o)
 	}
-	f := n.read.facts(a, attack)
+	f := n.read.facts(a, o.attack)
 	if err := n.read.loadAttack(ctx, record.Event{}, &f); err != nil {
 		return at, err
 	}
-	if at = f.card; at.TS == "" && titleOnly && f.known { // it is about to be recorded
-		r.stuck[o.attack] = stuckCard{o.mark.ID, f.now.Add(redrawAgain)}
-		return at, nil
-	}
-	if at.TS == "" || !f.known || f.shown.Rebuilt {
+	if at = f.card; at.TS == "" || !f.known || f.shown.Rebuilt {
 		// There is no card; one that is about to be posted is drawn from the same facts. Of one that was rebuilt only the attack's id is
 		// known until it is seen again: that must not wipe out what stands there.
 		return at, r.done(ctx, o)
 	}
-	f.loadTitle()
-	switch {
-	case titleOnly && f.untitled: // another replica drew it, and this one has yet to ask the service
-		return at, nil
-	case titleOnly && f.vuln == "":
-		return at, r.done(ctx, o)
-	case !titleOnly: // else all that it shows is new
-		f.since = o.mark.Since
-	}
+	f.since = o.mark.Since
 	if err := r.edit(ctx, f); err != nil {
 		return at, err
 	}
 	return at, r.done(ctx, o)
 }
 
-// edit draws a card in its place (chat.update). What it lacks stays marked, whichever replica learns of it.
+// edit draws a card in its place (chat.update).
 func (r *redrawQueue) edit(ctx context.Context, f facts) error {
 	f.posted = slackconn.ParseTS(f.card.TS)
 	delivery := cmp.Or(f.card.Delivery, record.CardDelivery(r.account, f.shown.Attack.ID))
 	msg := card.Render(f.drawn()).WithDelivery(f.account.Name, delivery) // what it carries stays true with what it shows
-	err := r.notifier.deliver.edit(ctx, f.card, msg)
-	if err == nil && f.untitled {
-		err = r.notifier.markUntitled(ctx, r.account, f.attack)
-	}
-	return err
+	return r.notifier.deliver.edit(ctx, f.card, msg)
 }
 
 // former reads the mark of a card that has a successor, as the store writes it: the attack's id, and its place.
@@ -131,7 +114,7 @@ func (r *redrawQueue) replace(ctx context.Context, o stale, at record.Place, err
 	if !gone(err) || uneditable(err) && o.mark.Urgency.Figures() {
 		return 0, nil
 	}
-	attack, _, left := former(strings.TrimSuffix(o.attack, lacksTitle))
+	attack, _, left := former(o.attack)
 	if left && deleted(err) {
 		return 0, nil
 	}

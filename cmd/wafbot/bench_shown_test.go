@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
@@ -25,7 +23,6 @@ func BenchmarkShown(b *testing.B) {
 		{name: "200 while Slack takes 80 ms", attacks: 200, troubles: []trouble{roughPosts{takes: 80 * time.Millisecond}}},
 		{name: "200 above 20000 older", attacks: 200, older: 20_000},
 		{name: "20 under Slack's limits", attacks: 20, troubles: []trouble{slackLimits{}}},
-		{name: "20 incidents while vulnerabilities hang", attacks: 20, incidents: true, troubles: []trouble{hangingTitles{}}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			var bot, careless plays
@@ -42,7 +39,6 @@ func BenchmarkShown(b *testing.B) {
 type shownRow struct {
 	name           string
 	attacks, older int
-	incidents      bool
 	troubles       []trouble
 }
 
@@ -94,9 +90,6 @@ func (row shownRow) play(b *testing.B, name string, round int) (o outcome) {
 func (row shownRow) specs() (specs []waf.AttackSpec) {
 	for n := range row.attacks {
 		spec := waf.AttackSpec{Path: fmt.Sprintf("/shown/%d", n), Hits: 100, Started: waf.Duration(time.Minute)}
-		if row.incidents {
-			spec.Vulnerability = &waf.VulnSpec{ID: 100 + n}
-		}
 		specs = append(specs, spec)
 	}
 	return specs
@@ -203,10 +196,3 @@ func (t roughService) befall(_ *testing.B, s *stage, _ int) {
 type slackLimits struct{}
 
 func (slackLimits) befall(_ *testing.B, s *stage, _ int) { s.slack.SetRateLimits(true) }
-
-// hangingTitles is a service whose listing of vulnerabilities never answers.
-type hangingTitles struct{}
-
-func (hangingTitles) befall(b *testing.B, s *stage, _ int) {
-	require.NoError(b, s.waf.SetFault(waf.Fault{Endpoint: "/v1/objects/vuln", Kind: "hang"}))
-}

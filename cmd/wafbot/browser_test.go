@@ -23,9 +23,9 @@ func TestDemoInABrowser(t *testing.T) {
 	program := start(t, nil, "demo", "--listen", ":0", "--speed", "60")
 	p := openPage(t, program.line(t)+"/#user=vic&channel=waf&account=acme")
 
-	const card = `//*[@data-testid="message"][contains(.,"INCIDENT")][contains(.,"203.0.113.7")]`
+	const card = `//*[@data-testid="message"][contains(.,"critical incident")][contains(.,"203.0.113.7")]`
 	const deny = card + `//*[@data-testid="button"][starts-with(normalize-space(.),"Deny")][not(contains(.,"patch"))]`
-	const undo = card + `//*[@data-testid="button"][normalize-space(.)="Undo"]`
+	const undo = card + `//*[@data-testid="button"][normalize-space(.)="Undo…"]`
 	p.wait("the attack gets through", `rate("203.0.113.7", "through") > 0 && rate("198.51.100.4", "through") > 0`)
 
 	p.ask(deny)
@@ -40,7 +40,7 @@ func TestDemoInABrowser(t *testing.T) {
 	p.screenshot("confirm")
 	p.confirm("Deny 203.0.113.7")
 	p.wait("the entry is on the list", `rows("lists") === 1`)
-	p.wait("the card says who did it", `messages().some((m) => /INCIDENT/.test(m) && /Rob Diaz/.test(m) && /Undo/.test(m))`)
+	p.wait("the card says who did it", `messages().some((m) => /critical incident/.test(m) && /Rob Diaz/.test(m) && /Undo/.test(m))`)
 	p.wait("the source is stopped and keeps trying", `rate("203.0.113.7", "through") === 0 && rate("203.0.113.7", "blocked") > 0`)
 	p.wait("the others go on", `rate("198.51.100.4", "through") > 0 && rate("198.51.100.4", "blocked") === 0`)
 	p.screenshot("denied")
@@ -52,11 +52,12 @@ func TestDemoInABrowser(t *testing.T) {
 	p.emulate(1440, 900, "dark")
 	p.screenshot("dark")
 
-	p.ask(undo)
-	p.confirm("Undo")
+	p.press(undo)
+	p.wait("the form", `document.getElementById("modal-submit").innerText === "Undo"`)
+	p.press(`//*[@id="modal-submit"]`)
 	p.wait("the entry is off the list", `rows("lists") === 0`)
 	p.wait("the source gets through again", `rate("203.0.113.7", "through") > 0`)
-	p.wait("the card says that it was undone", `messages().some((m) => /INCIDENT/.test(m) && /undone/i.test(m))`)
+	p.wait("the card says that it was undone", `messages().some((m) => /Undo of: Deny 203.0.113.7/.test(m))`)
 	p.screenshot("undone")
 	require.Equal(t, exitDone, program.stop().code)
 }

@@ -19,7 +19,7 @@ func TestAMachineWhoseClockIsAnHourAhead(t *testing.T) {
 		w.attack(injection())
 		card := w.card("SQL injection", attacker)
 		began := time.Now()
-		card.click("rob", "Deny only")
+		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service", "by Rob Diaz")
 		ends := w.expires(attacker + "/32")
 		require.WithinRange(t, ends, began.Add(4*time.Hour-time.Second), time.Now().Add(4*time.Hour+time.Second), "by the service's clock, in whole seconds")

@@ -64,8 +64,8 @@ func TestADryRunSendsNothing(t *testing.T) {
 	dryRun := func(w *world) { w.cfg.Policy.Changes = "dry_run" }
 	story(t, dryRun, func(t *testing.T, w *world) {
 		w.attack(injection())
-		card := w.card("Dry run: buttons only show what would be sent", attacker)
-		card.click("rob", "Deny "+attacker+" + patch")
+		card := w.card("DRY RUN", attacker)
+		w.types("rob", "contain attack="+card.id())
 		w.ephemeral("rob", "Dry run: Deny "+attacker+" everywhere for 4 h. Nothing was sent",
 			"add to list black: "+attacker, "by Rob Diaz (U0ROB0002)", "create vpatch sqli in post.form_urlencoded.login")
 		w.types("rob", "mode Shop block")

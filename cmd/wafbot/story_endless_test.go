@@ -26,7 +26,7 @@ func TestTheServiceListsAttacksWithoutEnd(t *testing.T) {
 		w.types("vic", "status")
 		w.ephemeral("vic", "Not all attacks are watched: over 50,000 attacks in 24 h")
 		w.attack(waf.AttackSpec{Path: "/worked", Hits: 100, Vulnerability: sqlHole()})
-		w.card("/worked", "INCIDENT")
+		w.card("/worked", "critical incident")
 
 		w.stop()
 		w.start()

@@ -76,7 +76,7 @@ func TestForgedLateAndOversized(t *testing.T) {
 func TestWhatTheBotDoesNotUnderstandIsAcknowledged(t *testing.T) {
 	storyOver(t, []workspace.Ingress{workspace.IngressHTTP}, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
-		click := w.card(attacker).click("rob", "Deny only")
+		click := w.card(attacker).click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "accepted by the service")
 		values, err := url.ParseQuery(click.EnvelopeBody)
 		require.NoError(t, err)

@@ -40,7 +40,7 @@ func TestAFormFromACard(t *testing.T) {
 		done := w.submits("rob", map[string]any{"sources": []string{attacker, neighbour}, "Addresses and ranges": "198.51.100.77\n198.51.100.78", "How long": "1 h", "Reason": "same botnet"})
 		require.Equal(t, workspace.OutcomeCleared, done.Outcome, "%+v", done)
 		w.ephemeral("rob", "Deny "+attacker+", "+neighbour+", 198.51.100.77 and 1 more everywhere for 1 h: accepted")
-		card.says("198.51.100.77 and 1 more everywhere for 1 h · Rob Diaz", "<@U0ROB0002> is on it")
+		card.says("198.51.100.77 and 1 more · ", "Rob Diaz", "<@U0ROB0002> is on it")
 		require.Len(t, w.entries("acme"), 4)
 		require.True(t, w.journal.has(`"via":"form"`, "same botnet", `"outcome":"done"`))
 
@@ -66,7 +66,7 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 		w.sees("rob", "Verdict: [Choose …]")
 		require.Equal(t, workspace.OutcomeIncomplete, w.submits("rob", nil).Outcome, "Slack itself sees what is needed")
 		require.Equal(t, workspace.OutcomeCleared, w.submits("rob", map[string]any{"verdict": "real", "attack": card.id()}).Outcome)
-		card.says("Verdict: real, by Rob Diaz")
+		card.says("verdict real, Rob Diaz")
 
 		indicator := func() {
 			w.types("rob", "indicator")

@@ -61,9 +61,9 @@ func TestTheHomeTab(t *testing.T) {
 		w.home("rob", "Going on: 1 attack, 0 incidents among them", card.id(), "Unacknowledged", "[Acknowledge]")
 		w.clicksHome("rob", "Acknowledge")
 		w.home("rob", "Rob Diaz is on it since", "Going on: 1 attack")
-		card.says("<@U0ROB0002> is on it since")
-		card.click("ann", "Deny only")
-		card.says("Deny " + attacker + " everywhere for 4 h · Anna Weber")
+		card.says("<@U0ROB0002> is on it")
+		card.click("ann", "Deny "+attacker)
+		card.says("Deny "+attacker+" · ", "Anna Weber")
 
 		w.opensHome("rob")
 		link := "/archives/" + card.now().Channel + "/p" + strings.ReplaceAll(card.ts, ".", "") + "|card"
@@ -124,7 +124,7 @@ func TestTheHandOver(t *testing.T) {
 		other := w.card("/search")
 		for _, c := range []card2{{card, "rob"}, {other, "ann"}} {
 			c.click(c.user, "Acknowledge")
-			c.says("is on it since")
+			c.says("is on it")
 		}
 		w.types("vic", "summary since=1h")
 		answer := w.ephemeral("vic", "Hand-over of acme: the last 1 h", "Going on: 2 attacks", "Rob Diaz is on it", "Anna Weber is on it")
@@ -132,7 +132,7 @@ func TestTheHandOver(t *testing.T) {
 		w.writes("ann", "#waf", card.ts, "@wafbot summary")
 		w.click("ann", w.ephemeral("ann", "Hand-over of acme"), "I take over")
 		w.ephemeral("ann", "Anna Weber is on 1 attack of acme now: "+card.id(), "Until now: Rob Diaz on 1, unacknowledged: 0")
-		card.says("<@U0ANN0001> is on it since")
+		card.says("<@U0ANN0001> is on it")
 		notice := w.message("#waf", "Anna Weber takes over 1 attack of acme", "<@U0ROB0002>: no longer yours: "+card.id())
 		require.Empty(t, notice.ThreadTS)
 		require.Empty(t, card.replies("takes this attack over"), "notified once, and not for each attack")

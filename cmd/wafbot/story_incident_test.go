@@ -21,10 +21,10 @@ func TestAnIncident(t *testing.T) {
 		spec := injection()
 		spec.Vulnerability = sqlHole()
 		w.attack(spec)
-		card := w.card("INCIDENT", "It worked", "vulnerability 812", "SQL injection in login", "Assume data was read")
+		card := w.card("critical incident", "exploit", "vulnerability 812")
 		text := card.now().Text
-		require.True(t, strings.HasPrefix(text, "INCIDENT not blocked: SQL injection on Shop. 203.0.113.7 (FR) "), text)
-		require.True(t, strings.HasSuffix(text, "14 sources. Unacked. POST /login"), text)
+		require.True(t, strings.HasPrefix(text, "NOT BLOCKED, critical incident: SQL injection on Shop, 203.0.113.7 (FR) "), text)
+		require.True(t, strings.HasSuffix(text, "hits. POST /login"), text)
 		require.LessOrEqual(t, len(text), 120)
 		require.Equal(t, "incident", factsOf(card.now()).Payload.Kind)
 	})
@@ -33,9 +33,9 @@ func TestAnIncident(t *testing.T) {
 func TestAnAttackBecomesAnIncident(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		card := w.card("ATTACK", attacker)
+		card := w.card("high attack", attacker)
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		card.says("INCIDENT", "It worked", "vulnerability 812")
+		card.says("critical incident", "exploit", "vulnerability 812")
 		w.until("a reply", func() bool { return len(card.replies("INCIDENT")) == 1 })
 		require.True(t, card.replies("INCIDENT")[0].Broadcast, "the channel sees it")
 		w.polls(3)

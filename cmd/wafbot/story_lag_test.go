@@ -21,10 +21,10 @@ func TestUndoAtOnceWhileListingsLag(t *testing.T) {
 	storyOver(t, eitherWay(), lags, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.click("rob", "Deny only")
+		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
 		card.undo("rob", "Deny "+attacker)
-		card.says("undone by Rob Diaz")
+		card.undone("Rob Diaz")
 		require.Empty(t, w.entries("acme"))
 
 		w.types("rob", "patch attack="+card.id())
@@ -67,7 +67,7 @@ func TestALostAnswerWhileListingsLag(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: addEntry, Kind: "500_applied", Times: 5}))
-		card.click("rob", "Deny only")
+		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
 		require.Len(t, w.entries("acme"), 1)
 		for _, r := range w.sent() {
@@ -75,7 +75,7 @@ func TestALostAnswerWhileListingsLag(t *testing.T) {
 		}
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "DELETE /v4/ip_rules", Kind: "500_applied", Times: 5}))
 		card.undo("rob", "Deny "+attacker)
-		card.says("undone by Rob Diaz")
+		card.undone("Rob Diaz")
 		require.Empty(t, w.entries("acme"))
 	})
 }
@@ -87,13 +87,12 @@ func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "500_applied", Times: 1}))
 		w.types("rob", "patch attack="+card.id())
-		card.says("Patch exactly POST shop.example.com/login", "being verified")
+		card.says("Patch POST shop.example.com/login, Shop", "being verified")
 		w.types("ann", "attack "+card.id())
 		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "being verified")
 		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
-		w.until("the card says so", func() bool {
-			return says(card.now(), "Patch exactly POST shop.example.com/login") && !says(card.now(), "being verified")
-		})
+		card.says("Patch POST shop.example.com/login, Shop", "up to 64 min")
+		require.NotContains(t, card.now().Plain(), "being verified")
 		require.Len(t, w.rules("acme", "vpatch"), 1)
 	})
 }

@@ -24,24 +24,24 @@ func routed(w *world) {
 func TestAnIncidentOfAnotherRouteMoves(t *testing.T) {
 	story(t, routed, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		old := w.card("ATTACK", "<!subteam^S0ONCALL1>")
+		old := w.card("high attack", "<!subteam^S0ONCALL1>")
 		old.known()
-		old.click("rob", "Deny only, 4 h")
+		old.click("rob", "Deny "+attacker)
 		w.until("the change in the thread", func() bool { return len(old.replies("Deny "+attacker)) == 1 })
 
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		card := w.cardIn("#random", "INCIDENT", "It worked", "Deny "+attacker)
+		card := w.cardIn("#random", "critical incident", "exploit", "Deny "+attacker)
 		require.Contains(t, card.now().Plain(), "<@U0ROB0002>", "who acted is on it, and is called alone")
 		require.NotContains(t, card.now().Plain(), "<@U0ANN0001>")
 		link := "/archives/C0RANDOM3/p" + strings.ReplaceAll(card.ts, ".", "")
-		old.says("INCIDENT", "its card is in", link)
+		old.says("critical incident", "its card is in", link)
 		require.Empty(t, old.now().Buttons())
 		require.Equal(t, "wafbot_message", factsOf(old.now()).Type, "it is no card any more")
 		require.Len(t, old.replies(), 1, "its thread stays, and nothing is said there")
 
 		card.known()
 		w.writes("rob", "#waf", old.ts, "@wafbot note \"from the old thread\"")
-		card.says("Note of Rob Diaz", "from the old thread")
+		card.says("under Details")
 		card.undo("rob", "Deny "+attacker)
 		w.until("the undo in the new thread", func() bool { return len(card.replies()) == 1 })
 		require.Len(t, old.replies(), 2, "what people wrote there, too")
@@ -54,10 +54,10 @@ func TestAnIncidentOfAnotherRouteMoves(t *testing.T) {
 func TestAnAttackThatIsMarkedAsAFalsePositive(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		card := w.card("ATTACK", "POST shop.example.com/login")
+		card := w.card("high attack", "POST shop.example.com/login")
 		require.NoError(t, w.WAF.SetState(attack, "falsepositive"))
-		card.says("not blocked · false positive", "not refreshed while it is a false positive", "Marked as a false positive at the service")
-		require.Equal(t, []string{"Acknowledge", "More…"}, card.labels(), "nothing is advised against it")
+		card.says("FALSE POSITIVE")
+		require.Equal(t, []string{"Verdict…", "Report", "More…"}, card.labels(), "nothing is advised against it")
 		require.NoError(t, w.WAF.AddHits(attack, 50_000))
 		w.polls(4)
 		require.Empty(t, card.replies())
@@ -73,18 +73,18 @@ func TestADeletedCardIsReposted(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	story(t, gone, func(t *testing.T, w *world) {
 		w.attack(injection())
-		old := w.card("ATTACK", "<!subteam^S0ONCALL1>")
+		old := w.card("high attack", "<!subteam^S0ONCALL1>")
 		old.known()
 		id := old.id()
 		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
 		w.types("rob", "note attack="+id+" \"where is it\"")
-		card := w.card("Reposted: the former card is gone", "where is it")
+		card := w.card("reposted: the former card is gone")
 		require.NotEqual(t, old.ts, card.ts)
 		require.NotContains(t, card.now().Plain(), "<!subteam", "silently")
 		card.known()
 		card.click("rob", "Deny "+attacker)
 		w.until("a denial in the new thread", func() bool { return len(card.replies("Deny "+attacker)) == 1 })
-		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 1)
 	})
@@ -97,14 +97,14 @@ func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 		w.cfg.Accounts[0].Routes[0].Channel, w.rough = "", true
 	}, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		old := w.card("ATTACK")
+		old := w.card("high attack")
 		old.known()
 		w.writes("rob", "#waf", old.ts, "@wafbot note \"in the thread\"")
-		old.says("in the thread")
+		old.says("under Details")
 		require.NoError(t, w.Slack.Delete("ann", "#waf", old.ts))
 		w.Slack.SetFault(workspace.Fault{Kind: "thread_not_found", Method: "chat.postMessage", Times: 1})
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		card := w.card("INCIDENT", "Reposted", "in the thread")
+		card := w.card("critical incident", "reposted")
 		heard := func() (n int) {
 			for _, m := range w.shown("#waf") {
 				if says(m, "this attack is an INCIDENT now", "<@U0ANN0001>") {
@@ -125,7 +125,7 @@ func TestWhatWorsensUnderADeletedCardIsHeard(t *testing.T) {
 func TestWhatWorsensUnderALockedThreadIsHeard(t *testing.T) {
 	storyOver(t, eitherWay(), func(w *world) { routed(w); w.rough = true }, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		card := w.card("ATTACK")
+		card := w.card("high attack")
 		card.known()
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "restricted_action_thread_locked", Times: 1})
 		require.NoError(t, w.WAF.AddHits(attack, 20_000))
@@ -141,11 +141,11 @@ func TestACardThatCannotBeEditedIsReposted(t *testing.T) {
 	gone := func(w *world) { routed(w); w.rough = true }
 	storyOver(t, eitherWay(), gone, func(t *testing.T, w *world) {
 		w.attack(injection())
-		old := w.card("ATTACK")
+		old := w.card("high attack")
 		old.known()
 		w.Slack.SetFault(workspace.Fault{Kind: "edit_window_closed", Method: "chat.update", Times: 1})
 		w.types("rob", "ack attack="+old.id())
-		card := w.card("Reposted: Slack doesn't let the former card be edited any more", "Rob Diaz is on it")
+		card := w.card("reposted: the former card can't be edited", "Rob Diaz is on it")
 		card.known()
 		old.says("its card is in")
 		w.types("rob", "unack attack="+card.id())
@@ -160,11 +160,11 @@ func TestACardInAnArchivedChannelIsRepostedInTheAccounts(t *testing.T) {
 		spec := injection()
 		spec.Vulnerability = sqlHole()
 		w.attack(spec)
-		old := w.cardIn("#random", "INCIDENT")
+		old := w.cardIn("#random", "critical incident")
 		old.known()
 		w.Slack.SetFault(workspace.Fault{Kind: "is_archived", Channel: "C0RANDOM3"})
 		w.types("rob", "ack attack="+old.id())
-		w.card("INCIDENT", "Reposted", "Rob Diaz is on it")
+		w.card("critical incident", "reposted", "Rob Diaz is on it")
 	})
 }
 
@@ -200,7 +200,7 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 	}
 	storyOver(t, eitherWay(), routes(config.Route{Mention: "U0ANN0001", MentionEvery: time.Nanosecond}), func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		card := w.card("ATTACK", "<@U0ANN0001>")
+		card := w.card("high attack", "<@U0ANN0001>")
 		card.known()
 		w.stop()
 		routes(config.Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
@@ -224,13 +224,13 @@ func TestQuietHoursMentionNoOne(t *testing.T) {
 	}
 	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
 		attack := w.attack(injection())
-		card := w.card("ATTACK", "quiet hours: no one was mentioned; outside them S0ONCALL1 is")
+		card := w.card("high attack", "quiet hours: no one mentioned")
 		card.known()
 		require.NotContains(t, card.now().Plain(), "<!subteam")
 		w.types("vic", "explain attack="+card.id())
 		w.ephemeral("vic", "Quiet hours are ", "now, and it mentions no user in them. No user has been mentioned about it because of them")
 		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
-		moved := w.cardIn("#random", "INCIDENT", "<@U0ANN0001>")
+		moved := w.cardIn("#random", "critical incident", "<@U0ANN0001>")
 		require.False(t, says(moved.now(), "quiet hours"))
 	})
 }

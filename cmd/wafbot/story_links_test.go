@@ -100,7 +100,7 @@ func (w *world) someClick(n int, ids []string, card workspace.Message) (d worksp
 		d, _ = w.Slack.Command(w.t.Context(), workspace.Command{User: "rob", Channel: "#waf", Text: fmt.Sprintf("note attack=%s %q", ids[n/2%len(ids)], note)})
 		return d, note
 	}
-	d, _ = w.Slack.Click(w.t.Context(), workspace.Click{User: "vic", Channel: card.Channel, TS: card.TS, Button: "Deny only"})
+	d, _ = w.Slack.Click(w.t.Context(), workspace.Click{User: "vic", Channel: card.Channel, TS: card.TS, Button: "Deny " + attacker})
 	return d, ""
 }
 

@@ -68,11 +68,11 @@ func TestLinesInMentions(t *testing.T) {
 
 		// Slash commands don't work in threads; there the card's attack need not be written.
 		w.writes("rob", "#waf", card.ts, "@wafbot note \"asked the <team>\"")
-		card.says("Note of Rob Diaz", "asked the <team>")
+		card.says("under Details")
 		w.writes("rob", "#waf", card.ts, "@wafbot `deny`")
 		answer := w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted by the service")
 		require.Equal(t, card.ts, answer.ThreadTS, "answered where it was asked")
-		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		w.writes("rob", "#waf", card.ts, "@wafbot status")
 		w.until("an answer in the thread", func() bool {
 			for _, m := range w.ephemerals("rob", "Status of acme", "Going on: 1 attack") {
@@ -95,7 +95,7 @@ func TestAMentionAsksOnce(t *testing.T) {
 		// It comes as a mention and as a message, and each of them twice.
 		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery"})
 		w.writes("rob", "#waf", card.ts, "@wafbot note \"seen\"")
-		card.says("Note of Rob Diaz", "seen")
+		card.says("under Details")
 		w.writes("rob", "#waf", "", "@wafbot whoami")
 		w.ephemeral("rob", "Rob Diaz: responder")
 		w.heard()

@@ -37,7 +37,7 @@ func TestAModeIsSwitchedAndUndone(t *testing.T) {
 		w.until("block mode in force", func() bool { return w.mode() == "block" })
 
 		card.undo("rob", "Switch Shop to block")
-		card.says("undone by Rob Diaz")
+		card.undone("Rob Diaz")
 		require.Equal(t, []string{"monitoring"}, w.modeRules(), "as before")
 		w.until("monitoring in force", func() bool { return w.mode() == "monitoring" })
 	})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -47,10 +46,10 @@ func TestSlackIsAwayForAWhile(t *testing.T) {
 				w.polls(2)
 				w.Slack.ClearFaults()
 
-				card := w.card("/login", "INCIDENT", "It worked")
+				card := w.card("/login", "critical incident", "exploit")
 				require.Regexp(t, `1\d,\d\d\d hits`, card.now().Plain(), "the newest figures")
 				over := w.card("/other")
-				over.says("Quiet")
+				over.says("ENDED")
 				if posted == 1 { // nothing was posted while Slack said that it wasn't
 					require.Less(t, card.ts, over.ts, "incidents first")
 				}
@@ -78,7 +77,7 @@ func TestSlackIsAwayWhileACardIsThere(t *testing.T) {
 		require.NoError(t, w.WAF.MakeIncident(login, *sqlHole()))
 		w.polls(4)
 		w.Slack.ClearFaults()
-		card.says("INCIDENT")
+		card.says("critical incident")
 		w.until("a reply", func() bool { return len(card.replies()) > 0 })
 		w.until("nothing is left to post", func() bool { return w.journal.has("the card or another reply says it", "kind=worsened") })
 		w.polls(4)
@@ -119,13 +118,13 @@ func TestSlackIsAwayAndTheTerminalIsUsed(t *testing.T) {
 		require.Len(t, w.entries("acme"), 1)
 
 		w.Slack.ClearFaults()
-		card.says("Deny "+attacker+" everywhere for 1 h · "+name, name+" is on it since", "we talk on the phone")
+		card.says("Deny "+attacker+" · ", name, name+" is on it", "under Details")
 		request := w.message("#waf", "APPROVAL NEEDED: Deny country:FR everywhere for 4 h")
 		w.click("ann", request, "Approve") // an admin: who is at the terminal is no one that Slack knows
 		w.until("approved", func() bool { return len(w.entries("acme")) == 2 })
 		got = w.atShell("undo", "attack="+card.id(), "-y")
 		require.Equal(t, exitDone, got.code, "%+v", got)
 		require.Empty(t, w.entries("acme"))
-		w.until("the card says it", func() bool { return strings.Count(card.now().Plain(), "undone by "+name) == 2 })
+		w.until("the card says it", func() bool { return len(card.replies("Undo of: ", name)) == 2 })
 	})
 }

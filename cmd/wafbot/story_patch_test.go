@@ -45,7 +45,7 @@ func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		attack := w.attack(throughOwnCDN())
 		card := w.card("192.0.2.10 = our CDN")
-		require.Contains(t, card.labels(), "Patch, 7 days")
+		require.Contains(t, card.labels(), "Patch")
 		card.click("rob", "Patch")
 		w.ephemeral("rob", "Patch exactly GET shop.example.com/shop/comments.php, part get.text", "accepted by the service")
 
@@ -68,7 +68,7 @@ func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
 		w.until("patch in force", func() bool { r := w.rules("acme", "vpatch"); return len(r) == 1 && r[0].InForce })
 		require.Zero(t, w.hits(attack, "192.0.2.10").Through)
 		card.undo("rob", "Patch exactly")
-		card.says("undone by Rob Diaz")
+		card.undone("Rob Diaz")
 		require.Empty(t, w.rules("acme", "vpatch"))
 		w.until("hits pass again", func() bool { return w.hits(attack, "192.0.2.10").Through > 0 })
 	})
@@ -82,7 +82,7 @@ func TestAPatchTyped(t *testing.T) {
 		w.ephemeral("rob", "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 2 days", "accepted")
 		require.Equal(t, [][]any{{"post"}, {"form_urlencoded", "login"}}, w.patched().Point)
 		card.undo("ann", "Patch exactly")
-		card.says("undone by Anna Weber")
+		card.undone("Anna Weber")
 		require.Empty(t, w.rules("acme", "vpatch"))
 	})
 }
@@ -91,7 +91,7 @@ func TestContain(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.click("rob", "Deny "+attacker+" + patch")
+		w.types("rob", "contain attack="+card.id())
 		w.ephemeral("rob", "Deny "+attacker, "Patch exactly POST shop.example.com/login")
 		require.Len(t, w.entries("acme"), 1)
 		require.Len(t, w.rules("acme", "vpatch"), 1)
@@ -111,7 +111,7 @@ func TestContainHalfDone(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "status:423"}))
-		card.click("rob", "Deny "+attacker+" + patch")
+		w.types("rob", "contain attack="+card.id())
 		w.ephemeral("rob", "Failed in part", "Deny "+attacker+" everywhere for 4 h: accepted", "Failed: Patch exactly", "locked its rules")
 		require.Len(t, w.entries("acme"), 1)
 		require.Empty(t, w.rules("acme", "vpatch"))
@@ -125,7 +125,7 @@ func TestContainHalfDone(t *testing.T) {
 			return len(replies) > 0
 		})
 		require.True(t, says(reply, "<@U0ROB0002>", "locked its rules"), "it calls its author: %s", reply.Plain())
-		card.says("Deny "+attacker+" everywhere for 4 h · Rob Diaz", "Patch exactly", "NOT done")
+		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		card.undo("rob", "Deny "+attacker)
 		w.until("denial undone", func() bool { return len(w.entries("acme")) == 0 })
 	})

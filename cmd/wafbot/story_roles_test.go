@@ -10,7 +10,7 @@ func TestAViewerMayNot(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.click("vic", "Deny only")
+		card.click("vic", "Deny "+attacker)
 		w.ephemeral("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>", "<@U0ANN0001>")
 		require.Empty(t, w.entries("acme"))
 		require.Empty(t, w.sent())
@@ -36,7 +36,7 @@ func TestAStrangerAndAGuest(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		for _, user := range []string{"guest", "eve"} {
-			card.click(user, "Deny only")
+			card.click(user, "Deny "+attacker)
 			w.ephemeral(user, "You have no role here")
 			w.types(user, "status")
 			w.until("two refusals", func() bool { return len(w.ephemerals(user, "You have no role here")) == 2 })
@@ -56,7 +56,7 @@ func TestOneWhoLeftMayNot(t *testing.T) {
 		require.True(t, ok)
 		rob.Restricted = true // made a guest
 		require.NoError(t, w.Slack.SetUser(rob))
-		w.click("rob", message, "Deny only")
+		w.click("rob", message, "Deny "+attacker)
 		w.ephemeral("rob", "You have no role here")
 		require.Empty(t, w.sent())
 	})

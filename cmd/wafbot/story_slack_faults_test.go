@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -24,9 +23,9 @@ func TestACardIsPostedOnceWhateverSlackAnswers(t *testing.T) {
 				w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: kind, Times: 1})
 				w.attack(injection())
 				card := w.card("/login")
-				card.click("rob", "Deny only") // also while the bot doesn't know yet that the card is there
+				card.click("rob", "Deny "+attacker) // also while the bot doesn't know yet that the card is there
 				w.ephemeral("rob", "accepted by the service")
-				card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+				card.says("Deny "+attacker+" · ", "Rob Diaz")
 				w.polls(3)
 				require.Len(t, w.cards("#waf"), 1)
 				require.Len(t, w.shown("#waf"), 2)
@@ -44,8 +43,8 @@ func TestAnArchivedChannel(t *testing.T) {
 		require.NoError(t, w.Slack.SetArchived("#random", true))
 		w.attack(injection())
 		card := w.card("/login")
-		card.click("rob", "Deny only")
-		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz")
+		card.click("rob", "Deny "+attacker)
+		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		w.polls(3)
 		require.Len(t, w.cards("#waf"), 1)
 		require.Empty(t, w.Slack.Messages("#random"))
@@ -56,12 +55,12 @@ func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "invalid_blocks", Times: 1})
 		w.attack(injection())
-		card := w.card("NOT BLOCKED: SQL injection on Shop. 203.0.113.7 (FR)")
+		card := w.card("NOT BLOCKED, high attack: SQL injection on Shop, 203.0.113.7 (FR)")
 		w.until("a second try without blocks", func() bool { return w.journal.has("slack refuses what is in a message", "chat.postMessage") })
 		require.Len(t, w.cards("#waf"), 1)
 		requirePlain(t, card)
 		w.types("rob", "deny attack="+card.id())
-		card.says("Deny " + attacker + " everywhere for 4 h · Rob Diaz") // drawn at the next edit
+		card.says("Deny "+attacker+" · ", "Rob Diaz") // drawn at the next edit
 	})
 }
 
@@ -69,7 +68,7 @@ func TestACardThatSlackRefusesGoesOutAsText(t *testing.T) {
 func requirePlain(t *testing.T, card shownCard) {
 	t.Helper()
 	text := card.now().Text
-	for _, part := range []string{"SQL injection", "POST shop.example.com/login", " hits", "`/waf contain " + attacker} {
+	for _, part := range []string{"SQL injection", "POST shop.example.com/login", " hits", "`/waf deny " + attacker} {
 		require.Contains(t, text, part)
 	}
 	require.LessOrEqual(t, utf8.RuneCountInString(text), 3_500)
@@ -82,7 +81,7 @@ func TestAnEditThatSlackRefusesGoesOutAsText(t *testing.T) {
 		card.known()
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "msg_blocks_too_long", Times: 1})
 		w.types("rob", "note attack="+card.id()+" seen")
-		w.until("an edit without blocks", func() bool { return len(card.now().Blocks) == 0 && strings.Contains(card.now().Text, "seen") })
+		w.until("an edit without blocks", func() bool { return len(card.now().Blocks) == 0 && strings.Contains(card.now().Text, "under Details") })
 		require.True(t, w.journal.has("level=ERROR", "slack refuses what is in a message", "chat.update"))
 		requirePlain(t, card)
 		require.NotEmpty(t, card.now().Metadata, "it can be read back all the same")
@@ -132,7 +131,7 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Method: "chat.update", Kind: "message_not_found"})
-		card.click("rob", "Deny only")
+		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "accepted by the service")
 		w.until("an edit that is refused", func() bool { return w.journal.has("redraw card", "message_not_found") })
 		w.types("rob", "note attack="+card.id()+" seen")
@@ -143,21 +142,17 @@ func TestADeletedCardIsEditedOnce(t *testing.T) {
 	})
 }
 
-// A change is posted all the same: in the channel, with its undo.
+// A change is shown all the same: by the card that takes the place of the one that is gone, with its undo.
 func TestAChangeWhoseCardIsGone(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(t *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.known()
 		w.Slack.SetFault(workspace.Fault{Method: "chat.postMessage", Kind: "thread_not_found", Times: 1})
-		card.click("rob", "Deny only")
-		line := func(m workspace.Message) bool {
-			return m.TS != card.ts && says(m, "Deny "+attacker+" everywhere for 4 h · Rob Diaz")
-		}
-		w.until("in the channel", func() bool { return slices.ContainsFunc(w.shown("#waf"), line) })
+		card.click("rob", "Deny "+attacker)
+		again := w.card("reposted: the former card is gone", "Deny "+attacker+" · ", "Rob Diaz")
 		require.Empty(t, card.replies())
-		posted := w.shown("#waf")
-		w.click("ann", posted[slices.IndexFunc(posted, line)], "Undo")
+		again.undo("ann", "Deny "+attacker)
 		w.ephemeral("ann", "Undo of: Deny "+attacker)
 		require.Empty(t, w.entries("acme"))
 	})

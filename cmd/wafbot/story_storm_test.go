@@ -53,8 +53,8 @@ func TestAStorm(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.scanned(98, 2)
 		storm := w.stormCard(98, "98 of 98 NOT BLOCKED", loudest, "is in all of these 98")
-		w.card("/worked/7", "INCIDENT")
-		w.card("/worked/57", "INCIDENT")
+		w.card("/worked/7", "critical incident")
+		w.card("/worked/57", "critical incident")
 		w.polls(4)
 		all := w.cards("#waf")
 		require.Len(t, all, 3)
@@ -79,7 +79,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 	}, func(t *testing.T, w *world) {
 		w.message("#waf", "wafbot watches acme", "31 going on (30 of them grouped in a storm's card, cards of the others follow, no one is mentioned)")
 		w.stormCard(30)
-		w.card("INCIDENT", "/worked/7")
+		w.card("critical incident", "/worked/7")
 		w.polls(4)
 		require.Len(t, w.cards("#waf"), 2)
 		for _, m := range w.cards("#waf") {
@@ -93,7 +93,7 @@ func TestRedisEmptiedInAStorm(t *testing.T) {
 	runningOrNot(t, asItIs, func(t *testing.T, w *world, running bool) {
 		w.scanned(40, 1)
 		storm := w.stormCard(40)
-		w.card("INCIDENT", "/worked/7")
+		w.card("critical incident", "/worked/7")
 		id := storm.id()
 		w.emptyRedis(running)
 		w.polls(4)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -246,20 +246,24 @@ func (c shownCard) labels() (labels []string) {
 	return labels
 }
 
-// undo waits for the button that takes a change back, and clicks it.
+// undo waits for the form that takes changes back to offer one, and submits it with that alone.
 func (c shownCard) undo(user, does string) {
 	c.w.t.Helper()
-	var value string
-	c.w.until("undo of "+does, func() bool {
-		buttons := c.now().Buttons()
-		i := slices.IndexFunc(buttons, func(b blockkit.Button) bool { return b.Label == "Undo" && strings.Contains(b.Confirm, does) })
-		if i >= 0 {
-			value = buttons[i].Value
-		}
-		return i >= 0
-	})
-	c.click(user, value)
+	c.w.until("undo of "+does, func() bool { return slices.Contains(c.labels(), "Undo…") })
+	c.opens(user, "Undo…", does)
+	before, _, _ := strings.Cut(c.w.Slack.OpenView(user).Plain(), does)
+	ids := changeID.FindAllString(before, -1)
+	require.NotEmpty(c.w.t, ids, before)
+	c.w.submits(user, map[string]any{"change": []string{ids[len(ids)-1]}})
 }
+
+// undone waits for the reply under the card that someone took a change back.
+func (c shownCard) undone(by string) {
+	c.w.t.Helper()
+	c.w.until("undone by "+by, func() bool { return len(c.replies("Undo of: ", by)) > 0 })
+}
+
+var changeID = regexp.MustCompile(`\bc[0-9a-z]{8}\b`)
 
 // replies are the messages in the card's thread.
 func (c shownCard) replies(parts ...string) []workspace.Message {

@@ -17,7 +17,6 @@ func TestTwoPeopleAcknowledge(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker, "Unacknowledged")
 		message := card.now()
-		require.Contains(t, message.Text, "Unacked.")
 		names := map[string]string{"ann": "Anna Weber", "rob": "Rob Diaz"}
 		var clicks sync.WaitGroup
 		for user := range names {
@@ -38,9 +37,8 @@ func TestTwoPeopleAcknowledge(t *testing.T) {
 		}
 		require.Len(t, w.ephemerals(first, names[first]+" is on it since"), 1)
 		require.Len(t, w.ephemerals(second, names[first]+" is on it since", "handover attack="+card.id()+" to=@me"), 1)
-		card.says(map[string]string{"ann": "<@U0ANN0001>", "rob": "<@U0ROB0002>"}[first] + " is on it since")
+		card.says(map[string]string{"ann": "<@U0ANN0001>", "rob": "<@U0ROB0002>"}[first] + " is on it")
 		require.NotContains(t, card.labels(), "Acknowledge")
-		require.Contains(t, card.now().Text, names[first]+" is on it.")
 		require.Empty(t, w.sent())
 
 		w.types("vic", "status")
@@ -54,8 +52,8 @@ func TestWhoActsAcknowledges(t *testing.T) {
 	story(t, asItIs, func(_ *testing.T, w *world) {
 		w.attack(injection())
 		card := w.card(attacker)
-		card.click("rob", "Deny only")
-		card.says("<@U0ROB0002> is on it since")
+		card.click("rob", "Deny "+attacker)
+		card.says("<@U0ROB0002> is on it")
 		w.types("rob", "unack attack="+card.id())
 		w.ephemeral("rob", "Unacknowledged now")
 		card.says("Unacknowledged", "[Acknowledge]")
@@ -68,11 +66,11 @@ func TestANoteThatComesTwice(t *testing.T) {
 		card := w.card(attacker)
 		w.Slack.SetFault(workspace.Fault{Kind: "duplicate_delivery", Times: 1})
 		first := w.types("rob", "note attack="+card.id()+" same botnet as on Monday")
-		card.says("Note of Rob Diaz", "as on Monday")
+		card.says("under Details")
 		w.acknowledged(w.Slack.Replay(t.Context(), first))
 		w.types("ann", "verdict real attack="+card.id())
-		card.says("Verdict: real, by Anna Weber")
-		require.Equal(t, 1, strings.Count(card.now().Plain(), "as on Monday"))
+		card.says("verdict real, Anna Weber")
+		card.says("1 note under Details")
 		w.types("vic", "attack "+card.id())
 		require.Equal(t, 1, strings.Count(w.ephemeral("vic", "as on Monday", "Verdict: real").Plain(), "as on Monday"))
 	})
@@ -85,11 +83,11 @@ func TestAMutedSource(t *testing.T) {
 		from := []waf.SourceSpec{{IP: attacker, Country: "FR", PerSecond: 4}}
 		w.attack(waf.AttackSpec{Path: "/muted", Sources: from, Started: waf.Duration(time.Minute), Hits: 100})
 		w.attack(waf.AttackSpec{Path: "/worked", Sources: from, Started: waf.Duration(time.Minute), Hits: 100, Vulnerability: sqlHole()})
-		w.card("INCIDENT", "/worked")
+		w.card("critical incident", "/worked")
 		w.polls(3)
 		require.Empty(t, w.cards("#waf", "/muted"))
 		w.types("ann", "unmute source="+attacker)
-		w.card("ATTACK", "/muted")
+		w.card("high attack", "/muted")
 	})
 }
 
@@ -117,13 +115,13 @@ func TestAHandover(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("rob", "Acknowledge")
-		card.says("<@U0ROB0002> is on it since")
+		card.says("<@U0ROB0002> is on it")
 		w.types("rob", `handover to=<@U0ANN0001|ann> attack=`+card.id()+` "I'm off; legal knows"`)
 		w.ephemeral("rob", "Anna Weber is on it since", "handed over by Rob Diaz")
 		w.until("a reply", func() bool {
 			return len(card.replies("<@U0ANN0001>: Rob Diaz hands this attack over to you", "legal knows")) == 1
 		})
-		card.says("<@U0ANN0001> is on it since", "Note of Rob Diaz", "legal knows")
+		card.says("<@U0ANN0001> is on it", "under Details")
 		require.False(t, card.replies()[0].Broadcast)
 
 		w.types("rob", "handover to=@nobody attack="+card.id())
@@ -132,7 +130,7 @@ func TestAHandover(t *testing.T) {
 		w.ephemeral("rob", "<@U0VIC0003> has the role viewer")
 		w.types("rob", "handover to=@me attack="+card.id())
 		w.until("a second reply", func() bool { return len(card.replies("Rob Diaz takes this attack over from <@U0ANN0001>")) == 1 })
-		card.says("<@U0ROB0002> is on it since")
+		card.says("<@U0ROB0002> is on it")
 		require.Len(t, card.replies(), 2)
 	})
 }
@@ -164,7 +162,7 @@ func TestExplain(t *testing.T) {
 		w.ephemeral("vic", "It goes to channel <#"+w.cfg.Accounts[0].Channel+"> by route 2 and mentions no user", "route 1 takes kind incident: no, kind is attack",
 			"route 2 takes kind attack, status not_blocked or partly or unknown, min_hits 30: this one", "Its card is in channel", "It isn't muted")
 		w.types("rob", "mute attack="+card.id())
-		card.says("Muted: attack="+card.id()+" until", "by Rob Diaz")
+		card.says("muted until", "Rob Diaz")
 		w.types("rob", "unmute attack="+card.id())
 		w.until("no longer muted", func() bool { return !says(card.now(), "Muted:") })
 		blocked := waf.AttackSpec{Path: "/few", Sources: []waf.SourceSpec{{IP: neighbour, PerSecond: 0.0001}}, Hits: 3, Started: waf.Duration(time.Minute)}

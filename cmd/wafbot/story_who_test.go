@@ -54,7 +54,7 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 
 		w.regroup("U0VIC0003")
 		for range 4 {
-			w.click("rob", message, "Deny only")
+			w.click("rob", message, "Deny "+attacker)
 			w.types("rob", "deny "+attacker)
 		}
 		w.until("refusals", func() bool {
@@ -64,7 +64,7 @@ func TestAUserGroupChangedBetweenTwoClicks(t *testing.T) {
 		w.types("rob", "handover to=U0VIC0003 attack="+card.id())
 		w.ephemeral("rob", "handover needs the role responder")
 
-		w.click("vic", message, "Deny only")
+		w.click("vic", message, "Deny "+attacker)
 		w.ephemeral("vic", "Deny "+attacker+" everywhere for 4 h: accepted")
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0ROB0002", "deny "+attacker))
 		w.regroup("U0VIC0003", "U0ROB0002")
@@ -96,8 +96,8 @@ func ownCDN(t *testing.T, w *world) {
 	lab := waf.AttackSpec{Path: "/lab", Sources: []waf.SourceSpec{{IP: "203.0.113.65", PerSecond: 1}}, Started: waf.Duration(time.Minute)}
 	w.attack(lab)
 	w.attack(throughOwnCDN())
-	card := w.card("192.0.2.10 = our CDN", "192.0.2.10 is our CDN: wafbot never denies it")
-	require.Equal(t, []string{"Patch, 7 days", "Acknowledge"}, card.labels()[:2])
+	card := w.card("192.0.2.10 = our CDN")
+	require.Equal(t, []string{"Patch", "Block mode"}, card.labels()[:2])
 	refused := func(line, why string) {
 		t.Helper()
 		w.types("ann", line)
@@ -136,7 +136,7 @@ func ownCDN(t *testing.T, w *world) {
 	require.Empty(t, w.cards("#waf", "/lab"), "of a source that shall give no cards")
 	lab.Path, lab.Vulnerability = "/lab/hole", &waf.VulnSpec{Title: "hole"}
 	w.attack(lab)
-	w.card("INCIDENT", "/lab/hole", "203.0.113.65 = pen test")
+	w.card("critical incident", "/lab/hole", "203.0.113.65 = pen test")
 }
 
 // A source in many attacks on many applications is named before the click: on the card, in the dialog of its button, and to who types.
@@ -153,16 +153,17 @@ func TestASharedSourceIsNamed(t *testing.T) {
 		}
 	}
 	storyOver(t, eitherWay(), busy, func(t *testing.T, w *world) {
-		card := w.card("shop.example.com/p0", attacker+" FR", "also in 11 other attacks, on 3 applications in all", attacker+" is likely a CDN, proxy or office: it is in 12 attacks on 3 applications")
+		card := w.card("shop.example.com/p0", attacker+" FR")
 		w.types("rob", "deny "+attacker)
 		w.sees("rob", "Before you do:", "it is in 12 attacks on 3 applications, and denying it may hit all users behind it")
 		w.leaves("rob")
 		require.Empty(t, w.sent())
-		card.click("rob", "Deny only")
+		card.click("rob", "Deny "+attacker)
 		w.ephemeral("rob", "Deny "+attacker+" everywhere for 4 h: accepted")
 		require.Len(t, w.entries("acme"), 1)
 		w.types("ann", "undo "+changeIn(plain(w.ephemeral("rob", "accepted"))))
-		w.ephemeral("ann", "Undo of: Deny "+attacker, "Never deny it again? protect "+attacker)
+		answer := w.ephemeral("ann", "Undo of: Deny "+attacker)
+		require.NotContains(t, answer.Plain(), "Never deny it again?", "its attacks go on")
 	})
 }
 

@@ -84,7 +84,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 			return nil, err
 		}
 		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
-		accounts, posted = append(accounts, t.Account), append(posted, t.posted(log))
+		accounts, posted = append(accounts, t.Account), append(posted, t.posted())
 	}
 	a.runner = commands.New(commands.Config{
 		Setup:    call.Setup{Accounts: accounts, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
@@ -137,8 +137,8 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 }
 
 // posted is the account as its messages need it.
-func (t *tenant) posted(log *slog.Logger) notify.Account {
-	a := notify.Account{Account: t.Account, Settings: t.poller.Settings, Health: t.poller.Health, Titles: notify.NewTitles(t.api, log)}
+func (t *tenant) posted() notify.Account {
+	a := notify.Account{Account: t.Account, Channels: t.cfg.Channels(), Settings: t.poller.Settings, Health: t.poller.Health}
 	if t.cfg.Summary.At != "" {
 		a.Summary = t.cfg.Summary
 	}

@@ -11,13 +11,12 @@ import (
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Advice is what a card says about mitigations: the buttons, the fastest first, and in words why some are missing.
+// Advice is what would help against an attack or storm: the buttons, the fastest first, and in words why others are missing.
 type Advice struct {
 	Suggestions []call.Suggestion
 	Notes       []text.Text
@@ -31,138 +30,160 @@ func Advise(s call.Situation) Advice {
 	a.Denied, a.Remedies = deniedSources(s)
 	switch {
 	case s.Policy.ChangesNow() == policy.ChangesOff:
-		a.Notes = append(a.Notes, text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
-	case s.Storm == nil && s.Attack.FalsePositive():
-		a.Notes = append(a.Notes, text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))
+		a.note(text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
 	case s.Storm != nil:
 		a.denyInStorm(s)
+	case s.Attack.FalsePositive():
+		a.note(text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))
+	case s.Attack.Status() == apiclient.StatusBlocked:
+		a.note(text.New("The WAF blocks all hits: there is nothing to add"))
+	case WatchedOnly(s):
+		a.note(text.New(text.Sanitize(s.Account.AppName(s.Attack.App), text.MaxField/2), " can't block: no denial, patch or mode stops anything there"))
+	case allowlisted(s):
+		a.note(text.New("All sources are on the allowlist, which wins over denials, patches and modes"))
+	case stoppedForAll(s):
+		a.note(text.New("A patch or mode that is seen working covers every source"))
 	default:
-		a.mitigate(s)
+		a.deny(s)
+		a.patch(s)
+		a.mode(s)
+	}
+	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
+		a.note(describe.RulesLocked(locked))
 	}
 	return a
 }
 
-// mitigate adds the mitigations that fit. A patch or a mode fits no storm: it is on many paths.
-func (a *Advice) mitigate(s call.Situation) {
-	top, note := deniable(s)
-	if note != nil {
-		a.Notes = append(a.Notes, note)
-	}
-	if top != nil {
-		a.Notes = append(a.Notes, crowdLines(s, *top)...)
-	}
-	var spec change.Patch
-	var fits bool
-	var whyNoPatch string
-	if s.Storm == nil {
-		spec, fits, whyNoPatch = patchable(s)
-	}
-	switch {
-	case top != nil && fits:
-		only := denyButton(s, *top)
-		only.Label = "Deny only, " + text.Duration(denyFor(s))
-		a.Suggestions = append(a.Suggestions, containButton(s, *top, spec), only)
-	case top != nil:
-		a.Suggestions = append(a.Suggestions, denyButton(s, *top))
-	case fits:
-		a.Suggestions = append(a.Suggestions, patchButton(s, spec))
-	}
-	if whyNoPatch != "" {
-		a.Notes = append(a.Notes, text.New("No patch: ", whyNoPatch))
-	}
-	a.Suggestions = append(a.Suggestions, modeButton(s)...)
-	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
-		a.Notes = append(a.Notes, describe.RulesLocked(locked))
+func (a *Advice) note(why text.Text) {
+	if len(why) > 0 {
+		a.Notes = append(a.Notes, why)
 	}
 }
 
-// deniable is the top source if denying it makes sense; otherwise why not.
-func deniable(s call.Situation) (*apiclient.Source, text.Text) {
+func (a *Advice) offer(s call.Situation, b call.Suggestion) {
+	if DryRun(s) {
+		b.Title, b.OK, b.Danger = "Dry run: "+b.Line.Name+"?", "Show request", false
+	}
+	a.Suggestions = append(a.Suggestions, b)
+}
+
+// DryRun reports whether buttons only show what they would send.
+func DryRun(s call.Situation) bool {
+	now := s.Policy.ChangesNow()
+	return now != policy.ChangesOn && now != policy.ChangesOff
+}
+
+// leastShare is how many percent of what gets through a source must send, for its denial to help.
+const leastShare = 10
+
+// deny offers to deny the source that sends most of what isn't stopped yet.
+func (a *Advice) deny(s call.Situation) {
+	open := uncovered(s)
+	if len(s.Attack.Sources) == 0 {
+		a.note(text.New("No deny: the service lists no source"))
+	}
+	a.note(deniedAlready(s))
+	for _, source := range open {
+		if why := undeniable(s, source.Source); len(why) > 0 {
+			a.note(why)
+			continue
+		}
+		if percent, known := source.share(); known && percent < leastShare {
+			a.note(text.New("No deny: ", text.Code(source.IP.String()), ", the busiest source that isn't denied, sends ", describe.Percent(percent), " of what gets through"))
+			return
+		}
+		a.Notes = append(a.Notes, crowdLines(s, source.Source)...)
+		a.offer(s, denyButton(s, source))
+		return
+	}
+}
+
+// undeniable says why a source that nothing denies isn't to be denied; nothing where it may be.
+func undeniable(s call.Situation, source apiclient.Source) text.Text {
+	if !source.IP.IsValid() {
+		return text.New("No deny: the service lists no readable source")
+	}
+	address := text.Code(source.IP.String())
+	if own, ok := s.Policy.SourceOf(source.IP); ok {
+		if own.Deny == policy.DenyApproval {
+			return text.New(address, " is ", text.Bold(own.Name), ": no quick deny")
+		}
+		return text.New(address, " is ", text.Bold(own.Name), ": wafbot never denies it")
+	}
+	if e, where := listedEntry(s, apiclient.ListAllow, source); e != nil {
+		return text.New(address, " is on the allowlist", where, describe.Until(e.Expires), describe.Author(*e), ": denying it does nothing")
+	}
+	return nil
+}
+
+// deniedAlready says by whose entry the busiest source is denied, if it isn't a change's, of which the card has a line, or what the card begins with.
+func deniedAlready(s call.Situation) text.Text {
 	top, ok := topSource(s)
-	if !ok {
-		return nil, text.New("No quick deny: the service lists no source")
+	if !ok || onList(s, apiclient.ListAllow, top) || ownInForce(s, func(ch record.Change) bool { return denies(s, ch, top) }) {
+		return nil
 	}
-	t, err := grammar.ParseTarget(top.IP.String())
-	if err != nil {
-		return nil, text.New("No quick deny: the service lists no readable source")
+	address := text.Code(top.IP.String())
+	e, where := listedEntry(s, apiclient.ListDeny, top)
+	own, named := s.Policy.SourceOf(top.IP)
+	switch {
+	case e == nil, named && own.Deny != policy.DenyApproval:
+		return nil
+	case named:
+		return text.New(address, " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.Author(*e), ": ", text.Code("remove "+describe.Sources(*e)+" list=black"), " takes it off")
 	}
-	if own, ok := s.Policy.SourceOf(top.IP); ok {
-		e, where := listedEntry(s, apiclient.ListDeny, t)
-		switch {
-		case e != nil && own.Deny != policy.DenyApproval:
-			return nil, nil // the card begins with it
-		case e != nil:
-			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), " and ", text.Bold("is denied now"), where, describe.Until(e.Expires), describe.Author(*e), ": ", text.Code("remove "+describe.Sources(*e)+" list=black"), " takes it off")
-		case own.Deny == policy.DenyApproval:
-			return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": no quick deny")
-		}
-		return nil, text.New(text.Code(t.String()), " is ", text.Bold(own.Name), ": wafbot never denies it")
-	}
-	if WatchedOnly(s) {
-		return nil, text.New("No quick deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there")
-	}
-	for _, ch := range s.Changes {
-		if ch.InForce(s.Now) && !efficacy.Gone(s, ch) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, t.String()) {
-			return nil, nil // its own line on the card says so
-		}
-	}
-	if e, where := listedEntry(s, apiclient.ListAllow, t); e != nil {
-		return nil, text.New(text.Code(t.String()), " is on the allowlist", where, describe.Until(e.Expires), describe.Author(*e), ": denying it does nothing")
-	}
-	if e, where := listedEntry(s, apiclient.ListDeny, t); e != nil {
-		return nil, text.New(text.Code(t.String()), " is denied already", where, describe.Until(e.Expires), describe.Author(*e))
-	}
-	return &top, nil
+	return text.New(address, " is denied already", where, describe.Until(e.Expires), describe.Author(*e))
 }
 
-// patchable is the patch that fits the attack, if one does; otherwise why not, unless the card's own line of it says so.
-func patchable(s call.Situation) (spec change.Patch, fits bool, why string) {
+// patch offers to close the hole, if a patch fits.
+func (a *Advice) patch(s call.Situation) {
 	spec, not := change.PatchFor(s.Attack)
 	if not.String() != "" {
-		return spec, false, not.String()
-	}
-	if WatchedOnly(s) {
-		return spec, false, s.Account.AppName(s.Attack.App) + " can't block"
-	}
-	patches := func(step record.Step) bool {
-		return step.Kind == record.CreateRule && step.Rule.Type == apiclient.RulePatch
-	}
-	for _, ch := range s.Changes {
-		if ch.InForce(s.Now) && !efficacy.Gone(s, ch) && slices.ContainsFunc(ch.Steps, patches) {
-			return spec, false, ""
-		}
+		a.note(text.New("No patch: ", not.String()))
+		return
 	}
 	rule, err := spec.Rule()
 	if err != nil {
-		return spec, false, "the service can't express its path"
+		a.note(text.New("No patch: the service can't express its path"))
+		return
+	}
+	if ownInForce(s, func(ch record.Change) bool {
+		return slices.ContainsFunc(ch.Steps, func(step record.Step) bool {
+			return step.Kind == record.CreateRule && step.Rule.Type == apiclient.RulePatch
+		})
+	}) {
+		return // its own line on the card says so
 	}
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.SameRule(r, rule) }); i >= 0 {
-		return spec, false, fmt.Sprintf("rule %d patches it already", s.Rules[i].ID)
+		a.note(text.New("No patch: rule ", s.Rules[i].ID, " patches it already"))
+		return
 	}
 	if i := slices.IndexFunc(s.Rules, func(r apiclient.Rule) bool { return apiclient.CoversPatch(r, rule) }); i >= 0 {
-		return spec, false, fmt.Sprintf("rule %d, which is wider, covers it already", s.Rules[i].ID)
+		a.note(text.New("No patch: rule ", s.Rules[i].ID, ", which is wider, covers it already"))
+		return
 	}
-	return spec, true, ""
+	a.offer(s, patchButton(s, spec))
 }
 
-func denyFor(s call.Situation) time.Duration  { return change.Denying.Lasts(s.Policy) }
-func patchFor(s call.Situation) time.Duration { return s.Policy.PatchFor() }
-func modeFor(s call.Situation) time.Duration  { return s.Policy.ModeFor(apiclient.ModeBlock) }
-
-func lineFor(s call.Situation, name string, words ...string) record.Line {
-	return record.Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)
+// mode offers to switch the application to block.
+func (a *Advice) mode(s call.Situation) {
+	app := s.Attack.App
+	now := describe.ModeByRules(s.Rules, int(app.N))
+	switch {
+	case !app.Known:
+		a.note(text.New("No mode: the service doesn't name the application"))
+	case LooksClean(s.Attack.Type):
+		a.note(text.New("No mode: each request of such an attack looks clean by itself"))
+	case ownInForce(s, func(ch record.Change) bool { return ch.Line.Name == "mode" }): // its own line on the card says so
+	case now == apiclient.ModeBlock:
+		a.note(text.New("No mode: ", s.Account.AppName(app), " is in mode block by its rules"))
+	default:
+		a.offer(s, modeButton(s, now))
+	}
 }
 
-// share is how much of the attack a source is, in words.
-func share(s call.Situation, top apiclient.Source) string {
-	if s.Storm != nil {
-		return fmt.Sprintf("%s of %s", text.Number(s.Storm.SharedBy), text.Count(s.Storm.Grouped, "attack"))
-	}
-	percent, ok := describe.Share(top, s.Attack)
-	if !ok {
-		return "an unknown share of hits"
-	}
-	return describe.Percent(percent) + " of hits"
+// ownInForce reports whether such a change of wafbot's is in force against the attack, and still stands.
+func ownInForce(s call.Situation, such func(record.Change) bool) bool {
+	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return ch.InForce(s.Now) && !efficacy.Gone(s, ch) && such(ch) })
 }
 
 var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}
@@ -170,19 +191,12 @@ var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "a
 // LooksClean reports whether the requests of an attack of that type look clean one by one, so that blocking mode stops none of them.
 func LooksClean(attackType string) bool { return slices.Contains(behavioural, attackType) }
 
-func modeButton(s call.Situation) []call.Suggestion {
-	app := s.Attack.App
-	if s.Storm != nil || !app.Known || s.Attack.Status() == apiclient.StatusBlocked || LooksClean(s.Attack.Type) || WatchedOnly(s) {
-		return nil
-	}
-	now := describe.ModeByRules(s.Rules, int(app.N))
-	switched := slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
-		return ch.InForce(s.Now) && !efficacy.Gone(s, ch) && ch.Line.Name == "mode"
-	})
-	if switched || now == apiclient.ModeBlock {
-		return nil
-	}
-	return []call.Suggestion{switchButton(s, now)}
+func denyFor(s call.Situation) time.Duration  { return change.Denying.Lasts(s.Policy) }
+func patchFor(s call.Situation) time.Duration { return s.Policy.PatchFor() }
+func modeFor(s call.Situation) time.Duration  { return s.Policy.ModeFor(apiclient.ModeBlock) }
+
+func lineFor(s call.Situation, name string, words ...string) record.Line {
+	return record.Line{Name: name, Words: words}.With("attack", s.ID).With("account", s.Account.Name)
 }
 
 // appWord is an application as the grammar writes it: a bare -1 would look like an option to a terminal.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -15,120 +16,163 @@ import (
 
 // Which sentence of a dialog is left out first where there is no room for all: the last of these. What the button does is never left out.
 const (
-	crowd          = iota + 1 // whom else it may hit
-	hidesIncidents            // what can't be seen any more
+	crowd = iota + 1 // whom else it may hit
+	figures
 	returns
 	locked
 	elsewhere
 	checkedFirst // what was checked
 )
 
+// maxLabel is how many characters a button's label has at most: a phone shows no more.
+const maxLabel = 24
+
 // dialog is of the sentences that say something.
 func dialog(all ...call.Sentence) call.Dialog {
 	return slices.DeleteFunc(all, func(s call.Sentence) bool { return s.Text == "" })
 }
 
-func denyButton(s call.Situation, top apiclient.Source) call.Suggestion {
-	b := call.Suggestion{
-		Label: "Deny " + top.IP.String() + ", " + text.Duration(denyFor(s)), Title: "Deny " + top.IP.String() + "?", OK: "Deny",
-		Line:    lineFor(s, "deny", top.IP.String()).With("for", grammar.DurationText(denyFor(s))),
-		Confirm: dialog(denyWords(s, top), shared(s, top), elsewhereSentence(s, top), checked(s)),
-		Stops:   denyStops(s, top),
+// denyButton denies one source. Slack opens its dialog before wafbot hears of the click, so all that matters stands there.
+func denyButton(s call.Situation, source through) call.Suggestion {
+	label := "Deny " + source.IP.String()
+	if text.Length(label) >= maxLabel { // its dialog's title has room for one more
+		label = "Deny top source"
 	}
-	return knowing(s, b, top)
+	length := text.Duration(denyFor(s))
+	if denyFor(s) < s.Policy.Renew {
+		length += ", longer while it keeps trying (" + text.Duration(s.Policy.Renew) + " at most)"
+	}
+	b := call.Suggestion{
+		Label: label, Title: label + "?", OK: "Deny", Spoken: "Deny " + source.IP.String(),
+		Line: lineFor(s, "deny", source.IP.String()).With("for", grammar.DurationText(denyFor(s))),
+		Confirm: dialog(
+			call.Sentence{Text: fmt.Sprintf("%s on all applications for %s, usually within 1 min.", source.IP, length)},
+			call.Sentence{Spare: figures, Text: shareWords(s, source)},
+			everyoneBehind(s, source.Source), elsewhereSentence(s, source.Source), checked(s)),
+	}
+	return knowing(s, b, source.Source)
 }
 
-func containButton(s call.Situation, top apiclient.Source, spec change.Patch) call.Suggestion {
-	b := call.Suggestion{
-		Label: "Deny " + top.IP.String() + " + patch", Title: "Deny and patch?", OK: "Deny + patch", Danger: true,
-		Line:    lineFor(s, "contain", top.IP.String()).With("for", grammar.DurationText(denyFor(s))).With("patch", grammar.DurationText(patchFor(s))),
-		Confirm: dialog(denyWords(s, top), shared(s, top), patchWords(s, spec, 90), lockedSentence(s, "the patch"), elsewhereSentence(s, top), checked(s)),
-		Stops:   denyStops(s, top), Closes: patchCloses,
+// shareWords say how much of the attack a denial stops, and what goes on.
+func shareWords(s call.Situation, source through) string {
+	if s.Storm != nil {
+		return reachWords(*s.Storm, source.Source)
 	}
-	return knowing(s, b, top)
+	words := "Its share of hits is unknown."
+	if percent, ok := source.share(); ok {
+		words = describe.Percent(percent) + " of hits"
+		if _, at := lastObserved(s); !at.IsZero() {
+			words += " since the last change"
+		}
+		words += " as of " + clock(s.Now) + "."
+	}
+	if others := othersThrough(s); others > 0 {
+		words = strings.TrimSuffix(words, ".") + "; " + goOn(others)
+	}
+	return words
 }
 
+func goOn(others int64) string {
+	if others == 1 {
+		return "the other source goes on."
+	}
+	return "the other " + text.Number(others) + " sources go on."
+}
+
+// othersThrough is how many sources get through when one more is denied, at most.
+func othersThrough(s call.Situation) int64 {
+	n := s.Attack.SourceCount.N - 1
+	for _, source := range s.Attack.Sources {
+		if covered(s, source) {
+			n--
+		}
+	}
+	return n
+}
+
+// patchButton closes the hole for all sources.
 func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 	b := call.Suggestion{
-		Label: "Patch, " + text.Duration(patchFor(s)), Title: "Patch the hole?", OK: "Patch",
-		Line:    lineFor(s, "patch").With("for", grammar.DurationText(patchFor(s))),
-		Confirm: dialog(patchWords(s, spec, 150), lockedSentence(s, "it")),
-		Closes:  patchCloses,
+		Label: "Patch", Title: "Patch the hole?", OK: "Patch", Spoken: "Patch the hole",
+		Line: lineFor(s, "patch").With("for", grammar.DurationText(patchFor(s))),
+		Confirm: dialog(
+			call.Sentence{Text: patchWords(s, spec)},
+			call.Sentence{Spare: figures, Text: "All sources; other paths, parts and types go on."},
+			lockedSentence(s, "it")),
 	}
 	return knowing(s, b, apiclient.Source{})
 }
 
-// patchCloses is what a patch does, for the card.
-const patchCloses = "patch, minutes to 1 h, all sources"
-
-// denyStops is what a denial does, for the card.
-func denyStops(s call.Situation, top apiclient.Source) string {
-	return fmt.Sprintf("deny %s, about 1 min, %s", top.IP, share(s, top))
+// patchWords name path, part, type and application of a patch.
+func patchWords(s call.Situation, spec change.Patch) string {
+	place := strings.TrimSpace(text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110))
+	if below, ok := strings.CutSuffix(spec.Scope.Path, "*"); ok {
+		place = "every path below " + text.Sanitize(spec.Scope.Host+below, 100)
+	}
+	return fmt.Sprintf("Blocks %s in %s, part %s, %s, for %s. Works within minutes, at most 64.", describe.TypeName(spec.Kind), place, text.Sanitize(spec.Point.String(), 40), patchedApp(s, spec), text.Duration(patchFor(s)))
 }
 
-func switchButton(s call.Situation, now string) call.Suggestion {
+// patchedApp is the application that a patch is for, by name and number.
+func patchedApp(s call.Situation, spec change.Patch) string {
+	app := spec.Scope.App
+	if !app.Known {
+		return "on all applications"
+	}
+	return fmt.Sprintf("only on %s (%d)", text.Sanitize(s.Account.AppName(app), 30), app.N)
+}
+
+func modeButton(s call.Situation, now string) call.Suggestion {
 	app := s.Attack.App
-	name := s.Account.AppName(app)
+	name := text.Sanitize(s.Account.AppName(app), 30)
 	b := call.Suggestion{
-		Label: "Block mode, " + text.Duration(modeFor(s)), Title: "Switch to block mode?", OK: "Switch", Danger: true,
+		Label: "Block mode", Title: "Switch to block mode?", OK: "Switch", Danger: true, Spoken: "Switch to block mode",
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
-			call.Sentence{Text: fmt.Sprintf("Switch %s from %s to block, in minutes to 1 h: every attack on it is blocked, and requests that only look like one.", name, describe.ModeName(now))},
-			call.Sentence{Spare: hidesIncidents, Text: "Incidents are registered only in monitoring: meanwhile it is unknown whether an attack worked."},
-			call.Sentence{Spare: returns, Text: "Returns by itself in " + text.Duration(modeFor(s)) + "."},
+			call.Sentence{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works within minutes, at most 64. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
+				text.Duration(modeFor(s)), name, describe.ModeName(text.Sanitize(now, 20)))},
+			call.Sentence{Spare: returns, Text: "Returns by itself."},
 			lockedSentence(s, "it"),
 		),
-		Stops: "block mode on " + name + ", minutes to 1 h, all sources",
 	}
 	return knowing(s, b, apiclient.Source{})
 }
 
-// knowing marks a button's line with what its card says, so that the click isn't asked about it again.
-func knowing(s call.Situation, b call.Suggestion, top apiclient.Source) call.Suggestion {
-	if describe.LikelyShared(s.Context.Sources[top.IP]) {
+// knowing marks a button's line with what its dialog says, so that the click isn't asked about it again.
+func knowing(s call.Situation, b call.Suggestion, source apiclient.Source) call.Suggestion {
+	if describe.LikelyShared(s.Context.Sources[source.IP]) {
 		b.Danger = true
 	}
-	if !s.Context.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // the card says so, and nothing worse can come of it than that answer
+	if !s.Context.RulesLockedAt.IsZero() && b.Line.Name != change.Denying.Name { // nothing worse can come of it than that answer
 		b.Line.Flags = append(b.Line.Flags, call.FlagLocked)
 	}
 	return b
 }
 
-func denyWords(s call.Situation, top apiclient.Source) call.Sentence {
-	longer := ""
-	if denyFor(s) < s.Policy.Renew {
-		longer = ", longer while it keeps trying (" + text.Duration(s.Policy.Renew) + " at most)"
-	}
-	return call.Sentence{Text: fmt.Sprintf("Deny %s everywhere for %s%s, in about 1 min: %s.", top.IP, text.Duration(denyFor(s)), longer, share(s, top))}
-}
-
-func patchWords(s call.Situation, spec change.Patch, limit int) call.Sentence {
-	scope := text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path+", part "+spec.Point.String(), limit)
-	return call.Sentence{Text: fmt.Sprintf("Patch exactly %s, %s only, for %s: in minutes to 1 h.", scope, describe.TypeName(spec.Kind), text.Duration(patchFor(s)))}
-}
-
 // checked is what was checked before the button was drawn. The guards run again at the click.
 func checked(s call.Situation) call.Sentence {
 	if s.ListsReadAt.IsZero() {
-		return call.Sentence{Spare: checkedFirst, Text: "Not one of yours; the lists are looked at on the click."}
+		return call.Sentence{Spare: checkedFirst, Text: "The lists are read when pressed."}
 	}
-	return call.Sentence{Spare: checkedFirst, Text: "Not allowlisted, not one of yours."}
+	return call.Sentence{Spare: checkedFirst, Text: "Not allowlisted at " + clock(s.ListsReadAt) + "; checked again when pressed."}
 }
 
-// shared says that a source is likely many people's.
-func shared(s call.Situation, top apiclient.Source) call.Sentence {
-	seen := s.Context.Sources[top.IP]
+// clock is a moment in a dialog, in UTC: Slack shows no local times there.
+func clock(t time.Time) string { return t.UTC().Format("15:04 UTC") }
+
+// everyoneBehind says whom else a denial hits.
+func everyoneBehind(s call.Situation, source apiclient.Source) call.Sentence {
+	seen := s.Context.Sources[source.IP]
 	if !describe.LikelyShared(seen) {
-		return call.Sentence{}
+		return call.Sentence{Spare: crowd, Text: "Everyone behind this address is blocked."}
 	}
-	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.Spread(seen) + "): it may hit all users behind it.", Flag: call.FlagShared}
+	return call.Sentence{Spare: crowd, Text: "LIKELY A CDN, PROXY OR OFFICE (" + describe.Spread(seen) + "): everyone behind it is blocked.", Flag: call.FlagShared}
 }
 
 // elsewhereSentence says in how many other attacks a source is.
-func elsewhereSentence(s call.Situation, top apiclient.Source) call.Sentence {
-	seen := s.Context.Sources[top.IP]
-	text := describe.Elsewhere(seen, s.Attack, top.IP)
-	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has grouped
+func elsewhereSentence(s call.Situation, source apiclient.Source) call.Sentence {
+	seen := s.Context.Sources[source.IP]
+	text := describe.Elsewhere(seen, s.Attack, source.IP)
+	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // the words before say it of a storm
 		return call.Sentence{}
 	}
 	return call.Sentence{Spare: elsewhere, Text: strings.ToUpper(text[:1]) + text[1:] + "."}
@@ -142,11 +186,11 @@ func lockedSentence(s call.Situation, what string) call.Sentence {
 	return call.Sentence{Spare: locked, Text: "The service's rules were locked lately: " + what + " may be refused."}
 }
 
-// crowdLines is the card's warning of a source that is likely many people's.
-func crowdLines(s call.Situation, top apiclient.Source) []text.Text {
-	seen := s.Context.Sources[top.IP]
+// crowdLines warn of a source that is likely many people's.
+func crowdLines(s call.Situation, source apiclient.Source) []text.Text {
+	seen := s.Context.Sources[source.IP]
 	if !describe.LikelyShared(seen) {
 		return nil
 	}
-	return []text.Text{describe.Shared(grammar.RangeOf(grammar.OnlyAddr(top.IP)), seen)}
+	return []text.Text{describe.Shared(grammar.RangeOf(grammar.OnlyAddr(source.IP)), seen)}
 }

@@ -7,10 +7,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -26,12 +23,8 @@ func topSource(s call.Situation) (apiclient.Source, bool) {
 }
 
 // listedEntry is the entry that holds for a source of the attack on its application, if there is one; where names that, unless the entry holds everywhere.
-func listedEntry(s call.Situation, list string, t grammar.Target) (e *apiclient.IPRule, where string) {
-	want := apiclient.IPRule{List: list, Kind: apiclient.KindRange, Subnet: t.Prefix, Apps: []int{apiclient.AllApps}}
-	if s.Attack.App.Known {
-		want.Apps = []int{int(s.Attack.App.N)}
-	}
-	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return efficacy.ServesFor(e, want) })
+func listedEntry(s call.Situation, list string, source apiclient.Source) (e *apiclient.IPRule, where string) {
+	i := slices.IndexFunc(s.Entries, func(e apiclient.IPRule) bool { return e.List == list && holds(s, e, source) })
 	if i < 0 {
 		return nil, ""
 	}
@@ -68,54 +61,21 @@ func deniedSources(s call.Situation) (lines []text.Text, open []call.Suggestion)
 		if !named || own.Deny == policy.DenyApproval {
 			continue
 		}
-		t, err := grammar.ParseTarget(source.IP.String())
-		if err != nil {
-			continue
-		}
-		e, where := listedEntry(s, apiclient.ListDeny, t)
+		e, where := listedEntry(s, apiclient.ListDeny, source)
 		if e == nil || slices.Contains(seen, e.ID) {
 			continue
 		}
 		seen = append(seen, e.ID)
-		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField)+" IS DENIED"), where, describe.Until(e.Expires), describe.Author(*e), ": customers who come through it may be shut out. ")
+		line := text.New(text.Bold(text.Sanitize(own.Name, text.MaxField/2)+" IS DENIED"), where, describe.Until(e.Expires), ": customers may be shut out")
 		if s.Policy.ChangesNow() == policy.ChangesOff {
-			lines = append(lines, text.New(line, "Take ", text.Code(describe.Sources(*e)), " off the denylist in the service's console"))
+			lines = append(lines, text.New(line, ". Take ", text.Code(describe.Sources(*e)), " off the denylist in the service's console"))
 			continue
 		}
-		lines = append(lines, text.New(line, "An admin takes it off: ", text.Code("remove "+describe.Sources(*e)+" list=black")))
+		lines = append(lines, text.New(line, ". An admin takes it off: ", text.Code("remove "+describe.Sources(*e)+" list=black")))
 		open = append(open, call.Suggestion{
-			Label: "Take " + text.Sanitize(own.Name, 15) + " off the list", Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
+			Label: "End deny of " + text.Sanitize(own.Name, 12), Spoken: "Take " + text.Sanitize(own.Name, 30) + " off the denylist",
 			Line: lineFor(s, "remove", fmt.Sprint(e.ID)),
 		})
 	}
 	return lines, open
-}
-
-// maxMitigations is how many mitigations Mitigations names by themselves.
-const maxMitigations = 4
-
-// Mitigations says in few words which mitigations are in force and whether they work, the newest first; nothing where none is.
-func Mitigations(s call.Situation) text.Text {
-	var all []text.Text
-	for _, ch := range s.Changes {
-		if !ch.InForce(s.Now) || ch.Parent() != "" {
-			continue
-		}
-		state := efficacy.Head(s, ch)
-		switch {
-		case ch.State == record.StateHalf:
-			state = text.New(text.Bold("only partly done"))
-		case len(state) == 0:
-			state = text.New("accepted")
-		}
-		all = append(all, text.New(ch.Line.Name, " ", state))
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	line := text.New(text.Bold("Done so far, below:"), " ", text.Join(all[:min(maxMitigations, len(all))], " · "))
-	if more := len(all) - maxMitigations; more > 0 {
-		line = text.New(line, " · ", more, " more")
-	}
-	return line
 }

@@ -1,15 +1,12 @@
 package advice
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -54,61 +51,42 @@ func ShowUnblocked(s call.Situation) []call.Suggestion {
 	return []call.Suggestion{{Label: label, Spoken: "Cards of their own for what gets through", Line: lineFor(s, "cards")}}
 }
 
-// denyInStorm adds the denial of the busiest source of what gets through, if there is one that may be denied, and says why others may not.
+// denyInStorm offers to deny the busiest source of what gets through that may be denied, and says why others may not.
 func (a *Advice) denyInStorm(s call.Situation) {
 	if len(s.Storm.Behind) > 0 && WatchedOnly(s) {
-		a.Notes = append(a.Notes, text.New("No deny: no application of the storm can block, so it would stop nothing there"))
+		a.note(text.New("No deny: no application of the storm can block, so it would stop nothing there"))
 		return
 	}
 	for _, behind := range s.Storm.Behind {
 		one := s
 		one.Storm, one.Attack.Sources = nil, []apiclient.Source{behind.Source}
-		top, note := deniable(one)
-		if note != nil {
-			a.Notes = append(a.Notes, note)
+		if covered(one, behind.Source) {
+			a.note(deniedAlready(one))
+			continue
 		}
-		if top != nil {
-			a.Suggestions = append(a.Suggestions, stormDeny(s, behind))
-			if 2*behind.In < s.Storm.Passing() {
-				a.Notes = append(a.Notes, noStormDeny(s)...)
-			}
-			return
+		if why := undeniable(one, behind.Source); len(why) > 0 {
+			a.note(why)
+			continue
 		}
+		a.offer(s, denyButton(s, through{Source: behind.Source}))
+		if 2*behind.In < s.Storm.Passing() {
+			a.Notes = append(a.Notes, noStormDeny(s)...)
+		}
+		return
 	}
 	if s.Storm.Passing() > 0 {
 		a.Notes = append(a.Notes, noStormDeny(s)...)
 	}
 }
 
-// maxDenyLabel is how long a label is at most: of an IPv6 address it says no more than that it is the busiest.
-const maxDenyLabel = 24
-
-// stormDeny denies a source of what gets through in a storm. It promises nothing: others may go on.
-func stormDeny(s call.Situation, source record.StormSource) call.Suggestion {
-	label, title, ok, dry := "Deny "+source.IP.String(), "Deny "+source.IP.String()+"?", "Deny", ""
-	if len(title) > maxDenyLabel {
-		label, title = "Deny top source", "Deny the top source?"
-	}
-	if s.Policy.ChangesNow() == policy.ChangesDryRun {
-		title, ok, dry = "Dry run: deny?", "Show request", "Dry run, nothing is changed: "
-	}
-	b := call.Suggestion{
-		Label: label, Title: title, OK: ok, Spoken: "Deny " + source.IP.String(),
-		Line: lineFor(s, "deny", source.IP.String()).With("for", grammar.DurationText(denyFor(s))),
-		Confirm: dialog(
-			call.Sentence{Text: fmt.Sprintf("%sdeny %s on all applications for %s, usually within 1 min. It is in %s.", dry, source.IP, text.Duration(denyFor(s)), Reach(*s.Storm, source))},
-			call.Sentence{Text: "Everyone behind this address is blocked."}, shared(s, source.Source), stormChecked(s),
-		),
-		Stops: fmt.Sprintf("deny %s, about 1 min, %s", source.IP, Reach(*s.Storm, source)),
-	}
-	if dry == "" {
-		b.Confirm[0].Text = strings.ToUpper(b.Confirm[0].Text[:1]) + b.Confirm[0].Text[1:]
-	}
-	return knowing(s, b, source.Source)
+// reachWords say how many of what gets through in a storm has the source. It promises nothing: others may go on.
+func reachWords(s record.Storm, source apiclient.Source) string {
+	i := slices.IndexFunc(s.Behind, func(b record.StormSource) bool { return b.IP == source.IP })
+	return "It is in " + reach(s, s.Behind[i]) + "."
 }
 
-// Reach says in how many of those that get through a source is.
-func Reach(s record.Storm, source record.StormSource) string {
+// reach says in how many of those that get through a source is.
+func reach(s record.Storm, source record.StormSource) string {
 	switch n := s.Passing(); {
 	case n == 1:
 		return "the one that gets through"
@@ -117,25 +95,4 @@ func Reach(s record.Storm, source record.StormSource) string {
 	default:
 		return text.Number(source.In) + " of the " + text.Number(n) + " that get through; the others go on"
 	}
-}
-
-// stormChecked is what was checked before the button was drawn. The guards run again at the click.
-func stormChecked(s call.Situation) call.Sentence {
-	if s.ListsReadAt.IsZero() {
-		return call.Sentence{Spare: checkedFirst, Text: "The allowlist is checked when pressed."}
-	}
-	return call.Sentence{Spare: checkedFirst, Text: "Not allowlisted at " + s.ListsReadAt.UTC().Format("15:04 UTC") + "; checked again when pressed."}
-}
-
-// Over are the buttons of a storm that is over: what it was, and what was done.
-func Over(s call.Situation) []call.Suggestion {
-	return []call.Suggestion{{Label: "Verdict…", Line: lineFor(s, "verdict"), Form: true}, {Label: "Report", Line: lineFor(s, "report")}}
-}
-
-// UndoAny opens the form that undoes what was done for the attack or storm; none where nothing is in force.
-func UndoAny(s call.Situation) []call.Suggestion {
-	if !slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return ch.InForce(s.Now) && ch.Parent() == "" }) {
-		return nil
-	}
-	return []call.Suggestion{{Label: "Undo…", Line: lineFor(s, "undo"), Form: true}}
 }

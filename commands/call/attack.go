@@ -94,8 +94,7 @@ type Suggestion struct {
 	OK      string // the dialog's button that does it
 	Danger  bool
 	Form    bool   // opens a form with the line filled in, however much of it is missing; the label ends in "…"
-	Stops   string // for the card: what it would stop and how soon; "": only what Closes says
-	Closes  string // for the card: what closes the hole for all sources, and how soon; "": it doesn't
+	Stops   string // under More: what it would stop and how soon
 	Spoken  string // for those who hear the button, where its label isn't enough; "": the label
 }
 

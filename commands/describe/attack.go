@@ -108,6 +108,14 @@ func urgency(a apiclient.Attack) int {
 	return n
 }
 
+// KindName is an incident or an attack, where that is what matters most.
+func KindName(a apiclient.Attack) string {
+	if a.Incident() {
+		return "INCIDENT"
+	}
+	return "ATTACK"
+}
+
 // CardLink opens a card; nothing where there is none.
 func CardLink(url string) text.Text {
 	if url == "" {

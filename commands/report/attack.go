@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -21,7 +22,27 @@ func AttackLines(c *call.Call, k record.KnownAttack) []text.Text {
 	if k.Incident() {
 		lines = append(lines, worked(k.Attack))
 	}
-	return append(lines, sourcesLine(k.Attack, 3, func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload")))
+	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload")))
+}
+
+// Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
+func Details(c *call.Call, s call.Situation) (lines []text.Text) {
+	if e, kept, err := c.Given().Evidence(s.ID); err == nil && kept && e.Peak != nil {
+		lines = append(lines, text.New("Peak: about ", apiclient.Known(e.Peak.PerMinute), " hits a minute since ", e.Peak.Since))
+	}
+	entries, noEntries := c.Given().Entries(apiclient.IPRuleFilter{})
+	rules, noRules := c.Given().Rules(apiclient.RuleFilter{})
+	if noEntries != nil || noRules != nil {
+		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
+	}
+	s.Entries, s.Rules, s.ListsReadAt = entries, rules, s.Now
+	if s.Attack.App.Known {
+		lines = append(lines, text.New("Mode by rules: ", describe.ModeName(text.Sanitize(describe.ModeByRules(rules, int(s.Attack.App.N)), text.MaxField)), " (a node's own setting can override it)"))
+	}
+	for _, why := range advice.Advise(s).Notes {
+		lines = append(lines, text.New("Not offered: ", why))
+	}
+	return lines
 }
 
 // Fresh is the call's attack as the service lists it now: the stored record of one without a card may be an hour old.

@@ -18,6 +18,7 @@ func attack() *call.Command {
 		Name: "attack", Role: record.Viewer,
 		Summary: "one attack: what, from where, since when, and what was done",
 		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks}},
+		Needs:   []call.Fact{call.FactEntries, call.FactRules},
 		Read:    readAttack,
 	}
 }
@@ -51,12 +52,16 @@ func readAttack(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
-	now := call.Situation{Account: a, ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now}
+	now := call.Situation{Account: a, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now}
 	for _, ch := range changes {
 		if ch.AttackID == k.ID && ch.Parent() == "" {
+			now.Changes = slices.Insert(now.Changes, 0, ch)
 			res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
 			res.Changes = append(res.Changes, ch)
 		}
+	}
+	if !isOne {
+		res.Lines = append(res.Lines, report.Details(c, now)...)
 	}
 	// The newest first, and last of all: of a hundred notes a message of a chat holds some.
 	for _, n := range slices.Backward(row.Triage.Notes) {

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -75,8 +76,27 @@ func planUndo(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	p, err := change.PlanUndo(c, ch)
-	if len(p.Steps) > 0 && c.Actor.Via != record.ViaClock {
+	if len(p.Steps) == 0 || c.Actor.Via == record.ViaClock {
+		return []call.Plan{p}, err
+	}
+	live, unknown := isLive(c, ch.AttackID)
+	if errors.Is(unknown, call.ErrMissing) {
+		return nil, unknown
+	}
+	if !live && unknown == nil {
 		p.Notes = append(p.Notes, offerProtect(c, ch)...)
 	}
 	return []call.Plan{p}, err
+}
+
+// isLive reports whether an attack goes on and nobody found it to be a false positive: its source isn't one to protect.
+func isLive(c *call.Call, attack string) (bool, error) {
+	if attack == "" {
+		return false, nil
+	}
+	known, err := c.Given().KnownAttacks(attack)
+	said, noTriage := c.Given().Triage(attack)
+	a, found := known[attack]
+	mistaken := a.FalsePositive() || said.Verdict != nil && said.Verdict.Is == "false_positive"
+	return found && c.Ongoing(c.Account, a) && !mistaken, errors.Join(err, noTriage)
 }

@@ -26,7 +26,6 @@ var timed = map[string]string{
 	"bot/notify/post.go":    "when a message was sent",
 	"bot/notify/queue.go":   "how long an event waits",
 	"bot/notify/queued.go":  "how long an event waits",
-	"bot/notify/titles.go":  "how long a title is waited for",
 	"bot/notify/trial.go":   "when a message in doubt is verified",
 	"bot/notify/verify.go":  "when a message in doubt is verified",
 

@@ -59,8 +59,8 @@ func lists(sources ...string) func(p *play, e *evidence) []string {
 func (p *play) undos(e *evidence) (n int) {
 	for _, m := range e.Messages {
 		for _, line := range m.buttons() {
-			if m.card() && strings.HasPrefix(line, "undo ") {
-				n++
+			if words := strings.Fields(line); m.card() && words[0] == "undo" { // its form has each ticked
+				n += len(slices.DeleteFunc(words[1:], func(word string) bool { return strings.Contains(word, "=") }))
 			}
 		}
 	}

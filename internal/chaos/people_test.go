@@ -163,7 +163,10 @@ func (r *round) clickCard(user string, dice *rand.Rand) {
 	if !ok {
 		return
 	}
-	lines := slices.DeleteFunc(card.buttons(), func(line string) bool { return strings.HasPrefix(line, "mode ") && !modes })
+	lines := slices.DeleteFunc(card.buttons(), func(line string) bool {
+		form := strings.HasPrefix(line, "undo ") || strings.HasPrefix(line, "verdict ")
+		return form || strings.HasPrefix(line, "mode ") && !modes
+	})
 	if len(lines) == 0 {
 		return
 	}

@@ -32,14 +32,14 @@ func stories() []story {
 		{name: "deny of two countries", eve: asked(countries), act: approve, wrong: lists("country:DE", "country:FR")},
 		{name: "one of two countries taken off", eve: denied, act: func(p *play) { p.types("remove country:DE") }, wrong: lists("country:FR")},
 		{name: "patch", eve: shown, act: func(p *play) { p.types("patch attack=" + p.attack) }, wrong: stands(0, 1)},
-		{name: "contain", eve: shown, act: clicks("contain "), wrong: stands(1, 1)},
-		{name: "contain, by another one than watches", eve: shown, act: clicks("contain "), wrong: stands(1, 1), apart: true},
+		{name: "contain", eve: shown, act: contains, wrong: stands(1, 1)},
+		{name: "contain, by another one than watches", eve: shown, act: contains, wrong: stands(1, 1), apart: true},
 		{name: "ack", eve: shown, act: func(p *play) { p.types("ack attack=" + p.attack) }, wrong: stands(0, 0)},
 		{name: "an approval", eve: asked(forever), act: approve, wrong: approved},
-		{name: "undo of a denial", eve: done("deny "), act: clicks("undo "), wrong: stands(0, 0)},
-		{name: "undo of a denial, until it was looked whether the entry went", eve: done("deny "), act: clicks("undo "), wrong: verified, long: true},
-		{name: "undo of a patch", eve: done("patch"), act: clicks("undo "), wrong: stands(0, 0)},
-		{name: "undo of a mode", eve: done("mode "), act: clicks("undo "), wrong: stands(0, 0)},
+		{name: "undo of a denial", eve: done("deny "), act: undoes, wrong: stands(0, 0)},
+		{name: "undo of a denial, until it was looked whether the entry went", eve: done("deny "), act: undoes, wrong: verified, long: true},
+		{name: "undo of a patch", eve: done("patch"), act: undoes, wrong: stands(0, 0)},
+		{name: "undo of a mode", eve: done("mode "), act: undoes, wrong: stands(0, 0)},
 		{name: "a mode for a time, and back", eve: hard, act: clicks("mode "), wrong: returned},
 		{name: "it became an incident", eve: shown, act: works, wrong: replied},
 		{name: "it became another route's incident", eve: func(p *play) {
@@ -60,6 +60,16 @@ func shown(p *play) {
 func hard(p *play) {
 	p.hard = true
 	shown(p)
+}
+
+// contains denies and patches: that button is a form.
+func contains(p *play) { p.types("contain attack=" + p.attack) }
+
+// undoes types what the card's form of what can be undone has ticked.
+func undoes(p *play) {
+	var line string
+	p.await("a button undo", func() bool { line = p.button("undo "); return line != "" })
+	p.types(line)
 }
 
 func clicks(begins string) func(p *play) { return func(p *play) { p.click(begins) } }

@@ -138,7 +138,7 @@ func (r *player) begins(ctx context.Context) (err error) {
 }
 
 func (r *player) denies(ctx context.Context) error {
-	if err := r.click(ctx, responder, "Deny only"); err != nil {
+	if err := r.click(ctx, responder, "Deny "+source); err != nil {
 		return err
 	}
 	return r.until(ctx, "the entry at the service", func() bool { return r.world.WAF.Denied(account, source) })
@@ -190,15 +190,25 @@ func (r *player) works(ctx context.Context) error {
 }
 
 func (r *player) shows(ctx context.Context) (err error) {
-	r.card, err = r.message(ctx, "Deny "+source, "> is on it since", "[Undo]")
+	r.card, err = r.message(ctx, "Deny "+source, "> is on it", "[Undo…]")
 	return err
 }
 
 func (r *player) undoes(ctx context.Context) error {
-	if err := r.click(ctx, responder, "Undo"); err != nil {
+	if err := r.click(ctx, responder, "Undo…"); err != nil {
 		return err
 	}
-	err := r.until(ctx, "the entry off the list, and out of force", func() bool {
+	err := r.until(ctx, "the form of what can be undone", func() bool {
+		v := r.world.Slack.OpenView(responder)
+		return v != nil && strings.Contains(v.Plain(), source)
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := r.world.Slack.Submit(ctx, workspace.Submission{User: responder}); err != nil {
+		return err
+	}
+	err = r.until(ctx, "the entry off the list, and out of force", func() bool {
 		state, err := r.world.WAF.State(account)
 		return err == nil && len(state.IPRules) == 0
 	})

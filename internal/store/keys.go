@@ -39,8 +39,7 @@ import (
 //	{a:NAME}:cards          hash    attack's id → CHANNEL TS [DELIVERY] of its card       out of the lookback; as attacks
 //	{a:NAME}:card:CH:TS     string  the attack whose card that message is                 30 days
 //	{a:NAME}:redraw         hash    attack's id → URGENCY SINCE ID: record.RedrawMark;    when redrawn; as attacks
-//	                                attack's id CHANNEL TS: of its former card;
-//	                                attack's id title: of its card, which lacks its title
+//	                                attack's id CHANNEL TS: of its former card
 //	{a:NAME}:triage         hash    attack's id → record.Triage                           out of the lookback; as attacks, 100 notes of each
 //	{a:NAME}:mutes          string  all mutes, []record.Mute                              1 s after the last one's end
 //	{a:NAME}:protected      string  all protected ranges, []record.Protected              never; 500 ranges

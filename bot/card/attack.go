@@ -1,0 +1,314 @@
+package card
+
+import (
+	"cmp"
+	"slices"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// How much text an attack's card has, in characters as a person sees them: a person reads it in five seconds.
+const (
+	maxCard      = 350
+	maxCardAfter = 480 // once something was done
+)
+
+// How much of each name a card shows, in characters. The details have more.
+const (
+	maxType    = 30
+	maxApp     = 20
+	maxPart    = 20
+	maxVulnID  = 12
+	maxAddress = 50
+	maxCountry = 3
+	maxPerson  = 24
+)
+
+// What is left out first where there is no room for all.
+const (
+	spareWords = iota + 1
+	spareActed
+	spareLinks
+	spareSources
+	spareTrend
+	spareNotes
+	spareAside
+)
+
+// attackLines are the lines of an attack's card and its small print, cut to its limits.
+func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
+	done := c.done()
+	most := maxCard
+	if len(done) > 0 || c.Triage.Verdict != nil {
+		most = maxCardAfter
+	}
+	for _, room := range rooms {
+		alarm := c.alarm(offered, done)
+		lines = slices.Concat([]line{c.headline(), c.what(room.place)}, deniedOwn(offered), []line{c.numbers(), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, !alarm.links())})
+		lines = fitLines(append(lines, c.smallPrint()), most)
+		if together(lines) <= most {
+			break
+		}
+	}
+	return lines[:len(lines)-1], lines[len(lines)-1]
+}
+
+// rooms are how many characters of a place are shown, and how many mitigations, the most first.
+var rooms = []struct{ place, mitigations int }{{64, 3}, {48, 3}, {32, 3}, {20, 3}, {20, 2}, {20, 1}}
+
+// headline is the state, the severity, and that it goes on again.
+func (c Card) headline() (l line) {
+	h := c.Headline
+	sign, label := c.state()
+	switch {
+	case h.Since.IsZero():
+	case h.State == headline.Ended:
+		label = text.New(label, ", last hit ", c.clock(h.Since))
+	case h.State == headline.Unknown, h.State == headline.Mitigated, h.State == headline.Quiet:
+		label = text.New(label, " since ", c.clock(h.Since))
+	}
+	l.say(0, sign, " ", label)
+	l.say(0, text.Bold(string(h.Severity)+" "+kindOf(h)))
+	if !h.Resumed.IsZero() {
+		l.say(0, "resumed ", c.clock(h.Resumed))
+	}
+	return l
+}
+
+func kindOf(h headline.Headline) string {
+	if h.Incident {
+		return "incident"
+	}
+	return "attack"
+}
+
+// stateNames are the headlines. Shapes differ, not only colours.
+var stateNames = map[headline.State]struct{ sign, words string }{
+	headline.Unknown: {"❓", "UNKNOWN"}, headline.FalsePositive: {"🏁", "FALSE POSITIVE"}, headline.Test: {"🏁", "TEST"}, headline.Ended: {"🏁", "ENDED"},
+	headline.Blocked: {"🟩", "BLOCKED"}, headline.Mitigated: {"🟩", "MITIGATED"}, headline.Quiet: {"🔶", "QUIET"}, headline.PartlyBlocked: {"🔶", "PARTLY BLOCKED"}, headline.NotBlocked: {"🔴", "NOT BLOCKED"},
+}
+
+// state is the headline's sign and words. An incident is never green before a verdict.
+func (c Card) state() (sign string, words text.Text) {
+	state := cmp.Or(c.Headline.State, headline.Unknown)
+	name := stateNames[state]
+	if c.Headline.Review {
+		switch state {
+		case headline.Mitigated:
+			name.sign, name.words = "🔶", "STOPPED"
+		case headline.Ended:
+			name.sign, name.words = "🔶", "ENDED, REVIEW"
+		case headline.Blocked:
+			name.sign = "🔶"
+		}
+	}
+	return name.sign, text.New(text.Bold(name.words))
+}
+
+// is reports whether the card is in one of these states.
+func (c Card) is(states ...headline.State) bool { return slices.Contains(states, c.Headline.State) }
+
+// gettingThrough reports whether hits get through, or may.
+func (c Card) gettingThrough() bool {
+	return c.is(headline.NotBlocked, headline.PartlyBlocked) || c.is(headline.Unknown) && !c.unreachable()
+}
+
+// what is the kind of attack and where it goes, with the account where several share the channel.
+func (c Card) what(place int) (l line) {
+	a := c.Situation.Attack
+	if c.SharedChannel {
+		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxPerson)))
+	}
+	in := describe.Part(a)
+	for i := range in {
+		in[i].Text = text.Sanitize(in[i].Text, maxPart)
+	}
+	l.say(0, capital(typeName(a, maxType)))
+	l.say(0, c.appName(maxApp))
+	l.say(0, text.Code(text.Sanitize(describe.Where(a), place)), in)
+	return l
+}
+
+// capital is a text that begins with a capital letter.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// deniedOwn says that customers may be shut out, which matters more than the attack.
+func deniedOwn(offered advice.Advice) (lines []line) {
+	for _, words := range offered.Denied[:min(1, len(offered.Denied))] {
+		lines = append(lines, line{{words, 0}})
+	}
+	return lines
+}
+
+// numbers are what gets through, and of what.
+func (c Card) numbers() (l line) {
+	a := c.Situation.Attack
+	switch {
+	case c.is(headline.Mitigated, headline.Quiet):
+		words := "No hit seen getting through"
+		if c.is(headline.Quiet) {
+			words += ", cause not proven"
+		}
+		l.say(0, words)
+		l.say(spareSources, describe.Figure(a.Hits, "hit"), " before, ", describe.Figure(a.SourceCount, "source"))
+		return l
+	case c.gettingThrough():
+		if l = c.notStopped(); len(l) > 0 {
+			return l
+		}
+	}
+	return c.totals()
+}
+
+// notStopped is the source of which most gets through since the last change; nothing where there was no change, or nothing came since.
+func (c Card) notStopped() (l line) {
+	for _, ch := range slices.Backward(c.Situation.Changes) {
+		e := c.Situation.Efficacy[ch.ID]
+		for _, source := range c.Situation.Attack.Sources {
+			t := e.Parts[source.IP.String()].Through
+			if ch.InForce(c.Situation.Now) && e.Finding == record.NotWorking && t.N > 0 {
+				l.say(0, c.source(source))
+				l.say(0, text.Count(t.N, "hit"), " through since ", c.clock(t.First))
+				return l
+			}
+		}
+	}
+	leak, ok := advice.Through(c.Situation)
+	if !ok || leak.Since.IsZero() {
+		return nil
+	}
+	l.say(0, c.source(leak.Source))
+	if percent, ok := describe.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
+		l.say(0, describe.Percent(percent), " of ", describe.Figure(leak.Of, "hit"), " since ", c.clock(leak.Since))
+	}
+	if leak.Others > 0 {
+		l.say(spareSources, "up to ", text.Count(leak.Others, "other source"))
+	}
+	return l
+}
+
+// totals are the busiest source, its share, and the course of all.
+func (c Card) totals() (l line) {
+	a := c.Situation.Attack
+	top, ok := call.TopSource(a)
+	percent, known := topShare(a)
+	switch {
+	case !ok || !top.IP.IsValid():
+		l.say(0, describe.Figure(a.Hits, "hit"), ", ", describe.Figure(a.SourceCount, "source"))
+	case known && percent < 10:
+		l.say(0, describe.Figure(a.SourceCount, "source"))
+		l.say(0, "top one ", describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
+	case known:
+		l.say(0, c.source(top))
+		l.say(0, describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
+		l.say(spareSources, describe.Figure(a.SourceCount, "source"))
+	default:
+		l.say(0, c.source(top))
+		l.say(0, describe.Figure(a.Hits, "hit"))
+	}
+	if !c.is(headline.Ended, headline.Unknown) {
+		l.say(spareTrend, trend(c.Course, c.FiguresAt))
+	}
+	return l
+}
+
+// source is an address, and whose it is or its country.
+func (c Card) source(s apiclient.Source) text.Text {
+	whose, own := c.whose(s, maxPerson)
+	if own {
+		whose = "= " + whose
+	}
+	words := text.New(text.Code(text.Sanitize(s.IP.String(), maxAddress)))
+	if whose != "" {
+		words = text.New(words, " ", whose)
+	}
+	return words
+}
+
+// alarm is the one thing to know beside the figures: that an exploit worked, that nothing can be read, or that no button helps.
+func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
+	a := c.Situation.Attack
+	runbook := linkTo("runbook", c.Runbook, ": ")
+	switch {
+	case c.unreachable():
+		was := text.Text(nil)
+		if name, ok := stateNames[c.Headline.Was]; ok {
+			was = text.New("Was ", name.words, ". ")
+		}
+		l.say(0, was, text.Bold("WAF API unreachable"), ": act in the console")
+		l.say(spareAside, text.Sanitize(c.Outage.Why, text.MaxField))
+	case c.is(headline.FalsePositive, headline.Test):
+	case c.Headline.Review && len(done) == 0:
+		l.say(0, "WAF reports a ", text.Bold("successful exploit"), " (vulnerability ", text.Code(text.Sanitize(a.VulnID, maxVulnID)), "). Check for compromise", runbook)
+	case c.is(headline.Unknown):
+		l.say(0, "The WAF gives no blocking status: hits may get through")
+	case !c.gettingThrough(), len(offered.Suggestions) > 0, len(done) > 0:
+	case len(offered.Notes) == 1:
+		l.say(0, offered.Notes[0])
+	case a.Type == "brute" || a.Type == "credential_stuffing":
+		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha at the login", runbook)
+	default:
+		l.say(0, text.Bold("No button stops this."), " Rate limit or captcha in the application", runbook)
+	}
+	return l
+}
+
+// linkTo opens an address that is short enough for a line.
+func linkTo(label, address, before string) text.Text {
+	u, ok := inLine(address)
+	if !ok {
+		return nil
+	}
+	return text.New(before, text.Link{Label: label, URL: u})
+}
+
+// lateness is a delay, as exact as it matters.
+func lateness(d time.Duration) string {
+	if d >= time.Minute {
+		d = d.Truncate(time.Minute)
+	}
+	return text.Duration(d.Truncate(time.Second))
+}
+
+// unreachable reports whether an outage keeps an active attack's figures from being refreshed.
+func (c Card) unreachable() bool { return !c.Outage.From.IsZero() && !c.Quiet }
+
+// clock is a moment by the reader's clock, with its day where that isn't clear.
+func (c Card) clock(t time.Time) any {
+	switch {
+	case t.IsZero():
+		return "an unknown time"
+	case c.Situation.Now.Sub(t).Abs() >= sameDay:
+		return t
+	}
+	return text.Clock(t)
+}
+
+func (c Card) appName(limit int) string {
+	return text.Sanitize(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
+}
+
+func typeName(a apiclient.Attack, limit int) string {
+	return describe.TypeName(text.Sanitize(a.Type, limit))
+}
+
+// topShare is the share of the busiest source.
+func topShare(a apiclient.Attack) (percent int, ok bool) {
+	top, ok := call.TopSource(a)
+	if !ok {
+		return 0, false
+	}
+	return describe.Share(top, a)
+}

@@ -1,0 +1,147 @@
+package card
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// mitigation is a line about what was done: a sign, and words that say the same.
+type mitigation struct {
+	sign  string
+	does  string
+	says  string
+	until time.Time // zero: that doesn't matter
+	by    string
+}
+
+// The signs.
+const (
+	works   = "✅"
+	partly  = "🔶"
+	fails   = "❌"
+	pending = "⏳" // sent, or what it does isn't known
+)
+
+// maxDoes is how much of what a mitigation does is shown, in characters.
+const maxDoes = 50
+
+// madeBy is who made a mitigation.
+func madeBy(m efficacy.Mitigation) string {
+	by := text.Sanitize(m.By, maxPerson)
+	switch {
+	case m.Change != "":
+		return by
+	case by == "":
+		return "console"
+	}
+	return "console, " + by
+}
+
+// done are the mitigations of the attack, what isn't settled or was lost first.
+func (c Card) done() (all []mitigation) {
+	s := c.Situation
+	for _, ch := range slices.Backward(s.Changes) {
+		m := mitigation{does: text.Sanitize(ch.Does, maxDoes), by: text.Sanitize(ch.Actor.Name, maxPerson)}
+		switch {
+		case ch.Parent() != "":
+			continue
+		case ch.State == record.StateBegun && ch.Fault != "":
+			m.sign, m.says = pending, "outcome unknown"
+		case ch.State == record.StateBegun:
+			m.sign, m.says = pending, "sent, being verified"
+		case s.Efficacy[ch.ID].Finding == record.SourceReturned && ch.State == record.StateDone && s.Now.Sub(ch.Until) < time.Hour:
+			m.sign, m.says = fails, "ended, its source came back"
+		case !ch.InForce(s.Now):
+			continue
+		case ch.State == record.StateHalf:
+			m.sign, m.says = partly, "only partly done"
+		case efficacy.Gone(s, ch):
+			m.sign, m.says = fails, "removed at the WAF"
+		default:
+			continue
+		}
+		all = append(all, m)
+	}
+	for _, in := range efficacy.Mitigations(s) {
+		i := record.IndexChange(s.Changes, in.Change)
+		if i >= 0 && s.Changes[i].State == record.StateHalf {
+			continue
+		}
+		m := mitigation{does: text.Sanitize(in.Does, maxDoes), until: in.Until, by: madeBy(in)}
+		if !m.until.Before(apiclient.Forever) {
+			m.until = time.Time{}
+		}
+		m.sign, m.says = seen(s, in)
+		all = append(all, m)
+	}
+	return all
+}
+
+// seen says what is seen of a mitigation.
+func seen(s call.Situation, m efficacy.Mitigation) (sign, says string) {
+	stopped := text.Number(m.Stopped) + "+ stopped"
+	i := record.IndexChange(s.Changes, m.Change)
+	if i >= 0 && s.Changes[i].Unseeable() != "" {
+		return pending, "sent; whether it works can't be seen"
+	}
+	switch m.Finding {
+	case record.Working:
+		return works, "working, " + stopped
+	case record.PartlyWorking:
+		if m.Others > 0 {
+			return works, "working, " + stopped + "; up to " + text.Count(m.Others, "other source") + " get through"
+		}
+		return partly, "partly working, " + stopped
+	case record.NotWorking:
+		return fails, "NOT working, cause not visible"
+	case record.SourceReturned:
+		return fails, "its source came back"
+	case record.EfficacyUnknown:
+		switch {
+		case i < 0:
+			return pending, "in force, effect unknown"
+		case slices.ContainsFunc(s.Attack.Sources, func(source apiclient.Source) bool { return s.Changes[i].Denies(source.IP) }), s.Changes[i].CreatesRules():
+			return pending, "unknown: nothing seen of it"
+		}
+		return pending, "unknown: not among the top sources any more"
+	}
+	switch {
+	case i >= 0 && s.Changes[i].CreatesRules() && s.Now.Before(m.Due):
+		return pending, "sent; up to 64 min"
+	case s.Now.Before(m.Due):
+		return pending, "sent; usually within 1 min"
+	}
+	return pending, "sent; nothing seen of it yet"
+}
+
+// mitigations are the lines of what was done, at most so many.
+func (c Card) mitigations(offered advice.Advice, done []mitigation, most int) (lines []line) {
+	for i, m := range done[:min(most, len(done))] {
+		var l line
+		l.say(0, m.sign, " ", m.does)
+		says, by := text.New(m.says), text.New(m.by)
+		if m.sign == fails {
+			says = text.New(text.Bold(m.says))
+			if i == 0 && len(offered.Suggestions) > 0 && c.gettingThrough() {
+				by = text.New(by, ". Next: ", offered.Suggestions[0].Label)
+			}
+		}
+		l.say(0, says)
+		if !m.until.IsZero() && m.sign != fails {
+			l.say(spareTrend, "until ", c.clock(m.until))
+		}
+		l.say(spareWords, by)
+		if left := len(done) - most; i == most-1 && left > 0 {
+			l.say(0, text.Number(left), " more under Details")
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}

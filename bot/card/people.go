@@ -1,0 +1,146 @@
+package card
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/commands/advice"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// people are who is on it, whom it mentions and pages, and what people found.
+func (c Card) people(done []mitigation, runbook bool) (l line) {
+	l.say(0, c.whoIsOnIt())
+	if c.QuietHours && c.Triage.Owner == nil {
+		l.say(spareWords, "quiet hours: no one mentioned")
+	}
+	l.say(spareWords, c.Page.text(c.clock))
+	if m, muted := c.muted(); muted {
+		l.say(0, text.Bold("muted"), " until ", c.clock(m.Until), ", ", text.Sanitize(m.By.Name, maxPerson))
+	}
+	if v := c.Triage.Verdict; v != nil {
+		l.say(0, "verdict ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, maxPerson), "_", " ")), ", ", text.Sanitize(v.By.Name, maxPerson))
+	}
+	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(headline.FalsePositive, headline.Test) {
+		vuln := text.Text(nil)
+		if c.is(headline.Ended) {
+			vuln = text.New(" (vulnerability ", text.Code(text.Sanitize(c.Situation.Attack.VulnID, maxVulnID)), ")")
+		}
+		l.say(spareWords, "WAF reported an exploit", vuln, ": check for compromise")
+	}
+	if acted := actedLately(c); acted != "" {
+		l.say(spareActed, acted, " acted lately")
+	}
+	if n := len(c.Triage.Notes); n > 0 {
+		l.say(spareNotes, text.Count(n, "note"), " under Details")
+	}
+	if runbook {
+		l.say(spareLinks, linkTo("runbook", c.Runbook, ""))
+	}
+	l.say(spareLinks, linkTo("console", c.ConsoleURL, ""))
+	return l
+}
+
+func (c Card) muted() (record.Mute, bool) {
+	return policy.Muted(c.Situation.Context.Mutes, c.Situation.Attack, c.Situation.Now)
+}
+
+// lately is how long it is said who acted.
+const lately = 15 * time.Minute
+
+// actedLately is who changed something for the attack, and isn't its owner.
+func actedLately(c Card) string {
+	var names []string
+	for _, ch := range c.Situation.Changes {
+		name := text.Sanitize(ch.Actor.Name, maxPerson)
+		owner := c.Triage.Owner != nil && c.Triage.Owner.Is(ch.Actor)
+		if !owner && ch.Actor.Via != record.ViaClock && c.Situation.Now.Sub(ch.At) < lately && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names[max(0, len(names)-2):], ", ")
+}
+
+// whoIsOnIt is the owner, or that there is none, and whom the card mentions.
+func (c Card) whoIsOnIt() text.Text {
+	var l line
+	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
+	switch o := c.Triage.Owner; {
+	case o != nil && calls == o.ID:
+		return text.New(text.User(calls), " is on it") // by the name that calls
+	case o != nil:
+		l.say(0, text.Bold(text.Sanitize(o.Name, maxPerson)), " is on it")
+	case !c.is(headline.Ended, headline.FalsePositive, headline.Test):
+		l.say(0, describe.Unacknowledged(c.Triage, false))
+	}
+	if calls != "" && !c.is(headline.Ended, headline.FalsePositive, headline.Test) {
+		l.say(0, text.User(calls))
+	}
+	return l.text()
+}
+
+// smallPrint is where the card comes from: its id, the age of its figures, the mode.
+func (c Card) smallPrint() (l line) {
+	s := c.Situation
+	if advice.DryRun(s) {
+		l.say(0, text.Bold("DRY RUN"))
+	}
+	l.say(0, text.Code(text.Sanitize(s.ID, maxPart)))
+	if !c.FiguresAt.IsZero() {
+		l.say(0, "as of ", c.clock(c.FiguresAt))
+	}
+	l.say(spareAside, "sampled")
+	if mode := modeRule(s); mode != "" {
+		l.say(spareAside, "mode rule: ", mode)
+	}
+	if c.Late > 0 {
+		l.say(spareWords, text.Bold("posted "+lateness(c.Late)+" late"))
+	}
+	if c.StaleFor > 0 {
+		l.say(spareAside, "drawn ", lateness(c.StaleFor), " late")
+	}
+	switch {
+	case c.Uneditable:
+		l.say(spareAside, "reposted: the former card can't be edited")
+	case c.Reposted:
+		l.say(spareAside, "reposted: the former card is gone")
+	}
+	return l
+}
+
+// modeRule is the application's mode as rules set it; "" if that isn't known, or is about to change: rules take up to an hour to work.
+func modeRule(s call.Situation) string {
+	switching := slices.ContainsFunc(s.Changes, func(ch record.Change) bool {
+		return ch.SwitchesMode() && ch.InForce(s.Now) && s.Efficacy[ch.ID].Finding != record.Working
+	})
+	if s.ListsReadAt.IsZero() || !s.Attack.App.Known || switching {
+		return ""
+	}
+	return text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), maxPart)
+}
+
+// Page is the state of a route's pager. At most one of its times is set.
+type Page struct {
+	At      time.Time // it is called then, unless acknowledged before; zero: it isn't
+	PagedAt time.Time // it was called, and the attack is still unacknowledged; zero: it wasn't
+	Fault   string    // why it can't be called
+}
+
+// text says when someone is paged, or was, with moments as clock shows them.
+func (p Page) text(clock func(time.Time) any) text.Text {
+	switch {
+	case !p.At.IsZero():
+		return text.New("pages at ", clock(p.At))
+	case !p.PagedAt.IsZero():
+		return text.New("paged at ", clock(p.PagedAt))
+	case p.Fault != "":
+		return text.New(text.Bold("not paged"), ": ", text.Sanitize(p.Fault, maxPart*2))
+	}
+	return nil
+}
