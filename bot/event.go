@@ -80,7 +80,7 @@ func (in *ingress) message(ctx context.Context, d delivery, m message) {
 	if err != nil {
 		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
-			in.requests.reply(in.asked(ctx, d, m), say(text.New("not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
+			in.requests.reply(in.asked(ctx, d, m), say(text.New("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
 		}
 		return
 	}

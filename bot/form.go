@@ -57,7 +57,7 @@ func (f *forms) showView(req request, words string, needs func(line record.Line)
 			ask := req
 			if ask.Invocation.Line = needs(line); err == nil && f.requests.refuses(ctx, ask) {
 				if refused := f.cfg.Runner.May(ctx, ask.Invocation); refused != nil {
-					return f.requests.replyTo(ask, call.Result{}, refused)
+					return f.requests.replyTo(ask, call.Result{}, refusal.WithOutcome(refused))
 				}
 			}
 			if id, failed = f.openLoading(ctx, req, words); id == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -36,7 +36,7 @@ func (f *forms) openMore(req request, text string) {
 			return slack.ModalViewRequest{}, fmt.Errorf("list more: attack %s isn't known", line.Words[0])
 		}
 		groups, left := f.permitted(ctx, req, s)
-		return card.MoreView(describe.Situation(s), groups, left, req.meta())
+		return card.MoreView(headline.Line(s), groups, left, req.meta())
 	})
 }
 

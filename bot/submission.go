@@ -79,7 +79,7 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 	filled, err := f.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
 		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
-		return f.pushAnswer(req, say(text.New("Not done: the facts for the form could not be read in time. Send it again in a moment")))
+		return f.pushAnswer(req, say(text.New("Failed: the facts for the form could not be read in time. Send it again in a moment")))
 	}
 	if err != nil {
 		return f.pushAnswer(req, f.answers.resultMessage(req, call.Result{}, err))

@@ -54,13 +54,13 @@ func TestAnAccountOnWhichOneHasNoRole(t *testing.T) {
 	w := twoAccounts(t)
 	for _, line := range []string{"status", "audit", "lists", "deny 203.0.113.7", "help", "undo"} {
 		n := len(w.audit.all())
-		w.refuses(ann, line+" account=globex", refusal.ErrUsage, "globex is no account: acme")
+		w.refuses(ann, line+" account=globex", refusal.ErrUsage, "Unknown account: globex. One of: acme")
 		require.Len(t, w.audit.all(), n+1)
 		e := w.lastAudit()
 		require.Equal(t, []string{"globex", "refused", "no role on this account", ann.ID}, []string{e.Account, e.Outcome, e.Why, e.Actor.ID}, "its log says who tried")
 	}
 	n := len(w.audit.all())
-	w.refuses(ann, "status account=nowhere", refusal.ErrUsage, "nowhere is no account: acme")
+	w.refuses(ann, "status account=nowhere", refusal.ErrUsage, "Unknown account: nowhere. One of: acme")
 	require.Len(t, w.audit.all(), n)
 	require.Contains(t, textOf(w.reads(ann, "status")), "Status of acme. wafbot is live")
 	require.Contains(t, textOf(w.reads(bob, "status")), "Status of acme, globex. wafbot is live: changes are made (acme); in dry run: it shows what it would send and changes nothing (globex)")
@@ -72,7 +72,7 @@ func TestAnAccountOnWhichOneHasNoRole(t *testing.T) {
 	inv.Account = "globex"
 	_, err := w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrUsage)
-	require.ErrorContains(t, err, "which account? Add account= with one of: acme")
+	require.ErrorContains(t, err, "Missing: account=, one of: acme")
 	require.Zero(t, w.changesSent())
 }
 

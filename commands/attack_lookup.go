@@ -41,14 +41,14 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 		for _, f := range found {
 			ids = append(ids, f.attack.ID)
 		}
-		return refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
+		return refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Sanitize(typed, text.MaxField)), ". It fits several attacks: ", strings.Join(ids[:min(5, len(ids))], ", ")))
 	case err != nil:
 		return refusal.FromService(err)
 	}
 	if strings.HasPrefix(typed, "s") {
 		return report.NoStorm(typed)
 	}
-	return refusal.Usage(text.New("no attack ", text.Code(text.Sanitize(typed, text.MaxField)), " in the last ", text.Duration(accounts[0].Lookback), ": ", text.Code("attacks"), " lists them; at least ", record.MinPrefix, " characters of an id are needed"))
+	return refusal.Usage(text.New("Unknown attack: ", text.Code(text.Sanitize(typed, text.MaxField)), ". None has that id in the last ", text.Duration(accounts[0].Lookback), ": ", text.Code("attacks"), " lists them. An id needs at least ", record.MinPrefix, " characters"))
 }
 
 // searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one of them finds something. The services

@@ -73,7 +73,7 @@ func TestTheServiceRefuses(t *testing.T) {
 		w.fault("POST /v4/ip_rules", kind, 0)
 		_, err := w.try(ann, "deny 203.0.113.7")
 		require.ErrorIs(t, err, refusal.ErrService, kind)
-		require.ErrorContains(t, err, "NOT done: Deny 203.0.113.7 everywhere for 4 h: the service", kind)
+		require.ErrorContains(t, err, "Failed: Deny 203.0.113.7 everywhere for 4 h: the service", kind)
 		require.ErrorContains(t, err, words, kind)
 		e := w.lastAudit()
 		require.Equal(t, "failed", e.Outcome)

@@ -36,7 +36,8 @@ The same words, roles, guards and audit hold in Slack (` + "`/waf deny 203.0.113
 it changes anything, unless ` + "`-y`" + `). ` + "`help VERB`" + ` says the same of one verb.
 
 - A line is a verb, its objects in order, and keys in any order. Quotes work as in a shell. Words in brackets may be left out.
-- Durations: ` + "`30m 12h 7d 2w`" + ` or ` + "`forever`" + `. An application is an id or a configured name.
+- Durations: ` + "`30m 12h 7d 2w`" + ` or ` + "`forever`" + `. ` + "`for=4h`, `for 4h`, `for=4 hours`" + ` and ` + "`4h`" + ` mean the same. ` + "`reason=`" + ` takes all words up to the next key.
+- An application is an id or a configured name.
 - An id can be cut to any 4 or more characters that are unique. In a card's thread ` + "`attack=`" + ` is implied. A storm's id stands where an attack's does.
 - ` + "`account=NAME`" + ` names the account where more than one is configured.
 `)

@@ -39,7 +39,7 @@ func TestADrillIsAnswered(t *testing.T) {
 	res, err := w.do(click)
 	require.NoError(t, err)
 	require.Equal(t, "done", res.Outcome)
-	w.nothing(bob, "drill ack="+d.ID[:5], "answered this drill already", "Nothing")
+	w.nothing(bob, "drill ack="+d.ID[:5], "answered this drill already")
 	_, err = w.try(ann, "drill ack="+d.ID)
 	require.ErrorContains(t, err, "Bob was faster")
 	w.nothing(ann, "drill stop", "No drill of acme waits")

@@ -57,7 +57,7 @@ func TestDeniedAlready(t *testing.T) {
 	ch := w.does(ann, "deny 203.0.113.7 for=4h")
 	w.nothing(bob, "deny 203.0.113.7 for=4h", "done already by Ann", ch.ID)
 	w.pass(time.Minute)
-	w.nothing(bob, "deny 203.0.113.7 for=3h", "denied already until 2026-11-20 07:00 UTC", ch.ID, "by Ann (U1ANN)")
+	w.nothing(bob, "deny 203.0.113.7 for=3h", "denied already until 2026-11-20 07:00 UTC", ch.ID, "by Ann)")
 	w.nothing(bob, "deny 203.0.113.7 for=3h app=4", "denied already")
 
 	w.seed(waf.IPRule{Subnet: "198.51.100.0/24", Reason: "trigger: brute force", ExpiredAt: w.clock().Add(24 * time.Hour).Unix()})
@@ -123,7 +123,7 @@ func TestValuesOfAnotherEntryStay(t *testing.T) {
 	inv.Anyway = true
 	_, err := w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.ErrorContains(t, err, "NOT done: Deny country:FR everywhere for 4 h")
+	require.ErrorContains(t, err, "Failed: Deny country:FR everywhere for 4 h")
 	require.ErrorContains(t, err, "lists")
 	require.Equal(t, []string{"DE,FR [0] 1h0m0s"}, w.entries("black"))
 }

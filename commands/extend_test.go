@@ -135,8 +135,8 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveAllow, policy.ApproveModeOff))
 	denied := w.does(ann, "deny 203.0.113.7 for=4h")
-	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "for= is missing")
-	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "no change c000")
+	w.refuses(ann, "extend "+denied.ID, refusal.ErrUsage, "Missing: for=")
+	w.refuses(ann, "extend c000 for=4h", refusal.ErrUsage, "Unknown change: c000")
 	w.refuses(eve, "extend "+denied.ID+" for=4h", refusal.ErrDenied, "needs the role responder")
 	w.waits(ann, "extend "+denied.ID+" for=forever", "never end")
 	w.refuses(ann, "extend "+denied.ID+" for=30d", refusal.ErrGuarded, "it would hold until 2026-12-20 07:00 UTC: nothing may hold longer than 30d from now")
@@ -212,8 +212,8 @@ func TestExtendInDryRun(t *testing.T) {
 	w.cfg.Accounts[0].Policy.Changes = policy.ChangesDryRun
 	w.Runner = commands.New(w.cfg)
 	sent := w.changesSent()
-	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Dry run: Extend by 1 h: Deny 203.0.113.7 everywhere for 4 h would be sent; nothing was")
-	require.Contains(t, textOf(w.reads(ann, "extend "+patched.ID+" for=1h")), "would be written down, with nothing to send; it was not")
+	require.Contains(t, textOf(w.reads(ann, "extend "+denied.ID+" for=1h")), "Dry run: Extend by 1 h: Deny 203.0.113.7 everywhere for 4 h. Nothing was sent")
+	require.Contains(t, textOf(w.reads(ann, "extend "+patched.ID+" for=1h")), "Nothing was changed")
 	require.Equal(t, sent, w.changesSent())
 	require.Equal(t, denied.Until, w.ledger.change(denied.ID).Until)
 	require.Equal(t, patched.Until, w.ledger.change(patched.ID).Until)
@@ -320,7 +320,7 @@ func TestAnExtensionThatIsHalfDone(t *testing.T) {
 	ch := w.does(ann, "deny 203.0.113.7 203.0.113.8 for=4h")
 	w.fault("POST /v4/ip_rules", "status:403", 1) // of one of the two
 	_, err := w.try(ann, "extend "+ch.ID+" for=4h")
-	require.ErrorContains(t, err, "Only partly done")
+	require.ErrorContains(t, err, "Failed in part")
 	require.ErrorContains(t, err, "Ask the same again")
 	require.NotContains(t, err.Error(), "undo", "an extension has none")
 	ends := func() (all []time.Duration) {

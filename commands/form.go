@@ -17,10 +17,12 @@ func (r *Runner) Changes(l record.Line) bool {
 	return cmd.DoesChange(l)
 }
 
-// Confirms reports whether a line asks for a change of the service, which a person at a terminal is asked to confirm.
-func (r *Runner) Confirms(l record.Line) bool {
+// Confirms reports whether a person at a terminal is asked to confirm a line: one that changes the service, unless all questions were answered with yes
+// beforehand, which some lines don't take for an answer.
+func (r *Runner) Confirms(l record.Line, yes bool) bool {
 	cmd, _ := r.command(&l)
-	return cmd.Plan != nil && cmd.DoesChange(l)
+	always := cmd.AlwaysAsked != "" && l.Has(cmd.AlwaysAsked)
+	return cmd.Plan != nil && cmd.DoesChange(l) && (always || !yes)
 }
 
 // Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose thread it was typed, "" for

@@ -172,6 +172,7 @@ func TestAnAliasBecomesItsVerb(t *testing.T) {
 		}
 	}
 	require.Equal(t, aliases, known)
+	delete(aliases, "block") // alone it means too much: TestBlockIsAboutSources
 	for alias, name := range aliases {
 		require.Equal(t, name, w.InThread(record.Line{Name: alias}, "").Name)
 		help, err := verb.Help(alias)

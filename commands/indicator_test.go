@@ -38,7 +38,7 @@ func TestIndicator(t *testing.T) {
 	require.NoError(t, err)
 	ch := res.Changes[0]
 	require.Equal(t, `Take for a scanner requests for shop.example.com/login whose USER-AGENT matches sqlmap/1\.\d for 4 h`, ch.Does)
-	require.Equal(t, `indicator USER-AGENT "sqlmap/1\\.\\d" attack=`+id+` for=4h host=shop.example.com path=/login reason="same tool" type=scanner`, ch.Line.String())
+	require.Equal(t, `indicator USER-AGENT "sqlmap/1\\.\\d" attack=`+id+` for=4h host=shop.example.com path=/login type=scanner reason="same tool"`, ch.Line.String())
 	require.Contains(t, textOf(res), "it would hit none of 12 usual browsers and search engines")
 	require.Contains(t, textOf(res), "blocked only where the mode blocks")
 	require.Equal(t, id, ch.AttackID)
@@ -103,15 +103,15 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 		kind  error
 		words string
 	}{
-		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {refusal.ErrUsage, "can't be tried by wafbot, so it isn't sent"},
-		`indicator User-Agent "(" host=a.example.com`:                              {refusal.ErrUsage, "so it isn't sent: missing closing ) in (. Look-around"},
+		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {refusal.ErrUsage, "wafbot can't try it"},
+		`indicator User-Agent "(" host=a.example.com`:                              {refusal.ErrUsage, "wafbot can't try it: missing closing ) in (. Look-around"},
 		`indicator User-Agent "(x)\1" host=a.example.com`:                          {refusal.ErrUsage, "back-references"},
 		`indicator User-Agent ` + strings.Repeat("x", 501) + ` host=a.example.com`: {refusal.ErrUsage, "over 500 bytes"},
-		`indicator "Two Words" x host=a.example.com`:                               {refusal.ErrUsage, "is no header's name"},
-		`indicator X:Y x host=a.example.com`:                                       {refusal.ErrUsage, "is no header's name"},
-		`indicator Host x host=a.example.com`:                                      {refusal.ErrUsage, "every request has a Host"},
-		`indicator User-Agent`:                                                     {refusal.ErrUsage, "which regex?"},
-		`indicator User-Agent x type=sqli host=a.example.com`:                      {refusal.ErrUsage, "is none of scanner, vpatch"},
+		`indicator "Two Words" x host=a.example.com`:                               {refusal.ErrUsage, "Invalid header"},
+		`indicator X:Y x host=a.example.com`:                                       {refusal.ErrUsage, "Invalid header"},
+		`indicator Host x host=a.example.com`:                                      {refusal.ErrUsage, "Every request has a Host"},
+		`indicator User-Agent`:                                                     {refusal.ErrUsage, "Missing: regex"},
+		`indicator User-Agent x type=sqli host=a.example.com`:                      {refusal.ErrUsage, "One of scanner, vpatch"},
 		`indicator User-Agent evil path=/login`:                                    {refusal.ErrUsage, "path= needs host="},
 		`indicator User-Agent evil host=*.example.com`:                             {refusal.ErrGuarded, "must be one host"},
 		`indicator User-Agent evil host=a.example.com path=login`:                  {refusal.ErrGuarded, "must begin with /"},
@@ -187,9 +187,9 @@ func TestPathsThatCannotBeBlocked(t *testing.T) {
 	w := newWorld(t)
 	w.waits(root, "block-path POST shop.example.com/login for=30m")
 	w = newWorld(t, withoutApproval(policy.ApproveBlockPath))
-	w.refuses(root, "block-path POST shop.example.com/login", refusal.ErrUsage, "for= is missing")
-	w.refuses(root, "block-path shop.example.com/login for=30m", refusal.ErrUsage, "which place?")
-	w.refuses(root, "block-path POST shop.example.com for=30m", refusal.ErrUsage, "is no HOST/PATH")
+	w.refuses(root, "block-path POST shop.example.com/login", refusal.ErrUsage, "Missing: for=")
+	w.refuses(root, "block-path shop.example.com/login for=30m", refusal.ErrUsage, "Missing: place")
+	w.refuses(root, "block-path POST shop.example.com for=30m", refusal.ErrUsage, "Invalid HOST/PATH")
 	w.refuses(root, "block-path POST shop.example.com/* for=30m", refusal.ErrGuarded, "is more than one path")
 	w.refuses(root, "block-path POST shop.example.com/a*b for=30m", refusal.ErrGuarded, "can't be blocked")
 	w.refuses(root, "block-path PO,ST shop.example.com/a for=30m", refusal.ErrGuarded, "must be one method")

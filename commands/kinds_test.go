@@ -107,8 +107,8 @@ func TestKindsThatAreNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveBroad))
 	for target, words := range map[string]string{
-		"country:FRA": "is no country", "country:": "is no country", "proxy:nord": "one of VPN, SES, PUB, WEB, TOR", "datacenter:mars": "is no data center",
-		"city:Paris": "is no source", "203.0.113.7/33": "is no source", "203.0.113.7/24": "did you mean 203.0.113.0/24",
+		"country:FRA": "Invalid country", "country:": "Invalid country", "proxy:nord": "One of VPN, SES, PUB, WEB, TOR", "datacenter:mars": "Invalid datacenter",
+		"city:Paris": "Invalid IP address or range", "203.0.113.7/33": "Invalid IP address or range", "203.0.113.7/24": "Perhaps 203.0.113.0/24",
 	} {
 		w.refuses(ann, "deny "+target, refusal.ErrUsage, words)
 	}

@@ -42,7 +42,10 @@ func (w *world) count(counted map[netip.Addr]record.SourceActivity) {
 
 func TestShared(t *testing.T) {
 	t.Parallel()
-	for n, shared := range map[record.SourceActivity]bool{{Attacks: 10, Apps: 3}: true, {Attacks: 9, Apps: 9}: false, {Attacks: 900, Apps: 2}: false, {}: false} {
+	for n, shared := range map[record.SourceActivity]bool{
+		{Attacks: 10, Apps: 3, Types: 3, Hours: 6}: true, {Attacks: 2088, Apps: 3, Types: 5, Hours: 2}: false, {Attacks: 900, Apps: 2, Types: 5, Hours: 20}: false,
+		{Attacks: 900, Apps: 5, Types: 1, Hours: 20}: false, {}: false,
+	} {
 		require.Equal(t, shared, describe.LikelyShared(n), n)
 	}
 	a, ip := apiclient.Attack{Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7")}}}, netip.MustParseAddr("203.0.113.7")
@@ -61,7 +64,7 @@ func TestASourceThatIsLikelyShared(t *testing.T) {
 	id := w.attackOn("/login")
 	before := advice.Advise(w.situation(id)).Suggestions[0]
 	s := w.situation(id)
-	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4}, "203.0.113.9": {Attacks: 11, Apps: 3}, "198.51.100.4": {Attacks: 3, Apps: 1}})
+	s.Context.Sources = w.seen(map[string]record.SourceActivity{"203.0.113.7": {Attacks: 13, Apps: 4, Types: 3, Hours: 7}, "203.0.113.9": {Attacks: 11, Apps: 3, Types: 4, Hours: 6}, "198.51.100.4": {Attacks: 3, Apps: 1}})
 	advice := advice.Advise(s)
 	require.Contains(t, notes(advice), "203.0.113.7 is likely a CDN, proxy or office: it is in 13 attacks on 4 applications")
 	deny := advice.Suggestions[0]
@@ -142,7 +145,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/" + strings.Repeat("very-long-path-", 20))
 	s := w.situation(id)
-	s.Context = record.AccountContext{RulesLockedAt: w.clock(), Sources: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40}}}
+	s.Context = record.AccountContext{RulesLockedAt: w.clock(), Sources: map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 1300, Apps: 40, Types: 9, Hours: 20}}}
 	for _, b := range advice.Advise(s).Suggestions {
 		confirm, line := b.In(300)
 		require.LessOrEqual(t, utf8.RuneCountInString(confirm), 300)

@@ -70,7 +70,7 @@ func (r lapser) getsThrough(account string, s record.AttackState, now time.Time)
 	case s.Quiet || s.Paused || s.Rebuilt:
 		return false
 	case s.Storm != nil:
-		return s.Storm.Through > 0
+		return s.Storm.Passing() > 0
 	}
 	return s.Attack.Status() != apiclient.StatusBlocked && now.Sub(s.Attack.Last) < r.accounts[account].OngoingFor+storedLate
 }

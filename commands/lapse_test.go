@@ -74,14 +74,17 @@ func TestAnAcknowledgementLapses(t *testing.T) {
 func TestAnAcknowledgementLapsesWhenItsAttackResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		resumed := time.Time{}
-		w := lapsing(t, func(s *record.AttackState) { s.ResumedAt, s.AckTimeout = resumed, 0 })
+		began := time.Now()
+		w := lapsing(t, func(s *record.AttackState) {
+			if s.AckTimeout = 0; time.Since(began) > time.Hour {
+				s.ResumedAt = s.Attack.Last.Add(began.Add(time.Hour).Sub(time.Now()))
+			}
+		})
 		id := w.attackOn("/login")
 		w.writes(ann, "ack attack="+id)
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour - time.Second)
 		require.NotNil(t, w.said(id).Owner)
-		resumed = w.clock()
-		time.Sleep(16 * time.Second)
+		time.Sleep(20 * time.Second)
 		require.Equal(t, ann.ID, w.said(id).Lapsed.ID)
 		require.Nil(t, w.said(id).Owner)
 		w.writes(ann, "ack attack="+id)
@@ -121,7 +124,9 @@ func TestWhatKeepsAnAcknowledgement(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := lapsing(t, func(s *record.AttackState) { s.Storm = &record.Storm{Through: 1} })
+		w := lapsing(t, func(s *record.AttackState) {
+			s.Storm = &record.Storm{Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: 1}}
+		})
 		id := w.attackOn("/login")
 		w.writes(ann, "ack attack="+id)
 		time.Sleep(5 * time.Hour)

@@ -208,6 +208,7 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactApprovals:      func(r reading) (any, error) { return r.cfg.Approvals.Requests(r.ctx, r.name()) },
 	call.FactStorms:         func(r reading) (any, error) { return r.cfg.Storms.Storms(r.ctx, r.name()) },
 	call.FactGrouped:        func(r reading) (any, error) { return r.cfg.Storms.Grouped(r.ctx, r.name(), r.id()) },
+	call.FactInStorms:       reading.inStorms,
 	call.FactOutages:        func(r reading) (any, error) { return r.cfg.History.Outages(r.ctx, r.name(), r.since()) },
 	call.FactAudit:          func(r reading) (any, error) { return r.cfg.Audit.Entries(r.ctx, r.name(), r.since()) },
 	call.FactPermissionLoss: func(r reading) (any, error) { return r.cfg.Permissions.PermissionLoss(r.ctx, r.name()) },
@@ -232,6 +233,28 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 		d, err := r.cfg.Drills.Drill(r.ctx, r.name())
 		return call.Timed[record.Drill]{Value: d, Took: time.Since(asked)}, err
 	},
+}
+
+// inStorms reads which attacks have no card because a storm's stands for them, of the storms that go on or whose attacks do.
+func (r reading) inStorms() (any, error) {
+	storms, err := r.cfg.Storms.Storms(r.ctx, r.name())
+	if err != nil {
+		return nil, err
+	}
+	in := map[string]bool{}
+	for _, storm := range storms {
+		if !storm.Active() {
+			continue
+		}
+		grouped, err := r.cfg.Storms.Grouped(r.ctx, r.name(), storm.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range grouped {
+			in[g.ID] = !g.Own
+		}
+	}
+	return in, nil
 }
 
 // found makes a fact of what may not be there.

@@ -97,7 +97,7 @@ func TestAClaimLostBetweenTwoHalves(t *testing.T) {
 		id := w.attackOn("/login")
 		w.ledger.lose(at, func() { _, _ = w.try(bob, "patch attack="+id) })
 		if _, err := w.do(w.asks(ann, "contain attack="+id)); err != nil { // Bob's patch stands, and hers was cut short
-			require.ErrorContains(t, err, "NOT done: Patch", "at save %d", at)
+			require.ErrorContains(t, err, "Failed: Patch", "at save %d", at)
 		}
 		require.Len(t, w.rules("vpatch"), 1, "at save %d", at)
 		require.Len(t, w.entries("black"), 1, "at save %d", at)

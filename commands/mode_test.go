@@ -39,7 +39,7 @@ func TestAModeThatIsTheAccounts(t *testing.T) {
 	require.Contains(t, textOf(w.reads(eve, "mode app:default")), "the default application by rules: monitoring (the account's, by rule "+account+"; a node's own setting can override it)")
 	require.Equal(t, map[string]any{"application": 7.0, "mode": "monitoring"}, w.program("mode legacy")["data"])
 	require.NotContains(t, textOf(w.reads(eve, "mode Shop")), "the account's", "it has its own")
-	w.nothing(ann, "mode app:default monitoring", "is in mode monitoring already, by rule "+account+". Nothing was sent")
+	w.nothing(ann, "mode app:default monitoring", "is in mode monitoring already, by rule "+account)
 	ch := w.anyway(ann, "mode -1 block")
 	require.Equal(t, []string{"monitoring", "block"}, w.modes())
 	w.does(ann, "undo "+ch.ID)
@@ -191,7 +191,7 @@ func TestASwitchThatHalfFails(t *testing.T) {
 	inv.Anyway = true
 	_, err := w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.ErrorContains(t, err, "Only partly done: Switch Shop to block for 2 h")
+	require.ErrorContains(t, err, "Failed in part: Switch Shop to block for 2 h")
 	require.ErrorContains(t, err, "lacks the permission")
 	require.Equal(t, "half", w.lastAudit().Outcome)
 	require.Len(t, w.modes(), 2)

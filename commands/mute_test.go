@@ -73,8 +73,8 @@ func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 	id := w.attackOn("/login")
 	for line, words := range map[string]string{
 		"mute": "say what", "unmute": "say what", "mute app=4": "say what", "mute type=sqli source=203.0.113.7": "say what", "mute type=sqli attack=" + id: "say what",
-		"mute app=4 attack=" + id: "app= goes with", "mute source=country:FR": "is no source", "mute source=203.0.113.7/24": "bits set", "mute type='a b'": "is no type",
-		"mute type=sqli for=forever": "needs an end", "mute type=sqli for=soon": "is no duration",
+		"mute app=4 attack=" + id: "app= goes with", "mute source=country:FR": "Invalid IP address or range: country:FR", "mute source=203.0.113.7/24": "Perhaps 203.0.113.0/24", "mute type='a b'": "Invalid type of attack",
+		"mute type=sqli for=forever": "needs an end", "mute type=sqli for=soon": "Invalid duration",
 	} {
 		w.refuses(ann, line, refusal.ErrUsage, words)
 	}

@@ -159,7 +159,7 @@ func TestTheContextEndsInBetween(t *testing.T) {
 	})
 	w.fault("POST /v1/objects/hint/create", "reset", 0)
 	_, err := w.Do(ctx, w.asks(ann, "patch shop.example.com/login type=sqli part=get.q"))
-	require.ErrorContains(t, err, "Perhaps done")
+	require.ErrorContains(t, err, "Failed, or perhaps done")
 	require.Equal(t, record.StateBegun, w.ledger.all()[0].State, "written down although the caller had gone")
 }
 

@@ -74,7 +74,7 @@ func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	w.pass(2 * time.Minute)
 
 	shown := textOf(w.reads(eve, "status"))
-	require.Contains(t, shown, id+" card https://slack.example/acme/"+id+" SQL injection on Shop")
+	require.Contains(t, shown, "card https://slack.example/acme/"+id+" NOT BLOCKED · high attack · SQL injection · Shop")
 	require.Contains(t, shown, "r4444444 Deny country:FR · asked by Bob 2026-11-20 03:00 UTC · until 2026-11-20 03:15 UTC")
 	require.Less(t, strings.Index(shown, "r4444444"), strings.Index(shown, "r1111111"), "what is over first stands first")
 	require.NotContains(t, shown, "r2222222")

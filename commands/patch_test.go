@@ -135,7 +135,7 @@ func TestContainHalfFails(t *testing.T) {
 	inv := w.asks(ann, "contain attack="+id)
 	res, err := w.do(inv)
 	require.ErrorIs(t, err, refusal.ErrService)
-	for _, words := range []string{"Half done. ", "Deny 203.0.113.7 everywhere for 4 h: accepted", "NOT done: Patch exactly", "locked its rules"} {
+	for _, words := range []string{"Failed in part. ", "Deny 203.0.113.7 everywhere for 4 h: accepted", "Failed: Patch exactly", "locked its rules"} {
 		require.ErrorContains(t, err, words)
 	}
 	require.Len(t, res.Changes, 1)
@@ -165,6 +165,6 @@ func TestContainFailsWhole(t *testing.T) {
 	w.fault("POST /v4/ip_rules", "status:403", 0)
 	_, err := w.try(ann, "contain attack="+id)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.NotContains(t, err.Error(), "Half")
-	require.Equal(t, 2, strings.Count(err.Error(), "NOT done"))
+	require.NotContains(t, err.Error(), "Failed in part")
+	require.Equal(t, 2, strings.Count(err.Error(), "Failed: "))
 }

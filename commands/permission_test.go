@@ -152,7 +152,7 @@ func TestPermissionLostInPart(t *testing.T) {
 	w.fault("POST /v1/objects/hint/create", "status:403", 0)
 	id := w.attackOn("/login")
 	_, err := w.try(ann, "contain attack="+id+" 203.0.113.7")
-	require.ErrorContains(t, err, "Half done")
+	require.ErrorContains(t, err, "Failed in part")
 	loss, _ := w.permissions.last()
 	require.Equal(t, "change patches and other rules", loss.Cannot())
 	require.Len(t, loss.Refused, 1)

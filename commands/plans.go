@@ -127,7 +127,7 @@ func (x *executor) carryOutNothing(ctx context.Context, c *job, p call.Plan, res
 	if err := x.closeUndone(ctx, c, p.Undoes); err != nil {
 		return err
 	}
-	res.Lines = append(res.Lines, text.New(p.Nothing, ". Nothing was sent"))
+	res.Lines = append(res.Lines, p.Nothing)
 	x.recorder.recordPlan(ctx, c.Call, p, "nothing", p.Nothing.String())
 	return nil
 }
@@ -285,7 +285,7 @@ func partlyDone(all int, res call.Result, failed []error) error {
 		words = text.New(words, refused.Text, ".\n")
 	}
 	if len(failed) < all {
-		words = text.New(text.Bold("Half done. "), words)
+		words = text.New(text.Bold("Failed in part. "), words)
 	}
-	return &refusal.Refusal{Kind: refusal.ErrService, Text: words, Cause: errors.Join(failed...)}
+	return &refusal.Refusal{Kind: refusal.ErrService, Text: words, Titled: true, Cause: errors.Join(failed...)}
 }

@@ -155,17 +155,31 @@ func TestListingsAreCut(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	overview := textOf(w.reads(eve, "help"))
-	help, err := verb.Help("")
+	screen := w.reads(eve, "help").Lines
+	require.Len(t, screen, 15, "it fits one screen")
+	for i, most := range []string{"status: ", "attack ID: ", "ack attack=ID: ", "deny 203.0.113.7 4h: ", "patch attack=ID: ", "undo: "} {
+		require.Contains(t, screen[i].String(), most, "what is used most stands on top")
+	}
+	for _, l := range screen {
+		require.LessOrEqual(t, len([]rune(l.String())), 110, l)
+	}
+	for _, cmd := range verb.All() {
+		require.Contains(t, textOf(call.Result{Lines: screen[6:13]}), cmd.Name)
+	}
+	overview := textOf(w.reads(eve, "help all"))
+	help, err := verb.Help("all")
 	require.NoError(t, err)
 	require.Equal(t, overview, textOf(call.Result{Lines: help}))
+	for v, role := range map[string]string{"lists": "viewer to read", "mode": "viewer to read, responder to change", "deny": "responder to change", "delete-rule": "admin to change"} {
+		require.Contains(t, textOf(w.reads(eve, "help "+v)), "Role: "+role)
+	}
 	for _, v := range []string{"status", "incidents", "attacks", "attack", "vulns", "contain", "deny", "allow", "gray", "patch", "block-path", "indicator", "mode", "lists", "remove", "rules",
 		"conditions", "delete-rule", "undo", "extend", "audit", "whoami", "help"} {
 		require.Contains(t, overview, v)
 		one, err := verb.Help(v)
 		require.NoError(t, err)
 		require.Equal(t, textOf(w.reads(eve, "help "+v)), textOf(call.Result{Lines: one}))
-		require.Contains(t, textOf(call.Result{Lines: one}), "Needs: ")
+		require.Contains(t, textOf(call.Result{Lines: one}), "Role: ")
 	}
 	require.Less(t, strings.Index(overview, "To look"), strings.Index(overview, "rules: "))
 	require.Less(t, strings.Index(overview, "conditions: "), strings.Index(overview, "To act"))

@@ -149,7 +149,7 @@ func TestAMemoWithoutItsStepsAndWithoutTheLists(t *testing.T) {
 	r := w.emptied(true, many, few)
 	require.Equal(t, []string{many.ID}, r.Unknown)
 	require.Len(t, r.Changes, 1)
-	w.refuses(ann, "undo "+many.ID, refusal.ErrUsage, "no change")
+	w.refuses(ann, "undo "+many.ID, refusal.ErrUsage, "Unknown change")
 }
 
 func TestNothingIsChangedBeforeItIsReadBack(t *testing.T) {

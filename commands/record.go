@@ -82,6 +82,9 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	if refused != nil {
 		e.Why = refused.Text.String() // not whom to ask
+		if refused.Brief != nil {     // not how a line is written
+			e.Why = refused.Brief.String()
+		}
 	}
 	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
 	if e.Outcome == "refused" {

@@ -37,7 +37,7 @@ func onlyRenews(c *call.Call, plans []call.Plan) bool {
 // askApproval stores an approval request for the plans. Nothing is sent. One for the same effect that waits already stands for it.
 func (r *Runner) askApproval(ctx context.Context, c *job, plans []call.Plan) (call.Result, error) {
 	if c.Actor.Via == record.ViaClock {
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself. Nothing was done")}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrNeedsApproval, Text: text.New(approval.Reasons(c.Needs), ": that needs approval, which wafbot doesn't ask for by itself")}
 	}
 	q := approval.NewRequest(c.Call, plans)
 	all, err := r.loader.approvals(ctx, c)
@@ -147,7 +147,7 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 	if err := r.saveDecision(ctx, c, &q, record.RequestClosed, why.String()); err != nil {
 		return call.Result{}, err
 	}
-	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New(text.Bold("Nothing was done"), ": what was asked for is no longer what it was: ", why,
+	return call.Result{}, &refusal.Refusal{Kind: refusal.ErrGuarded, Cause: refusal.ErrRecorded, Text: text.New("what was asked for is no longer what it was: ", why,
 		". The request is closed; ", text.Sanitize(q.Asker.Name, text.MaxField), " can ask again")}
 }
 

@@ -85,7 +85,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 	}
 	off := w.waits(root, "mode 4 off")
 	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "needs the role admin")
-	w.refuses(bob, "approve r0000000", refusal.ErrUsage, "no request r0000000")
+	w.refuses(bob, "approve r0000000", refusal.ErrUsage, "Unknown request: r0000000")
 	w.requireAsAtFirst()
 	w.members.setFail()
 	w.refuses(bob, "approve "+off.ID, refusal.ErrDenied, "Slack doesn't say who you are")
@@ -145,7 +145,7 @@ func TestARequestExpires(t *testing.T) {
 	w := newWorld(t)
 	q := w.waits(ann, "deny country:FR")
 	w.pass(15*time.Minute - time.Second)
-	again := w.waits(bob, "deny country:FR reason=me", "Asked already by Ann", q.ID)
+	again := w.waits(bob, "deny country:FR reason=me", "asked already by Ann", q.ID)
 	require.Equal(t, q.ID, again.ID, "one request for one effect")
 	w.pass(time.Second)
 	w.refuses(bob, "approve "+q.ID, refusal.ErrNothing, "no answer before 2026-11-20 03:15 UTC")
@@ -287,7 +287,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	_, err := w.try(bob, "approve "+q.ID)
 	require.ErrorIs(t, err, refusal.ErrService)
 	require.Equal(t, "failed", w.request().Outcome)
-	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: NOT done: Deny country:FR")
+	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "approved by Bob 2026-11-20 03:00 UTC: Failed: Deny country:FR")
 	require.Contains(t, textOf(w.reads(eve, "audit")), "deny country:FR for=4h: failed "+w.ledger.only().ID+" "+q.ID+", approved by Bob, the service")
 
 	w = newWorld(t, wayOut)
@@ -296,7 +296,7 @@ func TestTheServiceRefusesWhatWasApproved(t *testing.T) {
 	w.pass(5 * time.Minute)
 	_, err = w.try(ann, "override "+q.ID+` reason="no answer, shop is down"`)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: NOT done")
+	require.Contains(t, describe.Approval(w.request(), w.clock()).String(), "override tried, without approval, 2026-11-20 03:05 UTC: Failed")
 }
 
 func TestDryRunAsksForNoApproval(t *testing.T) {
@@ -321,7 +321,7 @@ func TestRequestsFromBeforeADryRun(t *testing.T) {
 		w.cfg.Accounts[0].Policy.Changes = changes
 		w.Runner = commands.New(w.cfg)
 		w.pass(6 * time.Minute)
-		w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "changes are not on", "Nothing was done")
+		w.refuses(bob, "approve "+q.ID, refusal.ErrGuarded, "changes are not on")
 		w.refuses(ann, "override "+q.ID+` reason="no answer, shop is down"`, refusal.ErrGuarded, "changes are not on")
 		_, err := w.try(bob, "reject "+q.ID)
 		require.NoError(t, err)
@@ -367,7 +367,7 @@ func TestThePremiseChanged(t *testing.T) {
 			q := w.waits(root, c.line)
 			c.since(w)
 			sent := w.changesSent()
-			w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "Nothing was done", c.says, "Root can ask again")
+			w.refuses(root2, "approve "+q.ID, refusal.ErrGuarded, "no longer what it was", c.says, "Root can ask again")
 			require.Equal(t, sent, w.changesSent())
 			require.Equal(t, record.RequestClosed, w.request().State)
 			require.Equal(t, "closed", w.lastAudit().Outcome)
@@ -476,7 +476,7 @@ func TestOverride(t *testing.T) {
 	w.runDue()
 	require.True(t, w.request().OverrideOpen, "the card offers it")
 	require.Equal(t, q.Until, approval.DueAt(w.request()))
-	w.refuses(ann, "override "+q.ID, refusal.ErrUsage, "reason= is missing")
+	w.refuses(ann, "override "+q.ID, refusal.ErrUsage, "Missing: reason=")
 	w.refuses(ann, "override "+q.ID+` reason="too  short"`, refusal.ErrUsage, "at least 10 characters")
 	res, err := w.try(via(ann, record.ViaButton), "override "+q.ID+why)
 	require.NoError(t, err)
@@ -604,5 +604,5 @@ func TestARequestOfAnotherAccount(t *testing.T) {
 		other.Name = "globex"
 		c.Accounts = append(c.Accounts, &other)
 	})
-	w.refuses(bob, "approve r7k2m9xw4 account=globex", refusal.ErrUsage, "no request r7k2m9xw4 on globex. One of another account? Add account= with one of: acme, globex")
+	w.refuses(bob, "approve r7k2m9xw4 account=globex", refusal.ErrUsage, "Unknown request: r7k2m9xw4, on globex. One of another account? Add account= with one of: acme, globex")
 }

@@ -118,9 +118,9 @@ func accountFor(c *job, addressed *call.Account) *call.Account {
 
 // refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same words. The latter's audit log says who tried.
 func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *call.Account) error {
-	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.New(refusal.Typed(c.named()), " is no account: ", call.AccountNames(c.Accounts))}
+	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.New("Unknown account: ", refusal.Typed(c.named()), ". One of: ", call.AccountNames(c.Accounts))}
 	if c.Could > record.NoRole {
-		said.Kind, said.Text = refusal.ErrDenied, text.New("Slack doesn't say just now whether a user group lets you see an account ", refusal.Typed(c.named()), ". Nothing was done: try again in a moment")
+		said.Kind, said.Text = refusal.ErrDenied, text.New("Slack doesn't say just now whether a user group lets you see an account ", refusal.Typed(c.named()), ". Try again in a moment")
 	}
 	if c.Account = hidden; hidden != nil {
 		_ = w.recordRefusal(ctx, c.Call, refusal.Denied(text.New("no role on this account")))

@@ -43,7 +43,7 @@ func TestRules(t *testing.T) {
 	}
 	require.Contains(t, textOf(w.reads(eve, "rules condition="+itoa(patch.ActionID))), "acme: 1 rule\n")
 	require.Contains(t, textOf(w.reads(eve, "rules condition=99999")), "0 rules")
-	w.refuses(eve, "rules condition=login", refusal.ErrUsage, "is no number")
+	w.refuses(eve, "rules condition=login", refusal.ErrUsage, "Invalid number")
 	rows := w.program("rules")["data"].([]any)
 	require.Len(t, rows, 9)
 	made := 0
@@ -106,8 +106,8 @@ func TestRulesThatCannotBeDeleted(t *testing.T) {
 	}
 	w.cfg.Services["acme"] = commands.Service{Reader: oddRule{w.cfg.Services["acme"].Reader}, Writer: w.cfg.Services["acme"].Writer}
 	w.refuses(root, "delete-rule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
-	w.refuses(root, "delete-rule app", refusal.ErrUsage, "is no number")
-	w.refuses(root, "delete-rule", refusal.ErrUsage, "which rule?")
+	w.refuses(root, "delete-rule app", refusal.ErrUsage, "Invalid number")
+	w.refuses(root, "delete-rule", refusal.ErrUsage, "Missing: rule")
 }
 
 // oddRule is a service with one rule, of which a condition can't be read.

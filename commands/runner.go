@@ -13,8 +13,11 @@ import (
 
 // Do carries out a request, however it came: look up → authorise → find the attack → check arguments → guard → plan → claim → carry out → record.
 // What changes nothing is read and answered instead of the last five. An error that wraps a Refusal is for the person who asked; others are
-// faults.
-func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, error) {
+// faults. An answer to a person begins with its outcome.
+func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, err error) {
+	if inv.Actor.Via != record.ViaClock { // which reads no answer
+		defer func() { res, err = res.WithOutcome(), refusal.WithOutcome(err) }()
+	}
 	c, err := r.lookUp(inv)
 	if err != nil {
 		return call.Result{}, err
@@ -41,7 +44,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (call.Result, erro
 	if err := r.guard(c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	res, err := r.carryOut(ctx, c)
+	res, err = r.carryOut(ctx, c)
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
 }
 
@@ -59,13 +62,19 @@ func (r *Runner) lookUp(inv call.Invocation) (*job, error) {
 	return &job{changes: cmd.DoesChange(inv.Line), Call: c}, nil
 }
 
-// command finds a line's command; an unknown one does nothing and has no arguments. An alias in the line becomes the command's name, before anything compares, stores or audits the line.
+// command finds a line's command; an unknown one does nothing and has no arguments. What is typed becomes what is meant, as an alias the command's name, before
+// anything compares, stores or audits the line.
 func (r *Runner) command(l *record.Line) (*call.Command, error) {
 	cmd, err := call.LookUp(r.cfg.Commands, l.Name)
-	if err == nil {
-		l.Name = cmd.Name
+	if err != nil {
+		return cmd, err
 	}
-	return cmd, err
+	understood, err := cmd.Understand(*l)
+	if err != nil {
+		return &call.Command{}, err
+	}
+	*l = understood
+	return cmd, nil
 }
 
 // accountOf is the account that a line names, else the only one, else the one of the place where it was asked; nil if none of these.
@@ -101,7 +110,7 @@ func (r *Runner) findAttack(ctx context.Context, c *job) error {
 // checkArguments brings the line into canonical form.
 func (r *Runner) checkArguments(c *job) error {
 	if c.Account == nil && !c.Cmd.AnyAccount {
-		return c.Cmd.Misuse(text.New("which account? Add ", text.Code("account="), " with one of: ", call.AccountNames(c.Accounts)))
+		return c.Cmd.Misuse(text.New("Missing: ", text.Code("account="), ", one of: ", call.AccountNames(c.Accounts)))
 	}
 	var err error
 	c.Line, err = c.Cmd.Check(c.Line, c.Account)
@@ -149,5 +158,5 @@ func requireNotOff(c *job) error {
 	if c.Cmd.Plan == nil || c.Policy.ChangesNow() != policy.ChangesOff {
 		return nil
 	}
-	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), "). Nothing was done"))
+	return refusal.Guarded(text.New("changes are switched off (", text.Code("policy.changes: off"), ")"))
 }

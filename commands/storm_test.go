@@ -31,9 +31,10 @@ func (w *world) storeStorm(n, odd int) (storm string) {
 	storm = record.AttackID("acme", a.ID)
 	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: w.clock().Add(-5 * time.Minute), Exceeded: w.clock(), Before: 3, Grouped: n, Ongoing: n,
-		Hits: int64(50 * n), Through: odd, Status: map[apiclient.Status]int{apiclient.StatusBlocked: n - odd, apiclient.StatusNotBlocked: odd},
-		Types: map[string]int{"scanner": n - odd, "sqli": odd}, Apps: map[int64]int{4: n}, Sources: map[netip.Addr]int{scanner: n - odd},
-		Source: scanner, Country: "NL", SharedBy: n - odd, OutlierCount: odd,
+		Hits: int64(50 * n), Severity: record.SeverityHigh, Steady: record.SteadyPolls, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: odd}, Status: map[apiclient.Status]int{apiclient.StatusBlocked: n - odd, apiclient.StatusNotBlocked: odd},
+		Types: map[string]int{"scanner": n - odd, "sqli": odd}, Apps: map[int64]int{4: n}, AppCount: 1, Sources: map[netip.Addr]int{scanner: n - odd},
+		Source: scanner, Country: "NL", SharedBy: n - odd, UnblockedCount: odd, LastThrough: w.clock(),
+		Behind: []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(int64(30 * odd)), Country: "FR"}, In: odd, InAll: odd}},
 	}
 	known := facts{storm: a}
 	for i := range n {
@@ -44,8 +45,8 @@ func (w *world) storeStorm(n, odd int) (storm string) {
 		}
 		if i >= n-odd {
 			one.Type, one.BlockStatus, one.Sources = "sqli", "monitored", []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(30), Country: "FR"}}
-			if len(s.Outliers) < 20 {
-				s.Outliers = append(s.Outliers, one)
+			if len(s.Unblocked) < 20 {
+				s.Unblocked = append(s.Unblocked, one)
 			}
 		}
 		id := record.AttackID("acme", one.ID)
@@ -70,8 +71,8 @@ func TestAStormIsListed(t *testing.T) {
 	w := newWorld(t)
 	storm := w.storeStorm(40, 4)
 	first := textOf(w.reads(eve, "attacks storm="+storm[:5]))
-	require.Contains(t, first, storm+" STORM on Shop: 40 attacks, 4 not blocked, 0 incidents beside it, goes on")
-	require.Contains(t, first, "198.51.100.23 NL is behind 36 of 40 attacks")
+	require.Contains(t, first, storm+" 4 of 40 NOT BLOCKED · high storm · Shop · since ")
+	require.Contains(t, first, "40 attacks, 40 still active", "198.51.100.23 NL is in 36 of 40 attacks")
 	require.Regexp(t, "(?s)SQL injection.*scanner", first, "what gets through stands first")
 	require.Contains(t, first, "… and 30 more")
 	require.Contains(t, textOf(w.reads(eve, "attacks --all page=2 storm="+storm)), "GET shop.example.com/p/35")
@@ -118,15 +119,15 @@ func TestCardsOfAStorm(t *testing.T) {
 	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" grouped has cards of its own")
 }
 
-// Which are the outliers is decided once: cards get those that the storm's card counts and names.
-func TestCardsOfTheOddOnesOut(t *testing.T) {
+// What gets through is decided once: cards get those that the storm's card counts and names.
+func TestCardsOfWhatGetsThrough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	storm := w.storeStorm(40, 25)
 	w.writes(ann, "cards attack="+storm, "20 attacks", "the worst of 25")
 	s := &w.storms.storms[0].Storm
-	s.Outliers, s.OutlierCount, w.storms.asked = s.Outliers[:1], 1, nil // the others were found to be none
-	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Outliers[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
+	s.Unblocked, s.UnblockedCount, w.storms.asked = s.Unblocked[:1], 1, nil // the others were found to be blocked
+	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Unblocked[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
 }
 
 func TestCardOfOneGroupedAttack(t *testing.T) {
@@ -151,8 +152,8 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 	w := newWorld(t)
 	storm := w.storeStorm(40, 12)
 	about := textOf(w.reads(eve, "attack "+storm))
-	for _, part := range []string{"STORM on Shop: 40 attacks, 12 not blocked", "more than 10 new attacks came in 1 min, since", "at the earliest", "By status: 28 blocked · 12 not blocked", "By type: 28 scanner · 12 SQL injection",
-		"Outlier: ", "… and 4 more outliers", "attacks storm=" + storm} {
+	for _, part := range []string{"12 of 40 NOT BLOCKED · high storm · Shop", "more than 10 new attacks came in 1 min, since", "at the earliest", "Cards of their own: 3 attacks from before it", "Behind that: 203.0.113.7 FR, in 12 of these and 12 of all", "By status: 28 blocked · 12 not blocked", "By type: 28 scanner · 12 SQL injection",
+		"Gets through: ", "… and 4 more that get through", "attacks storm=" + storm} {
 		require.Contains(t, about, part)
 	}
 	why := textOf(w.reads(eve, "explain attack="+storm))
@@ -161,7 +162,7 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 
 	require.Contains(t, w.does(ann, "deny attack="+storm).Does, "Deny 198.51.100.23 everywhere for 4 h")
 	report := w.document(storm)
-	for _, part := range []string{"# STORM", "40 attacks on Shop, 12 not blocked", "198.51.100.23", "is behind 28 of 40 attacks", "Outliers", "Storm**: more than 10 new attacks", "Deny 198.51.100.23", "Still in place"} {
+	for _, part := range []string{"# Storm", "40 attacks on Shop, 12 of 40 NOT BLOCKED", "198.51.100.23", "is in 28 of 40 attacks", "Get through: 12", "Storm**: more than 10 new attacks", "Deny 198.51.100.23", "Still in place"} {
 		require.Contains(t, report, part)
 	}
 	require.NotContains(t, report, "no longer lists it")
@@ -171,22 +172,27 @@ func TestAStormIsExplainedAndReported(t *testing.T) {
 func TestAStormIsShownFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.attackOn("/login")
+	login := w.attackOn("/login")
 	storm := w.storeStorm(40, 4)
 	status := textOf(w.reads(eve, "status"))
-	require.Contains(t, status, storm+" STORM on Shop: 40 attacks")
+	require.Contains(t, status, "4 of 40 NOT BLOCKED · high storm · Shop · 40 attacks, 40 still active · Unacknowledged · "+storm)
 	require.Contains(t, status, "Unacknowledged")
 	w.writes(ann, "ack attack="+storm, "Ann is on it")
 	require.Contains(t, textOf(w.reads(eve, "status")), "Ann is on it since")
 	summary := textOf(w.reads(eve, "summary"))
-	require.Contains(t, summary, storm+" STORM on Shop")
+	require.Contains(t, summary, "high storm · Shop")
 	w.writes(bob, "handover --all to=@me", "on 2 attacks of acme", storm)
 	require.Equal(t, bob.ID, w.said(storm).Owner.ID)
 
+	w.storms.grouped[storm] = append(w.storms.grouped[storm], record.GroupedAttack{KnownAttack: record.KnownAttack{ID: login}})
+	status = textOf(w.reads(eve, "status"))
+	require.Contains(t, status, "Going on: 1 storm\n", "what it groups isn't listed one by one")
+	require.NotContains(t, status, login)
+
 	over := &w.storms.storms[0].Storm
 	over.Ended, over.Ongoing = w.clock(), 0
-	require.NotContains(t, textOf(w.reads(eve, "status")), "STORM", "it is over, and so are its attacks")
-	require.Contains(t, textOf(w.reads(eve, "attacks storm="+storm)), "over since", "its list stays")
+	require.NotContains(t, textOf(w.reads(eve, "status")), "storm", "it is over, and so are its attacks")
+	require.Contains(t, textOf(w.reads(eve, "attacks storm="+storm)), "no new ones since", "its list stays")
 }
 
 func TestAStormIsNotPatched(t *testing.T) {
@@ -207,9 +213,10 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	seen := w.storms.storms[0]
 	s := call.Situation{Account: w.cfg.Accounts[0], Policy: w.cfg.Accounts[0].Policy, ID: storm, Attack: seen.Attack, Storm: &seen.Storm, Now: w.clock(), ListsReadAt: w.clock()}
 	offered := advice.Advise(s)
-	require.Equal(t, []string{"Deny 198.51.100.23", "Own cards for the 4"}, labels(offered))
-	require.Contains(t, offered.Suggestions[0].Confirm.String(), "usually within 1 min. It is in 36 of 40 attacks.")
-	require.Equal(t, "deny 198.51.100.23 account=acme attack="+storm+" for=4h", offered.Suggestions[0].Line.String())
+	require.Equal(t, []string{"Deny 203.0.113.7"}, labels(offered), "what is blocked needs no denial")
+	require.Equal(t, "203.0.113.7 on all applications for 4 h, usually within 1 min. It is in all 4 that get through. Everyone behind this address is blocked. "+
+		"Not allowlisted at 03:00 UTC; checked again when pressed.", offered.Suggestions[0].Confirm.String())
+	require.Equal(t, "deny 203.0.113.7 account=acme attack="+storm+" for=4h", offered.Suggestions[0].Line.String())
 
 	for name, c := range map[string]struct {
 		change func(s *call.Situation, storm *record.Storm)
@@ -217,19 +224,24 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		note   string
 	}{
 		"own CDN": {func(s *call.Situation, _ *record.Storm) {
-			s.Policy.Sources = func() []policy.Source { return []policy.Source{source("our CDN", "", "198.51.100.0/24")} }
-		}, []string{"Own cards for the 4"}, "198.51.100.23 is our CDN: wafbot never denies it"},
+			s.Policy.Sources = func() []policy.Source { return []policy.Source{source("our CDN", "", "203.0.113.0/24")} }
+		}, []string{}, "203.0.113.7 is our CDN: wafbot never denies it"},
 		"allowlisted": {func(s *call.Situation, _ *record.Storm) {
-			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("198.51.100.23/32"), Apps: []int{apiclient.AllApps}}}
-		}, []string{"Own cards for the 4"}, "is on the allowlist"},
-		"only watched": {func(_ *call.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{"Own cards for the 4"}, "can't block"},
-		"changes off":  {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = policy.ChangesOff }, []string{"Own cards for the 4"}, "Changes are switched off"},
-		"all asked":    {func(_ *call.Situation, storm *record.Storm) { storm.OwnCards, storm.OutlierCount = 4, 0 }, []string{"Deny 198.51.100.23"}, ""},
-		"one odd":      {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 1 }, []string{"Deny 198.51.100.23", "Own card for the outlier"}, ""},
-		"many odd":     {func(_ *call.Situation, storm *record.Storm) { storm.OutlierCount = 877 }, []string{"Deny 198.51.100.23", "Own cards for 20 of the 877"}, ""},
-		"no source":    {func(_ *call.Situation, storm *record.Storm) { storm.Source, storm.OutlierCount = netip.Addr{}, 0 }, []string{}, "No one deny stops this."},
+			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListAllow, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{apiclient.AllApps}}}
+		}, []string{}, "is on the allowlist"},
+		"denied, the next is offered": {func(s *call.Situation, storm *record.Storm) {
+			s.Entries = []apiclient.IPRule{{ID: 3, List: apiclient.ListDeny, Kind: apiclient.KindRange, Subnet: netip.MustParsePrefix("203.0.113.7/32"), Apps: []int{apiclient.AllApps}}}
+			storm.Behind = append(storm.Behind, record.StormSource{Source: apiclient.Source{IP: scanner}, In: 1, InAll: 36})
+		}, []string{"Deny 198.51.100.23"}, "203.0.113.7 is denied already"},
+		"IPv6": {func(_ *call.Situation, storm *record.Storm) {
+			storm.Behind = []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, In: 4, InAll: 4}}
+		}, []string{"Deny top source"}, ""},
+		"only watched":     {func(_ *call.Situation, storm *record.Storm) { storm.Apps = map[int64]int{7: 40} }, []string{}, "can block, so it would stop nothing"},
+		"changes off":      {func(s *call.Situation, _ *record.Storm) { s.Policy.Changes = policy.ChangesOff }, []string{}, "Changes are switched off"},
+		"nothing through":  {func(_ *call.Situation, storm *record.Storm) { storm.Through, storm.Behind = nil, nil }, []string{}, ""},
+		"no source listed": {func(_ *call.Situation, storm *record.Storm) { storm.Behind = nil }, []string{}, "No one deny stops this."},
 		"one path": {func(s *call.Situation, storm *record.Storm) {
-			storm.Source, storm.OutlierCount, storm.Place, s.Attack.Type = netip.Addr{}, 0, "POST shop.example.com/login", "sqli"
+			storm.Source, storm.Behind, storm.Place, s.Attack.Type = netip.Addr{}, nil, "POST shop.example.com/login", "sqli"
 		}, []string{}, "block-path POST shop.example.com/login for=30m blocks all requests, clean ones too · patch POST shop.example.com/login part=… type=sqli"},
 	} {
 		s, changed := s, seen.Storm
@@ -238,5 +250,18 @@ func TestAdviceAboutAStorm(t *testing.T) {
 		advice := advice.Advise(s)
 		require.Equal(t, c.labels, labels(advice), name)
 		require.Contains(t, notes(advice), c.note, name)
+	}
+}
+
+// What gets through is shown: as cards of their own, or as a list where there are more than get cards at once.
+func TestTheButtonThatShowsWhatGetsThrough(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "", 1: "Show it: cards", 4: "Show the 4: cards", 20: "Show the 20: cards", 877: "List the 877: attacks"} {
+		s := call.Situation{Account: &call.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
+		shown := ""
+		for _, b := range advice.ShowUnblocked(s) {
+			shown += b.Label + ": " + b.Line.Name
+		}
+		require.Equal(t, want, shown)
 	}
 }

@@ -55,7 +55,7 @@ func TestCountriesAreThoseOfISO3166(t *testing.T) {
 			if known[code] {
 				require.NoError(t, err, code)
 			} else {
-				require.ErrorContains(t, err, "is no country", code)
+				require.ErrorContains(t, err, "Invalid country", code)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func TestTrends(t *testing.T) {
 	for _, long := range []string{"8d", "1w1d", "forever"} {
 		w.refuses(eve, "trends since="+long, refusal.ErrUsage, "the service goes back 7 days. Example: trends since=7d")
 	}
-	w.refuses(eve, "trends since=soon", refusal.ErrUsage, "is no duration")
+	w.refuses(eve, "trends since=soon", refusal.ErrUsage, "Invalid duration: soon")
 
 	data := w.program("trends since=2d")["data"].(map[string]any)
 	require.Equal(t, "2026-11-19T00:00:00Z", data["first_day"])

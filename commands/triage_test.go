@@ -47,7 +47,7 @@ func TestAck(t *testing.T) {
 	id := w.attackOn("/login")
 	line := "ack attack=" + id[:5]
 	require.True(t, w.Changes(w.asks(ann, line).Line), "it must be written down before it is acknowledged")
-	require.False(t, w.Confirms(w.asks(ann, line).Line))
+	require.False(t, w.Confirms(w.asks(ann, line).Line, false))
 	w.writes(ann, "ack attack="+id, "Ann is on it since 2026-11-20 03:00 UTC")
 	require.Equal(t, "ack attack="+id, w.lastAudit().Line)
 	require.Equal(t, []string{id}, w.ledger.triaged)
@@ -60,10 +60,10 @@ func TestAck(t *testing.T) {
 	require.Equal(t, "nothing", w.lastAudit().Outcome)
 	require.Equal(t, ann.ID, w.said(id).Owner.ID)
 	require.Len(t, w.ledger.triaged, 1)
-	require.Contains(t, textOf(w.reads(eve, "status")), "POST shop.example.com/login · Ann is on it since 2026-11-20 03:00 UTC")
+	require.Contains(t, textOf(w.reads(eve, "status")), "Ann is on it since 2026-11-20 03:00 UTC · "+id+": POST shop.example.com/login")
 	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "Ann is on it since")
 
-	w.refuses(ann, "ack", refusal.ErrUsage, "attack= is missing")
+	w.refuses(ann, "ack", refusal.ErrUsage, "Missing: attack=")
 	in := w.asks(ann, "unack")
 	in.Attack = id
 	_, err := w.do(in)
@@ -72,7 +72,7 @@ func TestAck(t *testing.T) {
 	in = w.asks(ann, "ack")
 	in.Attack = "a0000000"
 	_, err = w.do(in)
-	require.ErrorContains(t, err, "no attack a0000000 in the last 24 h", "its thread is older than what is known")
+	require.ErrorContains(t, err, "Unknown attack: a0000000. None has that id in the last 24 h", "its thread is older than what is known")
 }
 
 func TestManyAckAtOnce(t *testing.T) {
@@ -142,10 +142,10 @@ func TestHandover(t *testing.T) {
 	require.Equal(t, root.ID, k.Owner.ID)
 	require.Equal(t, bob.ID, k.Owner.By.ID)
 
-	for to, words := range map[string]string{"@bob": "can't be looked up", "S0ONCALL": "can't be looked up", "<!channel>": "can't be looked up", "": "to is empty"} {
+	for to, words := range map[string]string{"@bob": "Invalid user", "S0ONCALL": "Invalid user", "<!channel>": "Invalid user", "": "Empty: to"} {
 		w.refuses(ann, "handover attack="+id+" to="+to, refusal.ErrUsage, words)
 	}
-	w.refuses(ann, "handover attack="+id, refusal.ErrUsage, "to= is missing")
+	w.refuses(ann, "handover attack="+id, refusal.ErrUsage, "Missing: to=")
 	w.refuses(ann, "handover to=U4EVE attack="+id, refusal.ErrGuarded, "@U4EVE has the role viewer", "role responder")
 	w.refuses(ann, "handover to=U5NOBODY attack="+id, refusal.ErrGuarded, "@U5NOBODY has no role here")
 	w.refuses(ann, "handover to=U9 attack="+id, refusal.ErrGuarded, "no full member")
@@ -176,7 +176,7 @@ func TestNotes(t *testing.T) {
 	w.writes(ann, "note "+strings.Repeat("é", 500)+" attack="+id)
 	w.refuses(ann, "note "+strings.Repeat("é", 501)+" attack="+id, refusal.ErrUsage, "501 characters: 500 at most")
 	w.refuses(ann, "note '  ' attack="+id, refusal.ErrUsage, "empty")
-	w.refuses(ann, "note attack="+id, refusal.ErrUsage, "which text?")
+	w.refuses(ann, "note attack="+id, refusal.ErrUsage, "Missing: text")
 	w.writes(ann, "note x attack="+id)
 	w.writes(ann, "note x attack="+id)
 	require.Len(t, w.said(id).Notes, 4, "the same words, typed twice because the answer was slow")

@@ -115,7 +115,7 @@ func TestAnUndoThatFailsCanBeAskedAgain(t *testing.T) {
 	w.fault("DELETE /v4/ip_rules", "status:403", 1)
 	_, err := w.try(ann, "undo "+ch.ID)
 	require.ErrorIs(t, err, refusal.ErrService)
-	require.ErrorContains(t, err, "NOT done: Undo of: Deny")
+	require.ErrorContains(t, err, "Failed: Undo of: Deny")
 	require.Equal(t, record.StateDone, w.ledger.change(ch.ID).State)
 	w.does(ann, "undo "+ch.ID)
 	require.Equal(t, "by hand", w.listed("black")[0].Reason)

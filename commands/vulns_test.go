@@ -28,7 +28,7 @@ func TestVulns(t *testing.T) {
 	require.Len(t, w.program("vulns")["data"], 2)
 	require.Equal(t, "812", w.program("vulns")["data"].([]any)[0].(map[string]any)["id"])
 
-	w.refuses(eve, "vulns closed", refusal.ErrUsage, "is none of all")
+	w.refuses(eve, "vulns closed", refusal.ErrUsage, "Invalid word: closed")
 	w.fault("POST /v1/objects/vuln", "status:403", 0)
 	w.refuses(eve, "vulns", refusal.ErrService, "lacks the permission")
 }

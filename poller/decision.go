@@ -22,9 +22,9 @@ type preferences struct {
 // result is what follows from a snapshot: what is to be saved, and what only this process has to know.
 type result struct {
 	Update
-	suppressed map[string]bool           // attack ids whose events a mute suppresses
-	paces      map[string]pace           // by attack id
-	stopped    map[string]record.Stopped // by attack id
+	suppressed map[string]bool            // attack ids whose events a mute suppresses
+	paces      map[string]pace            // by attack id
+	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch
 	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new
 	again      map[string]bool // ids of records that must be judged again with what the snapshot lacks

@@ -24,7 +24,7 @@ func countSources(st *state, snap snapshot) (figures map[netip.Addr]record.Sourc
 	if !stale || snap.begin.Sub(st.sources.at) < countEvery {
 		return nil, false
 	}
-	c := tallied{from: snap.from, figures: map[netip.Addr]record.SourceActivity{}, seen: map[sourceAt]bool{}}
+	c := tallied{from: snap.from, figures: map[netip.Addr]record.SourceActivity{}, seen: map[trait]bool{}}
 	for id, s := range st.records {
 		if _, read := snap.records[id]; !read {
 			c.add(*s.attack)
@@ -40,17 +40,19 @@ func countSources(st *state, snap snapshot) (figures map[netip.Addr]record.Sourc
 	return figures, true
 }
 
-// sourceAt is an application at which a source was seen.
-type sourceAt struct {
+// trait is an application on which a source was seen, a type of its attacks, or an hour in which one began.
+type trait struct {
 	source netip.Addr
-	app    int64
+	of     string // app, type, hour
+	kind   string
+	n      int64
 }
 
 // tallied is what was counted so far.
 type tallied struct {
 	from    time.Time
 	figures map[netip.Addr]record.SourceActivity
-	seen    map[sourceAt]bool
+	seen    map[trait]bool
 }
 
 // add counts an attack. Results of mitigations and false positives aren't counted, nor is what left the lookback.
@@ -61,12 +63,24 @@ func (c tallied) add(a apiclient.Attack) {
 	for _, source := range a.Sources {
 		n := c.figures[source.IP]
 		n.Attacks++
-		if at := (sourceAt{source.IP, a.App.N}); a.App.Known && !c.seen[at] {
-			c.seen[at] = true
-			n.Apps++
+		if a.App.Known {
+			n.Apps += c.first(trait{source: source.IP, of: "app", n: a.App.N})
+		}
+		n.Types += c.first(trait{source: source.IP, of: "type", kind: a.Type})
+		if !a.First.IsZero() {
+			n.Hours += c.first(trait{source: source.IP, of: "hour", n: a.First.Unix() / int64(time.Hour/time.Second)})
 		}
 		c.figures[source.IP] = n
 	}
+}
+
+// first is 1 the first time that something is seen, and then 0.
+func (c tallied) first(s trait) int {
+	if c.seen[s] {
+		return 0
+	}
+	c.seen[s] = true
+	return 1
 }
 
 // busiest are the sources in several attacks, as many of them as are stored. They are copied: a map in which others were deleted takes as much memory

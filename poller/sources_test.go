@@ -32,13 +32,13 @@ func TestSourcesAreCountedOverTheAttacks(t *testing.T) {
 	a := newAccount(t)
 	a.add("x:1", time.Minute, from(4, "203.0.113.7", "198.51.100.1"))
 	a.add("x:2", time.Minute, from(4, "203.0.113.7", "198.51.100.2"))
-	a.add("x:3", time.Minute, from(7, "203.0.113.7", "198.51.100.2"))
+	a.add("x:3", time.Minute, from(7, "203.0.113.7", "198.51.100.2"), func(r *attackRecord) { r.typ, r.begun = "xss", 3*time.Hour })
 	a.add("x:4", time.Minute, from(9, "203.0.113.7"), func(r *attackRecord) { r.typ = apiclient.TypeBlockedSource })
 	a.add("x:5", time.Minute, from(9, "203.0.113.7"), func(r *attackRecord) { r.state = "falsepositive" })
 	a.add("x:6", time.Minute, from(9, "203.0.113.8", "::ffff:203.0.113.8"))
 	p := a.start()
 	require.NoError(t, p.Poll(t.Context()))
-	require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 3, Apps: 2}, "198.51.100.2": {Attacks: 2, Apps: 2}}}, a.store.takeSources())
+	require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 3, Apps: 2, Types: 2, Hours: 2}, "198.51.100.2": {Attacks: 2, Apps: 2, Types: 2, Hours: 2}}}, a.store.takeSources())
 }
 
 // It is counted at most once a minute, and stored only when it changed.
@@ -49,7 +49,7 @@ func TestSourcesAreCountedSeldom(t *testing.T) {
 			a.add("x:1", time.Minute, from(4, "203.0.113.7"))
 			a.add("x:2", time.Minute, from(4, "203.0.113.7"))
 		})
-		require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 2, Apps: 1}}}, a.store.takeSources())
+		require.Equal(t, []map[string]record.SourceActivity{{"203.0.113.7": {Attacks: 2, Apps: 1, Types: 1, Hours: 1}}}, a.store.takeSources())
 		after(5 * time.Minute)
 		require.Empty(t, a.store.takeSources())
 		for i := range 40 {
@@ -59,7 +59,8 @@ func TestSourcesAreCountedSeldom(t *testing.T) {
 		require.InDelta(t, 2, len(a.store.takeSources()), 1, "in two minutes")
 		after(2 * time.Minute)
 		last := a.store.takeSources()
-		require.Equal(t, map[string]record.SourceActivity{"203.0.113.7": {Attacks: 42, Apps: 2}}, last[len(last)-1])
+		counted := last[len(last)-1]["203.0.113.7"]
+		require.Equal(t, []int{42, 2, 1}, []int{counted.Attacks, counted.Apps, counted.Types})
 	})
 }
 
@@ -113,6 +114,6 @@ func TestOnlyTheBusiestSourcesAreStored(t *testing.T) {
 	require.NoError(t, a.start().Poll(t.Context()))
 	counted := a.store.takeSources()[0]
 	require.Len(t, counted, 2000)
-	require.Equal(t, record.SourceActivity{Attacks: 3, Apps: 1}, counted["203.0.0.99"])
-	require.Equal(t, record.SourceActivity{Attacks: 2, Apps: 1}, counted["203.0.1.0"])
+	require.Equal(t, record.SourceActivity{Attacks: 3, Apps: 1, Types: 1, Hours: 1}, counted["203.0.0.99"])
+	require.Equal(t, record.SourceActivity{Attacks: 2, Apps: 1, Types: 1, Hours: 1}, counted["203.0.1.0"])
 }

@@ -26,20 +26,20 @@ type state struct {
 	withPager  map[string]bool // ids of attacks and storms with a pager; nil: the store was not loaded yet
 
 	// As this process read or found it.
-	records     map[string]*seenRecord    // every record as it was last read, results of mitigations too
-	plain       int                       // how many of them are no incidents
-	bySum       map[uint64]*seenRecord    // those of them that need not be read again as long as their bytes are the same
-	stopped     map[string]record.Stopped // tries of attacks that were stopped, by attack id, where no event has stored them yet
-	lastTries   map[netip.Addr]time.Time  // the last try of each source that is denied or patched, on the service's clock
-	storms      map[string]*grouping      // by the storm's id
-	arrivals    storm.Arrivals            // of the last while
-	suppressed  map[string]bool           // attack ids whose events mutes suppressed in the last poll; after a start everything is read again
-	agenda      agenda                    // of the attacks that time alone can make events
-	paces       map[string]pace           // of attacks with a card that go on and have changed, by id
-	sources     sourceCount               // in how many attacks each source is
-	changes     changeLog                 // that Config.Observer has yet to learn of
-	sweepAt     time.Time                 // when everything is to be read again, on this machine's clock
-	incidentsAt time.Time                 // when all incidents were last read, likewise
+	records     map[string]*seenRecord     // every record as it was last read, results of mitigations too
+	plain       int                        // how many of them are no incidents
+	bySum       map[uint64]*seenRecord     // those of them that need not be read again as long as their bytes are the same
+	stopped     map[string]*record.Stopped // tries of attacks that were stopped, by attack id, where no event has stored them yet
+	lastTries   map[netip.Addr]time.Time   // the last try of each source that is denied or patched, on the service's clock
+	storms      map[string]*grouping       // by the storm's id
+	arrivals    storm.Arrivals             // of the last while
+	suppressed  map[string]bool            // attack ids whose events mutes suppressed in the last poll; after a start everything is read again
+	agenda      agenda                     // of the attacks that time alone can make events
+	paces       map[string]pace            // of attacks with a card that go on and have changed, by id
+	sources     sourceCount                // in how many attacks each source is
+	changes     changeLog                  // that Config.Observer has yet to learn of
+	sweepAt     time.Time                  // when everything is to be read again, on this machine's clock
+	incidentsAt time.Time                  // when all incidents were last read, likewise
 }
 
 // attackStates are the states of attacks, by their ids. A state never changes: another one takes its place.
@@ -102,7 +102,7 @@ type changeLog struct {
 func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: attackStates{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
-		lastTries: map[netip.Addr]time.Time{}, stopped: map[string]record.Stopped{},
+		lastTries: map[netip.Addr]time.Time{}, stopped: map[string]*record.Stopped{},
 		storms: map[string]*grouping{}, suppressed: map[string]bool{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}

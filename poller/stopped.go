@@ -23,7 +23,7 @@ type results struct {
 
 // stops are the tries of attacks with a card that the snapshot's records of mitigations show, by attack id: of those that go on, and of which there are
 // more than are known.
-func (d *decision) stops() map[string]record.Stopped {
+func (d *decision) stops() map[string]*record.Stopped {
 	r := results{bySource: map[netip.Addr][]denial{}}
 	for _, id := range d.snap.changed {
 		r.add(d.snap.records[id])
@@ -31,7 +31,7 @@ func (d *decision) stops() map[string]record.Stopped {
 	if len(r.bySource)+len(r.patches) == 0 {
 		return nil
 	}
-	all := map[string]record.Stopped{}
+	all := map[string]*record.Stopped{}
 	for _, id := range d.st.ongoing() {
 		seen := d.st.records[id]
 		if seen == nil {
@@ -60,25 +60,25 @@ func (r *results) add(a *apiclient.Attack) {
 }
 
 // noted is what was seen stopped of an attack's tries, with what these records show of it.
-func (r results) noted(s record.Stopped, attack apiclient.Attack) record.Stopped {
-	s.Sources = maps.Clone(s.Sources)
+func (r results) noted(before *record.Stopped, attack apiclient.Attack) *record.Stopped {
+	now := record.Stopped{Sources: map[netip.Addr]record.Tally{}}
+	if before != nil {
+		now.Patched = before.Patched
+		maps.Copy(now.Sources, before.Sources)
+	}
 	for _, source := range attack.Sources {
 		for _, d := range r.bySource[source.IP] {
-			if !ofAttack(attack, *d.record) {
-				continue
+			if ofAttack(attack, *d.record) {
+				now.Sources[source.IP] = raised(now.Sources[source.IP], attack, *d.record, d.hits)
 			}
-			if s.Sources == nil {
-				s.Sources = map[netip.Addr]record.Tally{}
-			}
-			s.Sources[source.IP] = raised(s.Sources[source.IP], attack, *d.record, d.hits)
 		}
 	}
 	for _, patch := range r.patches {
 		if ofAttack(attack, *patch) && samePlace(attack, *patch) {
-			s.Patched = raised(s.Patched, attack, *patch, patch.Hits)
+			now.Patched = raised(now.Patched, attack, *patch, patch.Hits)
 		}
 	}
-	return s
+	return &now
 }
 
 // ofAttack reports whether a record shows tries of the time and the application of an attack.
@@ -103,7 +103,7 @@ func raised(t record.Tally, attack, result apiclient.Attack, hits apiclient.Figu
 }
 
 // stoppedOf is what was seen of an attack's tries that were stopped: as it was read since, or as it is stored.
-func (st *state) stoppedOf(id string) record.Stopped {
+func (st *state) stoppedOf(id string) *record.Stopped {
 	if s, noted := st.stopped[id]; noted {
 		return s
 	}

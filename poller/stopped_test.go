@@ -23,8 +23,12 @@ func result(typ string, app int) func(*attackRecord) {
 func (a *account) says(denied string) headline.State {
 	s := a.store.state[a.name].Attacks["x:1"]
 	entry := apiclient.IPRule{ID: 1, List: apiclient.ListDeny, Kind: apiclient.KindCountry, Values: []string{denied}, Apps: []int{apiclient.AllApps}, Created: noon.Add(time.Minute)}
+	var stopped record.Stopped
+	if s.Stopped != nil {
+		stopped = *s.Stopped
+	}
 	return headline.Of(headline.Facts{Quiet: s.Quiet, Situation: call.Situation{
-		Account: &call.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: s.Stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
+		Account: &call.Account{OngoingFor: 15 * time.Minute}, ID: "a1", Attack: s.Attack, Paused: s.Paused, Stopped: stopped, ResumedAt: s.ResumedAt, Severity: s.Severity,
 		Entries: []apiclient.IPRule{entry}, Now: a.now(), ListsReadAt: a.now(),
 	}}).State
 }

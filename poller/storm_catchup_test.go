@@ -58,7 +58,9 @@ func TestAStormOfManyPages(t *testing.T) {
 	require.Equal(t, events, copied(t, a.store.notified[1:]))
 	require.Equal(t, 3, slices.IndexFunc(a.asked(attacks), func(q request) bool { return !q.Incidents && q.Offset > 0 }), "incidents are looked for right after the first page")
 	require.Empty(t, stormPoll(t, a, p, time.Second))
-	require.Empty(t, stormPoll(t, a, a.start(), 2*time.Second))
+	p = a.start() // another replica
+	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 2*time.Second), "its card no longer says that there may be more")
+	require.Empty(t, stormPoll(t, a, p, 3*time.Second))
 }
 
 func TestWhatIsCaughtUpAfterAGap(t *testing.T) {

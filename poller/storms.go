@@ -134,7 +134,13 @@ func (d *decision) judgeStorm(last record.AttackState) {
 		d.closeStorm(last)
 		return
 	}
-	t.Advance(last, storm.Progress{Poll: d.stormPoll(), Incidents: batch.Incidents, Over: batch.Over[id], Whole: d.snap.whole})
+	t.Advance(last, storm.Progress{
+		Poll: d.stormPoll(), Incidents: batch.Incidents, Joined: len(batch.Joined[id]), Over: batch.Over[id], Whole: d.snap.whole,
+		Complete: d.snap.good && d.snap.capped == "",
+	})
+	if t.Storm.Growing() {
+		batch.CheckAt[id] = at // the polls are counted that find no more of it
+	}
 	kind, event := t.Event(last, at)
 	if event && last.Notified && d.isMuted(t.Attack) {
 		batch.CheckAt[id] = at // until the mute ends
@@ -144,8 +150,13 @@ func (d *decision) judgeStorm(last record.AttackState) {
 		}
 		return
 	}
-	if due := last.ObservedAt.Add(compare.RedrawAfter); !event && at.Before(due) {
+	if due := last.ObservedAt.Add(compare.RedrawAfter); !event && !t.Storm.Growing() && at.Before(due) {
 		batch.CheckAt[id] = due
+	}
+	if !event && t.Storm.Steady != last.Storm.Steady {
+		steadier := *last.Storm
+		steadier.Steady, last.Storm = t.Storm.Steady, &steadier
+		d.out.Attacks[id] = last
 	}
 	if event && last.Rebuilt && !d.snap.whole {
 		batch.CheckAt[id] = at // it is known again only when everything was read
@@ -187,7 +198,7 @@ func (d *decision) members(id string) (all []storm.Member) {
 			now.Attack, s = *read, &now
 		}
 		if s.StormID == id {
-			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Route: d.cfg.routeIndex(s.Attack)})
+			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Window: storm.Window(s.Attack, d.cfg.OngoingFor), Route: d.cfg.routeIndex(s.Attack)})
 		}
 	}
 	return all

@@ -100,11 +100,11 @@ func TestAStormBeginsGroupsAndEnds(t *testing.T) {
 	a.add("d:00", 0, incident)
 	require.Equal(t, []string{"new incident d:00", "grew S1"}, stormPoll(t, a, p, 5*time.Minute+time.Second), "an incident has its own event, and first")
 	s = storms(a)[0]
-	require.Equal(t, []any{3, 1, int64(200), 3}, []any{s.Storm.Grouped, s.Storm.Incidents, s.Storm.Hits, s.Storm.Through})
+	require.Equal(t, []any{3, 1, int64(200), 3}, []any{s.Storm.Grouped, s.Storm.Incidents, s.Storm.Hits, s.Storm.Passing()})
 	require.True(t, s.Storm.Ended.IsZero())
 
 	p = a.start() // another replica
-	require.Equal(t, []string{"grew d:00", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 10*time.Minute+29*time.Second))
+	require.Equal(t, []string{"grew d:00", "grew S1", "grew a:00", "grew a:01", "grew a:02"}, stormPoll(t, a, p, 10*time.Minute+29*time.Second), "nothing gets through any more, and no more of it came")
 	require.Equal(t, []string{"grew S1"}, stormPoll(t, a, p, 10*time.Minute+30*time.Second), "it says that it is over")
 	require.True(t, noon.Add(10*time.Minute+30*time.Second).Equal(storms(a)[0].Storm.Ended))
 	require.Contains(t, inStorm(a, s.Attack.ID), "b:00")

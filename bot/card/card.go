@@ -61,14 +61,22 @@ func Render(c Card) Message {
 	}
 	offered := advice.Advise(c.Situation)
 	lines, small := c.attackLines(offered)
+	var maker buttonMaker
+	buttons, without := c.buttons(&maker, offered)
+	for _, why := range without {
+		lines = append(lines, line{{why, 0}})
+	}
+	return c.message(lines, small, c.notice(), buttons)
+}
+
+// message puts lines, small print and buttons together.
+func (c Card) message(lines []line, small line, notice string, buttons []*slack.ButtonBlockElement) Message {
 	var shown []text.Text
 	for _, l := range lines {
 		shown = append(shown, l.text())
 	}
-	var maker buttonMaker
-	buttons, without := c.buttons(&maker, offered)
-	blocks := append(paragraphs([][]text.Text{append(shown, without...)}), slack.NewContextBlock("", markupText(fit(small.text(), maxCardLine))))
-	return Message{Text: c.notice(), Blocks: append(blocks, actions(buttons...)...), Metadata: c.metadata()}
+	blocks := append(paragraphs([][]text.Text{shown}), slack.NewContextBlock("", markupText(fit(small.text(), maxCardLine))))
+	return Message{Text: notice, Blocks: append(blocks, actions(buttons...)...), Metadata: c.metadata()}
 }
 
 // paragraphs makes one block for each paragraph that has lines.

@@ -167,7 +167,7 @@ func situations() map[string]Card {
 	})
 	edit("shared-and-locked", "incident", func(c *Card) {
 		c.Situation.Context = record.AccountContext{RulesLockedAt: now.Add(-time.Minute), Sources: map[netip.Addr]record.SourceActivity{
-			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
+			netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4, Types: 3, Hours: 7}, netip.MustParseAddr("198.51.100.4"): {Attacks: 2, Apps: 1},
 		}}
 	})
 	edit("protected", "incident", func(c *Card) {

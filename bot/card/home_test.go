@@ -107,8 +107,13 @@ func homes() map[string][]slack.Block {
 		Text: text.New(text.Bold("Undo of: Deny 203.0.113.7"), "? Before you do:", "\n• it is still trying"), Line: record.Line{Name: "undo", Words: []string{"c7k2m9xw4"}},
 	})
 	return map[string][]slack.Block{
-		"quiet":   Home(home(func(*report.Home) {})),
-		"busy":    Home(home(busy)),
+		"quiet": Home(home(func(*report.Home) {})),
+		"busy":  Home(home(busy)),
+		"storm": Home(home(func(h *report.Home) {
+			busy(h)
+			c := scanned()
+			h.Accounts[0].Storms = []call.StormRow{{ID: c.Situation.ID, Account: "acme", Attack: c.Situation.Attack, Storm: *c.Situation.Storm, Card: "https://sandbox.slack.com/archives/C0WAF0001/p1795230000000200"}}
+		})),
 		"viewer":  Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Role = record.Viewer })),
 		"dry-run": Home(home(func(h *report.Home) { busy(h); h.Accounts[0].Of.Policy.Changes = policy.ChangesDryRun })),
 		"one-unreachable": Home(home(func(h *report.Home) {
@@ -196,7 +201,7 @@ func TestHomeOfAThousandAccounts(t *testing.T) {
 		shown := strings.Join(markupOf(t, blocks), "\n")
 		require.Contains(t, shown, "Going on: "+known(int64(3*accounts+1)).String()+" attacks")
 		require.Contains(t, shown, "more: type `status account=NAME`")
-		first := strings.Index(shown, "INCIDENT")
+		first := strings.Index(shown, "critical incident")
 		require.Greater(t, first, 0, "the worst of all is shown, whichever account it is on")
 		require.Less(t, first, strings.Index(shown, "account-0000"))
 		for part, n := range map[string]int{"Waiting for approval: ": 3 * accounts, "Modes that have not returned: ": accounts, "In force by wafbot: ": 3 * accounts, "Health: 0 of ": accounts} {

@@ -56,10 +56,12 @@ func unescaped(t text.Text) (n int) {
 	return n
 }
 
-// shownPlain makes plain text of what Slack can't show as it is meant: a user or channel id that it doesn't know, as a terminal user's, a link that
+// shownPlain makes plain text of what Slack can't show as it is meant: what stands between columns, a user or channel id that it doesn't know, as a terminal user's, a link that
 // no browser opens, and bold around code.
 func shownPlain(s text.Span) text.Span {
 	switch {
+	case s.Kind == text.KindCell: // Slack has no columns
+		return text.Span{Text: s.Text}
 	case s.Kind == text.KindUser && !IsID(s.Text, "UWS"):
 		return text.Span{Text: "@" + s.Text}
 	case s.Kind == text.KindChannel && !IsID(s.Text, "CG"), s.Kind == text.KindLink && !strings.HasPrefix(s.URL, "https://") && !strings.HasPrefix(s.URL, "http://"),

@@ -52,7 +52,7 @@ func shapes() map[string]Card {
 	attack("hostile country", func(a *apiclient.Attack) { a.Sources[0].Country = "<!channel>" })
 	attack("own CDN on top", func(a *apiclient.Attack) { a.Sources[0].IP = netip.MustParseAddr("192.0.2.10") })
 	card("likely a proxy", func(c *Card) {
-		c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4}}
+		c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{netip.MustParseAddr("203.0.113.7"): {Attacks: 13, Apps: 4, Types: 3, Hours: 7}}
 	})
 	attack("hits unknown", func(a *apiclient.Attack) { a.Hits = apiclient.Figure{} })
 	attack("no hits", func(a *apiclient.Attack) { a.Hits = known(0) })

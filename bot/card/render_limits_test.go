@@ -12,8 +12,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -141,7 +141,7 @@ func FuzzRender(f *testing.F) {
 		c.Quiet = flag(6)
 		if flag(7) {
 			c.Situation = hostileStorm(text).Situation
-			s.Storm.Grouped, s.Storm.SharedBy, s.Storm.OutlierCount, s.Storm.Hits = int(hits), int(sources), int(changes), hits
+			s.Storm.Grouped, s.Storm.SharedBy, s.Storm.UnblockedCount, s.Storm.Hits = int(hits), int(sources), int(changes), hits
 			if flag(0) {
 				s.Storm.Source, s.Storm.Place = netip.Addr{}, "POST "+text
 			}
@@ -165,7 +165,7 @@ func FuzzRender(f *testing.F) {
 func requireHarmlessViews(t *testing.T, c Card, text string) {
 	t.Helper()
 	s := c.Situation
-	more, tooLong := MoreView(describe.Situation(s), advice.More(s), nil, ViewMeta{Account: text})
+	more, tooLong := MoreView(headline.Line(s), advice.More(s), nil, ViewMeta{Account: text})
 	filled, longer := FormView(hostileForm(text), ViewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -45,9 +45,10 @@ func Worse(a *call.Account, n record.Event) Message {
 	notice := fmt.Sprintf("%s%s: %s on %s, %s, %s. %s", lead, describe.StatusName(c.Attack), typeName(c.Attack, 20), text.Sanitize(a.AppName(c.Attack.App), 20),
 		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
-		blocking := describe.Blocking(*s)
-		what, about = text.New(text.Bold("The storm "+turn+": "), s.Grouped, " attacks, ", blocking, ", ", hits), describe.Storm(a, call.StormRow{ID: id, Attack: c.Attack, Storm: *s}, n.At)
-		notice = fmt.Sprintf("STORM %s, %s: %d attacks on %s, %s", strings.TrimPrefix(turn, "got "), blocking, s.Grouped, text.Sanitize(describe.Applications(*s, a), 20), hits)
+		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
+		state := headline.StormState(headline.Of(headline.Facts{Situation: situation}).State, *s)
+		what, about = text.New(text.Bold("The storm "+turn+": "), state, ", ", hits), headline.Line(situation)
+		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(describe.Applications(*s, a), 40), hits)
 	}
 	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))
 	msg.Metadata = bounded(MetaWorse, attackMeta(a.Name, id, c.Attack))
@@ -56,7 +57,7 @@ func Worse(a *call.Account, n record.Event) Message {
 
 // MovedLine says where an attack's card is now.
 func MovedLine(a *call.Account, attack string, shown record.AttackState, to record.Place, link string) text.Text {
-	what := text.New(text.Bold("STORM"))
+	what := text.New(text.Bold("Storm"))
 	if shown.Storm == nil {
 		what = text.New(text.Bold(describe.KindName(shown.Attack)), " · ", describe.TypeName(shown.Attack.Type))
 	}

@@ -28,18 +28,20 @@ type limits struct {
 // limitsOf are those of a golden card.
 func limitsOf(name string, c Card) limits {
 	switch {
-	case strings.HasPrefix(name, "storm-"), name == "storm":
-		return limits{350, 12, 8}
 	case len(c.done()) > 0, c.Triage.Verdict != nil:
 		return limits{480, 16, 9}
+	case name == "storm-own-cdn-denied": // customers are shut out, which matters more than the storm
+		return limits{450, 14, 9}
+	case c.Situation.Storm != nil:
+		return limits{350, 12, 8}
 	}
 	return limits{350, 12, 7}
 }
 
-// storms keep their limits when they are drawn anew.
+// limited are the golden cards but for those of hostile text, which may be as wide as it likes.
 func limited() map[string]Card {
 	cards := situations()
-	maps.DeleteFunc(cards, func(name string, _ Card) bool { return strings.HasPrefix(name, "storm") || name == "hostile" })
+	maps.DeleteFunc(cards, func(name string, _ Card) bool { return strings.HasSuffix(name, "hostile") })
 	return cards
 }
 

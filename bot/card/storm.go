@@ -1,220 +1,216 @@
 package card
 
 import (
-	"fmt"
-	"maps"
+	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// storm draws a storm's card.
+// How much a storm's card shows of what may be many.
+const (
+	maxStormIDs         = 4
+	maxStormMitigations = 2
+)
+
+// storm draws a storm's card. All that it counts is in the answer to its id's line.
 func (c Card) storm() Message {
-	offered := advice.Advise(c.Situation)
+	offered, done := advice.Advise(c.Situation), c.done()
+	lines := slices.Concat([]line{c.stormHeadline()}, deniedOwn(offered), []line{c.stormExtent()}, c.stormSources(offered),
+		c.mitigations(offered, done, maxStormMitigations), []line{c.people(done, true), c.smallPrint()})
+	most := maxCard
+	if len(done) > 0 || c.Triage.Verdict != nil {
+		most = maxCardAfter
+	}
+	lines = fitLines(lines, most)
 	var maker buttonMaker
-	var acknowledge []call.Suggestion
-	if c.Triage.Owner == nil {
-		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
-	}
-	buttons, without := maker.all(slices.Concat(offered.Remedies, offered.Suggestions, acknowledge))
-	var people line
-	people.say(0, c.whoIsOnIt())
-	blocks := paragraphs([][]text.Text{append(c.stormHeadline(), offered.Denied...), append(c.stormAdvice(offered), without...), {people.text()}})
-	blocks = append(blocks, actions(append(buttons, c.more(&maker)...)...)...)
-	return Message{Text: c.stormNotice(offered), Blocks: append(blocks, paragraphs(c.stormFacts())...), Metadata: c.metadata()}
+	return c.message(lines[:len(lines)-1], lines[len(lines)-1], c.stormNotice(), c.stormButtons(&maker, offered))
 }
 
-// stormFacts are the long lists below the buttons: totals, outliers, and why there is one card.
-func (c Card) stormFacts() [][]text.Text {
-	facts := [][]text.Text{c.stormTotals()}
-	if c.Situation.Storm.OutlierCount > 0 {
-		facts = append(facts, c.outliers())
-	}
-	return append(facts, c.whyOneCard())
-}
-
-func (c Card) stormHeadline() []text.Text {
-	s := *c.Situation.Storm
-	title := []string{"STORM", text.Sanitize(describe.Applications(s, c.Situation.Account), text.MaxField), apiclient.Known(int64(s.Grouped)).String() + " attacks", describe.Blocking(s)}
+func (c Card) stormHeadline() (l line) {
+	h := c.Headline
+	label := text.New(stateNames[cmp.Or(h.State, headline.Unknown)].sign, " ", text.Bold(headline.StormState(h.State, *c.Situation.Storm)))
 	switch {
-	case c.Quiet:
-		title = append(title, "quiet")
-	case !s.GoesOn():
-		title = append(title, "over")
+	case h.Since.IsZero():
+	case h.State == headline.Ended:
+		label = text.New(label, ", last hit ", c.clock(h.Since))
+	default:
+		label = text.New(label, " since ", c.clock(h.Since))
 	}
-	return []text.Text{text.New(text.Bold(strings.Join(title, " · ")), " ", text.Code(c.Situation.ID)), describe.Cause(s, c.Situation.Policy)}
+	l.say(0, label)
+	l.say(0, text.Bold(string(h.Severity)+" storm"))
+	return l
 }
 
-// stormTotals count the grouped attacks.
-func (c Card) stormTotals() []text.Text {
-	s, a := *c.Situation.Storm, c.Situation.Attack
-	lines := describe.Tallies(s, c.Situation.Account, c.Situation.Policy, a.SourceCount)
-	counts := text.New(apiclient.Known(s.Hits), text.Plural(s.Hits, " hit"), " since ", c.clock(a.First), " · ", describe.Ongoing(s, "the attacks"))
-	return append(lines, counts)
-}
-
-// outliers list the attacks that get through and don't come from the storm's source, each with its id.
-func (c Card) outliers() []text.Text {
+// stormExtent says where the storm is, since when, and how many attacks it is; without a way to the service, what it was.
+func (c Card) stormExtent() (l line) {
 	s := *c.Situation.Storm
-	title := text.New(text.Bold("Outliers"), " (other sources, not fully blocked):")
-	if !s.Source.IsValid() {
-		title = text.New(text.Bold("Outliers"), " (not fully blocked, while most are):")
+	if c.SharedChannel {
+		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxPerson)))
 	}
-	lines := []text.Text{title}
-	named, left := describe.Outliers(s)
-	for _, attack := range named {
-		lines = append(lines, c.outlier(attack))
+	if was := c.Headline.Was; was != "" {
+		l.say(0, "Was ", headline.StormState(was, s), ". ", text.Bold("WAF API unreachable"), ": act in the console")
+		return l
 	}
-	if left > 0 {
-		lines = append(lines, text.New("… and ", apiclient.Known(int64(left)), " more: type ", text.Code(listLine(c))))
+	l.say(0, describe.Applications(s, c.Situation.Account))
+	l.say(0, "since ", c.clock(s.Began))
+	counted := text.New(describe.Counted(s))
+	switch {
+	case s.Growing() || c.Quiet:
+	case s.GoesOn():
+		counted = text.New(counted, ", ", describe.Active(s))
+	default:
+		counted = text.New(counted, ", no new ones since ", c.clock(s.Ended), ", ", describe.Active(s))
+	}
+	l.say(0, counted)
+	return l
+}
+
+// stormSources names what gets through and where it comes from; of a storm of which nothing does, what most of it has in common.
+func (c Card) stormSources(offered advice.Advice) (lines []line) {
+	s := *c.Situation.Storm
+	words, through := headline.StormWords(c.Headline.State, s)
+	if through == 0 {
+		return []line{{{describe.Cause(s, c.Situation.Policy), 0}}}
+	}
+	title := words[:1] + strings.ToLower(words[1:])
+	if s.UnblockedCount == 0 {
+		lines = append(lines, line{{text.New(title, ": see their own cards"), 0}})
+	} else {
+		ids := text.New(title, ":")
+		for _, a := range s.Unblocked[:min(maxStormIDs, len(s.Unblocked))] {
+			ids = text.New(ids, " ", text.Code(record.AttackID(c.Situation.Account.Name, a.ID)))
+		}
+		if more := s.UnblockedCount - maxStormIDs; more > 0 {
+			ids = text.New(ids, " and ", text.Number(more), " more")
+		}
+		lines = append(lines, line{{ids, 0}})
+	}
+	if behind, ok := namedSource(s, offered); ok {
+		lines = append(lines, line{{text.New(describe.StormSource(behind.IP, behind.Country, c.Situation.Policy), " ", reach(s, behind)), 0}})
 	}
 	return lines
 }
 
-// outlier is an attack in one line, hostile text last.
-func (c Card) outlier(a apiclient.Attack) text.Text {
-	account := c.Situation.Account
-	line := append(make([]any, 0, 18), "• ", text.Code(record.AttackID(account.Name, a.ID)), " ", typeName(a, text.MaxField))
-	if len(c.Situation.Storm.Apps) > 1 {
-		line = append(line, " on ", text.Sanitize(account.AppName(a.App), text.MaxField))
-	}
-	line = append(line, ", ", text.Bold(describe.StatusName(a)), ", ", a.Hits, text.Plural(a.Hits.N, " hit"))
-	if top, ok := call.TopSource(a); ok {
-		line = append(line, ", ", text.Code(top.IP.String()))
-		if top.Country != "" {
-			line = append(line, " ", text.Sanitize(top.Country, maxCountry))
+// namedSource is the source that a storm's card names: that of its button, else the busiest of what gets through.
+func namedSource(s record.Storm, offered advice.Advice) (record.StormSource, bool) {
+	for _, one := range offered.Suggestions {
+		for _, behind := range s.Behind {
+			if one.Line.Name == "deny" && slices.Contains(one.Line.Words, behind.IP.String()) {
+				return behind, true
+			}
 		}
 	}
-	return text.New(append(line, ": ", text.Code(describe.Where(a)))...)
+	if len(s.Behind) == 0 {
+		return record.StormSource{}, false
+	}
+	return s.Behind[0], true
 }
 
-// whyOneCard says why attacks are grouped, until when, and which have cards of their own.
-func (c Card) whyOneCard() []text.Text {
-	s := *c.Situation.Storm
-	beside := text.New("Incidents always get their own card at once: ", s.Incidents, " so far")
-	if !s.GoesOn() {
-		beside = text.New("Incidents meanwhile, each with its own card: ", s.Incidents)
+// reach says in how many of the attacks that get through a source is, and that it is in many more, if so: denying it stops these alone.
+func reach(s record.Storm, source record.StormSource) string {
+	through := s.Passing()
+	these := text.Number(source.In) + " of these " + text.Number(through)
+	if source.In == through {
+		these = "all of these " + text.Number(through)
 	}
-	if s.CaughtUp {
-		beside = text.New("Incidents always get their own card at once: ", s.Incidents, " since the first poll")
-	}
-	var theirs []string
-	if s.Before > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d from before the storm", s.Before))
-	}
-	if s.OwnCards > 0 {
-		theirs = append(theirs, fmt.Sprintf("%d of those grouped", s.OwnCards))
-	}
-	if len(theirs) > 0 {
-		beside = text.New(beside, " · with own cards by now: ", strings.Join(theirs, ", "))
-	}
-	return []text.Text{
-		text.New(text.Bold("Why one card: "), describe.NoOwnCards(s)), beside,
-		text.New("All grouped attacks: ", text.Code(listLine(c))),
-	}
-}
-
-func listLine(c Card) string {
-	return record.Line{Name: "attacks"}.With("storm", c.Situation.ID).With("account", c.Situation.Account.Name).String()
-}
-
-// stormAdvice says what would stop the storm, how soon, and what would go on.
-func (c Card) stormAdvice(advice advice.Advice) []text.Text {
-	return advice.Notes
-}
-
-// denies reports whether the advice is to deny one source.
-func denies(advice advice.Advice) bool {
-	return len(advice.Suggestions) > 0 && advice.Suggestions[0].Line.Name == "deny"
-}
-
-// stormNotice is the notification of a storm's card, as notice is of an attack's.
-func (c Card) stormNotice(advice advice.Advice) string {
-	s := *c.Situation.Storm
-	lead := "STORM"
 	switch {
-	case c.Quiet:
-		lead = "STORM quiet"
-	case !s.GoesOn():
-		lead = "STORM over"
+	case through == 1:
+		return "is in it"
+	case 2*source.In < through && 2*source.InAll >= s.Grouped:
+		return "is in " + text.Number(source.InAll) + ", but in only " + these
 	}
-	on := describe.Applications(s, c.Situation.Account)
-	if len(s.Apps) > 1 {
-		on = fmt.Sprintf("%d apps", len(s.Apps))
-	}
-	when := "in " + text.Duration(describe.Lasted(s, c.FiguresAt))
-	if s.CaughtUp {
-		when = "found"
-	}
-	what := fmt.Sprintf("on %s, %s, %d%s.", text.Sanitize(on, maxNoticeName), stormBlocking(s), s.Incidents, text.Plural(int64(s.Incidents), " incident"))
-	if c.Triage.Owner != nil {
-		what += " " + text.Sanitize(c.Triage.Owner.Name, maxNoticeName) + " on it."
-	}
-	lead += ": " + apiclient.Known(int64(s.Grouped)).String() + " attacks"
-	cause := c.stormCause(advice)
-	text := strings.Join([]string{lead, when, what, cause}, " ")
-	if !noticeFits(text, maxNotice) { // the duration matters least
-		text = strings.Join([]string{lead, what, cause}, " ")
-	}
-	if !noticeFits(text, maxNotice) {
-		text = strings.TrimSuffix(text, oneDeny)
-	}
-	return notification(text)
+	return "is in " + these
 }
 
-// oneDeny says that one denial stops most of the storm.
-const oneDeny = " One deny helps."
-
-// stormBlocking is how much of a storm gets through, where room is short: of some more it may not be known.
-func stormBlocking(s record.Storm) string {
-	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
-	if through == 0 || unknown == 0 {
-		return strings.Replace(describe.Blocking(s), "not ", "NOT ", 1)
+// stormButtons are at most five. None is the primary one: a denial stops a part of a storm at best.
+func (c Card) stormButtons(m *buttonMaker, offered advice.Advice) (buttons []*slack.ButtonBlockElement) {
+	var acknowledge []call.Suggestion
+	if c.Triage.Owner == nil {
+		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
 	}
-	s.Status = maps.Clone(s.Status)
-	delete(s.Status, apiclient.StatusUnknown)
-	number, words, _ := strings.Cut(describe.Blocking(s), " not ")
-	return number + "+ NOT " + words
-}
-
-// stormCause names what is behind a storm and whether one deny helps; a path, which its attacker wrote, stands last.
-func (c Card) stormCause(advice advice.Advice) string {
-	s := *c.Situation.Storm
-	behind := apiclient.Known(int64(s.SharedBy))
-	own, isOwn := c.Situation.Policy.SourceOf(s.Source)
-	shared := describe.LikelyShared(c.Situation.Context.Sources[s.Source])
+	undo := advice.UndoAll(c.Situation)
+	remedies := offered.Remedies[:min(1, len(offered.Remedies))]
+	all := slices.Concat(remedies, advice.ShowUnblocked(c.Situation), acknowledge, offered.Suggestions, undo)
 	switch {
-	case !s.Source.IsValid() && s.Place != "":
-		return fmt.Sprintf("No one source, %s go to %s", behind, s.Place)
-	case !s.Source.IsValid():
-		return "No one source: one deny won't stop it."
-	case c.sourceDenied():
-		return fmt.Sprintf("Denied: %s.", s.Source)
-	case isOwn:
-		return fmt.Sprintf("%s = %s is behind %s.", s.Source, text.Sanitize(own.Name, maxNoticeName), behind)
-	case shared:
-		return fmt.Sprintf("%s (CDN, proxy?) is behind %s.", s.Source, behind)
+	case c.unreachable():
+		all = acknowledge
+		if console := m.link(text.Link{Label: "Open console", URL: c.ConsoleURL}); console != nil {
+			buttons = append(buttons, console)
+		}
+	case c.is(headline.Ended, headline.FalsePositive, headline.Test):
+		all = slices.Concat(remedies, advice.Triage(c.Situation), undo)
 	}
-	from := ""
-	if s.Country != "" {
-		from = " (" + text.Sanitize(s.Country, 3) + ")"
+	most := mostButtons - 1
+	if len(remedies) > 0 { // its label takes the room of two
+		most--
 	}
-	text := fmt.Sprintf("%s%s is behind %s.", s.Source, from, behind)
-	if s.GoesOn() && s.Through > 0 && c.Triage.Owner == nil && !c.Quiet && denies(advice) {
-		text += oneDeny
+	made, _ := m.all(all[:min(most, len(all))])
+	buttons = append(buttons, made...)
+	if line := attackLine(c.Situation); fitsValue(line) {
+		more := m.button(ActionMore, "More…", line)
+		more.AccessibilityLabel = "More mitigations against the storm"
+		buttons = append(buttons, more)
 	}
-	return text
+	return buttons
 }
 
-// sourceDenied reports whether the storm's source was denied from its card.
-func (c Card) sourceDenied() bool {
-	return slices.ContainsFunc(c.Situation.Changes, func(ch record.Change) bool {
-		return ch.InForce(c.Situation.Now) && ch.Line.Name == "deny" && slices.Contains(ch.Line.Words, c.Situation.Storm.Source.String())
-	})
+// stormNotice is the notification of a storm's card: its state and severity, how many, where, and as far as there is room from where, and who is on it.
+func (c Card) stormNotice() string {
+	s, h := *c.Situation.Storm, c.Headline
+	words, through := headline.StormWords(h.State, s)
+	counted, on := text.Count(s.Grouped, "attack"), text.Cut(describe.Applications(s, c.Situation.Account), maxNoticeName)
+	if s.AppCount > 1 {
+		on = text.Count(s.AppCount, "application")
+	}
+	if s.Growing() {
+		counted = "at least " + counted
+	}
+	if through > 0 {
+		counted = text.Number(through) + " of " + counted
+	}
+	notice := words + ", " + string(h.Severity) + " storm: " + counted + " on " + on + "."
+	for _, more := range []string{c.stormNoticeSource(s), stormNoticeOwner(c.Triage), incidentsBeside(s)} {
+		if more != "" && noticeFits(notice+" "+more, maxNotice) {
+			notice += " " + more
+		}
+	}
+	return notification(notice)
+}
+
+// stormNoticeSource is the busiest source of what gets through.
+func (c Card) stormNoticeSource(s record.Storm) string {
+	_, through := headline.StormWords(c.Headline.State, s)
+	if through == 0 || len(s.Behind) == 0 {
+		return ""
+	}
+	behind := s.Behind[0]
+	from := behind.IP.String()
+	if whose, _ := c.whose(apiclient.Source{IP: behind.IP, Country: behind.Country}, maxNoticeName); whose != "" {
+		from += " (" + whose + ")"
+	}
+	return from + " " + reach(s, behind) + "."
+}
+
+func stormNoticeOwner(t record.Triage) string {
+	if t.Owner == nil {
+		return "Unacked."
+	}
+	return text.Sanitize(t.Owner.Name, maxNoticeName) + " on it."
+}
+
+func incidentsBeside(s record.Storm) string {
+	if s.Incidents == 0 {
+		return ""
+	}
+	return text.Count(s.Incidents, "incident") + " beside it."
 }

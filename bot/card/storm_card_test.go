@@ -3,6 +3,7 @@ package card
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,20 +20,25 @@ import (
 // theScanner is the source that is behind most of the storms of the tests.
 var theScanner = netip.MustParseAddr("198.51.100.23")
 
-// scanned is a storm that one source is behind, five minutes old, with four outliers.
+// scanned is a storm that one source is behind, five minutes old. It still grows, and four of its attacks get through.
 func scanned() Card {
 	s := record.Storm{
 		Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute, Began: now.Add(-5 * time.Minute), Exceeded: now.Add(-40 * time.Second), Before: 3,
-		Grouped: 800, Ongoing: 797, Hits: 41_230, Through: 4,
+		Grouped: 800, Ongoing: 797, Hits: 41_230, Severity: record.SeverityHigh,
 		Status: map[apiclient.Status]int{apiclient.StatusBlocked: 796, apiclient.StatusNotBlocked: 4},
-		Types:  map[string]int{"scanner": 612, "ptrav": 120, "sqli": 41, "xss": 20, "rce": 7}, Apps: map[int64]int{4: 800},
+		Types:  map[string]int{"scanner": 612, "ptrav": 120, "sqli": 41, "xss": 20, "rce": 7}, Apps: map[int64]int{4: 800}, AppCount: 1,
 		Sources: map[netip.Addr]int{theScanner: 787, netip.MustParseAddr("203.0.113.7"): 4, netip.MustParseAddr("2001:db8::7"): 2},
-		Source:  theScanner, Country: "NL", SharedBy: 787, OutlierCount: 4,
+		Source:  theScanner, Country: "NL", SharedBy: 787,
+		Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: 4}, UnblockedCount: 4, LastThrough: now.Add(-20 * time.Second),
+		Behind: []record.StormSource{
+			{Source: apiclient.Source{IP: theScanner, Hits: known(80), Country: "NL"}, In: 1, InAll: 787},
+			{Source: apiclient.Source{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(74), Country: "FR"}, In: 3, InAll: 4},
+		},
 	}
 	for i := range 4 {
 		a := injection()
-		a.ID, a.Path, a.Hits = fmt.Sprint("odd ", i), fmt.Sprintf("/login/%d", i), known(int64(40-i))
-		s.Outliers = append(s.Outliers, a)
+		a.ID, a.Path, a.Hits = fmt.Sprint("through ", i), fmt.Sprintf("/login/%d", i), known(int64(40-i))
+		s.Unblocked = append(s.Unblocked, a)
 	}
 	a := apiclient.Attack{
 		ID: "storm:C0WAF:1795000000", App: known(4), Domain: "shop.example.com", Path: "[multiple]", First: now.Add(-6 * time.Minute), Last: now.Add(-20 * time.Second),
@@ -54,9 +60,11 @@ func stormCard(change func(c *Card, s *record.Storm)) Card {
 
 // manySources makes it a storm of many sources.
 func manySources(c *Card, s *record.Storm) {
-	s.Source, s.Country, s.SharedBy, s.Outliers, s.OutlierCount = netip.Addr{}, "", 0, nil, 0
+	s.Source, s.Country, s.SharedBy, s.UnblockedCount, s.Steady = netip.Addr{}, "", 0, 670, record.SteadyPolls
+	s.Behind = []record.StormSource{{Source: apiclient.Source{IP: theScanner, Hits: known(90), Country: "NL"}, In: 3, InAll: 3}}
 	s.Sources = map[netip.Addr]int{theScanner: 3, netip.MustParseAddr("203.0.113.7"): 2}
-	s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 100, apiclient.StatusNotBlocked: 650, apiclient.StatusPartly: 20, apiclient.StatusUnknown: 30}, 700
+	s.Status = map[apiclient.Status]int{apiclient.StatusBlocked: 100, apiclient.StatusNotBlocked: 650, apiclient.StatusPartly: 20, apiclient.StatusUnknown: 30}
+	s.Through = map[apiclient.Status]int{apiclient.StatusNotBlocked: 650, apiclient.StatusPartly: 20}
 	c.Situation.Attack.SourceCount = known(790)
 }
 
@@ -68,21 +76,36 @@ func storms() map[string]Card {
 		"storm-one-path":  stormCard(onePath),
 		"storm-several-apps": stormCard(func(c *Card, s *record.Storm) {
 			c.Situation.Account.Applications[7] = call.Application{Name: "Legacy", CannotBlock: true}
-			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, ""
-			s.Outliers[2].App, s.Incidents = known(7), 2
+			s.Apps, c.Situation.Attack.App, c.Situation.Attack.Domain, s.AppCount = map[int64]int{4: 500, 7: 280, apiclient.DefaultApp: 20}, apiclient.Figure{}, "", 3
+			s.Incidents = 2
 		}),
-		"storm-all-blocked": stormCard(func(c *Card, s *record.Storm) {
-			s.Status, s.Through, s.Outliers, s.OutlierCount, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, 0, nil, 0, 0
-			c.Situation.Attack.BlockStatus = "blocked"
+		"storm-all-blocked": stormCard(blockedStorm),
+		"storm-partly-blocked": stormCard(func(_ *Card, s *record.Storm) {
+			s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 796, apiclient.StatusPartly: 4}, map[apiclient.Status]int{apiclient.StatusPartly: 4}
+		}),
+		"storm-status-unknown": stormCard(func(_ *Card, s *record.Storm) {
+			s.Status, s.Through = map[apiclient.Status]int{apiclient.StatusBlocked: 770, apiclient.StatusUnknown: 30}, map[apiclient.Status]int{apiclient.StatusUnknown: 30}
+			s.UnblockedCount = 30
+		}),
+		"storm-nothing-through": stormCard(func(_ *Card, s *record.Storm) {
+			s.Through, s.Unblocked, s.UnblockedCount, s.Behind, s.LastThrough, s.Steady = nil, nil, 0, nil, now.Add(-6*time.Minute), record.SteadyPolls
+			s.Began = now.Add(-20 * time.Minute)
+		}),
+		"storm-unreachable": stormCard(func(c *Card, _ *record.Storm) {
+			c.Outage = record.Outage{From: now.Add(-4 * time.Minute), Why: "the service can't be reached"}
+		}),
+		"storm-one-through": stormCard(func(_ *Card, s *record.Storm) {
+			s.Through, s.Unblocked, s.UnblockedCount, s.Steady = map[apiclient.Status]int{apiclient.StatusNotBlocked: 1}, s.Unblocked[:1], 1, record.SteadyPolls
+			s.Behind = []record.StormSource{{Source: apiclient.Source{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6789"), Hits: known(40)}, In: 1, InAll: 1}}
 		}),
 		"storm-false-positives": stormCard(func(_ *Card, s *record.Storm) {
 			s.Status[apiclient.StatusBlocked] -= 2
 			s.Types["scanner"] -= 2
-			s.Outliers[0].Sources[0].Country = ""
+			s.FalsePositives = 2
 		}),
 		"storm-all-false-positives": stormCard(func(c *Card, s *record.Storm) {
 			manySources(c, s)
-			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Outliers, s.OutlierCount = nil, nil, nil, 0, 0, 0, nil, 0
+			s.Status, s.Types, s.Sources, s.Through, s.Ongoing, s.Hits, s.Unblocked, s.UnblockedCount, s.Behind, s.FalsePositives = nil, nil, nil, nil, 0, 0, nil, 0, nil, 800
 			a := &c.Situation.Attack
 			c.Quiet, a.BlockStatus, a.Hits, a.Sources, a.SourceCount, a.Last = true, "", apiclient.Figure{}, nil, known(0), time.Time{}
 		}),
@@ -93,13 +116,14 @@ func storms() map[string]Card {
 			c.Situation.Changes, c.Triage = []record.Change{ch}, annasTriage()
 		}),
 		"storm-acknowledged": stormCard(func(c *Card, s *record.Storm) {
-			c.Triage, s.OwnCards, s.Outliers, s.OutlierCount = annasTriage(), 4, nil, 0
+			c.Triage, s.OwnCards, s.Unblocked, s.UnblockedCount = annasTriage(), 4, nil, 0
 		}),
 		"storm-over": stormCard(func(_ *Card, s *record.Storm) {
-			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 12, 1
+			s.Began, s.Exceeded, s.Ended, s.Ongoing, s.Incidents = now.Add(-25*time.Minute), now.Add(-12*time.Minute), now.Add(-2*time.Minute), 796, 1
 		}),
 		"storm-quiet": stormCard(func(c *Card, s *record.Storm) {
 			s.Began, s.Exceeded, s.Ended, s.Ongoing = now.Add(-45*time.Minute), now.Add(-32*time.Minute), now.Add(-22*time.Minute), 0
+			s.Through, s.Unblocked, s.UnblockedCount, s.Behind = nil, nil, 0, nil
 			c.Quiet, c.Situation.Attack.Last = true, now.Add(-21*time.Minute)
 		}),
 		"storm-caught-up":   stormCard(func(_ *Card, s *record.Storm) { s.CaughtUp, s.Before = true, 0 }),
@@ -113,11 +137,17 @@ func storms() map[string]Card {
 			c.Situation.Entries = append(c.Situation.Entries, shutOut("198.51.100.0/24"))
 		}),
 		"storm-likely-shared": stormCard(func(c *Card, _ *record.Storm) {
-			c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5}}
+			c.Situation.Context.Sources = map[netip.Addr]record.SourceActivity{theScanner: {Attacks: 790, Apps: 5, Types: 3, Hours: 7}}
 		}),
 		"storm-100000":  stormCard(huge),
 		"storm-hostile": hostileStorm("*b* _i_ ~s~ `c` <!channel> <@U0ANN> <http://evil|x> @here :skull: \n> q &amp; \u202egnp.exe\xff"),
 	}
+}
+
+// blockedStorm makes it a storm of which nothing gets through.
+func blockedStorm(c *Card, s *record.Storm) {
+	s.Status, s.Through, s.Unblocked, s.UnblockedCount, s.Behind, s.Before = map[apiclient.Status]int{apiclient.StatusBlocked: 800}, nil, nil, 0, nil, 0
+	s.LastThrough, s.Severity, c.Situation.Attack.BlockStatus = time.Time{}, record.SeverityLow, "blocked"
 }
 
 // onePath makes it a storm on one path, of the type that can be patched there.
@@ -129,14 +159,16 @@ func onePath(c *Card, s *record.Storm) {
 }
 
 func huge(_ *Card, s *record.Storm) {
-	s.Grouped, s.Ongoing, s.Hits, s.SharedBy, s.Through, s.Before, s.OwnCards, s.Incidents = 100_000, 99_998, 123_456_789, 99_123, 877, 10, 40, 12
+	s.Grouped, s.Ongoing, s.Hits, s.SharedBy, s.Before, s.OwnCards, s.Incidents = 100_000, 99_998, 123_456_789, 99_123, 10, 40, 12
+	s.Through = map[apiclient.Status]int{apiclient.StatusNotBlocked: 800, apiclient.StatusPartly: 70}
 	s.Status = map[apiclient.Status]int{apiclient.StatusBlocked: 99_123, apiclient.StatusNotBlocked: 800, apiclient.StatusPartly: 70, apiclient.StatusUnknown: 7}
-	s.Types, s.Apps, s.Sources, s.OutlierCount = map[string]int{}, map[int64]int{}, map[netip.Addr]int{theScanner: 99_123}, 877
+	s.Types, s.Apps, s.Sources, s.UnblockedCount = map[string]int{}, map[int64]int{}, map[netip.Addr]int{theScanner: 99_123}, 830
 	for i := range 30 {
 		s.Types[fmt.Sprint("type_", i)], s.Apps[int64(i)], s.Sources[netip.AddrFrom4([4]byte{203, 0, 113, byte(i)})] = 3000, 3000, i+1
 	}
-	for len(s.Outliers) < 8 {
-		s.Outliers = append(s.Outliers, s.Outliers[len(s.Outliers)%4])
+	s.AppCount = 30
+	for len(s.Unblocked) < 20 {
+		s.Unblocked = append(s.Unblocked, s.Unblocked[len(s.Unblocked)%4])
 	}
 }
 
@@ -144,9 +176,10 @@ func huge(_ *Card, s *record.Storm) {
 func hostileStorm(text string) Card {
 	c := hostile(text)
 	s := *scanned().Situation.Storm
-	for i := range s.Outliers {
-		s.Outliers[i] = c.Situation.Attack
+	for i := range s.Unblocked {
+		s.Unblocked[i] = c.Situation.Attack
 	}
+	s.Behind[0].Country = text
 	s.Types, s.Country, s.Apps = map[string]int{text: 700, "x" + text: 100}, text, map[int64]int{4: 700, 5: 100}
 	c.Situation.Storm, c.Situation.Attack.VulnID = &s, ""
 	return c
@@ -163,28 +196,40 @@ func TestStormCardStaysWithinLimits(t *testing.T) {
 				c.Situation.Storm.Source, c.Situation.Storm.Place = netip.Addr{}, place
 			}
 			c.Situation.Changes = append(c.Situation.Changes, manyChanges(2_000)...)
-			msg := Render(c)
+			msg := Render(headed(c))
 			requireFits(t, msg)
 			shown := strings.Join(markupOf(t, msg.Blocks), "\n")
-			require.Contains(t, shown, "869 more: type", "what is left out is said")
+			require.Contains(t, shown, "and 826 more", "what is left out is said")
 		}
 	}
 }
+
+// A person reads a storm's card in five seconds. Its rows are measured in a browser with those of all cards.
+func TestAStormsCardHasNoPrimaryButton(t *testing.T) {
+	t.Parallel()
+	for name, c := range storms() {
+		for _, b := range buttonsOf(Render(headed(c)).Blocks) {
+			require.Empty(t, b.Style, "%s: none promises to help: %s", name, b.Text.Text)
+		}
+	}
+}
+
+var slackTokens = regexp.MustCompile(`<[^>]*>`)
 
 // What a storm's buttons do is what a person could have typed.
 func TestStormButtonsCarryTheirLines(t *testing.T) {
 	t.Parallel()
 	c := scanned()
 	lines := map[string]string{}
-	for _, b := range buttonsOf(Render(c).Blocks) {
+	for _, b := range buttonsOf(Render(headed(c)).Blocks) {
 		lines[b.Text.Text] = b.Value
 	}
 	id := c.Situation.ID
 	require.Equal(t, "s", id[:1])
-	require.Equal(t, "deny 198.51.100.23 account=acme attack="+id+" for=4h", lines["Deny 198.51.100.23"])
-	require.Equal(t, "cards account=acme attack="+id, lines["Own cards for the 4"])
-	require.Equal(t, "ack account=acme attack="+id, lines["Acknowledge"])
-	require.Equal(t, "attack "+id+" account=acme", lines["More…"])
+	require.Equal(t, map[string]string{
+		"Show the 4": "cards account=acme attack=" + id, "Acknowledge": "ack account=acme attack=" + id,
+		"Deny 198.51.100.23": "deny 198.51.100.23 account=acme attack=" + id + " for=4h", "More…": "attack " + id + " account=acme",
+	}, lines)
 	for _, never := range []string{"patch", "contain", "mode"} {
 		for label, line := range lines {
 			require.False(t, strings.HasPrefix(line, never+" "), "%s makes no sense for a storm: %s", never, label)

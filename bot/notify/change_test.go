@@ -91,13 +91,13 @@ func TestWhomAFailureMentions(t *testing.T) {
 		return changeSettled(record.Event{ID: "c1", Channel: "C1"}, record.ChangeFacts{}, f).posts[0]
 	}
 	made := settled()
-	require.Contains(t, made.Message.Text, "<@U0ANN> <@U0ROB> *Perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
+	require.Contains(t, made.Message.Text, "<@U0ANN> <@U0ROB> *Failed, or perhaps done: Deny 203.0.113.7*: the service can't be reached. Ask the same again")
 	require.True(t, made.Urgent)
 	for _, actor := range []record.Actor{{ID: "cli:root", Via: record.ViaCLI}, {ID: "wafbot", Via: record.ViaClock}} {
 		ch.Actor, ch.Approved, ch.State = actor, nil, record.StateHalf
 		made = settled()
 		require.NotContains(t, made.Message.Text, "@")
-		require.Contains(t, made.Message.Text, "*Only partly done: Deny 203.0.113.7*")
+		require.Contains(t, made.Message.Text, "*Failed in part: Deny 203.0.113.7*")
 	}
 	ch.Actor, ch.State, ch.Fault = record.Actor{ID: "U0ANN"}, record.StateDone, ""
 	made = settled()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/internal/record"
@@ -134,10 +135,19 @@ func (l loader) loadTriage(ctx context.Context, e record.Event, f *facts) (err e
 	return err
 }
 
-// loadRoles shows users by name, and user groups by their ids: neither mentions anyone.
+// loadRoles shows users and user groups by name, which mentions no one; by id alone those that Slack doesn't name.
 func (l loader) loadRoles(ctx context.Context, _ record.Event, f *facts) error {
+	groups := map[string]slackconn.Group{}
+	if len(f.account.Roles.Groups()) > 0 {
+		if all, err := l.cfg.Slack.UserGroups(ctx); err == nil {
+			groups = all
+		}
+	}
 	f.roles = card.Roles(f.account.Roles, func(id string) text.Text {
 		if card.IsID(id, "S") {
+			if g, known := groups[id]; known {
+				return text.New("user group @", text.Sanitize(g.Handle, text.MaxField))
+			}
 			return text.New("user group ", text.Code(id))
 		}
 		if p, err := l.cfg.Slack.Person(ctx, id); err == nil {

@@ -126,7 +126,7 @@ type stormTally struct {
 
 var (
 	stormPath  = regexp.MustCompile(`/storm/\d+`)
-	stormCount = regexp.MustCompile(`STORM · .*?([\d,]+) attacks`)
+	stormCount = regexp.MustCompile(`(?s) storm.*? · (?:at least )?([\d,]+) attacks`)
 )
 
 func tallyOf(messages []workspace.Message) (t stormTally) {

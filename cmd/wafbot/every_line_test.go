@@ -84,11 +84,13 @@ func everyLine() []lineCase {
 		{line: "undo attack={attack}", least: responder, before: "deny {ip} for=1h attack={attack}", sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
 		{line: "undo by=@me since=1h attack={attack}", least: responder, first: "deny {ip} for=1h attack={attack}", sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
 		{line: "extend {change} for=2h", least: responder, before: deny, sends: []string{addEntry}, body: []string{`"force":true`, "{ip}/32"}, says: []string{"{ip}", "accepted"}, record: "done", form: true},
-		{line: "approve r1234567", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
-		{line: "reject r1234567 reason=no", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
-		{line: "override r1234567 reason=\"no answer\"", least: responder, says: []string{"no request r1234567 on acme"}, record: "refused"},
+		{line: "approve r1234567", least: responder, says: []string{"Unknown request: r1234567, on acme"}, record: "refused"},
+		{line: "reject r1234567 reason=no", least: responder, says: []string{"Unknown request: r1234567, on acme"}, record: "refused"},
+		{line: "override r1234567 reason=\"no answer\"", least: responder, says: []string{"Unknown request: r1234567, on acme"}, record: "refused"},
 
-		write("ack attack={attack}", "is on it since"), write("claim attack={attack}", "is on it since"),
+		write("ack attack={attack}", "is on it since"),
+		{line: "escalate attack={attack}", least: responder, says: []string{"no pager is configured"}, record: "nothing"},
+		write("claim attack={attack}", "is on it since"),
 		{line: "unack attack={attack}", least: responder, first: "ack attack={attack}", says: []string{"Unacknowledged now"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),
 		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
@@ -151,7 +153,7 @@ func TestEveryLine(t *testing.T) {
 				}
 			}
 		}
-		help, _ := l.inSlack(slack[3], func() { w.types("ann", "help") })
+		help, _ := l.inSlack(slack[3], func() { w.types("ann", "help all") })
 		verbs := 0
 		for _, m := range regexp.MustCompile("(?m)^([a-z]+)").FindAllStringSubmatch(help, -1) {
 			if _, err := verb.Help(m[1]); err == nil {
@@ -168,6 +170,7 @@ type liner struct {
 	*world
 	n       int
 	refused map[string]int // how often each person was
+	audited string         // the last entry of a line at the terminal that was not done
 }
 
 // surelyRecorded is how many refusals of a person are recorded and answered in any case, and not only counted; surelyAnswered is how many are of one with a role.
@@ -418,7 +421,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 				words := l.words(c, ann)
 				line, before := fill(c.line, words), len(w.sent())
 				answer := ask(line)
-				require.Contains(t, answer, "Waits for approval", "%s by %s", line, via)
+				require.Contains(t, answer, "Waiting for approval", "%s by %s", line, via)
 				require.Len(t, w.sent(), before, "%s by %s", line, via)
 				id := regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
 				if via != "cli" {
@@ -459,8 +462,16 @@ func (l *liner) atTheTerminal(p person, line string) (answer, trail string) {
 	for _, flag := range parsed.Flags {
 		args = append(args, "--"+flag)
 	}
-	got := typed(l.t, []string{"WAFBOT_CONFIG=" + path}, append(args, "-y")...)
-	return got.out + got.err, got.err + " "
+	env := []string{"WAFBOT_CONFIG=" + path}
+	got := typed(l.t, env, append(args, "-y")...)
+	if trail = got.err; got.code != exitDone { // a script is shown the reason alone
+		require.NotContains(l.t, trail, `"audit"`)
+		entries := strings.Split(strings.TrimSpace(typed(l.t, env, "audit", "export", "since=1m").out), "\n")
+		if last := entries[len(entries)-1]; last != l.audited && strings.Contains(last, `"via":"cli"`) {
+			trail, l.audited = last, last
+		}
+	}
+	return got.out + got.err, trail + " "
 }
 
 // shell is the path of a configuration for the terminal, whose user has that role. What needs approval is written as in YAML.

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+
 	"log/slog"
 	"os"
 	"os/user"
@@ -54,12 +54,13 @@ type lineOptions struct {
 	grammar.Given
 	targets targets        // those of the file
 	zone    *time.Location // for times in answers
+	audit   *bytes.Buffer  // what wafbot printed of its audit log, for after the answer
 }
 
 // runLine runs one command of the bot, with the same words, roles, guards and audit as in Slack.
 func runLine(ctx context.Context, t terminal) int {
 	line, given, err := grammar.ParseArgs(t.args, options()...)
-	o := lineOptions{Given: given, zone: time.UTC}
+	o := lineOptions{Given: given, zone: time.UTC, audit: &bytes.Buffer{}}
 	if err != nil {
 		return t.refuse(o, err)
 	}
@@ -91,12 +92,17 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer func() { _ = logs.Close() }() // they were only read
-	return t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Anyway: o.Has(optYes), Log: logs.reader()})
+	code := t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Anyway: o.Has(optYes), Log: logs.reader()})
+	if !t.asks { // a script keeps it, a person has read the answer
+		_, _ = o.audit.WriteTo(t.err)
+	}
+	return code
 }
 
 // do runs a line, after asking for confirmation where the line needs it.
 func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
-	if !o.Has(optYes) && a.runner.Confirms(inv.Line) {
+	if a.runner.Confirms(inv.Line, o.Has(optYes)) {
+		inv.Anyway = false
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
 		}
@@ -106,6 +112,14 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 		return t.drill(ctx, a, o, inv)
 	}
 	res, err := a.runner.Do(ctx, inv)
+	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone
+		code, ok := t.confirm(ctx, o, err, false)
+		if !ok {
+			return code
+		}
+		inv.Anyway = true
+		res, err = a.runner.Do(ctx, inv)
+	}
 	if err != nil {
 		return t.refuse(o, err)
 	}
@@ -119,11 +133,7 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 		return nil, misused{err}
 	}
 	o.zone = cfg.Timezone
-	audit := t.err // a script keeps it
-	if t.asks {
-		audit = io.Discard // a person reads the answer
-	}
-	a, err := build(cfg, botOptions{log: newLog(t.err, slog.LevelError), audit: audit, settle: t.settle})
+	a, err := build(cfg, botOptions{log: newLog(t.err, slog.LevelError), audit: o.audit, settle: t.settle})
 	if err != nil {
 		return nil, misused{err}
 	}
@@ -184,44 +194,6 @@ func osActor() record.Actor {
 	return record.Actor{ID: "cli:" + name, Name: name, Via: record.ViaCLI}
 }
 
-// ask shows what would be done and asks for a yes. Without a terminal it refuses.
-func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv call.Invocation) (code int, yes bool) {
-	inv.Ask = true
-	res, err := a.runner.Do(ctx, inv)
-	if err == nil {
-		return t.show(o, res), false // nothing to do, or a dry run
-	}
-	var refused *refusal.Refusal
-	if !errors.Is(err, refusal.ErrAsk) || !errors.As(err, &refused) {
-		return t.refuse(o, err), false
-	}
-	if !t.asks {
-		text := refused.Text.In(o.zone)
-		return t.answer(o, "asked", text+"\nThere is no terminal to ask: add -y if that is what you want. Nothing was done", exitUsage), false
-	}
-	fmt.Fprintf(t.err, "%s\nDo it? [y/N] ", refused.Text.In(o.zone))
-	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(t.readLine(ctx))) {
-		return t.answer(o, "asked", "nothing was done", exitFailed), false
-	}
-	return exitDone, true
-}
-
-// readLine reads a typed line until the context ends. The read itself can't be cancelled: it ends with the process.
-func (t terminal) readLine(ctx context.Context) string {
-	typed := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(t.in).ReadString('\n')
-		typed <- strings.TrimSpace(text)
-	}()
-	select {
-	case text := <-typed:
-		return text
-	case <-ctx.Done():
-		fmt.Fprintln(t.err)
-		return ""
-	}
-}
-
 // help explains the line's verb, or the one after the word help.
 func (t terminal) help(o lineOptions, line record.Line) int {
 	v := line.Name
@@ -253,8 +225,8 @@ func (t terminal) show(o lineOptions, res call.Result) int {
 		fmt.Fprint(t.out, res.Document)
 		return code
 	}
-	for _, l := range res.Lines {
-		fmt.Fprintln(t.out, l.In(o.zone))
+	if err := t.printLines(res.Lines, o.zone); err != nil {
+		return t.fail(fmt.Errorf("print: %w", err))
 	}
 	return code
 }
@@ -285,6 +257,7 @@ func (t terminal) refuse(o lineOptions, err error) int {
 	}
 	switch {
 	case !o.Has(optJSON):
+		o.audit.Reset()
 		return t.fail(err)
 	case errors.As(err, &misused{}):
 		return t.answer(o, "usage", err.Error(), exitUsage)
@@ -294,6 +267,7 @@ func (t terminal) refuse(o lineOptions, err error) int {
 
 // answer prints an outcome other than done.
 func (t terminal) answer(o lineOptions, outcome, text string, code int) int {
+	o.audit.Reset() // of what was not done the reason alone is shown
 	if o.Has(optJSON) {
 		return t.printJSON(struct {
 			Outcome string `json:"outcome"`

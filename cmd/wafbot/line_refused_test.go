@@ -53,12 +53,12 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 		outcome string
 		says    string
 	}{
-		{"deny", exitUsage, "usage", "which source?"},
-		{"deny nonsense", exitUsage, "usage", "nonsense is no source"},
-		{"deny " + attacker + " fro=1h", exitUsage, "usage", "did you mean for?"},
-		{"deny " + attacker + " for=soon", exitUsage, "usage", "soon is no duration"},
-		{"deny " + attacker + " account=nobody", exitUsage, "usage", "nobody is no account"},
-		{"status --loud", exitUsage, "usage", "--loud is no option"},
+		{"deny", exitUsage, "usage", "Missing: a source"},
+		{"deny nonsense", exitUsage, "usage", "Invalid IP address or range: nonsense. Example: deny 203.0.113.7"},
+		{"deny " + attacker + " fro=1h", exitUsage, "usage", "Unknown argument: fro= (did you mean for?)"},
+		{"deny " + attacker + " for=soon", exitUsage, "usage", "Invalid duration: soon. Example: for=4h"},
+		{"deny " + attacker + " account=nobody", exitUsage, "usage", "Unknown account: nobody"},
+		{"status --loud", exitUsage, "usage", "Unknown option: --loud"},
 		{"mode 4 loud", exitUsage, "usage", "loud"},
 		{"attack azzzzzzzz", exitUsage, "usage", "azzzzzzzz"},
 		{"deny 192.0.2.9", exitFailed, "refused", "never denied"},
@@ -75,6 +75,8 @@ func TestRefusalsAtTheTerminal(t *testing.T) {
 		require.Equal(t, tt.code, got.code, tt.line)
 		require.Empty(t, got.out, tt.line)
 		require.Contains(t, got.err, tt.says, tt.line)
+		require.True(t, strings.HasPrefix(got.err, "wafbot: "), "the reason comes first: %s", got.err)
+		require.NotContains(t, got.err, "{", "and no JSON")
 	}
 	require.Empty(t, d.changes())
 }
@@ -93,7 +95,7 @@ func TestTheTerminalWaitsForAnApproval(t *testing.T) {
 	require.Equal(t, "waiting", answer.Outcome)
 	got = typed(t, d.environ, "deny", "country:FR", "-y")
 	require.Equal(t, exitFailed, got.code)
-	require.Contains(t, got.out, "Waits for approval: Deny country:FR everywhere for 4 h. "+answer.Data.ID)
+	require.Contains(t, got.out, "Waiting for approval: Deny country:FR everywhere for 4 h. "+answer.Data.ID)
 	got = typed(t, d.environ, "approve", answer.Data.ID)
 	require.Equal(t, exitFailed, got.code)
 	require.Contains(t, got.err, "the terminal can ask for approval and never give it")

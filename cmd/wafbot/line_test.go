@@ -264,9 +264,9 @@ func TestDenyFromAFile(t *testing.T) {
 
 	before := len(d.changes())
 	for _, tt := range []struct{ text, says string }{
-		{attacker + "\n\n203.0.113.300\n", file + ":3: 203.0.113.300 is no source"},
-		{attacker + "\n" + "app=4\n", file + ":2: app=4 is no source"},
-		{"# my own\n192.0.2.9\n", file + ":2: 192.0.2.9 is in "},
+		{attacker + "\n\n203.0.113.300\n", file + ":3: Invalid IP address or range: 203.0.113.300"},
+		{attacker + "\n" + "app=4\n", file + ":2: Invalid IP address or range: app=4"},
+		{"# my own\n192.0.2.9\n", file + ":2: Refused: 192.0.2.9 is in "},
 		{"# nothing\n", file + " holds none"},
 	} {
 		write(tt.text)

@@ -103,7 +103,7 @@ func TestUsage(t *testing.T) {
 		{name: "nothing typed", code: exitUsage, err: "wafbot demo"},
 		{name: "--help", args: []string{"--help"}, code: exitDone, out: "wafbot demo"},
 		{name: "-h", args: []string{"-h"}, code: exitDone, out: "Exit codes: 0 done"},
-		{name: "help needs no configuration", args: []string{"help"}, code: exitDone, out: "deny [TARGET…]"},
+		{name: "help needs no configuration", args: []string{"help"}, code: exitDone, out: "deny 203.0.113.7 4h: block a source"},
 		{name: "help for a verb", args: []string{"help", "deny"}, code: exitDone, out: "denylist"},
 		{name: "help for an alias", args: []string{"help", "ban"}, code: exitDone, out: "denylist"},
 		{name: "--help behind a verb", args: []string{"deny", "--help"}, code: exitDone, out: "denylist"},
@@ -112,7 +112,7 @@ func TestUsage(t *testing.T) {
 		{name: "--help behind a program", args: []string{"demo", "--help"}, code: exitDone, out: "--listen"},
 		{name: "help for no verb", args: []string{"help", "dney"}, code: exitUsage, err: "did you mean deny?"},
 		{name: "no verb", args: []string{"dney", "203.0.113.7"}, code: exitUsage, err: "did you mean deny?"},
-		{name: "no verb at all like it", args: []string{"frobnicate"}, code: exitUsage, err: "frobnicate is no command"},
+		{name: "no verb at all like it", args: []string{"frobnicate"}, code: exitUsage, err: "Unknown command: frobnicate"},
 		{name: "a program's unknown option", args: []string{"serve", "--confg", "x"}, code: exitUsage, err: "unknown flag --confg, did you mean \"--config\"?; wafbot serve --help says more"},
 		{name: "a program's option without value", args: []string{"serve", "--config"}, code: exitUsage, err: "wafbot: --config needs a value; wafbot serve --help"},
 		{name: "a program's extra word", args: []string{"demo", "now"}, code: exitUsage, err: "unexpected argument now"},
@@ -124,7 +124,7 @@ func TestUsage(t *testing.T) {
 		{name: "no configuration", args: []string{"status"}, code: exitUsage, err: "accounts: there is none"},
 		{name: "a variable mistyped", environ: []string{"WAFBOT_RESPONDER=U1"}, args: []string{"serve"}, code: exitUsage, err: "WAFBOT_RESPONDER: unknown variable; did you mean \"WAFBOT_RESPONDERS\"?"},
 		{name: "a missing file of targets", args: []string{"deny", "--from", missing}, code: exitUsage, err: "read targets: open " + missing},
-		{name: "an argument given twice", args: []string{"deny", "for=1h", "for=2h"}, code: exitUsage, err: "for= is given twice"},
+		{name: "an argument given twice", args: []string{"deny", "for=1h", "for=2h"}, code: exitUsage, err: "Given twice: for="},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -50,7 +50,7 @@ func TestAccountsAreApart(t *testing.T) {
 		w.message("#waf-globex", "Deny 198.51.100.50")
 		require.Len(t, w.entries("globex"), 1, "the account of the channel")
 		w.typesIn("#random", "rob", "deny 198.51.100.51")
-		w.ephemeral("rob", "which account?", "acme, globex")
+		w.ephemeral("rob", "Missing: account=, one of: acme, globex")
 		w.typesIn("#random", "rob", "deny 198.51.100.51 account=globex")
 		w.message("#waf-globex", "Deny 198.51.100.51")
 		w.typesIn("#random", "rob", "status")

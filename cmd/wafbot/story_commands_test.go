@@ -21,11 +21,12 @@ func TestReadsTyped(t *testing.T) {
 			"lists":            {"acme: 0 entr"},
 			"mode Shop":        {"Mode of Shop by rules: monitoring"},
 			"audit":            {"acme: "},
-			"whoami":           {"Vic Lee (U0VIC0003): viewer"},
-			"help":             {"deny [TARGET…]", "undo [CHANGE…]"},
+			"whoami":           {"Vic Lee: viewer"},
+			"help":             {"deny 203.0.113.7 4h", "undo your last change"},
+			"help all":         {"deny [TARGET…]", "undo [CHANGE…]"},
 			"help deny":        {"put sources on the denylist"},
-			"atack 1":          {"atack is no command", "did you mean attack?"},
-			"deny 'x":          {"quote"},
+			"atack 1":          {"Unknown command: atack", "did you mean attack?"},
+			"deny 'x":          {"A quote is not closed"},
 		} {
 			w.types("vic", line)
 			w.ephemeral("vic", parts...)
@@ -65,7 +66,7 @@ func TestADryRunSendsNothing(t *testing.T) {
 		w.attack(injection())
 		card := w.card("DRY RUN", attacker)
 		w.types("rob", "contain attack="+card.id())
-		w.ephemeral("rob", "Dry run: Deny "+attacker+" everywhere for 4 h would be sent; nothing was",
+		w.ephemeral("rob", "Dry run: Deny "+attacker+" everywhere for 4 h. Nothing was sent",
 			"add to list black: "+attacker, "by Rob Diaz (U0ROB0002)", "create vpatch sqli in post.form_urlencoded.login")
 		w.types("rob", "mode Shop block")
 		w.confirms("rob", "Before you do")

@@ -78,7 +78,7 @@ func TestADoubleClick(t *testing.T) {
 		w.click("rob", message, "Deny "+attacker)
 		w.click("rob", message, "Deny "+attacker)
 		w.ephemeral("rob", "Deny "+attacker, "accepted by the service")
-		w.ephemeral("rob", "by Rob Diaz", "Nothing was sent")
+		w.ephemeral("rob", "Done, nothing to change. ", "by Rob Diaz")
 		require.Len(t, w.entries("acme"), 1)
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		require.Equal(t, 1, strings.Count(card.now().Plain(), "everywhere for 4 h · Rob Diaz"), "one mitigation")
@@ -120,7 +120,7 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 			first, second = second, first
 		}
 		require.Len(t, w.ephemerals(first, "accepted by the service"), 1)
-		require.Len(t, w.ephemerals(second, names[first], "Nothing was sent"), 1)
+		require.Len(t, w.ephemerals(second, names[first], "Done, nothing to change. "), 1)
 		entries := w.entries("acme")
 		require.Len(t, entries, 1)
 		require.Contains(t, entries[0].Reason, names[first])

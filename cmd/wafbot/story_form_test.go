@@ -27,7 +27,7 @@ func TestAFormFromACard(t *testing.T) {
 		require.Contains(t, wrong.Errors["Addresses and ranges"], "192.0.2.10 is in our CDN")
 		require.Empty(t, w.sent())
 		wrong = w.checked("rob", open, map[string]any{"Addresses and ranges": "198.51.100.x"})
-		require.Contains(t, wrong.Errors["Addresses and ranges"], "198.51.100.x is no source")
+		require.Contains(t, wrong.Errors["Addresses and ranges"], "Invalid IP address or range: 198.51.100.x")
 		wrong = w.checked("rob", open, map[string]any{"Addresses and ranges": "", "sources": []string{}})
 		require.Len(t, wrong.Errors, 1, "no source at all, and never the top one by itself: %+v", wrong)
 		w.redis.away()
@@ -83,11 +83,11 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 
 		// A mention opens no view; its answer has the button that does. Who may not act gets no form.
 		w.writes("rob", "#waf", "", "@wafbot deny")
-		w.click("rob", w.ephemeral("rob", "which source?"), "Fill in a form…")
+		w.click("rob", w.ephemeral("rob", "Missing: a source"), "Fill in a form…")
 		w.sees("rob", "Addresses and ranges")
 		card.known()
 		w.writes("rob", "#waf", card.ts, "@wafbot verdict")
-		w.click("rob", w.ephemeral("rob", "which verdict?"), "Fill in a form…")
+		w.click("rob", w.ephemeral("rob", "Missing: verdict"), "Fill in a form…")
 		w.sees("rob", card.id(), "Verdict: [Choose …]") // of the card in whose thread it was written
 		w.types("vic", "deny")
 		w.ephemeral("vic", "deny needs the role responder")

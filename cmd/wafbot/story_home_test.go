@@ -76,7 +76,7 @@ func TestTheHomeTab(t *testing.T) {
 		w.until("the answer is gone", func() bool { return !strings.Contains(w.Slack.Home("rob").Plain(), "Undo of") })
 
 		w.types("rob", "deny country:FR for=2h")
-		w.ephemeral("rob", "Waits for approval")
+		w.ephemeral("rob", "Waiting for approval")
 		w.opensHome("rob")
 		require.NotContains(t, w.home("rob", "Waiting for approval: 1", "Deny country:FR everywhere for 2 h · asked by Rob Diaz"), "[Approve]")
 		w.opensHome("ann")

@@ -37,7 +37,7 @@ func TestUndoAtOnceWhileListingsLag(t *testing.T) {
 		w.types("rob", "deny 198.51.100.9")
 		w.ephemeral("rob", "Deny 198.51.100.9", "accepted by the service")
 		w.types("ann", "deny 198.51.100.9 for=1h")
-		w.ephemeral("ann", "198.51.100.9 is denied already", "Nothing was sent")
+		w.ephemeral("ann", "Done, nothing to change. 198.51.100.9 is denied already")
 		w.types("rob", "remove 198.51.100.9")
 		w.ephemeral("rob", "Take 198.51.100.9 off the denylist", "accepted by the service")
 		require.Empty(t, w.entries("acme"))

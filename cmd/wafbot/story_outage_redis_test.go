@@ -39,7 +39,7 @@ func TestAnswersWhileRedisIsAway(t *testing.T) {
 			"lists":                                 {"acme: 0 entries"},
 			"rules":                                 {"acme: "},
 			"audit":                                 {away, "standard output"},
-			"whoami":                                {"U0ROB0002"},
+			"whoami":                                {"Rob Diaz: responder"},
 			"help":                                  {"status"},
 		} {
 			before := len(w.ephemerals("rob", words...))

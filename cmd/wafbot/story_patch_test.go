@@ -112,13 +112,13 @@ func TestContainHalfDone(t *testing.T) {
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "status:423"}))
 		w.types("rob", "contain attack="+card.id())
-		w.ephemeral("rob", "Half done", "Deny "+attacker+" everywhere for 4 h: accepted", "NOT done: Patch exactly", "locked its rules")
+		w.ephemeral("rob", "Failed in part", "Deny "+attacker+" everywhere for 4 h: accepted", "Failed: Patch exactly", "locked its rules")
 		require.Len(t, w.entries("acme"), 1)
 		require.Empty(t, w.rules("acme", "vpatch"))
 
 		var reply workspace.Message
 		w.until("a reply in the thread", func() bool {
-			replies := card.replies("NOT done: Patch exactly")
+			replies := card.replies("Failed: Patch exactly")
 			if len(replies) > 0 {
 				reply = replies[0]
 			}

@@ -12,7 +12,7 @@ func TestWhomToAsk(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("vic", "Deny "+attacker)
-		w.ephemeral("vic", "deny needs the role responder; yours is viewer", "Ask <@U0ROB0002>, <!subteam^S0WAFRESP>, <@U0ANN0001> to press it")
+		w.ephemeral("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>, <!subteam^S0WAFRESP>, <@U0ANN0001> to press it")
 		w.types("vic", "deny "+attacker+" for=1h")
 		w.ephemeral("vic", "Ask <@U0ROB0002>, <!subteam^S0WAFRESP>, <@U0ANN0001> to type deny "+attacker+" for=1h")
 		w.types("rob", "mode Shop off")

@@ -11,7 +11,7 @@ func TestAViewerMayNot(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		card.click("vic", "Deny "+attacker)
-		w.ephemeral("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>", "<@U0ANN0001>", "Nothing was done")
+		w.ephemeral("vic", "deny needs the role responder; yours is viewer. Ask <@U0ROB0002>", "<@U0ANN0001>")
 		require.Empty(t, w.entries("acme"))
 		require.Empty(t, w.sent())
 		require.True(t, w.journal.has(`"outcome":"refused"`, "U0VIC0003", "deny "+attacker))

@@ -22,7 +22,7 @@ func (w *world) oneLoudSource(n int) {
 	for i := range n {
 		spec := waf.AttackSpec{App: -1, Path: fmt.Sprint("/catalog/", i), Started: waf.Duration(time.Minute), Sources: []waf.SourceSpec{{IP: loudest, Country: "NL", PerSecond: 1}}}
 		if i < 4 {
-			spec.App, spec.Sources = 4, []waf.SourceSpec{{IP: fmt.Sprint("203.0.113.", 200+i), Country: "PL", PerSecond: 1}}
+			spec.App, spec.Sources = 4, []waf.SourceSpec{{IP: fmt.Sprint("203.0.113.", 200+i), Country: "PL", PerSecond: float64(4 - i)}}
 		}
 		w.attack(spec)
 	}
@@ -34,21 +34,23 @@ func TestAStormAndItsCard(t *testing.T) {
 	storyOver(t, eitherWay(), all, func(t *testing.T, w *world) {
 		const grouped = 40
 		w.unlisted(func() { w.oneLoudSource(grouped) })
-		card := w.card("STORM", loudest, "Outliers")
+		card := w.card("4 of 40 NOT BLOCKED", "high storm", "Not blocked:")
 		require.Equal(t, "storm", factsOf(card.now()).Payload.Kind)
 		id := card.id()
 		require.Equal(t, "s", id[:1])
-		card.says(fmt.Sprintf("is behind %d of %d attacks", grouped-4, grouped), "Own cards for the 4", "more than 10 new attacks came in 1 min")
+		card.says("203.0.113.200 PL is in 1 of these 4", "Show the 4")
+		card.says(fmt.Sprintf("%d attacks, %d still active", grouped, grouped))
 
 		w.typesIn("#waf", "vic", "attacks storm="+id)
-		w.ephemeral("vic", id+" STORM on", "Next page")
-		card.click("rob", "Deny "+loudest+", 4 h")
-		w.ephemeral("rob", "Deny "+loudest+" everywhere for 4 h: accepted by the service")
-		card.says("Deny "+loudest+" everywhere for 4 h · Rob Diaz", "<@U0ROB0002> is on it")
+		w.ephemeral("vic", id+" 4 of 40 NOT BLOCKED · high storm", "Next page")
+		const top = "203.0.113.200"
+		card.click("rob", "Deny "+top)
+		w.ephemeral("rob", "Deny "+top+" everywhere for 4 h: accepted by the service")
+		card.says("Deny "+top+" · ", "Rob Diaz", "<@U0ROB0002> is on it", "Deny 203.0.113.201")
 		require.Len(t, w.entries("acme"), 1)
-		w.until("denial in force", func() bool { return w.WAF.Denied("acme", loudest) })
+		w.until("denial in force", func() bool { return w.WAF.Denied("acme", top) })
 
-		card.click("rob", "Own cards for the 4")
+		card.click("rob", "Show the 4")
 		w.ephemeral("rob", "4 attacks of storm "+id+" get cards of their own")
 		for odd := range 4 {
 			w.card("ATTACK · SQL injection", fmt.Sprintf("203.0.113.%d", 200+odd))
@@ -76,10 +78,10 @@ func TestAStormAndItsCard(t *testing.T) {
 		w.types("vic", "explain attack="+id)
 		w.ephemeral("vic", "Why one card: more than 10 new attacks came in 1 min", "It isn't muted")
 		w.types("vic", "status")
-		w.ephemeral("vic", "Going on: 40 attacks", "STORM on 2 applications", "Rob Diaz is on it")
+		w.ephemeral("vic", "Going on: 4 attacks", "and 1 storm", "4 of 40 NOT BLOCKED · high storm", "and 1 more application", "Rob Diaz is on it")
 		card.opens("rob", "More…", "List…", "Deny several…", "Mute "+loudest, "Report…")
 		require.NotContains(t, strings.Join(card.labels(), " "), "patch")
 		w.presses("rob", "List…")
-		w.sees("rob", id+" STORM on")
+		w.sees("rob", id+" 4 of 40 NOT BLOCKED · high storm")
 	})
 }

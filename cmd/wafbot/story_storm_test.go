@@ -43,7 +43,7 @@ func (w *world) scans(attacks, incidents int) {
 // stormCard is the card of the storm, when it has grouped so many.
 func (w *world) stormCard(grouped int, parts ...string) shownCard {
 	w.t.Helper()
-	c := w.card("STORM")
+	c := w.card(" storm")
 	c.says(append(parts, fmt.Sprintf("%d attacks", grouped))...)
 	return c
 }
@@ -52,7 +52,7 @@ func (w *world) stormCard(grouped int, parts ...string) shownCard {
 func TestAStorm(t *testing.T) {
 	story(t, asItIs, func(t *testing.T, w *world) {
 		w.scanned(98, 2)
-		storm := w.stormCard(98, loudest, "is behind 98 of 98")
+		storm := w.stormCard(98, "98 of 98 NOT BLOCKED", loudest, "is in all of these 98")
 		w.card("/worked/7", "critical incident")
 		w.card("/worked/57", "critical incident")
 		w.polls(4)
@@ -61,14 +61,13 @@ func TestAStorm(t *testing.T) {
 		require.Empty(t, storm.replies())
 
 		w.attack(injection())
-		w.stormCard(99, "98 of 99")
-		storm.click("rob", "Own card for the outlier")
-		w.card(attacker, "SQL injection on Shop", "POST /login")
-		storm.says("with own cards by now: 1 of those grouped")
+		w.stormCard(99, "99 of 99 NOT BLOCKED", "is in 98 of these 99")
+		storm.click("rob", "List the 99")
+		w.ephemeral("rob", storm.id(), "POST shop.example.com/login")
 		w.stop()
 		w.start()
 		w.polls(4)
-		require.Len(t, w.cards("#waf"), 4)
+		require.Len(t, w.cards("#waf"), 3)
 	})
 }
 
@@ -79,7 +78,7 @@ func TestFirstStartInAStorm(t *testing.T) {
 		w.scanned(30, 1)
 	}, func(t *testing.T, w *world) {
 		w.message("#waf", "wafbot watches acme", "31 going on (30 of them grouped in a storm's card, cards of the others follow, no one is mentioned)")
-		w.stormCard(30, "found going on")
+		w.stormCard(30)
 		w.card("critical incident", "/worked/7")
 		w.polls(4)
 		require.Len(t, w.cards("#waf"), 2)
@@ -99,7 +98,7 @@ func TestRedisEmptiedInAStorm(t *testing.T) {
 		w.emptyRedis(running)
 		w.polls(4)
 		w.attack(injection())
-		storm.says("41 attacks", "found going on")
+		storm.says("41 attacks")
 		require.Equal(t, id, storm.id())
 		require.Len(t, w.cards("#waf"), 2)
 	})
@@ -119,8 +118,8 @@ func TestAStormCallsItsPagerOnce(t *testing.T) {
 		storm := w.stormCard(20)
 		call := h.next()
 		require.Equal(t, storm.id(), call.Attack)
-		require.Contains(t, call.Text, "STORM: 20 attacks on Shop, 20 not blocked")
-		require.Contains(t, call.Text, loudest+" NL is behind 20 of 20 attacks")
+		require.Contains(t, call.Text, "20 of 20 NOT BLOCKED, high storm on Shop: ")
+		require.Contains(t, call.Text, loudest+" NL is in 20 of 20 attacks")
 		storm.click("rob", "Acknowledge")
 		require.Equal(t, call.ID, h.next().ID, "it is over")
 		w.polls(4)

@@ -32,11 +32,11 @@ func TestTwoPeopleAcknowledge(t *testing.T) {
 			return len(w.ephemerals("ann", "is on it since")) == 1 && len(w.ephemerals("rob", "is on it since")) == 1
 		})
 		first, second := "ann", "rob"
-		if len(w.ephemerals("ann", "Nothing was changed")) == 1 {
+		if len(w.ephemerals("ann", "Refused: ")) == 1 {
 			first, second = second, first
 		}
 		require.Len(t, w.ephemerals(first, names[first]+" is on it since"), 1)
-		require.Len(t, w.ephemerals(second, names[first]+" is on it since", "Nothing was changed", "handover attack="+card.id()+" to=@me"), 1)
+		require.Len(t, w.ephemerals(second, names[first]+" is on it since", "handover attack="+card.id()+" to=@me"), 1)
 		card.says(map[string]string{"ann": "<@U0ANN0001>", "rob": "<@U0ROB0002>"}[first] + " is on it")
 		require.NotContains(t, card.labels(), "Acknowledge")
 		require.Empty(t, w.sent())

@@ -33,7 +33,7 @@ func TestTwoTeams(t *testing.T) {
 		w.attack(stuffing())
 		acme, globex := w.card("/login"), w.cardIn("#waf-globex", "/signin")
 		id := globex.id()
-		const hidden = "globex is no account: acme"
+		const hidden = "Unknown account: globex. One of: acme"
 
 		// By button, also one that only shows more, and one that opens a form.
 		globex.click("rob", "Deny "+attacker)
@@ -49,13 +49,13 @@ func TestTwoTeams(t *testing.T) {
 		}
 		w.until("refusals", func() bool { return len(w.ephemerals("rob", hidden)) == n+len(lines) })
 		w.typesIn("#random", "rob", "lists account=nowhere")
-		w.ephemeral("rob", "nowhere is no account: acme")
+		w.ephemeral("rob", "Unknown account: nowhere. One of: acme")
 		for _, line := range []string{"attack " + id, "report attack=" + id, "deny attack=" + id} {
 			w.typesIn("#random", "rob", line)
-			w.until("refusal of "+line, func() bool { return len(w.ephemerals("rob", "no attack "+id)) > 0 })
+			w.until("refusal of "+line, func() bool { return len(w.ephemerals("rob", "Unknown attack: "+id)) > 0 })
 		}
 		w.typesIn("#waf-globex", "rob", "deny 203.0.113.9")
-		w.ephemeral("rob", "which account? Add account= with one of: acme")
+		w.ephemeral("rob", "Missing: account=, one of: acme")
 
 		// By form.
 		w.types("rob", "deny account=globex")
@@ -71,7 +71,7 @@ func TestTwoTeams(t *testing.T) {
 		})
 		asked := requestIn(plain(request.now()))
 		w.types("rob", "approve "+asked)
-		w.ephemeral("rob", "no request "+asked+" on acme: they are kept")
+		w.ephemeral("rob", "Unknown request: "+asked+", on acme. ")
 		w.typesIn("#waf-globex", "vic", "handover to=U0ROB0002 attack="+id)
 		w.ephemeral("vic", "<@U0ROB0002> has no role here")
 		require.Empty(t, w.sent())

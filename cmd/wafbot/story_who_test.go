@@ -147,7 +147,8 @@ func TestASharedSourceIsNamed(t *testing.T) {
 		w.Slack.SetRateLimits(false)
 		for i := range 12 {
 			spec := injection()
-			spec.App, spec.Path = []int{4, 7, -1}[i%3], fmt.Sprintf("/p%d", i)
+			spec.App, spec.Path, spec.Type = []int{4, 7, -1}[i%3], fmt.Sprintf("/p%d", i), []string{"sqli", "xss", "rce", "ptrav"}[i/3]
+			spec.Started = waf.Duration(time.Duration(i+1) * time.Hour)
 			w.attack(spec)
 		}
 	}

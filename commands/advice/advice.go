@@ -31,10 +31,8 @@ func Advise(s call.Situation) Advice {
 	switch {
 	case s.Policy.ChangesNow() == policy.ChangesOff:
 		a.note(text.New("Changes are switched off (", text.Code("policy.changes: off"), ")"))
-	case s.Storm != nil && !s.Storm.Source.IsValid():
-		a.Notes = append(a.Notes, noStormDeny(s)...)
 	case s.Storm != nil:
-		a.denyStorm(s)
+		a.denyInStorm(s)
 	case s.Attack.FalsePositive():
 		a.note(text.New(text.Bold("Marked as a false positive"), " at the service: no mitigation is advised, and no one is called while it is"))
 	case s.Attack.Status() == apiclient.StatusBlocked:
@@ -52,9 +50,6 @@ func Advise(s call.Situation) Advice {
 	}
 	if locked := s.Context.RulesLockedAt; !locked.IsZero() && slices.ContainsFunc(a.Suggestions, func(b call.Suggestion) bool { return b.Line.Name != change.Denying.Name }) {
 		a.note(describe.RulesLocked(locked))
-	}
-	if s.Storm != nil {
-		a.Suggestions = append(a.Suggestions, ownCards(s)...)
 	}
 	return a
 }
@@ -100,23 +95,6 @@ func (a *Advice) deny(s call.Situation) {
 		a.Notes = append(a.Notes, crowdLines(s, source.Source)...)
 		a.offer(s, denyButton(s, source))
 		return
-	}
-}
-
-// denyStorm offers to deny the source behind a storm.
-func (a *Advice) denyStorm(s call.Situation) {
-	top, _ := topSource(s)
-	why := undeniable(s, top)
-	switch {
-	case covered(s, top):
-		a.note(deniedAlready(s))
-	case len(why) > 0:
-		a.note(why)
-	case WatchedOnly(s):
-		a.note(text.New("No deny: ", s.Account.AppName(s.Attack.App), " can't block, so it would stop nothing there"))
-	default:
-		a.Notes = append(a.Notes, crowdLines(s, top)...)
-		a.offer(s, denyButton(s, through{Source: top}))
 	}
 }
 

@@ -56,7 +56,7 @@ func denyButton(s call.Situation, source through) call.Suggestion {
 // shareWords say how much of the attack a denial stops, and what goes on.
 func shareWords(s call.Situation, source through) string {
 	if s.Storm != nil {
-		return fmt.Sprintf("It is in %s of %s.", text.Number(s.Storm.SharedBy), text.Count(s.Storm.Grouped, "attack"))
+		return reachWords(*s.Storm, source.Source)
 	}
 	words := "Its share of hits is unknown."
 	if percent, ok := source.share(); ok {
@@ -172,7 +172,7 @@ func everyoneBehind(s call.Situation, source apiclient.Source) call.Sentence {
 func elsewhereSentence(s call.Situation, source apiclient.Source) call.Sentence {
 	seen := s.Context.Sources[source.IP]
 	text := describe.Elsewhere(seen, s.Attack, source.IP)
-	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // of a storm that is what it has grouped
+	if text == "" || describe.LikelyShared(seen) || s.Storm != nil { // the words before say it of a storm
 		return call.Sentence{}
 	}
 	return call.Sentence{Spare: elsewhere, Text: strings.ToUpper(text[:1]) + text[1:] + "."}

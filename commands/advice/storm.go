@@ -1,7 +1,7 @@
 package advice
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -11,7 +11,7 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// noStormDeny says what stops a storm that no one source is behind.
+// noStormDeny says what stops a storm that no one denial does.
 func noStormDeny(s call.Situation) []text.Text {
 	lines := []text.Text{text.New(text.Bold("No one deny stops this."), " ", text.Bold("What can:"), " a rate limit or captcha in the application · a header that the requests share, your own list of addresses: under More")}
 	method, place, ok := stormPlace(s)
@@ -33,16 +33,66 @@ func stormPlace(s call.Situation) (method, place string, ok bool) {
 	return method, place, ok && method != "" && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
 }
 
-// ownCards is the button that gives the outliers cards of their own; none without outliers.
-func ownCards(s call.Situation) []call.Suggestion {
-	label := "Own card for the outlier"
-	switch left := s.Storm.OutlierCount; {
+// ShowUnblocked is the button that shows what gets through: by cards of their own, or as a list where these are too many.
+func ShowUnblocked(s call.Situation) []call.Suggestion {
+	label := "Show it"
+	switch left := s.Storm.UnblockedCount; {
 	case left == 0:
 		return nil
-	case left > describe.MostCards:
-		label = fmt.Sprintf("Own cards for %d of the %s", describe.MostCards, text.Number(left))
 	case left > 1:
-		label = fmt.Sprintf("Own cards for the %d", left)
+		label = "Show the " + text.Number(left)
 	}
-	return []call.Suggestion{{Label: label, Line: lineFor(s, "cards")}}
+	if s.Storm.UnblockedCount > describe.MostCards {
+		return []call.Suggestion{{
+			Label: "List the " + text.Number(s.Storm.Passing()), Spoken: "List all grouped attacks, what gets through first",
+			Line: record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name),
+		}}
+	}
+	return []call.Suggestion{{Label: label, Spoken: "Cards of their own for what gets through", Line: lineFor(s, "cards")}}
+}
+
+// denyInStorm offers to deny the busiest source of what gets through that may be denied, and says why others may not.
+func (a *Advice) denyInStorm(s call.Situation) {
+	if len(s.Storm.Behind) > 0 && WatchedOnly(s) {
+		a.note(text.New("No deny: no application of the storm can block, so it would stop nothing there"))
+		return
+	}
+	for _, behind := range s.Storm.Behind {
+		one := s
+		one.Storm, one.Attack.Sources = nil, []apiclient.Source{behind.Source}
+		if covered(one, behind.Source) {
+			a.note(deniedAlready(one))
+			continue
+		}
+		if why := undeniable(one, behind.Source); len(why) > 0 {
+			a.note(why)
+			continue
+		}
+		a.offer(s, denyButton(s, through{Source: behind.Source}))
+		if 2*behind.In < s.Storm.Passing() {
+			a.Notes = append(a.Notes, noStormDeny(s)...)
+		}
+		return
+	}
+	if s.Storm.Passing() > 0 {
+		a.Notes = append(a.Notes, noStormDeny(s)...)
+	}
+}
+
+// reachWords say how many of what gets through in a storm has the source. It promises nothing: others may go on.
+func reachWords(s record.Storm, source apiclient.Source) string {
+	i := slices.IndexFunc(s.Behind, func(b record.StormSource) bool { return b.IP == source.IP })
+	return "It is in " + reach(s, s.Behind[i]) + "."
+}
+
+// reach says in how many of those that get through a source is.
+func reach(s record.Storm, source record.StormSource) string {
+	switch n := s.Passing(); {
+	case n == 1:
+		return "the one that gets through"
+	case source.In == n:
+		return "all " + text.Number(n) + " that get through"
+	default:
+		return text.Number(source.In) + " of the " + text.Number(n) + " that get through; the others go on"
+	}
 }

@@ -132,14 +132,11 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 	if !q.Waits(c.Now) {
 		return []text.Text{describe.Approval(q, c.Now)}
 	}
-	lines := []text.Text{text.New(text.Bold("Waits for approval"), ": ", q.Does, ". ", text.Code(q.ID), ". Nothing was sent")}
+	first := text.New(text.Bold("Waiting for approval"), ": ", q.Does, ". ", text.Code(q.ID))
 	if q.ID != record.RequestID(q.Account, c.ID) {
-		lines = append(lines, text.New("Asked already by ", q.Asker.Name, " at ", q.At))
+		first = text.New(first, ", asked already by ", q.Asker.Name, " at ", q.At)
 	}
-	for _, need := range q.Needs {
-		lines = append(lines, text.New("Why: ", need.Why))
-	}
-	lines = append(lines, describe.Deciders(q, c.Policy.Approvers))
+	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), describe.Deciders(q, c.Policy.Approvers)}
 	if offer := describe.OverrideOffer(q, c.Policy, c.Now); offer != nil {
 		lines = append(lines, text.New(offer, ": ", text.Code("override "+q.ID+` reason="…"`)))
 	}

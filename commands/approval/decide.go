@@ -18,7 +18,7 @@ func RequireChangesOn(c *call.Call) error {
 	if c.Policy.ChangesNow() == policy.ChangesOn {
 		return nil
 	}
-	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent. Nothing was done"))
+	return refusal.Guarded(text.New("changes are not on (", text.Code("policy.changes"), "): nothing that was asked for is sent"))
 }
 
 // ByLine is the request that the line means.
@@ -31,23 +31,23 @@ func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 	found := slices.DeleteFunc(all, func(q record.ApprovalRequest) bool { return !record.MatchID(q.ID, typed) })
 	switch len(found) {
 	case 0:
-		words := text.New("no request ", text.Code(text.Sanitize(typed, text.MaxField)), " on ", c.Account.Name)
+		words := text.New("Unknown request: ", text.Code(text.Sanitize(typed, text.MaxField)), ", on ", c.Account.Name)
 		if len(c.Accounts) > 1 {
-			words = text.New(words, ". One of another account? Add ", text.Code("account="), " with one of: ", call.AccountNames(c.Accounts), ". Else")
+			words = text.New(words, ". One of another account? Add ", text.Code("account="), " with one of: ", call.AccountNames(c.Accounts), ".")
 		} else {
-			words = text.New(words, ":")
+			words = text.New(words, ".")
 		}
-		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " they are kept for a week, and lost when wafbot's store (Redis) is emptied: ask for the change again if it is still wanted. Nothing was done")), "request", "")
+		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " Requests are kept for a week, and lost when wafbot's store (Redis) is emptied: ask for the change again if it is still wanted")), "request", "")
 	case 1:
 		return found[0], nil
 	}
-	return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " fits several requests: type more of its id")), "request", "")
+	return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New("Ambiguous id: ", text.Code(text.Sanitize(typed, text.MaxField)), ". It fits several requests: type more of it")), "request", "")
 }
 
 // requireUndecided refuses to decide what is decided, or too late to be.
 func requireUndecided(c *call.Call, q record.ApprovalRequest) error {
 	if !q.Waits(c.Now) {
-		return refusal.Nothing(text.New(describe.Approval(q, c.Now), ". Nothing was changed"))
+		return refusal.Nothing(text.New(describe.Approval(q, c.Now)))
 	}
 	if Late(c) {
 		return TooLate(c)
@@ -61,7 +61,7 @@ func MayApprove(c *call.Call, q record.ApprovalRequest) error {
 		return err
 	}
 	deny := func(t text.Text) error {
-		return refusal.Denied(text.New(t, ". Nothing was changed"))
+		return refusal.Denied(text.New(t))
 	}
 	switch {
 	case c.Actor.Via == record.ViaCLI:
@@ -110,11 +110,11 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 	}
 	switch {
 	case !c.Actor.Is(q.Asker):
-		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.Deciders(q, ""), ". Nothing was done"))
+		return refusal.Denied(text.New("only ", text.Sanitize(q.Asker.Name, text.MaxField), ", who asked, may override. ", describe.Deciders(q, "")))
 	case never != "":
-		return refusal.Guarded(text.New(never, ". ", describe.Deciders(q, ""), ". Nothing was done"))
+		return refusal.Guarded(text.New(never, ". ", describe.Deciders(q, "")))
 	case c.Now.Before(q.OverrideAt):
-		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": an approver may answer yet. ", describe.Deciders(q, ""), ". Nothing was done"))
+		return refusal.Guarded(text.New("not before ", q.OverrideAt, ": an approver may answer yet. ", describe.Deciders(q, "")))
 	}
 	return nil
 }

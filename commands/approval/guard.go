@@ -32,7 +32,7 @@ func GuardSource(c *call.Call, t grammar.Target) error {
 			continue
 		}
 		if s.Deny != policy.DenyApproval {
-			return refusal.Guarded(text.New(what, ", which is never denied. Nothing was done"))
+			return refusal.Guarded(text.New(what, ", which is never denied"))
 		}
 		Need(c, policy.ApproveSource, what)
 	}
@@ -53,7 +53,7 @@ func GuardWidth(c *call.Call, t grammar.Target) error {
 		}
 		widest, hardest := p.Widest(r)
 		if r.Bits() < hardest {
-			return refusal.Guarded(text.New(is, " wider than the service takes (/", hardest, "). Nothing was done"))
+			return refusal.Guarded(text.New(is, " wider than the service takes (/", hardest, ")"))
 		}
 		if r.Bits() < widest {
 			Need(c, policy.ApproveBroad, text.New(is, " wider than /", widest))
@@ -69,7 +69,7 @@ func GuardDuration(c *call.Call, d time.Duration) error {
 		return nil
 	}
 	if d > c.Policy.Longest {
-		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(c.Policy.Longest)), ". Nothing was done"))
+		return refusal.Guarded(text.New(text.Code(grammar.DurationText(d)), " is longer than the longest allowed, ", text.Code(grammar.DurationText(c.Policy.Longest))))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func GuardProtecting(c *call.Call, targets []grammar.Target) error {
 	p := call.Plan{Line: c.Line, Does: "Protect " + describe.Targets(targets)}
 	for _, t := range targets {
 		if !c.Policy.Protectable(t) {
-			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there. Nothing was changed"))
+			return refusal.Guarded(text.New(text.Code(t.String()), " is too wide to be protected: nothing in it could ever be denied again, whatever attacks come from there"))
 		}
 		if c.Policy.Wide(t) {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(text.Code(t.String()), " is wide: nothing in it can be denied any more, whatever attacks come from there")})
@@ -95,22 +95,22 @@ func RequireRole(c *call.Call, least record.Role) error {
 	}
 	if c.Could >= least {
 		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't say just now. ",
-			"Nothing was done: try again in a moment. The operator of wafbot finds the reason in its log"))
+			"Try again in a moment. The operator of wafbot finds the reason in its log"))
 	}
 	return &refusal.Refusal{
 		Kind: refusal.ErrDenied, Next: WhomToAsk(c, least),
-		Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String(), ". Nothing was done"),
+		Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String()),
 	}
 }
 
 // NoRole refuses who may do nothing. A person of another workspace isn't told who may.
 func NoRole(c *call.Call) error {
-	refused := &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here. Nothing was done")}
+	refused := &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New("You have no role here")}
 	switch c.From {
 	case call.Stranger:
 		refused.Text = text.New("You have no role here: wafbot answers only members of its own workspace. Ask one of them in this channel")
 	case call.Guest:
-		refused.Text, refused.Next = text.New("You have no role here: a guest of the workspace can't have one. Nothing was done"), WhomToAsk(c, c.Cmd.Role)
+		refused.Text, refused.Next = text.New("You have no role here: a guest of the workspace can't have one"), WhomToAsk(c, c.Cmd.Role)
 	default:
 		refused.Next = text.New("For a role, ask who runs wafbot to write your id ", text.Code(text.Sanitize(c.Actor.ID, text.MaxField)), " into its configuration, under ", text.Code("policy"))
 		if len(givers(c, c.Cmd.Role)) > 0 {

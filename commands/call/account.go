@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Account is one tenant of the service.
@@ -54,7 +53,7 @@ func (a *Account) App(typed string) (int, error) {
 		for _, id := range slices.Sorted(maps.Keys(a.Applications)) {
 			names = append(names, fmt.Sprintf("%s (%d)", a.Applications[id].Name, id))
 		}
-		return 0, refusal.Usage(text.New(text.Code(text.Sanitize(typed, text.MaxField)), " is no application of ", a.Name, ": write its number, or one of: ", strings.Join(append(names, "app:default"), ", ")))
+		return 0, refusal.Invalid("application", typed, "app:default", "Its number, or one of: ", strings.Join(append(names, "app:default"), ", "))
 	}
 	return id, nil
 }

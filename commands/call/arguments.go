@@ -24,6 +24,8 @@ type Arg struct {
 	Required bool
 	Typed    bool // an attack that is only meant where it is written, not by the place where the line is
 	Help     string
+	// Bare reports whether a word without the argument's name is meant for it; nil: none is.
+	Bare func(word string) bool
 	// Read checks a value and brings it into its canonical form, so that equal lines read equal. It may be nil: any text.
 	Read func(value string, a *Account) (string, error)
 
@@ -55,7 +57,7 @@ func ReadRange(value string, _ *Account) (string, error) {
 func ReadNumber(value string, _ *Account) (string, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n <= 0 {
-		return "", refusal.Usage(text.New(refusal.Typed(value), " is no number: ", text.Code("rules"), " and ", text.Code("conditions"), " list them"))
+		return "", refusal.Invalid("number", value, "5001", text.Code("rules"), " and ", text.Code("conditions"), " list them")
 	}
 	return strconv.FormatInt(n, 10), nil
 }
@@ -86,7 +88,7 @@ func OneOf(words ...string) func(string, *Account) (string, error) {
 		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, value) }); i >= 0 {
 			return words[i], nil
 		}
-		return "", refusal.Usage(text.New(refusal.Typed(value), " is none of ", strings.Join(words, ", ")))
+		return "", refusal.Invalid("word", value, words[0], "One of ", strings.Join(words, ", "))
 	}
 }
 
@@ -100,7 +102,7 @@ func ReadList(value string, _ *Account) (string, error) {
 	case "gray", "grey", "graylist":
 		return apiclient.ListGray, nil
 	}
-	return "", refusal.Usage(text.New(refusal.Typed(value), " is no list: black, white or gray"))
+	return "", refusal.Invalid("list", value, "black", "One of black, white, gray")
 }
 
 // Check holds a line against the command's arguments and gives it back in canonical form.
@@ -108,17 +110,17 @@ func (c *Command) Check(l record.Line, a *Account) (record.Line, error) {
 	out := record.Line{Name: c.Name, Flags: l.Flags}
 	for _, f := range l.Flags {
 		if !slices.Contains(c.Flags, f) {
-			return record.Line{}, c.Misuse(text.New(refusal.Typed("--"+f), " is no option of ", text.Code(c.Name)))
+			return record.Line{}, c.Misuse(text.New("Unknown option: ", refusal.Typed("--"+f)))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.Keys)) {
 		i := slices.IndexFunc(c.Args, func(arg Arg) bool { return arg.Name == key && !arg.Object })
 		if i < 0 {
-			return record.Line{}, c.Misuse(text.New(refusal.Typed(key+"="), " is no argument of ", text.Code(c.Name), grammar.Hint(key, c.keys())))
+			return record.Line{}, c.Misuse(text.New("Unknown argument: ", refusal.Typed(key+"="), grammar.Hint(key, c.keys())))
 		}
 		value, err := c.Args[i].Parse(l.Keys[key], a)
 		if err != nil {
-			return record.Line{}, refusal.About(err, key, l.Keys[key])
+			return record.Line{}, refusal.About(refusal.InLine(err, key+"="), key, l.Keys[key])
 		}
 		out = out.With(key, value)
 	}
@@ -129,7 +131,7 @@ func (c *Command) Check(l record.Line, a *Account) (record.Line, error) {
 	out.Words = words
 	for _, arg := range c.Args {
 		if arg.Required && !arg.Object && out.Keys[arg.Name] == "" {
-			return record.Line{}, refusal.About(c.Misuse(text.New(text.Code(arg.Name+"="), " is missing: ", arg.Help)), arg.Name, "")
+			return record.Line{}, refusal.About(c.Misuse(text.New("Missing: ", text.Code(arg.Name+"="), ", ", arg.Help)), arg.Name, "")
 		}
 	}
 	return out, nil
@@ -149,12 +151,16 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 			n = len(words)
 		}
 		if n == 0 && arg.Required {
-			return nil, refusal.About(c.Misuse(text.New("which ", arg.Name, "? ", arg.Help)), arg.Name, "")
+			return nil, refusal.About(c.Misuse(text.New("Missing: ", arg.Name, ", ", arg.Help)), arg.Name, "")
 		}
 		for _, w := range words[:n] {
 			value, err := arg.Parse(w, a)
 			if err != nil {
-				return nil, refusal.About(err, arg.Name, w)
+				before := record.Line{Name: c.Name, Words: out}
+				if arg.Many {
+					before.Words = nil
+				}
+				return nil, refusal.About(refusal.InLine(err, before.String()+" "), arg.Name, w)
 			}
 			if !slices.Contains(out, value) || !arg.Many {
 				out = append(out, value)
@@ -163,7 +169,7 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 		words = words[n:]
 	}
 	if len(words) > 0 {
-		return nil, c.Misuse(text.New(refusal.Typed(words[0]), " is one word too many"))
+		return nil, c.Misuse(text.New("One word too many: ", refusal.Typed(words[0])))
 	}
 	return out, nil
 }
@@ -171,7 +177,7 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 // Parse checks a value of the argument and gives its canonical form.
 func (arg Arg) Parse(value string, a *Account) (string, error) {
 	if value == "" {
-		return "", refusal.Usage(text.New(text.Code(arg.Name), " is empty: ", arg.Help))
+		return "", refusal.Usage(text.New("Empty: ", text.Code(arg.Name), ", ", arg.Help))
 	}
 	if arg.Read == nil {
 		return value, nil
@@ -189,9 +195,13 @@ func (c *Command) keys() []string {
 	return keys
 }
 
-// Misuse is a usage error that ends with how the command is written.
+// Misuse is a usage error that ends with an example, or with how the command is written.
 func (c *Command) Misuse(what text.Text) error {
-	return &refusal.Refusal{Kind: refusal.ErrUsage, Text: text.New(what, ". Usage: ", text.Code(c.Usage())), Brief: what}
+	how := text.New("Usage: ", text.Code(c.Usage()))
+	if c.Example != "" {
+		how = text.New("Example: ", text.Code(c.Example))
+	}
+	return &refusal.Refusal{Kind: refusal.ErrUsage, Text: text.New(what, ". ", how), Brief: what}
 }
 
 // Usage is the command's line in the grammar, as deny TARGET… [for=…] [app=…].
@@ -266,6 +276,5 @@ func ReadUser(value string, _ *Account) (string, error) {
 	if m := userID.FindStringSubmatch(value); m != nil {
 		return m[1], nil
 	}
-	return "", refusal.Usage(text.New(refusal.Typed(value), " can't be looked up: write ", text.Code("@me"), ", or the user's id, as ", text.Code("U0123ABCD"),
-		" (in Slack: the profile, ⋮, Copy member ID)"))
+	return "", refusal.Invalid("user", value, "@me", "A mention in Slack; at the terminal the user's id, as ", text.Code("U0123ABCD"), " (the profile, ⋮, Copy member ID)")
 }

@@ -53,14 +53,15 @@ type StormRow struct {
 	Account string           `json:"account"`
 	Attack  apiclient.Attack `json:"attack"` // put together from those that it grouped
 	Storm   record.Storm     `json:"storm"`
-	SeenAt  time.Time        `json:"seen_at"` // on the service's clock
+	SeenAt  time.Time        `json:"seen_at"`         // on the service's clock
+	Quiet   bool             `json:"quiet,omitempty"` // its attacks are over
 	Triage  record.Triage    `json:"triage,omitzero"`
 	Card    string           `json:"card,omitempty"` // where its card can be opened; "": not known
 }
 
 // NewStormRow is the storm as it is shown.
 func NewStormRow(s record.StormSeen, account string, said record.Triage) StormRow {
-	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Triage: said}
+	return StormRow{ID: s.ID, Account: account, Attack: s.Attack, Storm: s.Storm, SeenAt: s.SeenAt, Quiet: s.Quiet, Triage: said}
 }
 
 // Situation is what is known about an attack when its card is drawn: facts of a short while ago, never read from the service for it.

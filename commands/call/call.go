@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -125,6 +126,17 @@ type PollHealth struct {
 	EndsWait string    `json:"ends_wait,omitempty"` // why nothing is removed by itself for now; "": it is
 }
 
+// WithOutcome is the result with its outcome as the first word of its lines. A dry run, and what waits for approval, say it themselves.
+func (res Result) WithOutcome() Result {
+	word := map[string]string{"done": "Done", "nothing": "Done, nothing to change"}[res.Outcome]
+	if word == "" || len(res.Lines) == 0 {
+		return res
+	}
+	res.Lines = slices.Clone(res.Lines)
+	res.Lines[0] = text.New(text.Bold(word), ". ", res.Lines[0])
+	return res
+}
+
 // And is the result with more lines.
 func (res Result) And(lines ...text.Text) Result {
 	res.Lines = append(res.Lines, lines...)
@@ -190,5 +202,5 @@ func ForPeople(inv Invocation, err error) (words text.Text, ref string) {
 		return refused.All(), ""
 	}
 	ref = "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
-	return text.New("Something went wrong inside wafbot. Nothing more is known here; reference ", text.Code(ref), " in its log"), ref
+	return text.New(text.Bold("Failed"), ": something went wrong inside wafbot. Its log says what, under the reference ", text.Code(ref)), ref
 }

@@ -31,7 +31,9 @@ type Command struct {
 	Args    []Arg
 	Flags   []string
 	Role    record.Role // the least role
-	Parts   int         // how many changes one line makes at most; 0: one
+	// AlwaysAsked is the flag with which the terminal asks although it was told not to; "": none.
+	AlwaysAsked string
+	Parts       int // how many changes one line makes at most; 0: one
 	// Past lets the command be about an attack of which only the evidence is left, named by its whole id.
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.
@@ -44,6 +46,8 @@ type Command struct {
 	Write func(c *Call) (Result, error)
 	// ReadTrail reads the whole audit log, for a line with an object; nil: no line does.
 	ReadTrail func(ctx context.Context, c *Call, log AuditTrail) (Result, error)
+	// Typed is a line, with the name or alias that was typed, as it is meant; nil: as it stands.
+	Typed func(l record.Line) (record.Line, error)
 	// Missing says whether a line leaves out what it must have, beside the arguments that are required; nil: nothing else.
 	Missing func(l record.Line) bool
 	// Form changes the form that the description of the arguments makes; nil: that one is good.
@@ -71,7 +75,11 @@ func LookUp(commands []*Command, name string) (*Command, error) {
 		}
 		known = append(append(known, c.Name), c.Aliases...)
 	}
-	text := text.New(refusal.Typed(name), " is no command", grammar.Hint(name, known), ". ", text.Code("help"), " lists them")
+	if name == "snooze" || name == "resolve" {
+		return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text.New("Unknown command: ", text.Code(name), ". Nothing was changed. ", text.Code("mute"), " suppresses notifications for a while, ",
+			text.Code("ack"), " says that you are on it, ", text.Code("verdict"), " says what it was")}
+	}
+	text := text.New("Unknown command: ", refusal.Typed(name), grammar.Hint(name, known), ". ", text.Code("help"), " lists them")
 	return &Command{}, &refusal.Refusal{Kind: refusal.ErrUnknown, Text: text}
 }
 

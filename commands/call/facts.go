@@ -31,7 +31,8 @@ const (
 	FactContext         Fact = "account context"
 	FactApprovals       Fact = "approval requests"
 	FactStorms          Fact = "storms"
-	FactGrouped         Fact = "grouped attacks"  // arg: the storm's id
+	FactGrouped         Fact = "grouped attacks" // arg: the storm's id
+	FactInStorms        Fact = "attacks in storms"
 	FactEvidence        Fact = "evidence"         // arg: the attack's id
 	FactObservation     Fact = "last observation" // arg: the attack's id
 	FactOutages         Fact = "outages"          // arg: since when
@@ -212,6 +213,11 @@ func (f AccountFacts) Approvals() ([]record.ApprovalRequest, error) {
 // Storms are the account's.
 func (f AccountFacts) Storms() ([]record.StormSeen, error) {
 	return listOf[record.StormSeen](f, FactStorms, nil)
+}
+
+// InStorms are the ids of the attacks for which the card of a storm stands that goes on, or whose attacks do.
+func (f AccountFacts) InStorms() (map[string]bool, error) {
+	return fact[map[string]bool](f, FactInStorms, nil)
 }
 
 // Grouped are the attacks that a storm grouped.

@@ -20,7 +20,7 @@ var ArgPage = Arg{Name: "page", Help: "which page, where there are several: 2", 
 func readPage(value string, _ *Account) (string, error) {
 	n, err := strconv.ParseUint(value, 10, 16)
 	if err != nil || n == 0 {
-		return "", refusal.Usage(text.New(refusal.Typed(value), " is no page: write a number, as ", text.Code("page=2")))
+		return "", refusal.Invalid("page", value, "2")
 	}
 	return strconv.FormatUint(n, 10), nil
 }
@@ -76,7 +76,7 @@ func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 	from, to := min((p.page-1)*size, n), min(p.page*size, n)
 	var lines []text.Text
 	for i := from; i < to; i++ {
-		lines = append(lines, text.New("• ", line(i)))
+		lines = append(lines, text.Row(line(i)))
 	}
 	switch {
 	case to < n && p.inChat():
@@ -85,6 +85,22 @@ func (p *Pager) Part(n int, line func(i int) text.Text) []text.Text {
 		lines = append(lines, text.New("… and ", n-to, " more: add ", text.Code("--all")))
 	}
 	return lines
+}
+
+// Table is Part with titles over its columns at the terminal.
+func (p *Pager) Table(titles []string, n int, line func(i int) text.Text) []text.Text {
+	lines := p.Part(n, line)
+	if len(titles) == 0 || n == 0 || p.inChat() {
+		return lines
+	}
+	var head text.Text
+	for i, title := range titles {
+		if i > 0 {
+			head = append(head, text.New(text.Cell(" "))...)
+		}
+		head = append(head, text.New(text.Bold(title))...)
+	}
+	return append([]text.Text{text.Row(head)}, lines...)
 }
 
 // Finish ends the listing with the line that shows its next page.

@@ -34,7 +34,7 @@ func NotDone(ch record.Change, fault error) error {
 	if fault != nil {
 		cause = fmt.Errorf("%w: %w", cause, fault)
 	}
-	return &refusal.Refusal{Kind: refusal.ErrService, Cause: cause, Text: Failure(ch)}
+	return &refusal.Refusal{Kind: refusal.ErrService, Cause: cause, Text: Failure(ch), Titled: true}
 }
 
 // Failure says that the change failed, was done in part only, or that its outcome is unknown, and why; nothing of one that did not fail, or is resumed.
@@ -43,13 +43,13 @@ func Failure(c record.Change) text.Text {
 	case c.Fault == "":
 		return nil
 	case c.State == record.StateHalf && c.Parent() == "":
-		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " undoes what was done")
+		return text.New(text.Bold("Failed in part: "+c.Does), ": ", c.Fault, perSource(c), ". ", text.Code("undo "+c.ID), " undoes what was done")
 	case c.State == record.StateHalf:
-		return text.New(text.Bold("Only partly done: "+c.Does), ": ", c.Fault, perSource(c), ". Ask the same again: what is done already is left as it is")
+		return text.New(text.Bold("Failed in part: "+c.Does), ": ", c.Fault, perSource(c), ". Ask the same again: what is done already is left as it is")
 	case c.State == record.StateBegun:
-		return text.New(text.Bold("Perhaps done: "+c.Does), ": ", c.Fault, ". Ask the same again: wafbot verifies before it sends")
+		return text.New(text.Bold("Failed, or perhaps done: "+c.Does), ": ", c.Fault, ". Ask the same again: wafbot verifies before it sends")
 	}
-	return text.New(text.Bold("NOT done: "+c.Does), ": ", c.Fault)
+	return text.New(text.Bold("Failed: "+c.Does), ": ", c.Fault)
 }
 
 // perSource says for which sources a change of lists was done, and for which not, with the sentence's end before it; nothing of one about rules.
@@ -129,9 +129,9 @@ func DoneAlready(c record.Change, p call.Plan) text.Text {
 
 // DryRun says what would be sent.
 func DryRun(ch record.Change, p call.Plan) []text.Text {
-	lines := []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be sent; nothing was. It would work ", p.When)}
+	lines := []text.Text{text.New(text.Bold("Dry run"), ": ", p.Does, ". Nothing was sent; it would work ", p.When)}
 	if len(ch.Steps) == 0 {
-		lines = []text.Text{text.New("Dry run: ", text.Bold(p.Does), " would be written down, with nothing to send; it was not")}
+		lines = []text.Text{text.New(text.Bold("Dry run"), ": ", p.Does, ". Nothing was changed")}
 	}
 	for _, s := range ch.Steps {
 		lines = append(lines, text.New("• ", text.Code(describe.Step(s))))

@@ -63,7 +63,7 @@ func Targets(c *call.Call) ([]grammar.Target, error) {
 		return targets, nil
 	}
 	if c.Attack == nil {
-		return nil, c.Cmd.Misuse(text.New("which source? Name one, or an attack whose top source it is"))
+		return nil, c.Cmd.Misuse(text.New("Missing: a source, or an attack whose top source it is"))
 	}
 	top, ok := call.TopTarget(c.Attack)
 	if !ok {
@@ -233,7 +233,7 @@ func (l Listing) overruled(c *call.Call, p *call.Plan, want apiclient.IPRule, li
 		}
 		if efficacy.Covers(e, want) && call.HoldsFor(e.Apps, want.Apps) {
 			return refusal.Nothing(text.New(describe.Sources(want), " is on the ", describe.ListName(e.List), describe.Until(e.Expires), describe.Author(e), ", which wins: to ", strings.ToLower(l.verb),
-				" it would do nothing. Nothing was sent. ", text.Code("remove "+describe.Sources(e)+" list="+e.List), " takes it off"))
+				" it would do nothing. ", text.Code("remove "+describe.Sources(e)+" list="+e.List), " takes it off"))
 		}
 		if efficacy.Overlaps(e, want) && call.Overlap(e.Apps, want.Apps) {
 			p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(describe.Sources(e), " is on the ", describe.ListName(e.List), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e),

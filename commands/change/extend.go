@@ -26,9 +26,9 @@ func PlanExtend(c *call.Call) ([]call.Plan, error) {
 	case ch.State == record.StateBegun:
 		return nil, &refusal.InHand{Change: ch}
 	case !ch.InForce(c.Now):
-		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it again. Nothing was sent"))
+		return nil, refusal.Nothing(text.New(ch.Does, " is over: ask for it again"))
 	case ch.Until.IsZero():
-		return nil, refusal.Nothing(text.New(ch.Does, " has no end. Nothing was sent"))
+		return nil, refusal.Nothing(text.New(ch.Does, " has no end"))
 	}
 	length, err := grammar.ParseDuration(c.Line.Keys["for"])
 	if err != nil {
@@ -89,7 +89,7 @@ func rulesStand(c *call.Call, ch record.Change) error {
 	}
 	for _, s := range ch.Steps {
 		if s.Kind == record.CreateRule && s.Done && !ruleStands(c, rules, s) {
-			return refusal.Guarded(text.New("rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), " was deleted or changed: there is nothing to extend. Nothing was done"))
+			return refusal.Guarded(text.New("rule ", text.Code(fmt.Sprint(efficacy.CurrentRule(c.Changes, s.ID))), " was deleted or changed: there is nothing to extend"))
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func extendEntries(c *call.Call, p *call.Plan, ch record.Change) error {
 	switch {
 	case len(p.Steps)+len(p.Nothing) == 0:
 		words := text.Join(append([]text.Text{text.New("there is nothing to extend")}, p.Notes...), "; ")
-		return refusal.Guarded(text.New(words, ". Nothing was done"))
+		return refusal.Guarded(text.New(words))
 	case len(p.Nothing) > 0 && (len(p.Steps) > 0 || c.Actor.Via == record.ViaClock): // an attempt of the clock's that was never stored is now
 		p.Notes, p.Nothing = append(p.Notes, p.Nothing), nil
 	}

@@ -25,7 +25,7 @@ func BlockPath(c *call.Call) (Patch, error) {
 	spec := Patch{Kind: describe.AnyAttack, Point: apiclient.Point{{"header", "HOST"}}}
 	err := spec.readPlace(c, "place")
 	if err == nil && strings.HasSuffix(spec.Scope.Path, "*") {
-		err = refusal.About(refusal.Guarded(text.New(refusal.Typed(c.Line.Words[1]), " is more than one path: name exactly one. Nothing was done")), "place", "")
+		err = refusal.About(refusal.Guarded(text.New(refusal.Typed(c.Line.Words[1]), " is more than one path: name exactly one")), "place", "")
 	}
 	return spec, err
 }
@@ -36,7 +36,7 @@ func PatchOf(c *call.Call) (Patch, error) {
 		return patchOfLine(c)
 	}
 	if c.Attack == nil {
-		return Patch{}, c.Cmd.Misuse(text.New("patch what? Name an attack, or HOST/PATH with type= and part="))
+		return Patch{}, c.Cmd.Misuse(text.New("Missing: an attack, or HOST/PATH with type= and part="))
 	}
 	return PatchOfAttack(c)
 }
@@ -59,7 +59,7 @@ func PatchOfAttack(c *call.Call) (Patch, error) {
 		return Patch{}, err
 	}
 	if why.String() != "" {
-		return Patch{}, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String(), ". Nothing was done"))
+		return Patch{}, refusal.Guarded(text.New(text.Code(c.Attack.ID), " can't be patched: ", why.String()))
 	}
 	return spec, nil
 }
@@ -102,7 +102,7 @@ func patchOfLine(c *call.Call) (Patch, error) {
 		return spec, err
 	}
 	if spec.Kind == "" || keys["part"] == "" {
-		return spec, c.Cmd.Misuse(text.New(text.Code("type="), " and ", text.Code("part="), " are needed: a patch covers one type of attack in one part of the request"))
+		return spec, c.Cmd.Misuse(text.New("Missing: ", text.Code("type="), " and ", text.Code("part="), ". A patch covers one type of attack in one part of the request"))
 	}
 	var err error
 	spec.Point, err = apiclient.ParsePoint(keys["part"])
@@ -116,11 +116,11 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 		s.Scope.Method, words = strings.ToUpper(words[0]), words[1:]
 	}
 	if len(words) != 1 {
-		return refusal.About(c.Cmd.Misuse(text.New("write one path, as ", text.Code("POST shop.example.com/login"))), arg, "")
+		return refusal.About(c.Cmd.Misuse(text.New("Invalid place: ", refusal.Typed(strings.Join(words, " ")), ". Write one path")), arg, "")
 	}
 	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[0], "https://"), "http://"), "/")
 	if !ok || host == "" {
-		return refusal.About(c.Cmd.Misuse(text.New(refusal.Typed(words[0]), " is no HOST/PATH, as ", text.Code("shop.example.com/login"))), arg, "")
+		return refusal.About(c.Cmd.Misuse(text.New("Invalid HOST/PATH: ", refusal.Typed(words[0]))), arg, "")
 	}
 	s.Scope.Host, s.Scope.Path = strings.ToLower(host), "/"+path
 	return s.setApp(c)
@@ -144,7 +144,7 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	}
 	app, where := s.Scope.App, describe.Where(apiclient.Attack{Method: s.Scope.Method, Domain: s.Scope.Host, Path: s.Scope.Path})
 	if app.Known && c.Account.Applications[int(app.N)].CannotBlock {
-		return call.Plan{}, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there. Nothing was done"))
+		return call.Plan{}, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there"))
 	}
 	what := fmt.Sprintf("exactly %s, part %s, %s only", where, text.Sanitize(s.Point.String(), text.MaxField), describe.TypeName(s.Kind))
 	p, done := ForTime(c, s.line(), "Patch "+what, length), "patched"
@@ -156,7 +156,7 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	}
 	rule, err := s.Rule()
 	if err != nil {
-		return call.Plan{}, refusal.Guarded(text.New("that can't be ", done, ": ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
+		return call.Plan{}, refusal.Guarded(text.New("that can't be ", done, ": ", text.Sanitize(err.Error(), 200)))
 	}
 	return PlanRule(c, p, rule, what+" is "+done)
 }

@@ -126,7 +126,7 @@ func GuardMode(c *call.Call, app int, to string) error {
 	}
 	blocks := to == apiclient.ModeBlock || to == apiclient.ModeSafeBlocking
 	if blocks && c.Account.Applications[app].CannotBlock {
-		return refusal.Guarded(text.New(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", text.Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing. Nothing was done"))
+		return refusal.Guarded(text.New(c.Account.AppName(apiclient.Known(int64(app))), " can't block (", text.Code("can_block: false"), " in the configuration): mode ", to, " would stop nothing"))
 	}
 	return nil
 }

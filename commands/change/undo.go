@@ -41,14 +41,14 @@ func PlanUndo(c *call.Call, ch record.Change) (call.Plan, error) {
 		}
 	}
 	if len(u.plan.Steps) == 0 {
-		u.plan.Nothing = text.Join(append([]text.Text{text.New("nothing of it is left to undo")}, u.plan.Notes...), "; ")
+		u.plan.Nothing = text.Join(append([]text.Text{text.New("Nothing of it is left to undo")}, u.plan.Notes...), "; ")
 	}
 	return u.plan, nil
 }
 
 // extendedMeanwhile refuses what the clock asked for a change that ends later by now.
 func extendedMeanwhile(ch record.Change) error {
-	return refusal.Nothing(text.New(ch.Does, " was extended meanwhile. Nothing was sent"))
+	return refusal.Nothing(text.New(ch.Does, " was extended meanwhile"))
 }
 
 // takeAttack makes the call one about the attack that the change was made for, unless it names another.
@@ -102,11 +102,11 @@ func byID(c *call.Call, typed string) (record.Change, error) {
 	id := text.Code(text.Sanitize(typed, text.MaxField))
 	switch len(found) {
 	case 0:
-		return record.Change{}, refusal.Usage(text.New("no change ", id, " on ", c.Account.Name, ": ", text.Code("status"), " lists what is in force, ", text.Code("audit"), " what was done"))
+		return record.Change{}, refusal.Usage(text.New("Unknown change: ", id, ", on ", c.Account.Name, ". ", text.Code("status"), " lists what is in force, ", text.Code("audit"), " what was done"))
 	case 1:
 		return found[0], nil
 	}
-	return record.Change{}, refusal.Usage(text.New(id, " fits several changes: type more of its id"))
+	return record.Change{}, refusal.Usage(text.New("Ambiguous id: ", id, ". It fits several changes: type more of it"))
 }
 
 // requireStanding refuses a change of which there is nothing to undo or to prolong.
@@ -115,16 +115,16 @@ func requireStanding(ch record.Change) error {
 	case ch.Undoes != "":
 		return refusal.Usage(text.New(text.Code(ch.ID), " is an undo itself: do again what it undid"))
 	case ch.Extends != "":
-		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one. Nothing was done"))
+		return refusal.Usage(text.New(text.Code(ch.ID), " only extends ", text.Code(ch.Extends), ": name that one"))
 	case ch.State == record.StateUndone:
 		return AlreadyUndone(ch)
 	case ch.State == record.StateFailed:
-		return refusal.Nothing(text.New(ch.Does, " was never made: ", ch.Fault, ". Nothing was sent"))
+		return refusal.Nothing(text.New(ch.Does, " was never made: ", ch.Fault))
 	}
 	return nil
 }
 
 // AlreadyUndone is the answer for a change that was undone before.
 func AlreadyUndone(ch record.Change) error {
-	return refusal.Nothing(text.New(ch.Does, ": undone already by ", ch.EndedBy.Name, " at ", ch.EndedAt, ". Nothing was sent"))
+	return refusal.Nothing(text.New(ch.Does, ": undone already by ", ch.EndedBy.Name, " at ", ch.EndedAt))
 }

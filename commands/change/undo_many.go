@@ -8,11 +8,15 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// FlagAll of an undo: all of an attack or a person, however long ago, and only after a question.
+const FlagAll = "all"
 
 // maxUndos is how many changes one line undoes: as many as a question can name.
 const maxUndos = 20
@@ -32,13 +36,16 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	}
 	left := max(0, len(chosen)-maxUndos)
 	chosen = chosen[:len(chosen)-left]
+	asks := len(chosen) > 1 || c.Line.Has(FlagAll)
 	c.Line = record.Line{Name: "undo"} // what was found is what is asked about, and what a button does
+	known, _ := c.Given().Efficacy()   // where the store is away, the undo itself is refused
+	now := call.Situation{Account: c.Account, Policy: c.Policy, Context: c.Context, AccountChanges: c.Changes, Efficacy: known, Now: c.Now}
 	var plans []call.Plan
 	for _, ch := range chosen {
 		c.Line.Words = append(c.Line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
-		if len(chosen) > 1 {
-			p.Warnings = []refusal.Warning{{Text: text.New(describe.Sentence(ch, nil), " ", text.Code(ch.ID))}}
+		if asks {
+			p.Warnings = []refusal.Warning{{Text: text.New(describe.Sentence(ch, efficacy.Brief(now, ch)), " ", text.Code(ch.ID))}}
 		}
 		plans = append(plans, p)
 	}
@@ -74,7 +81,7 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		return chosenByID(c)
 	case keys["attack"] == "" && keys["by"] == "":
 		return nil, c.Cmd.Misuse(text.New("whose changes? Add ", text.Code("by=@me"), ", or name an attack"))
-	case keys["attack"] == "" && keys["since"] == "":
+	case keys["attack"] == "" && keys["since"] == "" && !c.Line.Has(FlagAll):
 		return nil, c.Cmd.Misuse(text.New("how far back? Add ", text.Code("since=30m")))
 	}
 	asked, from := c.Now, time.Time{}
@@ -101,7 +108,7 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, refusal.Nothing(text.New("nothing like that is in force on ", c.Account.Name, ". Nothing was sent"))
+		return nil, refusal.Nothing(text.New("nothing like that is in force on ", c.Account.Name))
 	}
 	return chosen, nil
 }
@@ -159,7 +166,7 @@ func madeByPerson(c *call.Call, changes []record.Change, by string) ([]record.Ch
 		people := text.Enumerate(who, len(who), func(a record.Actor) text.Text {
 			return text.New(text.Sanitize(a.Name, text.MaxField), " (", text.Code(text.Sanitize(a.ID, text.MaxField)), ")")
 		})
-		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people, ". Nothing was done"))
+		return nil, refusal.Usage(text.New(refusal.Typed(by), " fits several people: ", people))
 	}
 	return made, nil
 }

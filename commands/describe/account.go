@@ -14,7 +14,7 @@ import (
 
 // AuditEntry is an audit entry in one line.
 func AuditEntry(e record.AuditEntry) text.Text {
-	line := text.New("#", e.N, " ", e.At, " ", e.Actor.Name, " (", string(e.Actor.Via), ") ", text.Code(text.Sanitize(e.Line, 200)), ": ", text.Bold(e.Outcome))
+	line := text.New("#", e.N, text.Cell(" "), e.At, text.Cell(" "), e.Actor.Name, " (", string(e.Actor.Via), ")", text.Cell(" "), text.Code(text.Sanitize(e.Line, 200)), text.Cell(": "), text.Bold(e.Outcome))
 	if e.Change != "" {
 		line = text.New(line, " ", text.Code(e.Change))
 	}
@@ -63,7 +63,7 @@ func Outage(s record.Outage) text.Text {
 
 // Protected is it in one line: what, whose, since when.
 func Protected(p record.Protected) text.Text {
-	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), " ", text.Bold(policy.ProtectedSource(p).Name), ", ", policy.HowDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
+	line := text.New(text.Code(grammar.RangeOf(p.Range).String()), text.Cell(" "), text.Bold(policy.ProtectedSource(p).Name), text.Cell(", "), policy.HowDenied(p.Deny), ", by ", text.Sanitize(p.By.Name, text.MaxField), " ", p.At, " ", text.Code(p.ID))
 	if p.Reason != "" {
 		line = text.New(line, ": ", text.Sanitize(p.Reason, text.MaxField))
 	}

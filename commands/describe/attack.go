@@ -23,12 +23,17 @@ func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, car
 	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
 	switch {
 	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
-		kind = text.New(text.Bold("STORM"), " of attacks")
+		kind = text.New(text.Bold("Storm"), " of attacks")
 	case attack.Incident():
 		kind = text.New(text.Bold("INCIDENT"), " ", kind)
 	}
-	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", card, kind, " on ", a.AppName(attack.App), ", ", text.Bold(StatusName(attack)), ", ",
-		Figure(attack.Hits, "hit"), ", ", Figure(attack.SourceCount, "source"), ", last hit ", Ago(attack.Last, now), ": ", text.Code(Where(attack)))
+	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), text.Cell(" "), card, kind, text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), text.Bold(StatusName(attack)), text.Cell(", "),
+		Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), text.Code(Where(attack)))
+}
+
+// AttackTitles are the titles of the columns of Attack.
+func AttackTitles() []string {
+	return []string{"ID", "TYPE", "APPLICATION", "STATUS", "HITS", "SOURCES", "LAST HIT", "WHERE"}
 }
 
 // SeveralPaths is the path of a record that has several.
@@ -165,11 +170,3 @@ func Severity(threat apiclient.Figure) string {
 
 // Figure is a count with its noun.
 func Figure(f apiclient.Figure, noun string) string { return f.String() + " " + text.Plural(f.N, noun) }
-
-// Situation is the attack or storm in one line.
-func Situation(s call.Situation) text.Text {
-	if s.Storm != nil {
-		return Storm(s.Account, call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm}, s.Now)
-	}
-	return Attack(s.Account, s.Attack, s.Now)
-}

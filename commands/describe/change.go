@@ -75,6 +75,19 @@ func Change(ch record.Change, seen text.Text) text.Text {
 	return text.New(line...)
 }
 
+// InForce are those of the changes that are in force and were made for an attack.
+func InForce(changes []record.Change, attack string, now time.Time) (standing []record.Change) {
+	for _, ch := range changes {
+		if ch.AttackID == attack && ch.Parent() == "" && ch.InForce(now) {
+			standing = append(standing, ch)
+		}
+	}
+	return standing
+}
+
+// WithID is what a change does, and its id.
+func WithID(ch record.Change) text.Text { return text.New(ch.Does, " ", ChangeID(ch)) }
+
 // Row is a change in a listing. Its id stands first: where a row is cut, what undo wants to know is still there.
 func Row(ch record.Change, seen text.Text) text.Text {
 	return text.New(ChangeID(ch), " ", Sentence(ch, seen))

@@ -2,6 +2,7 @@ package describe
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 	"time"
 
@@ -45,11 +46,17 @@ func Until(t time.Time) text.Text {
 	return text.New(" until ", t)
 }
 
+// personIn is the person in a reason that wafbot wrote, with the id that stands there for programs.
+var personIn = regexp.MustCompile(`^(wafbot c[0-9a-z]{8} by .*?) \((?:[UW][A-Z0-9]+|cli:[^)\s]*)\)`)
+
+// withoutID is the reason of an entry or rule for people: who made it stands there by name alone.
+func withoutID(reason string) string { return personIn.ReplaceAllString(reason, "$1") }
+
 // Author says who made an entry, as far as the service lists it: its own author, and the reason, in which wafbot names the person.
 func Author(e apiclient.IPRule) text.Text {
 	switch {
 	case e.Reason != "":
-		return text.New(" (", text.Sanitize(e.Reason, 120), ")")
+		return text.New(" (", text.Sanitize(withoutID(e.Reason), 120), ")")
 	case e.Author != "":
 		return text.New(" (by ", text.Sanitize(e.Author, text.MaxField), ")")
 	}

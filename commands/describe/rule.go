@@ -131,14 +131,14 @@ func ByService(r apiclient.Rule, before, after string) string {
 
 // RuleRow is a rule in one line; made is the change of wafbot's that made it, if one did.
 func RuleRow(r apiclient.Rule, made record.Change) text.Text {
-	line := text.New(text.Code(fmt.Sprint(r.ID)), " ", Rule(r), ByService(r, ", ", ""))
+	line := text.New(text.Code(fmt.Sprint(r.ID)), text.Cell(" "), Rule(r), ByService(r, ", ", ""))
 	switch {
 	case !made.DueAt().IsZero():
-		return text.New(line, ", made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), "), until ", made.DueAt())
+		return text.New(line, text.Cell(", "), "made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), "), until ", made.DueAt())
 	case made.ID != "":
-		return text.New(line, ", made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), ")")
+		return text.New(line, text.Cell(", "), "made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), ")")
 	case r.Comment != "":
-		return text.New(line, " (", text.Sanitize(r.Comment, 120), ")")
+		return text.New(line, text.Cell(" "), "(", text.Sanitize(withoutID(r.Comment), 120), ")")
 	}
 	return line
 }

@@ -44,16 +44,17 @@ func BusiestShared(s record.AccountContext, t grammar.Target) (at grammar.Target
 	return grammar.RangeOf(grammar.OnlyAddr(first)), s.Sources[first], true
 }
 
-// A source in so many attacks on so many applications is likely not one attacker but something that many people come through. Both are asked
-// for: one attacker who tries everything on one application leaves many attacks too.
+// A source whose attacks spread so far over applications, types and the day is likely not one attacker but something that many people come through. How
+// many attacks there are says nothing: one scanner leaves thousands, on several applications and of several types, but within an hour or two.
 const (
-	sharedAttacks = 10
-	sharedApps    = 3
+	sharedApps  = 3
+	sharedTypes = 3
+	sharedHours = 6
 )
 
 // LikelyShared reports whether the source is likely a CDN, a proxy or an office.
 func LikelyShared(s record.SourceActivity) bool {
-	return s.Attacks >= sharedAttacks && s.Apps >= sharedApps
+	return s.Apps >= sharedApps && s.Types >= sharedTypes && s.Hours >= sharedHours
 }
 
 // Elsewhere says in how many other attacks a source of an attack is; "" if in none that is known.

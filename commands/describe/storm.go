@@ -2,11 +2,9 @@ package describe
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -18,62 +16,32 @@ import (
 // MostCards is how many grouped attacks get a card of their own at once: a channel takes about one message a second.
 const MostCards = 20
 
-// Blocking says how much of the storm gets through, as far as the service lists it: "all blocked", "4 not blocked, 2 unknown".
-func Blocking(s record.Storm) string {
-	through, unknown := s.Status[apiclient.StatusNotBlocked]+s.Status[apiclient.StatusPartly], s.Status[apiclient.StatusUnknown]
-	words := "not blocked"
-	if s.Status[apiclient.StatusPartly] > 0 {
-		words = "not fully blocked"
-	}
-	switch {
-	case countedByStatus(s) == 0:
-		return "all false positives"
-	case through+unknown == 0:
-		return "all blocked"
-	case through == 0:
-		return text.Number(unknown) + " unknown whether blocked"
-	case unknown > 0:
-		return fmt.Sprintf("%s %s, %s unknown", text.Number(through), words, text.Number(unknown))
-	}
-	return text.Number(through) + " " + words
-}
-
-// Applications names the application that the storm is on, or says on how many it is.
+// Applications names the application that most of the storm is on, and how many more there are.
 func Applications(s record.Storm, a *call.Account) string {
-	if len(s.Apps) > 1 {
-		return text.Count(len(s.Apps), "application")
+	var first apiclient.Figure
+	for _, app := range slices.Sorted(maps.Keys(s.Apps)) {
+		if !first.Known || s.Apps[app] > s.Apps[first.N] {
+			first = apiclient.Known(app)
+		}
 	}
-	var only apiclient.Figure
-	for app := range s.Apps {
-		only = apiclient.Known(app)
+	name := text.Sanitize(a.AppName(first), text.MaxField)
+	if more := s.AppCount - 1; more > 0 {
+		return name + " and " + text.Count(more, "more application")
 	}
-	return a.AppName(only)
+	return name
 }
 
-// maxOutliers is how many outliers are named where a storm is shown.
-const maxOutliers = 8
-
-// Outliers are the outliers that are named where the storm is shown, and how many are not.
-func Outliers(s record.Storm) (named []apiclient.Attack, left int) {
-	named = s.Outliers[:min(maxOutliers, len(s.Outliers))]
-	return named, s.OutlierCount - len(named)
+// Counted is how many attacks there are, as far as polls have found them.
+func Counted(s record.Storm) string {
+	if s.Growing() {
+		return "at least " + text.Count(s.Grouped, "attack") + ", growing"
+	}
+	return text.Count(s.Grouped, "attack")
 }
 
-// Lasted is in how long its attacks came, as it was seen then. More than Over came within In: it is never less than that.
-func Lasted(s record.Storm, seen time.Time) time.Duration {
-	if !s.GoesOn() {
-		seen = s.Ended
-	}
-	lasted := max(s.In, seen.Sub(s.Began))
-	if lasted > time.Minute {
-		return lasted.Round(time.Minute)
-	}
-	return lasted.Round(time.Second)
-}
-
-// Ongoing says how many of the storm's attacks go on, and of how many only a denied source still tries; of is what they are called.
-func Ongoing(s record.Storm, of string) string {
-	on := text.Number(s.Ongoing) + " of " + of + " still on"
+// Active says how many of the storm's attacks are still active, and of how many only a denied source still tries.
+func Active(s record.Storm) string {
+	on := text.Number(s.Ongoing) + " still active"
 	if s.StillTrying > 0 {
 		on += ", " + text.Number(s.StillTrying) + " still trying only"
 	}
@@ -84,9 +52,9 @@ func Ongoing(s record.Storm, of string) string {
 func NoOwnCards(s record.Storm) text.Text {
 	why := Trigger(s)
 	if !s.GoesOn() {
-		return text.New(why, ", from ", s.Began, " on. ", text.Bold("Over"), " since ", s.Ended, ": new attacks get cards of their own again")
+		return text.New(why, ", from ", s.Began, " on. New attacks get cards of their own again since ", s.Ended)
 	}
-	return text.New(why, ", since ", s.Began, ". Ends by itself when fewer have come for ", text.Duration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
+	return text.New(why, ", since ", s.Began, ". New attacks get cards of their own again when fewer have come for ", text.Duration(s.EndsAfter), ": ", s.Exceeded.Add(s.EndsAfter), " at the earliest")
 }
 
 // Trigger is why it began.
@@ -97,29 +65,16 @@ func Trigger(s record.Storm) string {
 	return "more than " + text.Number(s.Over) + " new attacks came in " + text.Duration(s.In)
 }
 
-// Cause is the one source that is behind most of the storm, else the one place that most of it goes to.
+// Cause is the one source that is in most of the storm, else the one place that most of it goes to.
 func Cause(s record.Storm, policy policy.Policy) text.Text {
 	all := " of " + text.Count(s.Grouped, "attack")
 	switch {
 	case s.Source.IsValid():
-		return text.New(stormSource(s, s.Source, policy), " is behind ", text.Number(s.SharedBy), all)
+		return text.New(StormSource(s.Source, s.Country, policy), " is in ", text.Number(s.SharedBy), all)
 	case s.Place != "":
-		return text.New("No one source is behind it. ", text.Number(s.SharedBy), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
+		return text.New("No one source. ", text.Number(s.SharedBy), all, " go to ", text.Code(text.Sanitize(s.Place, text.MaxPath)))
 	}
-	return text.New("No one source and no one path is behind it")
-}
-
-// Storm is a storm in one line, with the way to its card where nothing is ever cut.
-func Storm(a *call.Account, row call.StormRow, now time.Time) text.Text {
-	s := row.Storm
-	line := text.New(text.Code(row.ID), " ", CardLink(row.Card), text.Bold("STORM"), " on ", text.Sanitize(Applications(s, a), text.MaxField), ": ", text.Count(s.Grouped, "attack"), ", ", text.Bold(Blocking(s)), ", ",
-		text.Count(s.Incidents, "incident"), " beside it, ")
-	if s.GoesOn() {
-		line = text.New(line, "goes on")
-	} else {
-		line = text.New(line, "over since ", s.Ended, ", ", Ongoing(s, "them"))
-	}
-	return text.New(line, ", last hit ", Ago(row.Attack.Last, now), ". ", Cause(s, policy.Policy{}))
+	return text.New("No one source and no one path")
 }
 
 // maxTallied is how many of a kind are named where a storm's attacks are counted.
@@ -129,7 +84,7 @@ const maxTallied = 4
 func Tallies(s record.Storm, a *call.Account, policy policy.Policy, sources apiclient.Figure) []text.Text {
 	of := countedByStatus(s)
 	status := tally(s.Status, of, func(st apiclient.Status) text.Text { return text.New(statusWords[st]) })
-	if none := s.Grouped - of; none > 0 {
+	if none := s.FalsePositives; none > 0 {
 		status = text.Join([]text.Text{status, text.New(text.Number(none), " marked as ", text.Plural(int64(none), "false positive"))}, " · ")
 	}
 	lines := []text.Text{text.New(text.Bold("By status:"), " ", status)}
@@ -145,7 +100,8 @@ func Tallies(s record.Storm, a *call.Account, policy policy.Policy, sources apic
 	return append(lines, text.New(text.Bold("By source:"), " ", sourcesTally(s, policy, sources)))
 }
 
-// countedByStatus is how many of its attacks are counted by status, type and application: all but those that are marked as false positives.
+// countedByStatus is how many of its attacks are counted by status, type and application: those that are still stored and aren't marked as false
+// positives.
 func countedByStatus(s record.Storm) (n int) {
 	for _, attacks := range s.Status {
 		n += attacks
@@ -158,7 +114,13 @@ func countedByStatus(s record.Storm) (n int) {
 func sourcesTally(s record.Storm, policy policy.Policy, sources apiclient.Figure) text.Text {
 	several := maps.Clone(s.Sources)
 	maps.DeleteFunc(several, func(_ netip.Addr, n int) bool { return n < 2 })
-	from := tally(several, 0, func(ip netip.Addr) text.Text { return stormSource(s, ip, policy) })
+	from := tally(several, 0, func(ip netip.Addr) text.Text {
+		country := ""
+		if ip == s.Source {
+			country = s.Country
+		}
+		return StormSource(ip, country, policy)
+	})
 	switch rest := sources.N - int64(min(maxTallied, len(several))); {
 	case !sources.Known && from == nil:
 		return text.New("each in one attack, as far as the service lists them")
@@ -179,14 +141,14 @@ var statusWords = map[apiclient.Status]string{
 	apiclient.StatusBlocked: "blocked", apiclient.StatusPartly: "partly blocked", apiclient.StatusNotBlocked: "not blocked", apiclient.StatusUnknown: "blocking unknown",
 }
 
-// stormSource is one of the storm's sources, and whose it is if people named it.
-func stormSource(s record.Storm, ip netip.Addr, policy policy.Policy) text.Text {
+// StormSource is one of the storm's sources, and whose it is if people named it.
+func StormSource(ip netip.Addr, country string, policy policy.Policy) text.Text {
 	words := text.New(text.Code(ip.String()))
 	if own, ok := policy.SourceOf(ip); ok {
 		words = text.New(words, " = ", text.Sanitize(own.Name, text.MaxField))
 	}
-	if ip == s.Source && s.Country != "" {
-		words = text.New(words, " ", text.Sanitize(s.Country, 20))
+	if country != "" {
+		words = text.New(words, " ", text.Sanitize(country, 20))
 	}
 	return words
 }

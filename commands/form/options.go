@@ -33,7 +33,7 @@ var (
 
 // ArgFor is how long a mitigation lasts, and its default; nil: that depends on more than the verb.
 func ArgFor(lasts func(policy.Policy) time.Duration) call.Arg {
-	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Options: LengthsOrEver}
+	arg := call.Arg{Name: "for", Label: "How long", Help: "how long: 30m, 12h, 7d, 2w; left out: as configured", Read: call.ReadDuration, Bare: grammar.IsDuration, Options: LengthsOrEver}
 	if lasts != nil {
 		arg.Default = func(c *call.Call) string { return LengthOn(c, lasts) }
 	}
@@ -157,7 +157,7 @@ func WaitingRequests(c *call.Call) []call.Option {
 func StormsGrouped(c *call.Call) []call.Option {
 	return listed(c, call.AccountFacts.Storms, func(s record.StormSeen, _ []record.StormSeen) (call.Option, bool) {
 		on := text.Sanitize(describe.Applications(s.Storm, c.Account), text.MaxField)
-		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack") + ", " + describe.Blocking(s.Storm)}, true
+		return call.Option{Value: s.ID, Label: s.ID + " storm on " + on + ": " + text.Count(s.Storm.Grouped, "attack")}, true
 	})
 }
 

@@ -2,7 +2,6 @@
 package grammar
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,11 +19,11 @@ const maxLine = 1 << 16
 // It knows no verbs: Runner.Do looks them up. Parse(l.String()) equals l.
 func Parse(line string) (record.Line, error) {
 	if len(line) > maxLine {
-		return record.Line{}, refusal.Usage(text.New("that line is over 64 kB long"))
+		return record.Line{}, refusal.Usage(text.New("That line is over 64 kB long"))
 	}
-	tokens, err := split(line)
-	if err != nil {
-		return record.Line{}, refusal.Usage(text.New(err.Error()))
+	tokens, closed := split(line)
+	if !closed {
+		return record.Line{}, refusal.Usage(text.New("A quote is not closed. Example: ", text.Code(`reason="our own test"`)))
 	}
 	return fromTokens(tokens)
 }
@@ -49,7 +48,9 @@ func fromTokens(tokens []token) (record.Line, error) {
 		return record.Line{Name: "status"}, nil
 	}
 	l := record.Line{Name: strings.ToLower(tokens[0].text)}
-	for _, t := range tokens[1:] {
+	for tokens = tokens[1:]; len(tokens) > 0; {
+		t := tokens[0]
+		tokens = tokens[1:]
 		key, value, isKey := t.key()
 		switch flag, isFlag := t.flag(); {
 		case isFlag:
@@ -58,12 +59,12 @@ func fromTokens(tokens []token) (record.Line, error) {
 			}
 		case isKey:
 			if _, twice := l.Keys[key]; twice {
-				return record.Line{}, refusal.Usage(text.New(text.Code(key+"="), " is given twice"))
+				return record.Line{}, refusal.Usage(text.New("Given twice: ", text.Code(key+"="), ". Write it once"))
 			}
 			if l.Keys == nil {
 				l.Keys = map[string]string{}
 			}
-			l.Keys[key] = value
+			l.Keys[key], tokens = t.whole(key, value, tokens)
 		default:
 			l.Words = append(l.Words, t.text)
 		}
@@ -76,6 +77,7 @@ func fromTokens(tokens []token) (record.Line, error) {
 type token struct {
 	text   string
 	quoted bool // begins with a quote
+	closed bool // its value is in quotes, so nothing after it belongs to it
 }
 
 func (t token) flag() (string, bool) {
@@ -92,16 +94,63 @@ func (t token) key() (key, value string, ok bool) {
 	return record.CutKey(t.text)
 }
 
-var errQuote = errors.New("a quote is not closed")
+// whole is the key's value with the words after it that belong to it, and what is left of them: an unquoted reason takes all up to the next key that some
+// verb knows, but for flags; a number of hours takes its unit.
+func (t token) whole(key, value string, after []token) (whole string, left []token) {
+	switch {
+	case t.closed || strings.ContainsFunc(value, unicode.IsSpace): // a shell has taken the quotes away
+		return value, after
+	case slices.Contains(durationKeys, key):
+		return wholeDuration(value, after)
+	case key != "reason":
+		return value, after
+	}
+	words := []string{value}
+	for i, next := range after {
+		if known, _, ok := next.key(); ok && slices.Contains(keys, known) {
+			return join(words), append(left, after[i:]...)
+		}
+		if _, isFlag := next.flag(); isFlag {
+			left = append(left, next)
+			continue
+		}
+		words = append(words, next.text)
+	}
+	return join(words), left
+}
 
-// split cuts a line into words as a shell does. Inside double quotes a backslash keeps the next character as it is.
-func split(line string) ([]token, error) {
+func join(words []string) string { return strings.TrimSpace(strings.Join(words, " ")) }
+
+// keys are the keys that some verb knows. Here no verb is known; a test holds the list against them.
+var keys = []string{
+	"account", "ack", "app", "attack", "by", "condition", "deny", "for", "host", "list", "name", "page", "part", "patch", "path", "reason", "since", "source", "storm", "to", "type",
+}
+
+// durationKeys are those of them that take a duration.
+var durationKeys = []string{"for", "patch", "since"}
+
+// wholeDuration is a duration with its unit, also where spaces were typed: for=4 hours, for= 4h.
+func wholeDuration(value string, after []token) (whole string, left []token) {
+	if strings.Trim(value, "0123456789") != "" {
+		return value, after
+	}
+	words := []string{value}
+	for _, next := range after[:min(2, len(after))] {
+		words = append(words, next.text)
+		if joined := strings.Join(words, ""); IsDuration(joined) {
+			return joined, after[len(words)-1:]
+		}
+	}
+	return value, after
+}
+
+// split cuts a line into words as a shell does, and reports whether each quote is closed. Inside double quotes a backslash keeps the next character as it is.
+func split(line string) (tokens []token, closed bool) {
 	var (
-		tokens []token
-		word   strings.Builder
-		in     bool
-		quoted bool
-		ends   string
+		word strings.Builder
+		in   bool
+		t    token // the word's, but for its text
+		ends string
 	)
 	runes := []rune(line)
 	for i := 0; i < len(runes); i++ {
@@ -118,26 +167,25 @@ func split(line string) ([]token, error) {
 			word.WriteRune(r)
 		case isQuote && (!in || strings.HasSuffix(word.String(), "=")):
 			// An apostrophe inside a word is one: reason=Anna's needs no quotes.
-			quoted = quoted || !in
+			t.quoted, t.closed = t.quoted || !in, true
 			in, ends = true, opens
 		case unicode.IsSpace(r):
 			if in {
-				tokens = append(tokens, token{word.String(), quoted})
+				t.text = word.String()
+				tokens = append(tokens, t)
 				word.Reset()
 			}
-			in, quoted = false, false
+			in, t = false, token{}
 		default:
 			in = true
 			word.WriteRune(r)
 		}
 	}
-	if ends != "" {
-		return nil, errQuote
-	}
 	if in {
-		tokens = append(tokens, token{word.String(), quoted})
+		t.text = word.String()
+		tokens = append(tokens, t)
 	}
-	return tokens, nil
+	return tokens, ends == ""
 }
 
 // Option is a flag of the front end that a line is typed at; no verb sees it.

@@ -18,17 +18,40 @@ import (
 // Never is the duration "forever".
 const Never = time.Duration(-1)
 
-// ParseDuration reads 30m, 12h, 7d, 2w or forever.
+// unitWords are units as people write them, and as the grammar does.
+var unitWords = []struct{ words, unit string }{
+	{" s sec secs second seconds ", "s"}, {" m min mins minute minutes ", "m"}, {" h hr hrs hour hours ", "h"}, {" d day days ", "d"}, {" w week weeks ", "w"},
+}
+
+// readDuration reads a duration with its unit in a letter or a word.
+func readDuration(words string) (d time.Duration, ok bool) {
+	words = strings.ToLower(words)
+	if words == "forever" {
+		return Never, true
+	}
+	unit := strings.TrimLeft(words, "0123456789")
+	for _, u := range unitWords {
+		if unit != words && unit != "" && strings.Contains(u.words, " "+unit+" ") {
+			words = strings.TrimSuffix(words, unit) + u.unit
+		}
+	}
+	read, err := model.ParseDuration(words)
+	return time.Duration(read), err == nil && time.Duration(read) >= time.Second // the service counts whole seconds
+}
+
+// IsDuration reports whether a word is a duration.
+func IsDuration(word string) bool {
+	_, ok := readDuration(word)
+	return ok
+}
+
+// ParseDuration reads 30m, 12h, 7d, 2w, 4hours or forever.
 func ParseDuration(words string) (time.Duration, error) {
-	if strings.EqualFold(words, "forever") {
-		return Never, nil
+	d, ok := readDuration(words)
+	if !ok {
+		return 0, refusal.Invalid("duration", words, "4h")
 	}
-	d, err := model.ParseDuration(strings.ToLower(words))
-	// The service counts whole seconds.
-	if err != nil || time.Duration(d) < time.Second {
-		return 0, refusal.Usage(text.New(refusal.Typed(words), " is no duration: write ", text.Code("30m"), ", ", text.Code("12h"), ", ", text.Code("7d"), ", ", text.Code("2w"), " or ", text.Code("forever")))
-	}
-	return time.Duration(d), nil
+	return d, nil
 }
 
 // DurationText is the canonical form of a duration.
@@ -77,15 +100,16 @@ type nameKind struct {
 	word, kind string
 	fold       func(name string) string // into how the service writes it
 	known      func(name string) bool
-	wrong      text.Text // what is wrong about a name that isn't known
+	should     string // what it should be
+	example    string
 }
 
 var nameKinds = []nameKind{
-	{"country", apiclient.KindCountry, strings.ToUpper, IsCountry, text.New(" is no country: write its two letters as ISO 3166 has them, as ", text.Code("country:FR"))},
+	{"country", apiclient.KindCountry, strings.ToUpper, IsCountry, "Its two letters, as ISO 3166 has them", "FR"},
 	{"proxy", apiclient.KindProxy, strings.ToUpper, func(name string) bool { return slices.Contains(Proxies, name) },
-		text.New(" is no kind of proxy: one of ", strings.Join(Proxies, ", "))},
+		"One of " + strings.Join(Proxies, ", "), "TOR"},
 	{"datacenter", apiclient.KindDatacenter, strings.ToLower, func(name string) bool { return slices.Contains(Datacenters, name) },
-		text.New(" is no data center: one of ", strings.Join(Datacenters, ", "))},
+		"One of " + strings.Join(Datacenters, ", "), "aws"},
 }
 
 // ParseTarget reads an address, a CIDR, country:FR, proxy:TOR or datacenter:aws.
@@ -96,12 +120,15 @@ func ParseTarget(word string) (Target, error) {
 			continue
 		}
 		if name = k.fold(name); !k.known(name) {
-			return Target{}, refusal.Usage(text.New(refusal.Typed(word), k.wrong))
+			return Target{}, refusal.Invalid(k.word, word, k.word+":"+k.example, k.should)
 		}
 		return Target{Kind: k.kind, Value: name}, nil
 	}
 	return ParseRange(word)
 }
+
+// rangeName is what ParseRange reads, for people.
+const rangeName = "IP address or range"
 
 // ParseRange reads an address or a CIDR.
 func ParseRange(word string) (Target, error) {
@@ -111,17 +138,16 @@ func ParseRange(word string) (Target, error) {
 	prefix, err := netip.ParsePrefix(word)
 	switch {
 	case err != nil && strings.Contains(word, ","):
-		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write several with spaces between them, without commas"))
+		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.7 198.51.100.9", "Spaces stand between several, no commas")
 	case err != nil:
-		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " is no source: write an address, a range as ", text.Code("203.0.113.0/24"), ", ",
-			text.Code("country:FR"), ", ", text.Code("proxy:TOR"), " or ", text.Code("datacenter:aws")))
+		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.7")
 	}
 	prefix = Unmap(prefix)
 	if prefix.Masked() != prefix {
-		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " has bits set behind the prefix: did you mean ", text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()), "?"))
+		return Target{}, refusal.Invalid(rangeName, word, prefix.Masked().String(), "Perhaps ", text.Code(prefix.Masked().String()), " or ", text.Code(prefix.Addr().String()))
 	}
 	if mapped := netip.MustParsePrefix("::ffff:0:0/96"); mapped.Overlaps(prefix) {
-		return Target{}, refusal.Usage(text.New(refusal.Typed(word), " holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such"))
+		return Target{}, refusal.Invalid(rangeName, word, "203.0.113.0/24", "It holds all of IPv4 as IPv6 writes it: write IPv4 ranges as such")
 	}
 	return RangeOf(prefix), nil
 }

@@ -46,9 +46,12 @@ type Facts struct {
 	Triage    record.Triage
 }
 
-// Of is the headline of an attack. Its State is not asked again: whatever is said beside it follows from the same facts.
+// Of is the headline of an attack or storm. Its State is not asked again: whatever is said beside it follows from the same facts.
 func Of(f Facts) Headline {
 	s := f.Situation
+	if s.Storm != nil {
+		return f.storm()
+	}
 	h := Headline{State: f.state(), Severity: f.Triage.Severity(record.Worst(s.Severity, record.SeverityOf(s.Attack))), Incident: s.Attack.Incident()}
 	h.Review = h.Incident && f.Triage.Verdict == nil
 	switch h.State {

@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
@@ -51,8 +52,9 @@ func (c Config) what(e pager.Event, s record.AttackState) string {
 	attack := s.Attack
 	if s.Storm != nil {
 		storm := *s.Storm
-		return fmt.Sprintf("STORM: %d attacks on %s, %s, %s hits, %d incidents beside it. ", storm.Grouped,
-			text.Sanitize(describe.Applications(storm, c.Account), maxName), describe.Blocking(storm), attack.Hits, storm.Incidents)
+		h := headline.Of(headline.Facts{Situation: call.Situation{Attack: attack, Storm: s.Storm}, Quiet: s.Quiet})
+		return fmt.Sprintf("%s, %s storm on %s: %s, %s hits, %d incidents beside it. ", headline.StormState(h.State, storm), h.Severity,
+			text.Sanitize(describe.Applications(storm, c.Account), maxName), describe.Counted(storm), attack.Hits, storm.Incidents)
 	}
 	kind := "Attack"
 	if attack.Incident() {

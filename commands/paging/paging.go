@@ -149,7 +149,7 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if !known {
 		return nil
 	}
-	todo := p.todo(attacks, p.cfg.Clock.Now())
+	todo := p.todo(attacks)
 	if len(todo) == 0 {
 		return nil
 	}
@@ -180,17 +180,14 @@ func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, mute
 	return u
 }
 
-// todo are the attacks whose page may be due, whatever their triage, and those whose page is open. Pages of attacks no longer stored are dropped when
+// todo are the attacks that have a pager: whether it is due also their triage says. Open pages of attacks that have none any more are resolved, and pages of attacks no longer stored are dropped when
 // they have ended.
-func (p *Paging) todo(attacks []record.AttackState, now time.Time) (todo []candidate) {
+func (p *Paging) todo(attacks []record.AttackState) (todo []candidate) {
 	open := maps.Clone(p.pages)
 	for _, s := range attacks {
 		id := record.AttackID(p.cfg.Account.Name, s.Attack.ID)
-		page := p.pages[id]
+		todo = append(todo, candidate{id: id, shown: s, page: p.pages[id]})
 		delete(open, id)
-		if page.Open() || !now.Before(s.Pager.NotifiedAt.Add(s.Pager.After)) {
-			todo = append(todo, candidate{id: id, shown: s, page: page})
-		}
 	}
 	for id, page := range open {
 		todo = append(todo, candidate{id: id, page: page})

@@ -259,7 +259,7 @@ func (p Policy) Protectable(t grammar.Target) bool {
 // GuardEnd refuses an end that is farther off than anything may last. A zero one is never.
 func (p Policy) GuardEnd(until, now time.Time) error {
 	if until.After(now.Add(p.Longest)) {
-		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(p.Longest)), " from now. Nothing was done"))
+		return refusal.Guarded(text.New("it would hold until ", until, ": nothing may hold longer than ", text.Code(grammar.DurationText(p.Longest)), " from now"))
 	}
 	return nil
 }

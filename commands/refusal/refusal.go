@@ -39,8 +39,10 @@ type Refusal struct {
 	Text     text.Text
 	Next     text.Text   // whom to ask instead, and how: in small print; nil: there is nothing to do
 	Brief    text.Text   // for a form, where how the line is written says nothing; nil: Text
+	Example  string      // a right word in the place of a wrong one; "": there is none, or Text has it
 	Arg      string      // the argument that it is about, for a form; "": none, or several
 	Value    string      // the word of that argument; "": all of it
+	Titled   bool        // Text begins with the outcome
 	Line     record.Line // of ErrAsk: the canonical line to run after all
 	Warnings []Warning   // of ErrAsk: what warns
 	Cause    error       // for the log: what lies behind, never shown
@@ -78,6 +80,48 @@ func About(err error, arg, value string) error {
 
 // Usage refuses a line that is written wrong.
 func Usage(t text.Text) error { return &Refusal{Kind: ErrUsage, Text: t} }
+
+// Invalid refuses a word that is none of what there may be, of which example is one. should says more.
+func Invalid(what, typed, example string, should ...any) error {
+	words := text.New("Invalid ", what, ": ", Typed(typed))
+	if len(should) > 0 {
+		words = text.New(words, ". ", text.New(should...))
+	}
+	return &Refusal{Kind: ErrUsage, Text: words, Example: example}
+}
+
+// InLine ends a refusal with its example as it stands in a line.
+func InLine(err error, before string) error {
+	refused, ok := errors.AsType[*Refusal](err)
+	if !ok || refused.Example == "" {
+		return err
+	}
+	said := *refused
+	said.Text = text.New(refused.Text, ". Example: ", text.Code(before+refused.Example))
+	said.Brief, said.Example = text.New(refused.Text, ". Example: ", text.Code(refused.Example)), ""
+	return &said
+}
+
+// WithOutcome is the refusal with its outcome as the first word. A question has none; of a line that is written wrong it says what is wrong.
+func WithOutcome(err error) error {
+	refused, ok := errors.AsType[*Refusal](err)
+	if !ok || refused.Titled {
+		return err
+	}
+	word := map[error]string{
+		ErrDenied: "Refused", ErrGuarded: "Refused", ErrNothing: "Refused", ErrNeedsApproval: "Refused", ErrAway: "Failed", ErrService: "Failed",
+	}[refused.Kind]
+	if word == "" {
+		return err
+	}
+	said := *refused
+	said.Titled, said.Cause = true, err // which may be more than the refusal
+	said.Text = text.New(text.Bold(word), ": ", refused.Text)
+	if said.Brief == nil {
+		said.Brief = refused.Text
+	}
+	return &said
+}
 
 // Guarded refuses what a guard doesn't let through.
 func Guarded(t text.Text) error { return &Refusal{Kind: ErrGuarded, Text: t} }
@@ -188,7 +232,7 @@ func Away(err error) *Refusal {
 	case errors.Is(err, ErrEmptied):
 		why = "is empty, and is being rebuilt from the channels. Try again in a minute"
 	case errors.Is(err, ErrNewer):
-		return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
+		return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.New(text.Bold("Failed"), ", not done: a newer wafbot has taken over, and this one is out of service. Ask again")}
 	case errors.Is(err, ErrOlder):
 		why = "holds the state of an older version, which this one can't read. Its log says how to proceed"
 	case Full(err):
@@ -196,7 +240,7 @@ func Away(err error) *Refusal {
 	case RefusedByStore(err):
 		why = "takes nothing just now: it is read-only or starting. Without it nothing is changed. Try again in a moment"
 	}
-	return &Refusal{Kind: ErrAway, Cause: err, Text: text.New("not done: wafbot's store (Redis) ", why)}
+	return &Refusal{Kind: ErrAway, Cause: err, Titled: true, Text: text.New(text.Bold("Failed"), ", not done: wafbot's store (Redis) ", why)}
 }
 
 // ErrRecorded marks an error whose audit entry is written already.

@@ -136,7 +136,7 @@ func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.Atta
 			continue
 		}
 		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.Duration(one.Now.Sub(from))))
-		res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text { return describe.Attack(a, all[i], one.Now) })...)
+		res.Lines = append(res.Lines, pages.Table(describe.AttackTitles(), len(all), func(i int) text.Text { return describe.Attack(a, all[i], one.Now) })...)
 		for _, attack := range all {
 			row := call.NewAttackRow(a, attack, record.Triage{})
 			row.Ongoing = one.Ongoing(a, attack)

@@ -1,14 +1,15 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -117,40 +118,42 @@ func (h Home) row(o Overview, words text.Text, do ...call.Suggestion) call.Row {
 	return call.Row{Text: words, Do: do}
 }
 
-// ongoing are first the accounts of which it is unknown what goes on, then the storms, then the attacks of all accounts, the worst first.
+// burning is an attack or storm that goes on, with what orders it among the others.
+type burning struct {
+	headline headline.Headline
+	hits     int64
+	row      call.Row
+}
+
+// ongoing are first the accounts of which it is unknown what goes on, then the storms and attacks of all accounts, what burns first.
 func (h Home) ongoing() (p call.Part) {
-	type hit struct {
-		attack apiclient.Attack
-		row    call.Row
-	}
-	var attacks []hit
-	var unknown, storms []call.Row
-	var incidents int
+	var all []burning
+	var unknown []call.Row
+	var storms, incidents int
 	var quietFor time.Duration // the shortest of the accounts'
 	for _, o := range h.Accounts {
 		if o.Fault != "" {
 			unknown = append(unknown, call.Row{Text: text.New(text.Bold(o.Account), ": what goes on is unknown: ", o.Fault)})
 		}
-		for _, row := range o.Storms {
-			storms = append(storms, h.triaged(o, row.ID, describe.Storm(o.Of, row, o.Now), row.Triage))
-		}
-		for _, row := range o.Ongoing {
-			words := describe.AttackWithCard(o.Of, row.Attack, o.Now, describe.CardLink(row.Card))
-			attacks = append(attacks, hit{row.Attack, h.triaged(o, row.ID, words, row.Triage)})
-			if row.Attack.Incident() {
-				incidents++
-			}
-		}
+		storms += len(o.Storms)
+		all = append(all, h.burning(o)...)
 		if quietFor == 0 || o.Of.OngoingFor < quietFor {
 			quietFor = o.Of.OngoingFor
 		}
 	}
-	switch {
-	case len(attacks)+len(storms) > 0:
-		p.Title = text.New(text.Bold("Going on: "+text.Count(len(attacks), "attack")), ", ", text.Count(incidents, "incident"), " among them")
-		if len(storms) > 0 {
-			p.Title = text.New(p.Title, ", ", text.Count(len(storms), "storm"))
+	for _, one := range all {
+		if one.headline.Incident {
+			incidents++
 		}
+	}
+	switch {
+	case len(all) > storms:
+		p.Title = text.New(text.Bold("Going on: "+text.Count(len(all)-storms, "attack")), ", ", text.Count(incidents, "incident"), " among them")
+		if storms > 0 {
+			p.Title = text.New(p.Title, ", and ", text.Count(storms, "storm"))
+		}
+	case storms > 0:
+		p.Title = text.New(text.Bold("Going on: " + text.Count(storms, "storm")))
 	case len(unknown) > 0:
 		p.Title = text.New(text.Bold("Going on: unknown"))
 	default:
@@ -159,17 +162,51 @@ func (h Home) ongoing() (p call.Part) {
 	if n := len(unknown); n > 0 && n < len(h.Accounts) {
 		p.Title = text.New(p.Title, ", and what goes on is unknown of ", text.Count(n, "account"))
 	}
-	slices.SortStableFunc(attacks, func(x, y hit) int { return describe.WorstFirst(x.attack, y.attack) })
-	p.Rows = slices.Concat(unknown[:min(maxHealth, len(unknown))], storms)
-	for _, a := range attacks {
-		p.Rows = append(p.Rows, a.row)
+	slices.SortStableFunc(all, func(x, y burning) int {
+		return cmp.Or(headline.UrgentFirst(x.headline, y.headline), cmp.Compare(y.hits, x.hits))
+	})
+	p.Rows = slices.Clone(unknown[:min(maxHealth, len(unknown))])
+	for _, one := range all {
+		p.Rows = append(p.Rows, one.row)
 	}
 	return p
 }
 
-// triaged is the row of an attack or storm, with its owner and verdict.
-func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage) call.Row {
-	words = text.New(words, " · ", triage(k))
+// burning are an account's storms and attacks.
+func (h Home) burning(o Overview) (all []burning) {
+	for _, row := range o.Storms {
+		one := burning{headline: headline.OfStorm(row, o.unread(o.Now)), hits: row.Attack.Hits.N}
+		words := text.New(describe.CardLink(row.Card), text.Bold(headline.StormState(one.headline.State, row.Storm)), " · ", one.headline.Severity, " storm · ",
+			describe.Applications(row.Storm, o.Of), " · ", describe.Counted(row.Storm), ", ", describe.Active(row.Storm))
+		one.row = h.triaged(o, row.ID, words, row.Triage, nil)
+		all = append(all, one)
+	}
+	for _, row := range o.Ongoing {
+		s := call.Situation{
+			Account: o.Of, Policy: o.Of.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Now: o.Now,
+			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
+		}
+		one := burning{headline: headline.Of(headline.Facts{Situation: s, Triage: row.Triage}), hits: row.Attack.Hits.N}
+		one.row = h.triaged(o, row.ID, headline.AttackRow(s, one.headline, describe.CardLink(row.Card)), row.Triage, text.New(": ", text.Code(describe.Where(row.Attack))))
+		all = append(all, one)
+	}
+	return all
+}
+
+// unread is the outage in which the account could not be read just now; zero if it was. Storms are stored, so they are shown all the same.
+func (o Overview) unread(now time.Time) record.Outage {
+	switch {
+	case o.Fault == "":
+		return record.Outage{}
+	case o.Health == nil || o.Health.Since.IsZero():
+		return record.Outage{From: now, Why: o.Fault}
+	}
+	return record.Outage{From: o.Health.Since, Why: o.Fault}
+}
+
+// triaged is the row of an attack or storm, with its owner and verdict, its id, and what its attacker wrote last.
+func (h Home) triaged(o Overview, id string, words text.Text, k record.Triage, written text.Text) call.Row {
+	words = text.New(words, " · ", triage(k), " · ", text.Code(id), written)
 	if k.Owner != nil {
 		return h.row(o, words)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -65,20 +66,20 @@ func head(c *call.Call, d *text.Document, h History) {
 // stormHead is what a storm was: what it grouped, and what is behind it.
 func stormHead(c *call.Call, d *text.Document, row call.StormRow) {
 	s := row.Storm
-	d.Heading(1, text.New("STORM ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.Applications(s, c.Account), ", ", describe.Blocking(s)))
+	d.Heading(1, text.New("Storm ", text.Code(row.ID), ": ", text.Count(s.Grouped, "attack"), " on ", describe.Applications(s, c.Account), ", ", headline.StormState(headline.OfStorm(row, record.Outage{}).State, s)))
 	d.Item(text.New("Account: ", text.Code(row.Account), "; one card for all of them, because ", describe.NoOwnCards(s)))
 	d.Item(describe.Cause(s, c.PolicyNow()))
 	for _, line := range describe.Tallies(s, c.Account, c.PolicyNow(), row.Attack.SourceCount) {
 		d.Item(line)
 	}
-	if s.OutlierCount > 0 {
-		var odd []text.Text
-		for _, one := range s.Outliers {
-			odd = append(odd, describe.Attack(c.Account, one, c.Now))
+	if s.UnblockedCount > 0 {
+		var unblocked []text.Text
+		for _, one := range s.Unblocked {
+			unblocked = append(unblocked, describe.Attack(c.Account, one, c.Now))
 		}
-		d.Item(text.New("Outliers (they get through beside it): ", text.Number(s.OutlierCount)), odd...)
+		d.Item(text.New("Get through: ", text.Number(s.UnblockedCount)), unblocked...)
 	}
-	d.Item(text.New("Cards of their own: ", text.Number(s.Before), " before it, ", text.Number(s.OwnCards), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " meanwhile, each with its own report"))
+	d.Item(text.New(besideStorm(s), ", each with its own report"))
 }
 
 // stamp is a moment, "unknown" if it is none.

@@ -24,7 +24,7 @@ type Overview struct {
 	Health         *call.PollHealth           `json:"health,omitempty"`
 	Fault          string                     `json:"fault,omitempty"`     // for people: why what goes on is unknown
 	Storms         []call.StormRow            `json:"storms,omitempty"`    // that go on, or whose attacks do
-	Ongoing        []call.AttackRow           `json:"ongoing"`             // incidents first, then what gets through; those that a storm grouped, too
+	Ongoing        []call.AttackRow           `json:"ongoing"`             // incidents first, then what gets through; without those for which a storm stands
 	InForce        []record.Change            `json:"in_force"`            // the newest first, with those that should have ended and have not
 	Unsettled      []record.Change            `json:"unsettled,omitempty"` // of which it isn't known yet whether they were done
 	Efficacy       map[string]record.Efficacy `json:"efficacy,omitempty"`  // what was seen of these, by their ids
@@ -64,7 +64,7 @@ const maxLinked = call.LongList
 
 // Needs are the facts of an overview.
 func Needs() []call.Fact {
-	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms}
+	return []call.Fact{call.FactTriages, call.FactMutes, call.FactApprovals, call.FactEfficacy, call.FactStorms, call.FactInStorms}
 }
 
 // overviewOf puts together what is known of the call's account: what was listed at the service, or why not, and what is stored. After an error of the store
@@ -82,7 +82,7 @@ func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overvi
 	if t, err := facts.PermissionLoss(); err == nil && t.GoesOn() {
 		o.PermissionLoss = &t
 	}
-	var errs [6]error
+	var errs [7]error
 	var seen map[string]record.Efficacy
 	var storms []record.StormSeen
 	s.changes, errs[0] = facts.Changes()
@@ -91,7 +91,9 @@ func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overvi
 	o.Waiting, errs[3] = facts.Approvals()
 	seen, errs[4] = facts.Efficacy()
 	storms, errs[5] = StormsGoingOn(c)
-	err := errors.Join(errs[:]...)
+	ongoing, err := Ungrouped(c, Ongoing(c, listed))
+	errs[6] = err
+	err = errors.Join(errs[:]...)
 	if err != nil {
 		o.NoStore, o.Emptied, o.Muted, o.Waiting, storms = true, errors.Is(err, refusal.ErrEmptied), nil, nil, nil
 	} else {
@@ -105,7 +107,7 @@ func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overvi
 	}
 	o.Waiting = slices.DeleteFunc(o.Waiting, func(r record.ApprovalRequest) bool { return !r.Waits(c.Now) })
 	slices.SortStableFunc(o.Waiting, func(x, y record.ApprovalRequest) int { return x.Until.Compare(y.Until) }) // whose time is over first
-	o.addRows(c, storms, Ongoing(c, listed), s.triages, err == nil)
+	o.addRows(c, storms, ongoing, s.triages, err == nil)
 	return o, s
 }
 

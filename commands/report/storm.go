@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -73,7 +75,16 @@ func StormsGoingOn(c *call.Call) ([]record.StormSeen, error) {
 	if err != nil {
 		return nil, refusal.Away(err)
 	}
-	return slices.DeleteFunc(all, func(s record.StormSeen) bool { return !s.Storm.GoesOn() && s.Storm.Ongoing+s.Storm.StillTrying == 0 }), nil
+	return slices.DeleteFunc(all, func(s record.StormSeen) bool { return !s.Active() }), nil
+}
+
+// Ungrouped are those of the attacks for which no storm's card stands; all if that can't be read.
+func Ungrouped(c *call.Call, attacks []apiclient.Attack) ([]apiclient.Attack, error) {
+	grouped, err := c.Given().InStorms()
+	if err != nil {
+		return attacks, refusal.Away(err)
+	}
+	return slices.DeleteFunc(attacks, func(one apiclient.Attack) bool { return grouped[record.AttackID(c.Account.Name, one.ID)] }), nil
 }
 
 // stormTyped finds the storm that was typed, by its id or any unique beginning of it.
@@ -124,7 +135,7 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 		all = slices.DeleteFunc(all, func(g record.GroupedAttack) bool { return g.Last.Before(from) })
 	}
 	slices.SortStableFunc(all, func(x, y record.GroupedAttack) int { return describe.WorstFirst(x.Attack, y.Attack) })
-	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{describe.Storm(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
+	res := call.Result{Account: a.Name, AttackID: storm.ID, Lines: []text.Text{headline.StormLine(a, call.NewStormRow(storm, a.Name, record.Triage{}), c.Now)}}
 	pages, data := call.Pages(c, 1), []call.AttackRow{}
 	res.Lines = append(res.Lines, pages.Part(len(all), func(i int) text.Text {
 		own := text.Text(nil)
@@ -144,16 +155,32 @@ func ListGrouped(c *call.Call) (call.Result, error) {
 
 // StormLines are what a storm is, why it is there, and what doesn't fit in.
 func StormLines(c *call.Call, seen record.StormSeen) []text.Text {
-	lines := []text.Text{describe.Storm(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(seen.Storm))}
+	lines := []text.Text{headline.StormLine(c.Account, call.NewStormRow(seen, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(seen.Storm))}
 	lines = append(lines, describe.Tallies(seen.Storm, c.Account, c.PolicyNow(), seen.SourceCount)...)
-	named, left := describe.Outliers(seen.Storm)
-	for _, odd := range named {
-		lines = append(lines, text.New(text.Bold("Outlier: "), describe.Attack(c.Account, odd, c.Now)))
+	s := seen.Storm
+	for _, one := range s.Unblocked[:min(maxUnblocked, len(s.Unblocked))] {
+		lines = append(lines, text.New(text.Bold("Gets through: "), describe.Attack(c.Account, one, c.Now)))
 	}
-	if left > 0 {
-		lines = append(lines, text.New("… and ", text.Number(left), " more outliers"))
+	if more := s.UnblockedCount - maxUnblocked; more > 0 {
+		lines = append(lines, text.New("… and ", text.Number(more), " more that get through"))
 	}
+	for _, behind := range s.Behind {
+		lines = append(lines, text.New(text.Bold("Behind that: "), describe.StormSource(behind.IP, behind.Country, c.PolicyNow()), ", in ", text.Number(behind.In), " of these and ", text.Number(behind.InAll), " of all"))
+	}
+	lines = append(lines, besideStorm(s))
 	return append(lines, text.New("All grouped attacks: ", text.Code(StormListLine(seen).String()), "; figures of ", seen.SeenAt))
+}
+
+// maxUnblocked is how much of what gets through is named where a storm is shown.
+const maxUnblocked = 8
+
+// besideStorm says which attacks have cards of their own.
+func besideStorm(s record.Storm) text.Text {
+	since := "meanwhile"
+	if s.CaughtUp {
+		since = "since the first poll"
+	}
+	return text.New("Cards of their own: ", text.Number(s.Before), " attacks from before it, ", text.Number(s.OwnCards), " of those that it groups, and ", text.Count(s.Incidents, "incident"), " ", since)
 }
 
 // StormListLine is the line that lists what the storm grouped.

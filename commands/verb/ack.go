@@ -23,7 +23,7 @@ func writeAck(c *call.Call, t *record.Triage) (call.Result, error) {
 		t.Owner = owner(c, c.Actor)
 		return saved(*t, describe.Owner(t.Owner)), nil
 	case t.Owner.Is(c.Actor):
-		return unchanged(*t, text.New(describe.Owner(t.Owner), " already. Nothing was changed")), nil
+		return unchanged(*t, text.New(describe.Owner(t.Owner), " already")), nil
 	}
-	return call.Result{}, refusal.Nothing(text.New(describe.Owner(t.Owner), ". Nothing was changed. ", takeOver(c)))
+	return call.Result{}, refusal.Nothing(text.New(describe.Owner(t.Owner), ". ", takeOver(c)))
 }

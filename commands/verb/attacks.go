@@ -6,6 +6,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -15,7 +16,7 @@ func attacks() *call.Command {
 		Name: "attacks", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks of the last hour, the newest first",
 		Args: []call.Arg{
-			{Name: "since", Help: "how far back: 1h", Read: call.ReadDuration},
+			{Name: "since", Help: "how far back: 1h", Read: call.ReadDuration, Bare: grammar.IsDuration},
 			{Name: "storm", Help: "only those that a storm groups, by its id, as on its card", Options: form.StormsGrouped}, call.ArgPage,
 		},
 		Read: func(c *call.Call) (call.Result, error) {

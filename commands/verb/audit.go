@@ -7,6 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -18,7 +19,7 @@ func audit() *call.Command {
 		Summary: "who did what, when, and what was refused",
 		Args: []call.Arg{
 			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; verify: whether it is whole; left out: a list", Read: call.OneOf("export", "verify")},
-			{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration},
+			{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration, Bare: grammar.IsDuration},
 			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
 			call.ArgPage,
 		},
@@ -55,7 +56,7 @@ func readAudit(c *call.Call) (call.Result, error) {
 			head = text.New(head, ". Older ones are no longer kept (", text.Code("audit.max_entries"), ")")
 		}
 		res.Lines = append(res.Lines, head)
-		res.Lines = append(res.Lines, pages.Part(len(entries), func(i int) text.Text { return describe.AuditEntry(entries[i]) })...)
+		res.Lines = append(res.Lines, pages.Table([]string{"NO.", "WHEN", "WHO", "LINE", "OUTCOME"}, len(entries), func(i int) text.Text { return describe.AuditEntry(entries[i]) })...)
 	}
 	res.Data = data
 	return pages.Finish(res)

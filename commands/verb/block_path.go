@@ -5,6 +5,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -18,7 +19,7 @@ func blockPath() *call.Command {
 		Args: []call.Arg{
 			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is blocked"},
 			{Name: "place", Object: true, Required: true, Help: "HOST/PATH, exactly"},
-			{Name: "for", Label: "How long", Required: true, Help: "how long: 30m, 12h", Read: call.ReadDuration, Options: form.Lengths},
+			{Name: "for", Label: "How long", Required: true, Help: "how long: 30m, 12h", Read: call.ReadDuration, Bare: grammar.IsDuration, Options: form.Lengths},
 			{Name: "app", Help: "one application by id or name; left out: all that have this path", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
 			form.ArgAttack, form.ArgReason,
 		},

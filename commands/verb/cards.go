@@ -16,7 +16,7 @@ import (
 func cards() *call.Command {
 	return &call.Command{
 		Name: "cards", Role: record.Responder,
-		Summary: "give what a storm groups cards of its own: the outliers of a storm, or all, 20 at a time; or one attack",
+		Summary: "give what a storm groups cards of its own: what gets through, or all, 20 at a time; or one attack",
 		Args: []call.Arg{
 			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: call.OneOf("all"), Options: form.OptionsOf("all")},
 			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it groups; in its thread it need not be written", Options: form.StormsGrouped},
@@ -40,19 +40,19 @@ func writeCards(c *call.Call) (call.Result, error) {
 	}
 	all := len(c.Line.Words) > 0
 	wanted := slices.DeleteFunc(grouped, func(g record.GroupedAttack) bool {
-		outlier := slices.ContainsFunc(storm.Storm.Outliers, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == g.ID })
-		return g.Own || !all && !outlier
+		through := slices.ContainsFunc(storm.Storm.Unblocked, func(a apiclient.Attack) bool { return record.AttackID(c.Account.Name, a.ID) == g.ID })
+		return g.Own || !all && !through
 	})
 	if len(wanted) == 0 {
-		which := text.New("Nothing gets through in ", text.Code(storm.ID), " beside its source that has no card of its own. For the others: ", text.Code(record.Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
+		which := text.New("Nothing gets through in ", text.Code(storm.ID), " that has no card of its own. For the others: ", text.Code(record.Line{Name: "cards", Words: []string{"all"}}.With("attack", storm.ID).String()))
 		if all {
 			which = text.New("All that ", text.Code(storm.ID), " grouped has cards of its own")
 		}
-		return unchanged([]string{}, text.New(which, ". Nothing was changed")), nil
+		return unchanged([]string{}, text.New(which)), nil
 	}
 	of := len(wanted)
 	if !all {
-		of += storm.Storm.OutlierCount - len(storm.Storm.Outliers)
+		of += storm.Storm.UnblockedCount - len(storm.Storm.Unblocked)
 	}
 	return wantCards(c, wanted, of, storm.ID)
 }
@@ -64,9 +64,9 @@ func writeCard(c *call.Call) (call.Result, error) {
 	case err != nil:
 		return call.Result{}, err
 	case !ok:
-		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is still stored. Nothing was changed. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
+		return call.Result{}, refusal.Nothing(text.New(text.Code(c.Attack.ID), " was grouped in no storm that is still stored. ", text.Code("explain attack="+c.Attack.ID), " says whether it has a card"))
 	case attack.Own:
-		return unchanged([]string{}, text.New(text.Code(attack.ID), " has a card of its own already. Nothing was changed")), nil
+		return unchanged([]string{}, text.New(text.Code(attack.ID), " has a card of its own already")), nil
 	}
 	return wantCards(c, []record.GroupedAttack{attack}, 1, storm.ID)
 }

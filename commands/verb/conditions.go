@@ -44,7 +44,7 @@ func readConditions(c *call.Call) (call.Result, error) {
 	for _, s := range sets {
 		rows = append(rows, conditionRow{s.ID, s.Conditions, attached[s.ID]})
 	}
-	return listing(c, counted(c, len(rows), "set", " of conditions"), rows, func(row conditionRow) text.Text {
-		return text.New(text.Code(fmt.Sprint(row.ID)), " ", describe.Scope(row.Conditions), ": ", text.Count(row.Rules, "rule"))
+	return listing(c, counted(c, len(rows), "set", " of conditions"), []string{"ID", "FOR", "RULES"}, rows, func(row conditionRow) text.Text {
+		return text.New(text.Code(fmt.Sprint(row.ID)), text.Cell(" "), describe.Scope(row.Conditions), text.Cell(": "), text.Count(row.Rules, "rule"))
 	})
 }

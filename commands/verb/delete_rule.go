@@ -9,6 +9,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -32,7 +33,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	typed := c.Line.Words[0]
 	i := slices.IndexFunc(rules, func(r apiclient.Rule) bool { return fmt.Sprint(r.ID) == typed })
 	if i < 0 {
-		return nil, refusal.Nothing(text.New("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them. Nothing was sent"))
+		return nil, refusal.Nothing(text.New("there is no rule ", text.Code(typed), ": ", text.Code("rules"), " lists them"))
 	}
 	rule := rules[i]
 	if err := deletable(rule); err != nil {
@@ -44,7 +45,7 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.Rule(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New("wafbot did not make this rule: ", describe.RuleRow(rule, made))})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ", describe.RuleRow(rule, made))})
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {
@@ -55,14 +56,27 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	return []call.Plan{p}, nil
 }
 
+// origin says of a rule that no change made which stands now where it comes from.
+func origin(c *call.Call, id int64) text.Text {
+	for _, ch := range c.Changes {
+		put := func(s record.Step) bool {
+			return s.Kind == record.CreateRule && s.Done && efficacy.CurrentRule(c.Changes, s.ID) == id
+		}
+		if ch.Undoes != "" && slices.ContainsFunc(ch.Steps, put) {
+			return text.New("wafbot put this rule back as it was before ", text.Code(ch.Undoes))
+		}
+	}
+	return text.New("wafbot did not make this rule")
+}
+
 // deletable refuses what is the service's own, and what could not be put back.
 func deletable(r apiclient.Rule) error {
 	id := strconv.FormatInt(r.ID, 10)
 	switch {
 	case r.System:
-		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Sanitize(r.Type, text.MaxField), "): wafbot leaves it alone. Nothing was done"))
+		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Sanitize(r.Type, text.MaxField), "): wafbot leaves it alone"))
 	case !describe.KnownKind(r) || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
-		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Sanitize(r.Type, text.MaxField), ") is of a kind that wafbot could not put back: delete it in the service's console. Nothing was done"))
+		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Sanitize(r.Type, text.MaxField), ") is of a kind that wafbot could not put back: delete it in the service's console"))
 	}
 	return nil
 }

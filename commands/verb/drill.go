@@ -23,7 +23,7 @@ func drill() *call.Command {
 		Example: "drill for=10m",
 		Args: []call.Arg{
 			{Name: "stop", Object: true, Help: "stop: call off the one that waits", Read: call.OneOf("stop")},
-			{Name: "for", Help: "how long to wait for an answer, an hour at most; 5m where it is left out", Read: call.ReadDuration},
+			{Name: "for", Help: "how long to wait for an answer, an hour at most; 5m where it is left out", Read: call.ReadDuration, Bare: grammar.IsDuration},
 			{Name: "ack", Help: "answer the drill with that id, as the card's button does"},
 		},
 		Write: writeDrill,
@@ -46,7 +46,7 @@ func writeDrill(c *call.Call) (call.Result, error) {
 		return unchanged(last, text.New("That drill was begun already: ", text.Code(id), ". Nothing more was begun")), nil
 	}
 	if last.Waits() {
-		return call.Result{}, refusal.Nothing(text.New("A drill of ", text.Sanitize(last.By.Name, text.MaxField), " waits already, until ", last.Until, ". ", text.Code("drill stop"), " calls it off. Nothing was begun"))
+		return call.Result{}, refusal.Nothing(text.New("A drill of ", text.Sanitize(last.By.Name, text.MaxField), " waits already, until ", last.Until, ". ", text.Code("drill stop"), " calls it off"))
 	}
 	return beginDrill(c, record.Drill{ID: id, Redis: took})
 }
@@ -57,7 +57,7 @@ func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
 		return call.Result{}, refusal.Away(err)
 	}
 	if replicas == 0 {
-		return call.Result{}, refusal.Nothing(text.New("No ", text.Code("wafbot serve"), " is running on this Redis: no replica would post the card or take the click. Nothing was begun"))
+		return call.Result{}, refusal.Nothing(text.New("No ", text.Code("wafbot serve"), " is running on this Redis: no replica would post the card or take the click"))
 	}
 	lasts := drillFor
 	if typed := c.Line.Keys["for"]; typed != "" {
@@ -66,7 +66,7 @@ func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
 		}
 	}
 	if lasts <= 0 || lasts > drillAtMost {
-		return call.Result{}, refusal.Usage(text.New("A drill waits for an hour at most: write ", text.Code("for=5m"), ". Nothing was begun"))
+		return call.Result{}, refusal.Usage(text.New("A drill waits for an hour at most: write ", text.Code("for=5m")))
 	}
 	d.Account, d.By, d.At, d.Until = c.Account.Name, c.Actor, c.Now, c.Now.Add(lasts)
 	return keepDrill(c, d, text.New(text.Bold("DRILL "), text.Code(d.ID), ": a card is on its way to the channel of ", c.Account.Name, ". It waits until ", d.Until, " for a click on ",
@@ -76,13 +76,13 @@ func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
 func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	switch {
 	case !record.MatchID(d.ID, c.Line.Keys["ack"]):
-		return call.Result{}, refusal.Nothing(text.New("That drill is over. Nothing was changed"))
+		return call.Result{}, refusal.Nothing(text.New("That drill is over"))
 	case d.Answer != nil && d.Answer.By.Is(c.Actor):
-		return unchanged(d, text.New("You have answered this drill already. Nothing was changed")), nil
+		return unchanged(d, text.New("You have answered this drill already")), nil
 	case d.Answer != nil:
 		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Answer.By.Name, text.MaxField)), " was faster: the drill is answered"))
 	case !d.Waits():
-		return call.Result{}, refusal.Nothing(text.New("The drill was over at ", d.Over, ". Nothing was changed"))
+		return call.Result{}, refusal.Nothing(text.New("The drill was over at ", d.Over))
 	}
 	d.Answer = &record.DrillAnswer{By: c.Actor, Clicked: c.Clicked, Taken: c.Asked, InHand: c.Now}
 	return keepDrill(c, d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
@@ -91,7 +91,7 @@ func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
 // stopDrill ends a drill without an answer. The clock does so when its time is over.
 func stopDrill(c *call.Call, d record.Drill) (call.Result, error) {
 	if !d.Waits() || c.Actor.Via == record.ViaClock && c.Now.Before(d.Until) {
-		return call.Result{}, refusal.Nothing(text.New("No drill of ", c.Account.Name, " waits. Nothing was changed"))
+		return call.Result{}, refusal.Nothing(text.New("No drill of ", c.Account.Name, " waits"))
 	}
 	d.Over = c.Now
 	if c.Actor.Via == record.ViaClock {

@@ -6,6 +6,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
@@ -89,7 +90,7 @@ func explainStorm(c *call.Call) (call.Result, error) {
 	m, muteLine := muteOf(c, storm.Attack)
 	res := call.Result{AttackID: storm.ID, Account: c.Account.Name, Data: explanation{r, m}}
 	res.Lines = []text.Text{
-		describe.Storm(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
+		headline.StormLine(c.Account, call.NewStormRow(storm, c.Account.Name, record.Triage{}), c.Now), text.New("Why one card: ", describe.NoOwnCards(storm.Storm)), cardLine(storm.Attack, r),
 		text.New("It groups the new attacks that a route sends there, incidents excepted; ", text.Code(report.StormListLine(storm).String()), " lists them"),
 	}
 	return res.And(pagerLines(r)...).And(muteLine), nil

@@ -24,7 +24,7 @@ func handover() *call.Command {
 		Summary: "hand an attack to another user, or take it over; with --all everything that goes on",
 		Args: []call.Arg{
 			{Name: "message", Object: true, Rest: true, Help: "what they should know: becomes a note", Kind: call.FieldLines},
-			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: call.ReadUser, Kind: call.FieldUser},
+			{Name: "to", Required: true, Help: "who: @me, a mention, or a Slack user id as U0123ABCD", Label: "To", Read: call.ReadUser, Bare: call.IsUser, Kind: call.FieldUser},
 			{Name: "attack", Help: argAttack.Help + "; left out with --all", Options: form.OngoingAttacks},
 		},
 		Flags: []string{"all"}, Example: "handover --all to=@me", Form: form.HandoverForm,
@@ -56,7 +56,7 @@ func handOne(c *call.Call, t *record.Triage, to record.Actor) (call.Result, erro
 	before := t.Owner
 	again := before != nil && before.Is(to)
 	if again && len(c.Line.Words) == 0 {
-		return unchanged(*t, text.New(describe.Owner(before), " already. Nothing was changed")), nil
+		return unchanged(*t, text.New(describe.Owner(before), " already")), nil
 	}
 	if err := assign(c, t, to); err != nil {
 		return call.Result{}, err
@@ -94,12 +94,12 @@ func assignee(c *call.Call) (record.Actor, error) {
 	}
 	s := c.Given().Rights(to)
 	to.Team, to.Name = cmp.Or(s.Who.Team, to.Team), cmp.Or(s.Who.Name, to.ID)
-	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()), ". Nothing was changed")
+	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()))
 	switch {
 	case s.Unsure:
-		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now who ", text.User(to.ID), " is. Nothing was changed: try again in a moment"))
+		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now who ", text.User(to.ID), " is. Try again in a moment"))
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now whether ", text.User(to.ID), " is in a user group that has a role. Nothing was changed: try again in a moment"))
+		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now whether ", text.User(to.ID), " is in a user group that has a role. Try again in a moment"))
 	case s.Role == record.NoRole:
 		return record.Actor{}, refusal.Guarded(text.New(text.User(to.ID), " has no role here, or is no full member of the workspace", needs))
 	case s.Role < record.Responder:
@@ -121,8 +121,8 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 	}
 	since := record.Earlier(c.Asked, c.Now)
 	var taken []string
-	before, names := map[string]int{}, map[string]string{} // of the owners before: on how many attacks, by their ids
-	changed := map[string]record.Triage{}                  // all are checked before one is saved: a refusal changes none of them
+	before, names := map[string]int{}, map[string]text.Text{} // of the owners before: on how many attacks, by their ids
+	changed := map[string]record.Triage{}                     // all are checked before one is saved: a refusal changes none of them
 	for _, attack := range ongoing {
 		id := record.AttackID(c.Account.Name, attack.ID)
 		t := triages[id]
@@ -137,15 +137,18 @@ func writeTakeOver(c *call.Call) (call.Result, error) {
 		taken = append(taken, id)
 		if from := t.Owner.From; from != "" {
 			before[from]++
-			names[from] = text.Sanitize(cmp.Or(t.Owner.FromName, from), text.MaxField)
+			names[from] = text.New(text.User(from))
+			if t.Owner.FromName != "" {
+				names[from] = text.New(text.Sanitize(t.Owner.FromName, text.MaxField))
+			}
 		}
 	}
 	user := text.Bold(text.Sanitize(to.Name, text.MaxField))
 	switch {
 	case len(ongoing) == 0:
-		return unchanged(taken, text.New("Nothing is going on on ", c.Account.Name, ". Nothing was changed")), nil
+		return unchanged(taken, text.New("Nothing is going on on ", c.Account.Name)), nil
 	case len(taken) == 0:
-		return unchanged(taken, text.New(user, " is on all ", text.Count(len(ongoing), "attack"), " of ", c.Account.Name, " already. Nothing was changed")), nil
+		return unchanged(taken, text.New(user, " is on all ", text.Count(len(ongoing), "attack"), " of ", c.Account.Name, " already")), nil
 	}
 	words := text.New(user, " is on ", text.Count(len(taken), "attack"), " of ", c.Account.Name, " now: ", text.Enumerate(taken, call.ShortList, text.AsCode), ". Until now: ")
 	unowned := len(taken)
@@ -169,23 +172,14 @@ func handoverEvent(c *call.Call, id string, kind record.EventKind, at time.Time,
 func ongoingNow(c *call.Call) ([]apiclient.Attack, error) {
 	listed, err := c.Given().Attacks(apiclient.AttackFilter{From: report.OngoingFrom(c)})
 	storms, stormsErr := report.StormsGoingOn(c)
+	ongoing, groupedErr := report.Ungrouped(c, report.Ongoing(c, listed))
 	if err != nil {
 		return nil, refusal.FromService(fmt.Errorf("list attacks of %s: %w", c.Account.Name, err))
 	}
-	if stormsErr != nil {
-		return nil, stormsErr
+	if err := cmp.Or(stormsErr, groupedErr); err != nil {
+		return nil, err
 	}
-	ongoing := report.Ongoing(c, listed)
 	for _, storm := range storms {
-		grouped, err := report.Grouped(c, storm.ID)
-		if err != nil {
-			return nil, err
-		}
-		standsFor := map[string]bool{}
-		for _, g := range grouped {
-			standsFor[g.ID] = !g.Own
-		}
-		ongoing = slices.DeleteFunc(ongoing, func(a apiclient.Attack) bool { return standsFor[record.AttackID(c.Account.Name, a.ID)] })
 		ongoing = append(ongoing, storm.Attack)
 	}
 	return ongoing, nil

@@ -13,7 +13,7 @@ func help() *call.Command {
 	return &call.Command{
 		Name: "help", Role: record.Viewer, AnyAccount: true,
 		Summary: "this list, or all about one command",
-		Args:    []call.Arg{{Name: "command", Object: true, Help: "the command"}},
+		Args:    []call.Arg{{Name: "command", Object: true, Help: "the command; all: every one in a line"}},
 		Read: func(c *call.Call) (call.Result, error) {
 			lines, err := Help(strings.Join(c.Line.Words, " "))
 			return call.Result{Lines: lines}, err
@@ -23,8 +23,11 @@ func help() *call.Command {
 
 // Help is the list of commands, for where there is no Runner yet.
 func Help(verb string) ([]text.Text, error) {
-	if verb == "" {
-		return helpOverview(), nil
+	switch strings.ToLower(verb) {
+	case "":
+		return helpScreen(), nil
+	case "all":
+		return helpAll(), nil
 	}
 	cmd, err := call.LookUp(All(), strings.ToLower(verb))
 	if err != nil {
@@ -33,7 +36,29 @@ func Help(verb string) ([]text.Text, error) {
 	return commandHelp(cmd), nil
 }
 
-func helpOverview() []text.Text {
+// helpScreen is as much as one screen holds: the verbs that are used most, as they are typed, and the names of the others.
+func helpScreen() []text.Text {
+	var lines []text.Text
+	for _, top := range []struct{ line, does string }{
+		{"status", "what goes on, who is on it, what is in force"},
+		{"attack ID", "one attack: from where, since when, what was done"},
+		{"ack attack=ID", "you are on it"},
+		{"deny 203.0.113.7 4h", "block a source"},
+		{"patch attack=ID", "block this type of attack in this place"},
+		{"undo", "undo your last change"},
+	} {
+		lines = append(lines, text.New(text.Code(top.line), ": ", top.does))
+	}
+	for _, g := range groups() {
+		name := func(c *call.Command) text.Text { return text.New(text.Code(c.Name)) }
+		lines = append(lines, text.New(text.Bold(g.title), ": ", text.Enumerate(g.verbs, len(g.verbs), name)))
+	}
+	return append(lines, text.New(text.Code("help deny"), " explains one of them, ", text.Code("help all"), " has a line for each"),
+		text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". An id may be cut to ", record.MinPrefix, " characters that are unique"))
+}
+
+// helpAll is a line for each verb.
+func helpAll() []text.Text {
 	reads, acts := []text.Text{text.New(text.Bold("To look"))}, []text.Text{text.New(text.Bold("To act"))}
 	for _, cmd := range All() {
 		line := text.New(text.Code(cmd.Brief()), ": ", cmd.Summary)
@@ -43,8 +68,7 @@ func helpOverview() []text.Text {
 			acts = append(acts, line)
 		}
 	}
-	lines := slices.Concat(reads, acts)
-	return append(lines, text.New("Durations: ", text.Code("30m 12h 7d 2w"), ". Ids may be cut to any ", record.MinPrefix, " characters that are unique. ", text.Code("help deny"), " says all about deny"))
+	return slices.Concat(reads, acts)
 }
 
 func commandHelp(c *call.Command) []text.Text {
@@ -63,7 +87,18 @@ func commandHelp(c *call.Command) []text.Text {
 	if len(c.Aliases) > 0 {
 		lines = append(lines, text.New("Also: ", strings.Join(c.Aliases, ", ")))
 	}
-	return append(lines, text.New("Needs: ", c.Role.String()))
+	return append(lines, text.New("Role: ", roles(c)))
+}
+
+// roles says which role reads, and which changes.
+func roles(c *call.Command) string {
+	switch changes := c.Plan != nil || c.Write != nil || c.Decide != nil; {
+	case !changes:
+		return c.Role.String() + " to read"
+	case c.Read != nil:
+		return c.Role.String() + " to read, " + max(c.Role, record.Responder).String() + " to change"
+	}
+	return c.Role.String() + " to change"
 }
 
 // flagHelp says what flags mean that don't explain themselves.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -13,7 +14,7 @@ func incidents() *call.Command {
 	return &call.Command{
 		Name: "incidents", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks that worked, the newest first",
-		Args:    []call.Arg{{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration}, call.ArgPage},
+		Args:    []call.Arg{{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration, Bare: grammar.IsDuration}, call.ArgPage},
 		Read: func(c *call.Call) (call.Result, error) {
 			return report.ListAttacks(c, "incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
 		},

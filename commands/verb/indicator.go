@@ -45,11 +45,11 @@ func indicator() *call.Command {
 func readHeader(value string, _ *call.Account) (string, error) {
 	point, err := apiclient.ParsePoint(apiclient.Point{{"header", value}}.String())
 	if err != nil {
-		return "", refusal.Usage(text.New(refusal.Typed(value), " is no header's name: write one, as ", text.Code("User-Agent")))
+		return "", refusal.Invalid("header", value, "User-Agent")
 	}
 	name := fmt.Sprint(point[0][1])
 	if name == "HOST" {
-		return "", refusal.Usage(text.New("every request has a ", text.Code("Host"), ": name another header, and the host with ", text.Code("host=")))
+		return "", refusal.Invalid("header", value, "User-Agent", "Every request has a Host: name another header, and the host by ", text.Code("host="))
 	}
 	return name, nil
 }
@@ -58,14 +58,14 @@ func readHost(value string, _ *call.Account) (string, error) { return strings.To
 
 func readRegex(value string, _ *call.Account) (string, error) {
 	if len(value) > maxRegex {
-		return "", refusal.Usage(text.New("the regular expression is over ", maxRegex, " bytes long"))
+		return "", refusal.Usage(text.New("Invalid regular expression: over ", maxRegex, " bytes long"))
 	}
 	_, err := regexp.Compile(value)
 	if err == nil {
 		_, err = forTrial(value)
 	}
 	if err != nil {
-		return "", refusal.Usage(text.New(refusal.Typed(value), " can't be tried by wafbot, so it isn't sent: ", regexTrouble(err), ". Look-around and back-references are not known here"))
+		return "", refusal.Invalid("regular expression", value, "sqlmap", "wafbot can't try it: ", regexTrouble(err), ". Look-around and back-references aren't known here")
 	}
 	return value, nil
 }
@@ -96,7 +96,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	}
 	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
 	if err != nil {
-		return nil, refusal.Guarded(text.New("that can't be said to the service: ", text.Sanitize(err.Error(), 200), ". Nothing was done"))
+		return nil, refusal.Guarded(text.New("that can't be said to the service: ", text.Sanitize(err.Error(), 200)))
 	}
 	rule := apiclient.Rule{Type: apiclient.RuleRegex, Conditions: conditions, Point: apiclient.Point{{"header", header}}, Regex: regex, AttackType: change.MarkScanner}
 	verb := "Take for a scanner"

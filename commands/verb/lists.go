@@ -47,8 +47,9 @@ func readLists(c *call.Call) (call.Result, error) {
 		with = text.New(" with ", refusal.Typed(words[0]))
 		entries = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool { return !mentions(e, words[0]) })
 	}
-	return listing(c, counted(c, len(entries), "entry", with), entries, func(e apiclient.IPRule) text.Text {
-		return text.New(text.Code(fmt.Sprint(e.ID)), " ", describe.ListName(e.List), ": ", text.Code(describe.Sources(e)), " ", c.Account.AppsText(e.Apps), describe.Until(e.Expires), describe.Author(e))
+	return listing(c, counted(c, len(entries), "entry", with), []string{"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"}, entries, func(e apiclient.IPRule) text.Text {
+		cell := text.Cell(" ")
+		return text.New(text.Code(fmt.Sprint(e.ID)), cell, describe.ListName(e.List), text.Cell(": "), text.Code(describe.Sources(e)), cell, c.Account.AppsText(e.Apps), text.Cell(""), describe.Until(e.Expires), text.Cell(""), describe.Author(e))
 	})
 }
 

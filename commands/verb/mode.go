@@ -2,13 +2,16 @@ package verb
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -21,7 +24,7 @@ func mode() *call.Command {
 		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
 			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
-			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default", Read: call.OneOf(append(change.Modes, apiclient.ModeDefault)...), Options: form.ModeOptions},
+			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default; a milder one than now needs an admin", Read: readMode, Options: form.ModeOptions},
 			form.ArgFor(nil), form.ArgAttack, form.ArgReason,
 		},
 		Flags:   []string{call.FlagLocked},
@@ -30,6 +33,23 @@ func mode() *call.Command {
 		Form:    form.ModeForm,
 		Read:    report.ShowMode, Plan: planMode,
 	}
+}
+
+// readMode takes a mode, also as people call it.
+func readMode(value string, _ *call.Account) (string, error) {
+	mode := strings.ReplaceAll(strings.ToLower(value), "-", "_")
+	switch mode {
+	case "blocking":
+		mode = apiclient.ModeBlock
+	case "monitor":
+		mode = apiclient.ModeMonitoring
+	case "safe":
+		mode = apiclient.ModeSafeBlocking
+	}
+	if known := append(slices.Clone(change.Modes), apiclient.ModeDefault); !slices.Contains(known, mode) {
+		return "", refusal.Invalid("mode", value, apiclient.ModeBlock, "One of ", strings.Join(known, ", "))
+	}
+	return mode, nil
 }
 
 func planMode(c *call.Call) ([]call.Plan, error) {

@@ -40,7 +40,7 @@ func writeMute(c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	if m.Attack != "" && c.Attack.Incident() {
-		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always posted. Nothing was changed"))
+		return call.Result{}, refusal.Nothing(text.New(text.Code(m.Attack), " is an incident, and incidents are always posted"))
 	}
 	all, err := report.ActiveMutes(c)
 	if err != nil {
@@ -51,10 +51,10 @@ func writeMute(c *call.Call) (call.Result, error) {
 	}
 	same := func(have record.Mute) bool { return have.ID == m.ID }
 	if i := slices.IndexFunc(all, same); i >= 0 && !all[i].Until.Before(m.Until) {
-		return unchanged(all[i], text.New("Muted already: ", describe.Mute(all[i]), ". Nothing was changed")), nil
+		return unchanged(all[i], text.New("Muted already: ", describe.Mute(all[i]))), nil
 	}
 	if all = slices.DeleteFunc(all, same); len(all) >= maxMutes {
-		return call.Result{}, refusal.Guarded(text.New(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one. Nothing was changed"))
+		return call.Result{}, refusal.Guarded(text.New(maxMutes, " mutes are in force already, and no more are kept. ", text.Code("unmute"), " ends one"))
 	}
 	return saveMutes(c, append(all, m), m, text.New("Muted: ", describe.Mute(m)), text.New("Incidents are posted all the same. What still goes on then is posted then. ", text.Code("unmute "+m.ID), " ends it")), nil
 }

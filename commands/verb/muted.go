@@ -63,7 +63,7 @@ var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 func readType(value string, _ *call.Account) (string, error) {
 	value = strings.ToLower(value)
 	if !attackType.MatchString(value) {
-		return "", refusal.Usage(text.New(refusal.Typed(value), " is no type of attack: write one word, as ", text.Code("sqli")))
+		return "", refusal.Invalid("type of attack", value, "sqli")
 	}
 	return value, nil
 }

@@ -42,10 +42,10 @@ func patch() *call.Command {
 func readPatchType(value string, _ *call.Account) (string, error) {
 	value = strings.ToLower(value)
 	if value == describe.AnyAttack {
-		return "", refusal.Usage(text.New(text.Code(describe.AnyAttack), " blocks every request that has the part, clean ones too: name the type"))
+		return "", refusal.Invalid("type of attack", value, "sqli", "It blocks every request that has the part, clean ones too")
 	}
 	if !apiclient.Patchable(value) {
-		return "", refusal.Usage(text.New("attacks of type ", refusal.Typed(value), " can't be patched: one of ", strings.Join(apiclient.PatchTypes(), ", ")))
+		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(apiclient.PatchTypes(), ", "))
 	}
 	return value, nil
 }
@@ -53,7 +53,7 @@ func readPatchType(value string, _ *call.Account) (string, error) {
 func readPart(value string, _ *call.Account) (string, error) {
 	point, err := apiclient.ParsePoint(value)
 	if err != nil {
-		return "", refusal.Usage(text.New(refusal.Typed(value), " is no part of a request: write ", text.Code("get.q"), ", ", text.Code("post.form_urlencoded.login"), ", ", text.Code("header.X"), " or ", text.Code("uri")))
+		return "", refusal.Invalid("part of a request", value, "post.form_urlencoded.login", "As ", text.Code("get.q"), ", ", text.Code("header.X"), " or ", text.Code("uri"))
 	}
 	return point.String(), nil
 }

@@ -63,10 +63,10 @@ func writeProtect(c *call.Call) (call.Result, error) {
 		lines = append(append(lines, text.New("Protected: ", describe.Protected(p))), deniedNow(c, t)...)
 	}
 	if len(all) > maxProtected {
-		return call.Result{}, refusal.Guarded(text.New("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration. Nothing was changed"))
+		return call.Result{}, refusal.Guarded(text.New("more than ", maxProtected, " ranges would be protected, and no more are kept: write them into ", text.Code("sources"), " of the configuration"))
 	}
 	if !fresh {
-		return call.Result{Outcome: "nothing", Lines: append(lines, text.New("Nothing was changed")), Data: all}, nil
+		return call.Result{Outcome: "nothing", Lines: lines, Data: all}, nil
 	}
 	return saveProtected(c, saved(all, lines...), all, targets...), nil
 }

@@ -61,7 +61,7 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	}
 	switch {
 	case len(matches) == 0:
-		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", wider, ". Nothing was sent")), "entry", "")
+		return nil, refusal.About(refusal.Nothing(text.New(text.Code(typed), " is on no list", wider)), "entry", "")
 	case len(matches) > 1:
 		var where []string
 		for _, e := range matches {

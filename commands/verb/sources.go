@@ -59,5 +59,5 @@ func readSources(c *call.Call) (call.Result, error) {
 	if away != nil {
 		head = text.New(head, ". What an admin protected is unknown: wafbot's store (Redis) can't be reached")
 	}
-	return listing(c, head, all, func(s namedSource) text.Text { return s.line })
+	return listing(c, head, nil, all, func(s namedSource) text.Text { return s.line })
 }

@@ -2,6 +2,7 @@ package verb
 
 import (
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -10,7 +11,7 @@ func summary() *call.Command {
 	return &call.Command{
 		Name: "summary", Role: record.Viewer,
 		Summary: "hand over: what goes on, what is in force and until when, and what happened",
-		Args:    []call.Arg{{Name: "since", Help: "how far back: 10h", Read: call.ReadDuration}},
+		Args:    []call.Arg{{Name: "since", Help: "how far back: 10h", Read: call.ReadDuration, Bare: grammar.IsDuration}},
 		Example: "summary since=12h",
 		Needs:   report.Needs(),
 		Read:    readSummary,

@@ -15,7 +15,7 @@ func trends() *call.Command {
 	return &call.Command{
 		Name: "trends", Role: record.Viewer,
 		Summary: "attacks per day by type, status and host, up to 7 days back",
-		Args:    []call.Arg{{Name: "since", Help: "how many days, today among them: 7d, the most that the service has", Read: readSince}},
+		Args:    []call.Arg{{Name: "since", Help: "how many days, today among them: 7d, the most that the service has", Read: readSince, Bare: grammar.IsDuration}},
 		Example: "trends since=3d",
 		Read: func(c *call.Call) (call.Result, error) {
 			back, err := grammar.ParseDuration(cmp.Or(c.Line.Keys["since"], "7d"))

@@ -43,6 +43,23 @@ func takeOver(c *call.Call) text.Text {
 	return text.New("To take it over: ", text.Code(line.String()))
 }
 
+// whatStands says what goes on after a verdict that an attack was none, and who has to end it.
+func whatStands(c *call.Call, v record.Verdict) (lines []text.Text) {
+	if v.Is == "real" {
+		return nil
+	}
+	lines = []text.Text{text.New("No pager is called for it any more. No mitigation of it is in force")}
+	changes, _ := c.Given().Changes() // without the store there is no verdict either
+	if standing := describe.InForce(changes, c.Attack.ID, c.Now); len(standing) > 0 {
+		undo := record.Line{Name: "undo"}.With("attack", c.Attack.ID)
+		lines[0] = text.New("No pager is called for it any more. Still in force: ", text.Enumerate(standing, call.ShortList, describe.WithID), ". To undo them: ", text.Code(undo.String()))
+	}
+	if c.Account.ConsoleURL != "" {
+		lines = append(lines, text.New("The service doesn't know of it: mark it there, too, in the ", text.Link{Label: "console", URL: c.Account.ConsoleURL}))
+	}
+	return lines
+}
+
 // noteAgain is for how long the same words of the same user are the same note: typed twice because the answer was slow, or delivered over two ways.
 const noteAgain = time.Minute
 
@@ -60,9 +77,9 @@ func addNote(c *call.Call, k *record.Triage, words string) (id string, err error
 	case n == 0:
 		return "", c.Cmd.Misuse(text.New("that note is empty"))
 	case n > describe.MaxNote:
-		return "", refusal.Usage(text.New("that note has ", n, " characters: ", describe.MaxNote, " at most. Nothing was noted"))
+		return "", refusal.Usage(text.New("that note has ", n, " characters: ", describe.MaxNote, " at most"))
 	case len(k.Notes) == describe.MaxNotes:
-		return "", refusal.Guarded(text.New("this attack has ", describe.MaxNotes, " notes already, and no more are kept. Nothing was noted"))
+		return "", refusal.Guarded(text.New("this attack has ", describe.MaxNotes, " notes already, and no more are kept"))
 	}
 	k.Notes = append(k.Notes, record.Note{ID: id, By: c.Actor, At: c.Now, Text: words})
 	return id, nil

@@ -21,9 +21,9 @@ func writeUnack(c *call.Call, t *record.Triage) (call.Result, error) {
 	was := t.Owner
 	switch {
 	case was == nil, c.Actor.Via == record.ViaClock && was.Since.After(c.Asked): // it was acknowledged again since that was checked
-		return unchanged(*t, text.New("Unacknowledged. Nothing was changed")), nil
+		return unchanged(*t, text.New("Unacknowledged")), nil
 	case !was.Is(c.Actor) && c.Role < record.Admin:
-		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Sanitize(was.Name, text.MaxField), " or an admin can unacknowledge it. Nothing was changed. ", takeOver(c))}
+		return call.Result{}, &refusal.Refusal{Kind: refusal.ErrDenied, Text: text.New(describe.Owner(was), ": only ", text.Sanitize(was.Name, text.MaxField), " or an admin can unacknowledge it. ", takeOver(c))}
 	}
 	t.Owner, t.UnackedAt, t.Lapsed = nil, c.Now, nil
 	if c.Actor.Via == record.ViaClock {

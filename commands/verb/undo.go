@@ -2,11 +2,14 @@ package verb
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -41,12 +44,27 @@ func undo() *call.Command {
 		Args: []call.Arg{
 			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: form.ChangesInForce},
 			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: form.OngoingAttacks},
-			{Name: "by", Help: "all that a user did: @me, a mention, or a part of a name or id; with since="},
-			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: call.ReadDuration},
+			{Name: "by", Help: "all that a user did: @me, a mention, or a part of a name or id; with since=, or --all"},
+			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: call.ReadDuration, Bare: grammar.IsDuration},
 		},
+		Flags: []string{change.FlagAll}, AlwaysAsked: change.FlagAll,
 		Example: "undo by=@me since=30m",
+		Typed:   undoTyped,
 		Plan:    planUndo,
 	}
+}
+
+// undoTyped takes undo all for what it means, which must be said of whom or what: nobody wants to open everything at once.
+func undoTyped(l record.Line) (record.Line, error) {
+	i := slices.IndexFunc(l.Words, func(word string) bool { return strings.EqualFold(word, change.FlagAll) })
+	if i >= 0 {
+		l.Words = slices.Delete(slices.Clone(l.Words), i, i+1)
+		l.Flags = slices.Sorted(slices.Values(append(slices.Clone(l.Flags), change.FlagAll)))
+	}
+	if l.Has(change.FlagAll) && l.Keys["attack"] == "" && l.Keys["by"] == "" {
+		return l, refusal.Usage(text.New("Missing: ", text.Code("attack="), " or ", text.Code("by="), ". Example: ", text.Code("undo all by=@me")))
+	}
+	return l, nil
 }
 
 func planUndo(c *call.Call) ([]call.Plan, error) {

@@ -41,7 +41,7 @@ func writeUnmute(c *call.Call) (call.Result, error) {
 	named := func(m record.Mute) bool { return record.MatchID(m.ID, id) }
 	i := slices.IndexFunc(all, named)
 	if i < 0 || slices.ContainsFunc(all[i+1:], named) {
-		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them. Nothing was changed"))
+		return call.Result{}, refusal.Nothing(text.New("no mute on ", c.Account.Name, " is that one: ", text.Code("status"), " lists them"))
 	}
 	ended := all[i]
 	return saveMutes(c, slices.Delete(all, i, i+1), ended, text.New("No longer muted: ", text.Code(describe.MuteScope(ended)))), nil

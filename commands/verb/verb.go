@@ -6,17 +6,31 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// All is all the verbs, in the order of help. A new command is one file and one line here.
-func All() []*call.Command {
-	return []*call.Command{
-		status(), incidents(), attacks(), attack(), vulns(), summary(), trends(),
-		contain(), deny(), allow(), gray(), lists(), remove(),
-		patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule(),
-		undo(), extend(), approve(), reject(), override(),
-		ack(), unack(), handover(), note(), verdict(), mute(), unmute(), explain(), reportCommand(), cards(),
-		protect(), unprotect(), sources(),
-		audit(), drill(), whoami(), help(),
+// group is verbs that belong together, for help.
+type group struct {
+	title string
+	verbs []*call.Command
+}
+
+// groups are all the verbs, in the order of help. A new command is one file and one line here.
+func groups() []group {
+	return []group{
+		{"Look", []*call.Command{status(), incidents(), attacks(), attack(), vulns(), summary(), trends()}},
+		{"Sources", []*call.Command{contain(), deny(), allow(), gray(), lists(), remove()}},
+		{"Rules and modes", []*call.Command{patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule()}},
+		{"Changes", []*call.Command{undo(), extend(), approve(), reject(), override()}},
+		{"Triage", []*call.Command{ack(), unack(), escalate(), handover(), note(), verdict(), mute(), unmute(), explain(), reportCommand(), cards()}},
+		{"Never denied", []*call.Command{protect(), unprotect(), sources()}},
+		{"wafbot", []*call.Command{audit(), drill(), whoami(), help()}},
 	}
+}
+
+// All is all the verbs.
+func All() (all []*call.Command) {
+	for _, g := range groups() {
+		all = append(all, g.verbs...)
+	}
+	return all
 }
 
 // saved is the answer where something is saved.
@@ -29,10 +43,11 @@ func unchanged(data any, line text.Text) call.Result {
 	return call.Result{Outcome: "nothing", Lines: []text.Text{line}, Data: data}
 }
 
-// listing answers with a page of what an account has, a line each, under a head that counts it; data is the same for programs.
-func listing[T any](c *call.Call, head text.Text, rows []T, line func(T) text.Text) (call.Result, error) {
+// listing answers with a page of what an account has, a line each, under a head that counts it; data is the same for programs. The lines' columns have titles at
+// the terminal.
+func listing[T any](c *call.Call, head text.Text, titles []string, rows []T, line func(T) text.Text) (call.Result, error) {
 	pages := call.Pages(c, 1)
-	lines := pages.Part(len(rows), func(i int) text.Text { return line(rows[i]) })
+	lines := pages.Table(titles, len(rows), func(i int) text.Text { return line(rows[i]) })
 	return pages.Finish(call.Result{Account: c.Account.Name, Data: append([]T{}, rows...), Lines: append([]text.Text{head}, lines...)})
 }
 

@@ -20,5 +20,5 @@ func verdict() *call.Command {
 
 func writeVerdict(c *call.Call, t *record.Triage) (call.Result, error) {
 	t.Verdict = &record.Verdict{Is: c.Line.Words[0], By: c.Actor, At: c.Now}
-	return saved(*t, describe.Verdict(*t.Verdict)), nil
+	return saved(*t, describe.Verdict(*t.Verdict)).And(whatStands(c, *t.Verdict)...), nil
 }

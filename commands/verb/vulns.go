@@ -36,7 +36,7 @@ func readVulns(c *call.Call) (call.Result, error) {
 	if all {
 		what = "security issue"
 	}
-	return listing(c, counted(c, len(issues), what), issues, vulnLine)
+	return listing(c, counted(c, len(issues), what), []string{"ID", "SEVERITY", "WHAT", "STATE", "INCIDENTS", "WHERE"}, issues, vulnLine)
 }
 
 func closed(v apiclient.Vulnerability) bool { return v.Status != "" && v.Status != "open" }
@@ -54,13 +54,15 @@ func bySeverity(x, y apiclient.Vulnerability) int {
 
 func vulnLine(v apiclient.Vulnerability) text.Text {
 	status := map[string]string{"": "state unknown", "falsepositive": "false positive"}[v.Status]
-	line := text.New(text.Code(text.Sanitize(v.ID, text.MaxField)), " ", text.Bold(describe.Severity(v.Threat)), " ", cmp.Or(text.Sanitize(v.Title, text.MaxPath), describe.TypeName(text.Sanitize(v.Type, text.MaxField))),
-		", ", cmp.Or(status, text.Sanitize(v.Status, text.MaxField)))
+	line := text.New(text.Code(text.Sanitize(v.ID, text.MaxField)), text.Cell(" "), text.Bold(describe.Severity(v.Threat)), text.Cell(" "), cmp.Or(text.Sanitize(v.Title, text.MaxPath), describe.TypeName(text.Sanitize(v.Type, text.MaxField))),
+		text.Cell(", "), cmp.Or(status, text.Sanitize(v.Status, text.MaxField)))
 	if v.Incidents.Known {
-		line = text.New(line, ", ", describe.Figure(v.Incidents, "incident"))
+		line = text.New(line, text.Cell(", "), describe.Figure(v.Incidents, "incident"))
+	} else {
+		line = text.New(line, text.Cell(""))
 	}
 	if v.Domain == "" && v.Path == "" {
 		return line
 	}
-	return text.New(line, ": ", text.Code(describe.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
+	return text.New(line, text.Cell(": "), text.Code(describe.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
 }

@@ -285,7 +285,7 @@ func (e *evidence) answers(q request) (texts []string) {
 // aboutNone reports whether a message says that a change failed without naming it.
 func aboutNone(m message) bool {
 	text := strings.ToLower(m.says())
-	return slices.ContainsFunc([]string{"not done", "nothing was done", "nothing is changed", "perhaps not recorded"}, func(words string) bool { return strings.Contains(text, words) })
+	return slices.ContainsFunc([]string{"not done", "nothing was done", "nothing is changed", "changes are switched off", "perhaps not recorded"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
 // refusal reports whether an answer says anything but that everything was done.
@@ -294,7 +294,7 @@ func refusal(text string) bool {
 		return true
 	}
 	text = strings.ToLower(text)
-	return slices.ContainsFunc([]string{"not done", "nothing was", "perhaps done", "partly done", "half done", "went wrong"}, func(words string) bool { return strings.Contains(text, words) })
+	return slices.ContainsFunc([]string{"not done", "failed", "refused", "nothing to change", "nothing of it", "already"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
 // explained reports whether an answer says why a request was not done.

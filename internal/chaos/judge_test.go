@@ -104,7 +104,7 @@ func TestTheOracle(t *testing.T) {
 		{"no card", func(e *evidence) { e.Messages = nil }, wrong{lost: 1}},
 		{"no card, but grouped by a storm", func(e *evidence) {
 			e.Messages = nil
-			e.Ephemerals["ann"] = []message{{Text: "`s1234567` *STORM* on Shop: 1 attack " + id}}
+			e.Ephemerals["ann"] = []message{{Text: "`s1234567` *1 of 1 NOT BLOCKED* · high storm · Shop: 1 attack " + id}}
 		}, wrong{}},
 		{"two cards", func(e *evidence) { e.Messages = append(e.Messages, card(id, "d2", "2")) }, wrong{twice: 1}},
 		{"two cards after a fail-over that lost the record of the first", func(e *evidence) {

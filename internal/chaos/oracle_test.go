@@ -100,7 +100,7 @@ func places(messages []message) string {
 func (e *evidence) listed(id string) bool {
 	for _, messages := range e.Ephemerals {
 		if slices.ContainsFunc(messages, func(m message) bool {
-			return strings.Contains(m.says(), "*STORM* on") && strings.Contains(m.says(), id)
+			return strings.Contains(m.says(), " storm · ") && strings.Contains(m.says(), id)
 		}) {
 			return true
 		}

@@ -171,7 +171,7 @@ func moved(p *play, e *evidence) []string {
 }
 
 // stormCount is how many attacks without cards of their own a storm's card counts.
-var stormCount = regexp.MustCompile(`STORM · [^"]*?(\d+) attacks`)
+var stormCount = regexp.MustCompile(` storm[^"]*? · (?:at least )?(\d+) attacks`)
 
 // grouped checks that each attack has a card or is counted by the one card of the storm, whose list names it.
 func grouped(p *play, e *evidence) []string {

@@ -29,10 +29,12 @@ type Basis struct {
 	Observed Observation      // of that attack, as the poller last decided about it; zero: it isn't known
 }
 
-// SourceActivity is in how many attacks of an account within its lookback a source is, and on how many applications.
+// SourceActivity is in how many attacks of an account within its lookback a source is, and how far these spread.
 type SourceActivity struct {
 	Attacks int `json:"n"`
-	Apps    int `json:"a"`
+	Apps    int `json:"a"` // on how many applications
+	Types   int `json:"t"` // of how many types
+	Hours   int `json:"h"` // in how many different hours they began
 }
 
 // OtherAttacks is in how many attacks the source is, this one not counted.

@@ -20,7 +20,7 @@ type AttackState struct {
 	Severity          Severity         `json:"severity,omitempty"`           // the worst that it reached
 	Paused            bool             `json:"paused,omitempty"`             // no hit was seen getting through for its Window, though it isn't over
 	ResumedAt         time.Time        `json:"resumed_at,omitzero"`          // of the first hit seen after it was quiet or paused, on the service's clock; zero: it never resumed
-	Stopped           Stopped          `json:"stopped,omitzero"`             // its tries that were seen stopped
+	Stopped           *Stopped         `json:"stopped,omitempty"`            // its tries that were seen stopped; nil: none were. It never changes: another one takes its place
 	Channel           string           `json:"channel,omitempty"`            // of its card: chosen with the first event, and again when it becomes an incident
 	Mention           string           `json:"mention,omitempty"`            // likewise; "": none
 	SuppressedMention string           `json:"suppressed_mention,omitempty"` // the route's mention, while it is not used: the attack went on before the first start, or in quiet hours; used when the attack gets worse
@@ -38,14 +38,6 @@ type AttackState struct {
 
 // Grouped reports whether the attack shows only in a storm's card.
 func (s AttackState) Grouped() bool { return s.StormID != "" && !s.OwnCard }
-
-// Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.
-func (s *AttackState) Share() {
-	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status)} {
-		*text = unique.Make(*text).Value()
-	}
-	s.Attack.Share()
-}
 
 // The least time without a hit after which an attack is taken to pause, and how many times its hits' usual gap that is.
 const (
@@ -66,6 +58,14 @@ func (s AttackState) Window(ongoing time.Duration) time.Duration {
 	return min(window, ongoing)
 }
 
+// Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.
+func (s *AttackState) Share() {
+	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status), (*string)(&s.Severity)} {
+		*text = unique.Make(*text).Value()
+	}
+	s.Attack.Share()
+}
+
 // Named is the state of a storm that begins, with its id.
 func (s AttackState) Named(id string) AttackState {
 	s.Attack.ID = id
@@ -80,7 +80,10 @@ type Stopped struct {
 }
 
 // Tries is how many tries were seen stopped, at least.
-func (s Stopped) Tries() (n int64) {
+func (s *Stopped) Tries() (n int64) {
+	if s == nil {
+		return 0
+	}
 	n = s.Patched.N
 	for _, t := range s.Sources {
 		n += t.N
@@ -89,7 +92,10 @@ func (s Stopped) Tries() (n int64) {
 }
 
 // Last is when the last one was seen stopped; zero: none was.
-func (s Stopped) Last() (last time.Time) {
+func (s *Stopped) Last() (last time.Time) {
+	if s == nil {
+		return last
+	}
 	last = s.Patched.Last
 	for _, t := range s.Sources {
 		last = Later(last, t.Last)
@@ -133,6 +139,9 @@ type StormSeen struct {
 	SeenAt      time.Time // when that was, on the service's clock
 	Quiet       bool      // its attacks are over
 }
+
+// Active reports whether the storm goes on, or an attack of it does.
+func (s StormSeen) Active() bool { return s.Storm.GoesOn() || s.Storm.Ongoing+s.Storm.StillTrying > 0 }
 
 // GroupedAttack is an attack that a storm has grouped.
 type GroupedAttack struct {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ type Line struct {
 	Flags []string          `json:"flags,omitempty"` // without dashes, sorted
 }
 
-// String is the canonical line: keys and flags sorted, quotes only where needed.
+// String is the canonical line: keys and flags sorted, quotes only where needed. The reason is the last key: without quotes it would take the words after it.
 func (l Line) String() string {
 	var b strings.Builder
 	b.WriteString(quote(l.Name, true))
@@ -23,7 +24,8 @@ func (l Line) String() string {
 		b.WriteByte(' ')
 		b.WriteString(quote(w, true))
 	}
-	for _, k := range slices.Sorted(maps.Keys(l.Keys)) {
+	last := func(key string) int { return map[string]int{"reason": 1}[key] }
+	for _, k := range slices.SortedFunc(maps.Keys(l.Keys), func(x, y string) int { return cmp.Or(last(x)-last(y), cmp.Compare(x, y)) }) {
 		b.WriteString(" " + k + "=" + quote(l.Keys[k], false))
 	}
 	for _, f := range l.Flags {

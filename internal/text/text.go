@@ -32,6 +32,7 @@ type Kind string
 // The kinds of pieces.
 const (
 	KindPlain   Kind = ""
+	KindCell    Kind = "cell" // plain, between two columns of a listing
 	KindCode    Kind = "code" // as typed: an address, an id, a line
 	KindBold    Kind = "bold"
 	KindTime    Kind = "time"    // a moment by the reader's clock, with its day
@@ -51,6 +52,9 @@ type Code string
 // Bold is a piece of a line to be emphasised.
 type Bold string
 
+// Cell stands between two columns of a listing. A terminal aligns the columns instead.
+type Cell string
+
 // Clock is a moment of which a reader knows the day.
 type Clock time.Time
 
@@ -63,7 +67,7 @@ type User string
 // Channel is the id of a Slack channel.
 type Channel string
 
-// New makes a line of strings, times, Clock, Ago, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
+// New makes a line of strings, times, Clock, Ago, Cell, Code, Bold, User, Channel, Links, other Texts and anything that fmt prints.
 func New(parts ...any) Text {
 	n := 0
 	for _, p := range parts {
@@ -82,6 +86,8 @@ func New(parts ...any) Text {
 			continue
 		case string:
 			s.Text = p
+		case Cell:
+			s = Span{Kind: KindCell, Text: string(p)}
 		case Code:
 			s = Span{Kind: KindCode, Text: string(p)}
 		case Bold:
@@ -101,7 +107,7 @@ func New(parts ...any) Text {
 		default:
 			s.Text = fmt.Sprint(p)
 		}
-		if s.Text == "" && s.URL == "" && s.Time.IsZero() {
+		if s.Text == "" && s.URL == "" && s.Time.IsZero() && s.Kind != KindCell {
 			s = Span{} // nothing is shown of it
 		}
 		t = append(t, s)
@@ -134,6 +140,24 @@ func Enumerate[T any](all []T, most int, show func(T) Text) Text {
 		line = New(line, " and ", more, " more")
 	}
 	return line
+}
+
+// Row marks a line as a row of a listing.
+func Row(line Text) Text { return New(Cell("• "), line) }
+
+// Cells are the columns of a row; nil of a line that is none.
+func (t Text) Cells() (cells []Text) {
+	if len(t) == 0 || t[0].Kind != KindCell {
+		return nil
+	}
+	for _, s := range t {
+		if s.Kind == KindCell {
+			cells = append(cells, nil)
+		} else {
+			cells[len(cells)-1] = append(cells[len(cells)-1], s)
+		}
+	}
+	return cells
 }
 
 // AsCode shows a word as code.

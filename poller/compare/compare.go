@@ -17,12 +17,12 @@ const RedrawAfter = time.Minute
 // Observation is an attack as it is now, with all else that decides whether it is an event.
 type Observation struct {
 	Attack      apiclient.Attack
-	At          time.Time      // on the service's clock
-	StillTrying bool           // a source of it is denied and goes on
-	Stopped     record.Stopped // its tries that were
-	OngoingFor  time.Duration  // after its last hit it is ongoing this long
-	Routed      bool           // a route has a card for it
-	Muted       func() bool    // asked only where there would be an event; nil: it isn't
+	At          time.Time       // on the service's clock
+	StillTrying bool            // a source of it is denied and goes on
+	Stopped     *record.Stopped // its tries that were
+	OngoingFor  time.Duration   // after its last hit it is ongoing this long
+	Routed      bool            // a route has a card for it
+	Muted       func() bool     // asked only where there would be an event; nil: it isn't
 }
 
 // Silent reports whether the attack is over, as far as can be seen. One without a readable last hit never is.
@@ -150,7 +150,7 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 const stopsLatest = 5 * time.Minute
 
 // ShowsStops reports whether a card is to show what was stopped since: the first of it at once, and again when it doubled, or after a while.
-func ShowsStops(last record.AttackState, now record.Stopped, at time.Time) bool {
+func ShowsStops(last record.AttackState, now *record.Stopped, at time.Time) bool {
 	before, age := last.Stopped, at.Sub(last.ObservedAt)
 	switch {
 	case last.Quiet || !now.Last().After(before.Last()):

@@ -68,8 +68,8 @@ func stopped(o Observation, n int64) Observation {
 	return o
 }
 
-func stoppedBy(n int64, last time.Time) record.Stopped {
-	return record.Stopped{Sources: map[netip.Addr]record.Tally{netip.MustParseAddr("203.0.113.7"): {N: n, Last: last}}}
+func stoppedBy(n int64, last time.Time) *record.Stopped {
+	return &record.Stopped{Sources: map[netip.Addr]record.Tally{netip.MustParseAddr("203.0.113.7"): {N: n, Last: last}}}
 }
 
 // slow is an attack with a hit each minute.

@@ -11,8 +11,10 @@ import (
 type Progress struct {
 	Poll
 	Incidents int  // that came in the poll
+	Joined    int  // attacks that the storm groups since the poll, as far as it has read
 	Over      bool // more attacks came than the limit
 	Whole     bool // the poll read everything
+	Complete  bool // the poll read all that it wanted, without reaching a limit
 }
 
 // Advance brings the storm's times, and the incidents beside it, up to a poll.
@@ -26,6 +28,12 @@ func (t *Tally) Advance(last record.AttackState, p Progress) {
 	}
 	if p.Over {
 		s.Exceeded = p.At
+	}
+	switch {
+	case p.Joined > 0:
+		s.Steady = 0
+	case p.Complete && s.Steady < record.SteadyPolls && p.At.After(last.ObservedAt): // else this poll has told of the storm on an earlier page
+		s.Steady++
 	}
 	end := s.Exceeded.Add(s.EndsAfter)
 	switch {

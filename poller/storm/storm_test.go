@@ -100,7 +100,7 @@ func TestIDs(t *testing.T) {
 func TestSum(t *testing.T) {
 	t.Parallel()
 	member := func(id, status string, hits int64) storm.Member {
-		return storm.Member{AttackState: &record.AttackState{StormID: "s1", Attack: apiclient.Attack{
+		return storm.Member{Window: 5 * time.Minute, AttackState: &record.AttackState{StormID: "s1", Attack: apiclient.Attack{
 			ID: id, BlockStatus: status, Hits: apiclient.Known(hits), Last: noon, Type: "sqli", Domain: "shop.example.com", Path: "/login", Method: "POST",
 		}}}
 	}
@@ -110,10 +110,10 @@ func TestSum(t *testing.T) {
 	trying := member("x:1", "blocked", 20)
 	trying.OnlyTrying = true
 	got := storm.Sum(last, []storm.Member{own, member("x:0", "blocked", 10), trying}, noon)
-	require.Equal(t, []int{3, 1, 2, 1, 1}, []int{got.Storm.Grouped, got.Storm.OwnCards, got.Storm.Ongoing, got.Storm.StillTrying, got.Storm.Through})
+	require.Equal(t, []int{3, 1, 2, 1, 1}, []int{got.Storm.Grouped, got.Storm.OwnCards, got.Storm.Ongoing, got.Storm.StillTrying, got.Storm.Passing()})
 	require.EqualValues(t, 60, got.Storm.Hits)
 	require.Equal(t, "POST shop.example.com/login", got.Storm.Place)
-	require.Empty(t, got.Storm.Outliers, "what gets through has a card of its own")
+	require.Empty(t, got.Storm.Unblocked, "what gets through has a card of its own")
 	kind, event := got.Event(last, noon)
 	require.True(t, event)
 	require.Equal(t, record.NewAttack, kind)

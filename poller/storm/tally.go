@@ -17,7 +17,8 @@ import (
 const (
 	maxStormSources = 20 // kept of a storm, the busiest
 	maxStormKinds   = 8  // types and applications likewise
-	maxOutliers     = 20 // listed outliers: as many as get cards of their own at once
+	maxUnblocked    = 20 // listed of what gets through: as many as get cards of their own at once
+	maxBehind       = 5  // sources of what gets through, the busiest
 )
 
 // Tally is what a storm's attacks are together.
@@ -39,8 +40,27 @@ type Tally struct {
 type Member struct {
 	*record.AttackState
 
-	OnlyTrying bool // it would be quiet if no denied source of it were still trying
-	Route      int  // index of the route that takes it; -1: none does
+	OnlyTrying bool          // it would be quiet if no denied source of it were still trying
+	Window     time.Duration // as Window has it
+	Route      int           // index of the route that takes it; -1: none does
+}
+
+// leastWindow is how long at least no hit must come before an attack is taken to get through no more.
+const leastWindow = 5 * time.Minute
+
+// Window is how long after its last hit an attack is taken to get through: ten times its usual gap between hits, but not longer than it is taken to
+// go on.
+func Window(a apiclient.Attack, ongoingFor time.Duration) time.Duration {
+	window := leastWindow
+	if lasted := a.Last.Sub(a.First); a.Hits.N > 1 && !a.First.IsZero() {
+		window = max(window, 10*(lasted/time.Duration(a.Hits.N-1)))
+	}
+	return min(window, ongoingFor)
+}
+
+// passes reports whether the attack gets through now, as far as is known.
+func (m Member) passes(at time.Time) bool {
+	return !m.Attack.FalsePositive() && m.Attack.Status() != apiclient.StatusBlocked && !m.Quiet && !m.OnlyTrying && at.Sub(m.Attack.Last) < m.Window
 }
 
 // Sum puts a storm's attacks together. Of a storm that is over and quiet, or has lost its last attack, only changes who has a card: an attack that
@@ -48,7 +68,7 @@ type Member struct {
 func Sum(last record.AttackState, members []Member, at time.Time) Tally {
 	t := Tally{Routes: map[int]bool{}, sources: map[netip.Addr]*apiclient.Source{}, top: map[netip.Addr]int{}, places: map[string]int{}, Storm: *last.Storm}
 	s := &t.Storm
-	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.Hits, s.Through = 0, 0, 0, 0, 0, 0
+	s.Grouped, s.OwnCards, s.Ongoing, s.StillTrying, s.FalsePositives = 0, 0, 0, 0, 0
 	s.Status, s.Types, s.Apps, s.Sources = map[apiclient.Status]int{}, map[string]int{}, map[int64]int{}, map[netip.Addr]int{}
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Attack.ID, b.Attack.ID) })
 	for i, m := range members {
@@ -63,8 +83,9 @@ func Sum(last record.AttackState, members []Member, at time.Time) Tally {
 		}
 		return t
 	}
+	s.Grouped = max(s.Grouped, last.Storm.Grouped) // one that is no longer stored, or belongs to a later storm, was grouped all the same
 	t.findCause()
-	t.findOutliers(members)
+	t.findUnblocked(members, at)
 	t.finish(last.Attack.ID)
 	return t
 }
@@ -76,6 +97,7 @@ func (t *Tally) addMember(m Member, first bool) {
 		s.OwnCards++
 	}
 	if t.addCommon(m.Attack, first); m.Attack.FalsePositive() {
+		s.FalsePositives++
 		return
 	}
 	t.add(m.Attack)
@@ -88,6 +110,7 @@ func (t *Tally) addMember(m Member, first bool) {
 	}
 	if m.AttackState.Grouped() {
 		t.addCardless(*m.AttackState)
+		s.Severity = worse(s.Severity, record.SeverityOf(m.Attack))
 		t.Routes[m.Route] = true
 	}
 }
@@ -127,8 +150,8 @@ func (t *Tally) add(a apiclient.Attack) {
 	if a.App.Known {
 		s.Apps[a.App.N]++
 	}
-	if status != apiclient.StatusBlocked {
-		s.Through++
+	if status != apiclient.StatusBlocked && a.Last.After(s.LastThrough) {
+		s.LastThrough = a.Last
 	}
 	join(&t.Attack, a)
 	if a.Path != "" && a.Path != manyPaths {
@@ -197,7 +220,7 @@ func (t *Tally) findCause() {
 	s, half := &t.Storm, (t.Storm.Grouped+1)/2
 	s.Source, s.Country, s.SharedBy, s.Place = netip.Addr{}, "", 0, ""
 	if source := most(t.top, netip.Addr.Compare, 1); len(source) > 0 && t.top[source[0]] >= half {
-		s.Source, s.SharedBy = source[0], t.top[source[0]]
+		s.Source, s.SharedBy = source[0], s.Sources[source[0]]
 		s.Country = brief(t.sources[s.Source].Country)
 		return
 	}
@@ -206,35 +229,70 @@ func (t *Tally) findCause() {
 	}
 }
 
-// findOutliers finds the attacks that get through and are unlike the others: another source's, or any where most don't get through. Those with a
-// card of their own aren't listed.
-func (t *Tally) findOutliers(members []Member) {
+// findUnblocked finds what gets through now, and the sources behind that. Those with a card of their own are counted, and not listed.
+func (t *Tally) findUnblocked(members []Member, at time.Time) {
 	s := &t.Storm
-	s.Outliers, s.OutlierCount = nil, 0
-	if !s.Source.IsValid() && 2*s.Through >= s.Grouped {
-		return
+	all := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return !m.passes(at) })
+	unknown := func(m Member) bool { return m.Attack.Status() == apiclient.StatusUnknown }
+	if !slices.ContainsFunc(all, func(m Member) bool { return !unknown(m) }) {
+		unknown = func(Member) bool { return false }
 	}
-	for _, m := range members {
-		a := m.Attack
-		its := s.Source.IsValid() && slices.ContainsFunc(a.Sources, func(one apiclient.Source) bool { return one.IP == s.Source })
-		if m.AttackState.Grouped() && !its && !a.FalsePositive() && a.Status() != apiclient.StatusBlocked {
-			s.Outliers = append(s.Outliers, a)
+	all = slices.DeleteFunc(all, unknown)
+	s.Through, s.Unblocked, s.UnblockedCount = map[apiclient.Status]int{}, nil, 0
+	slices.SortStableFunc(all, func(x, y Member) int {
+		return cmp.Or(badness(y.Attack.Status())-badness(x.Attack.Status()), cmp.Compare(y.Attack.Hits.N, x.Attack.Hits.N))
+	})
+	for _, m := range all {
+		if s.Through[m.Attack.Status()]++; !m.AttackState.Grouped() {
+			continue
+		}
+		if s.UnblockedCount++; s.UnblockedCount <= maxUnblocked {
+			s.Unblocked = append(s.Unblocked, m.Attack.Brief())
 		}
 	}
-	s.OutlierCount = len(s.Outliers)
-	slices.SortStableFunc(s.Outliers, func(a, b apiclient.Attack) int {
-		return cmp.Or(badness(b.Status())-badness(a.Status()), cmp.Compare(b.Hits.N, a.Hits.N))
-	})
-	s.Outliers = slices.Clone(s.Outliers[:min(maxOutliers, len(s.Outliers))])
-	for i := range s.Outliers {
-		s.Outliers[i] = s.Outliers[i].Brief()
+	s.Behind = t.busiest(all)
+}
+
+// busiest are the sources that most hits of the attacks came from.
+func (t *Tally) busiest(attacks []Member) []record.StormSource {
+	found := map[netip.Addr]*record.StormSource{}
+	for _, m := range attacks {
+		for _, source := range m.Attack.Sources {
+			one := found[source.IP]
+			if one == nil {
+				one = &record.StormSource{Source: apiclient.Source{IP: source.IP, Country: brief(source.Country)}, InAll: t.Storm.Sources[source.IP]}
+				found[source.IP] = one
+			}
+			one.Hits = plus(one.Hits, source.Hits)
+			one.In++
+		}
 	}
+	var busiest []record.StormSource
+	for _, one := range found {
+		busiest = append(busiest, *one)
+	}
+	slices.SortFunc(busiest, func(x, y record.StormSource) int {
+		return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), y.In-x.In, x.IP.Compare(y.IP))
+	})
+	return slices.Clone(busiest[:min(maxBehind, len(busiest))])
+}
+
+// worse is the worse of two severities; the first may be none yet.
+func worse(x, y record.Severity) record.Severity {
+	worstFirst := []record.Severity{record.SeverityCritical, record.SeverityHigh, record.SeverityMedium, record.SeverityLow}
+	if i := slices.Index(worstFirst, x); i >= 0 && i < slices.Index(worstFirst, y) {
+		return x
+	}
+	return y
 }
 
 // finish makes the storm's attack of what was counted, and leaves out what is too much to keep.
 func (t *Tally) finish(id string) {
 	a, s := &t.Attack, &t.Storm
-	a.ID, s.Hits = id, a.Hits.N
+	if a.ID = id; s.Hits > a.Hits.N { // sampling, or an attack that is no longer stored
+		a.Hits = apiclient.Known(s.Hits)
+	}
+	s.Hits = a.Hits.N
 	if !t.cardless.Last.IsZero() {
 		a.Last = t.cardless.Last // since when it is quiet
 	}
@@ -247,6 +305,7 @@ func (t *Tally) finish(id string) {
 		a.SourceCount = apiclient.Known(int64(len(t.sources)))
 	}
 	s.Types = keep(s.Types, strings.Compare, maxStormKinds)
+	s.AppCount = len(s.Apps)
 	s.Apps = keep(s.Apps, cmp.Compare[int64], maxStormKinds)
 	s.Sources = keep(s.Sources, netip.Addr.Compare, maxStormSources)
 }

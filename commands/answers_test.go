@@ -1,0 +1,113 @@
+package commands_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Undo all says what still stops hits, and asks also about a single change.
+func TestUndoAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	works := record.Efficacy{Finding: record.Working, Parts: map[string]record.Traffic{"203.0.113.7": {Stopped: record.Tally{N: 40}}}}
+	require.NoError(t, w.ledger.SaveEfficacy(t.Context(), "acme", []efficacy.Judgement{{Change: ch, Efficacy: works}}))
+	w.pass(time.Minute)
+	for _, line := range []string{"undo all attack=" + id, "undo ALL by=@me", "undo --all by=@me"} {
+		w.refuses(ann, line, refusal.ErrAsk, "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:", "working, at least 40 stopped", ch.ID)
+		l := w.asks(ann, line).Line
+		require.True(t, w.Confirms(l, true), "the terminal asks, also with -y")
+	}
+	require.False(t, w.Confirms(w.asks(ann, "undo attack="+id).Line, true))
+	w.refuses(ann, "undo all since=1h", refusal.ErrUsage, "Missing: attack= or by=")
+	other := w.does(bob, "deny 203.0.113.8 attack="+id)
+	w.refuses(ann, "undo attack="+id, refusal.ErrAsk, "Undo 2 changes", "working, at least 40 stopped", other.ID)
+	res, err := w.all(ann, "undo all attack="+id)
+	require.NoError(t, err)
+	require.Equal(t, []string{other.ID, ch.ID}, undone(res))
+	require.Empty(t, w.entries("black"))
+}
+
+// A verdict that an attack was none says what goes on, and who ends it.
+func TestAVerdictSaysWhatStands(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].ConsoleURL = "https://console.example.com" })
+	id := w.attackOn("/login")
+	require.Equal(t, "Done. Verdict: real, by Ann 2026-11-20 03:00 UTC", w.writes(ann, "verdict real attack="+id))
+	require.Contains(t, w.writes(ann, "verdict false_positive attack="+id), "No pager is called for it any more. No mitigation of it is in force")
+	ch := w.does(ann, "deny 203.0.113.7 attack="+id)
+	said := w.writes(ann, "verdict false_positive attack="+id)
+	require.Contains(t, said, "Still in force: Deny 203.0.113.7 everywhere for 4 h "+ch.ID+". To undo them: undo attack="+id)
+	require.Contains(t, said, "console https://console.example.com")
+}
+
+// A rule that wafbot put back is not said to be somebody else's without it.
+func TestDeleteRuleOfOneThatWasPutBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	switched := w.anyway(ann, "mode 4 block")
+	w.does(ann, "undo "+switched.ID)
+	w.pass(time.Minute)
+	w.refuses(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID), refusal.ErrAsk, "wafbot put this rule back as it was before "+switched.ID)
+}
+
+func TestEscalate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "Refused: no pager is configured for "+id)
+	w.routing = call.Routing{PageAfter: 5 * time.Minute, Calls: "S0ONCALL"}
+	w.writes(bob, "ack attack="+id)
+	w.pass(time.Minute)
+	w.refuses(ann, "escalate attack="+id, refusal.ErrAsk, "Page now?", "the pager of its route, for @S0ONCALL", "Bob is on it since 2026-11-20 03:00 UTC, and no longer is then")
+	require.NotNil(t, w.said(id).Owner, "nothing happens before the answer")
+	res, err := w.all(ann, "escalate attack="+id)
+	require.NoError(t, err)
+	require.Equal(t, "Done. Unacknowledged, and paged now: the pager of its route, for @S0ONCALL", res.Lines[0].String())
+	require.Nil(t, w.said(id).Owner)
+	require.Equal(t, w.clock(), w.said(id).EscalatedAt)
+
+	w.writes(ann, "mute attack="+id)
+	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "is muted. First: unmute m")
+	w.writes(ann, "unmute attack="+id)
+	w.writes(ann, "verdict test attack="+id)
+	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "First: verdict real attack="+id)
+}
+
+// At the terminal the rows of a listing have columns with titles; in a chat they are lines.
+func TestListingsHaveColumnsAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.attackOn("/login")
+	w.does(ann, "deny 203.0.113.7")
+	w.insists(ann, "patch shop.example.com/login type=sqli part=get.q")
+	columns := func(line text.Text) (titles []string) {
+		for _, cell := range line.Cells() {
+			titles = append(titles, cell.String())
+		}
+		return titles
+	}
+	for line, titles := range map[string][]string{
+		"attacks": {"ID", "TYPE", "APPLICATION", "STATUS", "HITS", "SOURCES", "LAST HIT", "WHERE"}, "lists": {"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"},
+		"rules": {"ID", "WHAT", "BY"}, "conditions": {"ID", "FOR", "RULES"}, "audit": {"NO.", "WHEN", "WHO", "LINE", "OUTCOME"},
+	} {
+		there := w.reads(anyone, line).Lines
+		require.Equal(t, titles, columns(there[1]), line)
+		for _, row := range there[2:] {
+			if cells := row.Cells(); len(cells) > 1 {
+				require.LessOrEqual(t, len(cells), len(titles), "%s: %s", line, row)
+			}
+		}
+		require.NotEqual(t, there[1].String(), w.reads(eve, line).Lines[1].String())
+	}
+}

@@ -1,0 +1,94 @@
+package call
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Understand is a line as people type it in the words of the command: what is written without its name gets it, as deny 203.0.113.7 for 2h.
+func (c *Command) Understand(l record.Line) (record.Line, error) {
+	if c.Typed != nil {
+		var err error
+		if l, err = c.Typed(l); err != nil {
+			return l, err
+		}
+	}
+	l.Name = c.Name
+	for _, arg := range c.Args {
+		if arg.Bare == nil {
+			continue
+		}
+		found, words := arg.bare(l.Words, c.takesRest())
+		if len(found) == 0 || len(words) < c.required() {
+			continue
+		}
+		if had := l.Keys[arg.Name]; had != "" {
+			found = append([]string{had}, found...)
+		}
+		if len(found) > 1 {
+			return l, c.Misuse(text.New("Two values of ", text.Code(arg.Name+"="), ": ", text.Enumerate(found, len(found), func(w string) text.Text { return text.New(refusal.Typed(w)) }), ". Write one"))
+		}
+		l = l.With(arg.Name, found[0])
+		l.Words = words
+	}
+	return l, nil
+}
+
+// bare are the values of the argument among words, which may come after its name, and the words that are left. Where the words are a text, only its beginning counts.
+func (arg Arg) bare(words []string, isText bool) (found, left []string) {
+	for len(words) > 0 {
+		value, n := arg.first(words)
+		if n == 0 && isText {
+			break
+		}
+		if n == 0 {
+			left, words = append(left, words[0]), words[1:]
+			continue
+		}
+		found, words = append(found, value), words[n:]
+		if isText {
+			break
+		}
+	}
+	return found, append(left, words...)
+}
+
+// first is the value of the argument with which words begin, and how many of them it takes; 0: they begin with none.
+func (arg Arg) first(words []string) (value string, n int) {
+	if strings.EqualFold(words[0], arg.Name) && len(words) > 1 {
+		if value, n = arg.first(words[1:]); n > 0 {
+			return value, n + 1
+		}
+		return "", 0
+	}
+	if arg.Bare(words[0]) {
+		return words[0], 1
+	}
+	// A number and its unit: 4 hours.
+	if len(words) > 1 && strings.Trim(words[0], "0123456789") == "" && arg.Bare(words[0]+words[1]) {
+		return words[0] + words[1], 2
+	}
+	return "", 0
+}
+
+// takesRest reports whether the command's words are a text.
+func (c *Command) takesRest() bool {
+	return slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Rest })
+}
+
+// required is how many objects a line needs.
+func (c *Command) required() (n int) {
+	for _, arg := range c.Args {
+		if arg.Object && arg.Required {
+			n++
+		}
+	}
+	return n
+}
+
+// IsUser reports whether a word is meant for a user: @me, or a mention. An id alone could be any word in capitals.
+func IsUser(word string) bool { return strings.HasPrefix(strings.TrimPrefix(word, "<"), "@") }
