@@ -87,7 +87,7 @@ func counted(err error, until time.Time, told bool) error {
 	}
 	said := *refused
 	said.Cause = err
-	said.Text = text.New(refused.Text, ". You were refused much within an hour: until ", text.Clock(until), " what you may not do gets no answer")
+	said.Text, said.Next = text.New(refused.All(), ". You were refused much within an hour: until ", text.Clock(until), " what you may not do gets no answer"), nil
 	return &said
 }
 

@@ -125,8 +125,9 @@ func TestWhatIsSurelyRefused(t *testing.T) {
 	refused := func(who record.Actor, line string) bool { return w.Refuses(t.Context(), w.asks(who, line)) }
 	for _, who := range append(outsiders, eve) {
 		require.True(t, refused(who, "deny 203.0.113.7"), who.Name)
-		require.False(t, refused(who, "status"), "it changes nothing")
 	}
+	require.True(t, refused(outsiders[0], "status"), "who has no role may not even read")
+	require.False(t, refused(eve, "status"))
 	require.True(t, refused(ann, "allow 203.0.113.7"), "an admin's")
 	require.False(t, refused(ann, "deny 203.0.113.7"))
 	require.False(t, refused(ann, "deny"), "its arguments are looked at when it is done")

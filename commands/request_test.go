@@ -37,8 +37,8 @@ func TestASecondPersonApproves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, wayOut)
 	id := w.attackOn("/login")
-	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Another responder, not Ann, decides before 2026-11-20 03:15 UTC",
-		"Ann may override from 2026-11-20 03:05 UTC on, for 1 h at most")
+	q := w.waits(ann, "deny country:FR for=2h reason=\"they all come from there\" attack="+id, "is broad", "@S0LEADS: Any responder but Ann may approve it before 2026-11-20 03:15 UTC",
+		"Ann may override from 2026-11-20 03:05 UTC, for 1 h at most")
 	require.Regexp(t, "^r[0-9a-z]{8}$", q.ID)
 	require.Equal(t, record.RequestWaiting, q.State)
 	require.Empty(t, q.Reach, "why it needs two says it")
@@ -75,7 +75,7 @@ func TestWhoCanNotBeTheSecond(t *testing.T) {
 	for _, verb := range []string{"approve", "reject"} {
 		q := w.waits(ann, "deny country:FR")
 		for _, self := range []record.Actor{ann, via(ann, record.ViaButton), via(ann, record.ViaMention)} {
-			w.refuses(self, verb+" "+q.ID, refusal.ErrDenied, "you asked for this yourself", "Another responder, not Ann, decides")
+			w.refuses(self, verb+" "+q.ID, refusal.ErrDenied, "you asked for this yourself", "Any responder but Ann may approve it")
 		}
 		w.refuses(shell, verb+" "+q.ID, refusal.ErrDenied, "the terminal can ask for approval and never give it")
 		for _, other := range []record.Actor{guest, stranger, eve} {

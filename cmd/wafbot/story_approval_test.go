@@ -32,8 +32,8 @@ func TestApproval(t *testing.T) {
 		w.attack(injection())
 		attack := w.card(attacker)
 		w.types("rob", "deny country:FR for=2h reason=\"all of it comes from there\" attack="+attack.id())
-		w.ephemeral("rob", "Waiting for approval: Deny country:FR everywhere for 2 h", "Another responder, not Rob Diaz, decides")
-		request := w.asked("Deny country:FR everywhere for 2 h", "Asked by Rob Diaz", "all of it comes from there", "wafbot sees attacks, never visitors", "<@U0ANN0001>")
+		w.ephemeral("rob", "Waiting for approval: Deny country:FR everywhere for 2 h", "Any responder but Rob Diaz may approve it")
+		request := w.asked("Deny country:FR everywhere for 2 h", "Rob Diaz asks: all of it comes from there", "wafbot sees attacks, never visitors", "<@U0ANN0001>")
 		require.Equal(t, attack.ts, request.now().ThreadTS, "in the attack's thread, and in the channel")
 		require.Equal(t, []string{"Approve", "Reject"}, request.labels())
 		w.types("rob", "deny country:FR for=2h attack="+attack.id())
@@ -75,7 +75,7 @@ func TestApproval(t *testing.T) {
 		// Asked at the terminal, its card is posted by the bot that runs.
 		got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", record.Responder)}, "deny", "country:DE", "-y")
 		require.Equal(t, exitFailed, got.code, "%+v", got)
-		shell := w.asked("Deny country:DE", "Asked by "+osActor().Name+" at the terminal")
+		shell := w.asked("Deny country:DE", osActor().Name+" asks at the terminal")
 		require.Equal(t, "approve "+requestIn(got.out)+" account=acme", shell.now().Buttons()[0].Value)
 		shell.click("rob", "Approve")
 		w.ephemeral("rob", "approve needs the role admin") // Rob might be the one at the terminal
