@@ -30,7 +30,7 @@ const (
 )
 
 // maxDoes is how much of what a mitigation does is shown, in characters.
-const maxDoes = 50
+const maxDoes = 64
 
 // madeBy is who made a mitigation.
 func madeBy(m efficacy.Mitigation) string {

@@ -49,7 +49,7 @@ func TestApproval(t *testing.T) {
 		w.ephemeral("ann", "approved by Anna Weber", "Deny country:FR everywhere for 2 h: accepted", "by Rob Diaz, approved by Anna Weber")
 		request.says("approved by Anna Weber", "done")
 		require.Empty(t, request.labels())
-		attack.says("Deny country:FR · ", "Rob Diaz, approved by Anna Weber", "<@U0ROB0002> is on it")
+		attack.says("Deny country:FR · ", "Rob Diaz", "<@U0ROB0002> is on it")
 		w.until("who asked is called", func() bool { return len(attack.replies("<@U0ROB0002> Deny country:FR", "approved by Anna Weber")) == 1 })
 		w.types("ann", "approve "+id)
 		w.ephemeral("ann", "Refused: ", "approved by Anna Weber")

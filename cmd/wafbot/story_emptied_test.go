@@ -177,6 +177,7 @@ func TestANewIncidentWhileThreadsAreRead(t *testing.T) {
 
 		w.Slack.ClearFaults()
 		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 1 mitigation in force")
+		card.click("ann", "Acknowledge")
 		card.undo("ann", "Deny "+attacker)
 		card.undone("Anna Weber")
 		require.Len(t, w.cards("#waf"), 2)

@@ -34,7 +34,7 @@ func TestAnIncidentOfAnotherRouteMoves(t *testing.T) {
 		require.Contains(t, card.now().Plain(), "<@U0ROB0002>", "who acted is on it, and is called alone")
 		require.NotContains(t, card.now().Plain(), "<@U0ANN0001>")
 		link := "/archives/C0RANDOM3/p" + strings.ReplaceAll(card.ts, ".", "")
-		old.says("critical incident", "its card is in", link)
+		old.says("INCIDENT", "its card is in", link)
 		require.Empty(t, old.now().Buttons())
 		require.Equal(t, "wafbot_message", factsOf(old.now()).Type, "it is no card any more")
 		require.Len(t, old.replies(), 1, "its thread stays, and nothing is said there")

@@ -53,7 +53,7 @@ func TestAStormAndItsCard(t *testing.T) {
 		card.click("rob", "Show the 4")
 		w.ephemeral("rob", "4 attacks of storm "+id+" get cards of their own")
 		for odd := range 4 {
-			w.card("ATTACK · SQL injection", fmt.Sprintf("203.0.113.%d", 200+odd))
+			w.card("high attack", "SQL injection", fmt.Sprintf("203.0.113.%d", 200+odd))
 		}
 
 		list := w.atShell("attacks", "storm="+id, "--all", "--json")

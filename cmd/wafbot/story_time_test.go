@@ -32,7 +32,7 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "deny "+attacker+" for=20s attack="+card.id())
-		card.says("Deny "+attacker+" · ", "Rob Diaz", "longer while it keeps trying")
+		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		w.types("ann", "deny 198.51.100.96/28 for=16s attack="+card.id())
 		w.ephemeral("ann", "Deny 198.51.100.96/28 everywhere for 16 s: accepted")
 		first := w.expires(attacker + "/32")

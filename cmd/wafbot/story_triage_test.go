@@ -125,7 +125,7 @@ func TestAHandover(t *testing.T) {
 		require.False(t, card.replies()[0].Broadcast)
 
 		w.types("rob", "handover to=@nobody attack="+card.id())
-		w.ephemeral("rob", "@nobody can't be looked up")
+		w.ephemeral("rob", "Invalid user: @nobody")
 		w.types("rob", "handover to=@vic attack="+card.id())
 		w.ephemeral("rob", "<@U0VIC0003> has the role viewer")
 		w.types("rob", "handover to=@me attack="+card.id())

@@ -66,7 +66,7 @@ func TestAnIncidentDoesNotWaitBehindAttacks(t *testing.T) {
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", u))
 		l.notifier.Notify("acme", u.Events)
 		time.Sleep(time.Second)
-		require.Contains(t, l.way.said()[before], "INCIDENT")
+		require.Contains(t, l.way.said()[before], "critical incident")
 		time.Sleep(time.Minute)
 		require.Len(t, l.way.said(), 21, "and the others come, once")
 		require.Zero(t, l.way.refused)
@@ -183,7 +183,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 			l.poll(2)
 			time.Sleep(15 * time.Second)
 		}
-		cards, notes := l.way.saidOf("INCIDENT blocking unknown"), l.way.saidOf("out of date")
+		cards, notes := l.way.saidOf("critical incident"), l.way.saidOf("out of date")
 		require.GreaterOrEqual(t, cards, 8)
 		require.LessOrEqual(t, cards, 11, "the first at once, then one a minute, while people act")
 		require.Equal(t, cards-1, notes, "under each former card stands where the card is")
