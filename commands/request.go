@@ -177,7 +177,7 @@ func (r *Runner) planRequest(ctx context.Context, c *job, q record.ApprovalReque
 	}
 	err = r.findAttack(ctx, asked)
 	if err == nil {
-		err = r.checkArguments(asked)
+		err = checkArguments(asked)
 	}
 	if err != nil {
 		return nil, approval.CloseUnlessTransient(refusal.FromService(err))

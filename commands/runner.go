@@ -32,7 +32,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	if err := requireRights(c); err != nil { // the attack may be of another account
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
-	if err := r.checkArguments(c); err != nil {
+	if err := checkArguments(c); err != nil {
 		return call.Result{}, err
 	}
 	if !c.changes {
@@ -41,7 +41,7 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	if c.Ask && c.Cmd.Write != nil {
 		return call.Result{}, nil // what speaks against it is said when it is done
 	}
-	if err := r.guard(c); err != nil {
+	if err := guard(c); err != nil {
 		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
 	}
 	res, err = r.carryOut(ctx, c)
@@ -108,7 +108,7 @@ func (r *Runner) findAttack(ctx context.Context, c *job) error {
 }
 
 // checkArguments brings the line into canonical form.
-func (r *Runner) checkArguments(c *job) error {
+func checkArguments(c *job) error {
 	if c.Account == nil && !c.Cmd.AnyAccount {
 		return c.Cmd.Misuse(text.New("Missing: ", text.Code("account="), ", one of: ", call.AccountNames(c.Accounts)))
 	}
@@ -128,7 +128,7 @@ func (r *Runner) read(ctx context.Context, c *job) (call.Result, error) {
 }
 
 // guard refuses what the configuration rules out, before anything is read. What depends on the service or the store is guarded when it is planned.
-func (r *Runner) guard(c *job) error {
+func guard(c *job) error {
 	if c.ID == "" {
 		return errors.New("a request that changes something has no delivery id")
 	}

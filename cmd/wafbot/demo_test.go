@@ -77,7 +77,7 @@ func TestDemoWithReplicas(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, res.StatusCode, "%s", body) // a busy machine acknowledges after Slack's three seconds
 	}
-	require.Eventually(t, func() bool { return strings.Count(channel(), "Nothing was sent") >= 5 }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(channel(), "Done, nothing to change") >= 5 }, patience, 20*time.Millisecond)
 	require.Equal(t, 1, strings.Count(channel(), `"bot_id":"B0WAFBOT","text":"*wafbot watches acme*`), "posted by one")
 	left := demo.stop()
 	require.Equal(t, exitDone, left.code, left.err)

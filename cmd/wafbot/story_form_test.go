@@ -44,7 +44,7 @@ func TestAFormFromACard(t *testing.T) {
 		require.Len(t, w.entries("acme"), 4)
 		require.True(t, w.journal.has(`"via":"form"`, "same botnet", `"outcome":"done"`))
 
-		card.undo("rob", "and 1 more everywhere")
+		card.undo("rob", "198.51.100.77 and 1 more everywh")
 		w.until("one undo", func() bool { return len(w.entries("acme")) == 0 })
 	})
 }

@@ -91,7 +91,7 @@ func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 		w.types("ann", "attack "+card.id())
 		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "being verified")
 		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")
-		card.says("Patch POST shop.example.com/login, Shop", "up to 64 min")
+		card.says("Patch POST shop.example.com/login, Shop", "until")
 		require.NotContains(t, card.now().Plain(), "being verified")
 		require.Len(t, w.rules("acme", "vpatch"), 1)
 	})

@@ -36,7 +36,7 @@ func TestTheTokenIsRevoked(t *testing.T) {
 		w.stop()
 		w.start()
 		w.typesIn("#waf", "ann", "deny 198.51.100.50")
-		lost.says("Failed: Deny 198.51.100.50 everywhere for 4 h, asked by Anna Weber")
+		lost.says("NOT done: Deny 198.51.100.50 everywhere for 4 h, asked by Anna Weber")
 		lost.click("rob", "Open console")
 		lost.click("rob", "do:1")
 		w.ephemeral("rob", "doesn't accept wafbot's token any more")

@@ -63,7 +63,7 @@ func hard(p *play) {
 }
 
 // contains denies and patches: that button is a form.
-func contains(p *play) { p.types("contain attack=" + p.attack) }
+func contains(p *play) { p.types("contain " + source + " attack=" + p.attack) }
 
 // undoes types what the card's form of what can be undone has ticked.
 func undoes(p *play) {
