@@ -510,7 +510,7 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 		q := w.waits(root, line)
 		require.Zero(t, q.OverrideAt, line)
 		w.pass(6 * time.Minute)
-		w.refuses(root, "override "+q.ID+why, refusal.ErrGuarded, says, ", not Root, decides")
+		w.refuses(root, "override "+q.ID+why, refusal.ErrGuarded, says, " but Root may approve it")
 		w.requireAsAtFirst()
 	}
 	none := newWorld(t, wayOut, func(c *commands.Config) { c.Accounts[0].Policy.Override.After = 0 })

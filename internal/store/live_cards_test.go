@@ -183,7 +183,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 			l.poll(2)
 			time.Sleep(15 * time.Second)
 		}
-		cards, notes := l.way.saidOf("critical incident"), l.way.saidOf("out of date")
+		cards, notes := l.way.saidOf(" incident: "), l.way.saidOf("out of date")
 		require.GreaterOrEqual(t, cards, 8)
 		require.LessOrEqual(t, cards, 11, "the first at once, then one a minute, while people act")
 		require.Equal(t, cards-1, notes, "under each former card stands where the card is")

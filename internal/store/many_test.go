@@ -54,7 +54,7 @@ func (m many) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (m many) record(n int) string {
 	last, vuln := m.now.Add(-time.Minute-time.Duration(n)*7*time.Millisecond).Unix(), "null"
 	if n%(manyAttacks/manyIncidents) == 0 {
-		vuln = fmt.Sprint(n)
+		vuln = fmt.Sprint(n + 1)
 	}
 	return fmt.Sprintf(`{"id":["attacks_production_5_202611_v_1","q%027d"],"attackid":"attacks_production_5_202611_v_1:q%020d","clientid":5,"domain":"shop%d.example.com","poolid":4,"method":"POST",`+
 		`"parameter":"POST_JSON_DOC_HASH_field%d_value","path":"/api/v2/catalogue/items/%d/details","type":"sqli","first_time":%d,"last_time":%d,"hits":%d,"ip_count":3,`+
