@@ -77,7 +77,7 @@ func TestAnAcknowledgementLapsesWhenItsAttackResumes(t *testing.T) {
 		began := time.Now()
 		w := lapsing(t, func(s *record.AttackState) {
 			if s.AckTimeout = 0; time.Since(began) > time.Hour {
-				s.ResumedAt = s.Attack.Last.Add(began.Add(time.Hour).Sub(time.Now()))
+				s.ResumedAt = s.Attack.Last.Add(time.Until(began.Add(time.Hour)))
 			}
 		})
 		id := w.attackOn("/login")

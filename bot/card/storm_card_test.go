@@ -3,7 +3,6 @@ package card
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -213,8 +212,6 @@ func TestAStormsCardHasNoPrimaryButton(t *testing.T) {
 		}
 	}
 }
-
-var slackTokens = regexp.MustCompile(`<[^>]*>`)
 
 // What a storm's buttons do is what a person could have typed.
 func TestStormButtonsCarryTheirLines(t *testing.T) {

@@ -44,7 +44,9 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		require.Contains(t, ask.Text, "<@U0ROB0002>", "who is on it")
 		require.False(t, ask.Broadcast)
 		w.until("renewed", func() bool { return w.expires(attacker + "/32").Equal(first.Add(20 * time.Second)) })
-		w.until("the clock's line is printed", func() bool { return w.journal.has(`"via":"clock"`, "extend ", "it is still trying", `"outcome":"done"`) })
+		w.until("the clock's line is printed", func() bool {
+			return w.journal.has(`"via":"clock"`, "extend ", "it is still trying", `"outcome":"done"`)
+		})
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		card.shows(first.Add(20 * time.Second))
 		w.types("rob", "attack "+card.id())
