@@ -328,10 +328,13 @@ func (l *liner) inAForm(p person, line string) (answer, trail string) {
 	require.NoError(l.t, err)
 	before := len(l.Slack.Ephemerals(p.name))
 	l.types(p.name, parsed.Name)
-	l.until("a form for "+p.name, func() bool {
+	l.until("a form for "+p.name+", or that he gets none", func() bool {
 		v := l.Slack.OpenView(p.name)
-		return v != nil && !strings.Contains(v.Plain(), "Loading …")
+		return v != nil && !strings.Contains(v.Plain(), "Loading …") || len(l.Slack.Ephemerals(p.name)) > before
 	})
+	if l.Slack.OpenView(p.name) == nil {
+		return l.heard(p, before), ""
+	}
 	if v := l.Slack.OpenView(p.name); v.CallbackID != "form" {
 		l.leaves(p.name)
 		return bare(v.Plain()), ""

@@ -136,7 +136,7 @@ func TestAViewThatSlackDoesntTakeAtOnce(t *testing.T) {
 		w.types("rob", "deny")
 		w.sees("rob", "The form could not be shown. Without a form it is deny")
 		w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: "invalid_arguments"})
-		w.types("vic", "verdict")
-		w.ephemeral("vic", "The form could not be shown. Without a form it is verdict")
+		w.types("ann", "verdict")
+		w.ephemeral("ann", "The form could not be shown. Without a form it is verdict")
 	})
 }

@@ -49,6 +49,7 @@ func TestWhatEndsWhileTheAttackGoesOn(t *testing.T) {
 		})
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
 		card.shows(first.Add(20 * time.Second))
+		w.until("it has ended", func() bool { return w.expires("198.51.100.96/28").IsZero() })
 		w.types("rob", "attack "+card.id())
 		w.ephemeral("rob", "Deny 198.51.100.96/28", "ended")
 		require.Len(t, card.replies("198.51.100.96/28", "the attack goes on"), 1)
