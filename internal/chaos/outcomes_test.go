@@ -134,7 +134,7 @@ func approved(p *play, e *evidence) []string {
 	return wrong
 }
 
-// replied checks that exactly one reply says so, and that the card shows the title.
+// replied checks that exactly one reply says so, and that the card names the vulnerability.
 func replied(p *play, e *evidence) []string {
 	wrong, n := stands(0, 0)(p, e), 0
 	for _, m := range e.Messages {
@@ -145,8 +145,8 @@ func replied(p *play, e *evidence) []string {
 	if n != 1 {
 		wrong = append(wrong, fmt.Sprintf("replies: %d instead of 1", n))
 	}
-	if p.posted(); !strings.Contains(p.card.says(), "hole 4812") {
-		wrong = append(wrong, "the card has no title")
+	if p.posted(); !strings.Contains(p.card.says(), "vulnerability `4812`") {
+		wrong = append(wrong, "the card does not name the vulnerability")
 	}
 	return wrong
 }

@@ -67,12 +67,15 @@ func isRefused(err error) bool {
 	return ok
 }
 
+// hungUp is what else a client may read who wrote before it heard that its certificate is refused: TLS 1.3 tells it late, and the server hangs up.
+const hungUp = "|reset by peer|broken pipe"
+
 // requireRefused holds that nothing is stored with less than what the servers ask for, and that no error shows a password.
 func requireRefused(t *testing.T, by *redistest.Secured, url string) {
 	stranger := redistest.NewSecured(t)
 	plain := strings.NewReplacer("rediss://", "redis://", "redis-clusters://", "redis-cluster://", "redis-sentinels://", "redis-sentinel://").Replace(url)
 	type way struct {
-		says  string
+		says  string // a regular expression
 		spoil func(o *address.Options)
 	}
 	all := []way{
@@ -80,8 +83,8 @@ func requireRefused(t *testing.T, by *redistest.Secured, url string) {
 		{"unknown authority", func(o *address.Options) { o.TLS.CAFile = "" }},
 		{"unknown authority", func(o *address.Options) { o.TLS.CAFile = stranger.CAFile }},
 		{"not elsewhere.test", func(o *address.Options) { o.TLS.ServerName = "elsewhere.test" }},
-		{"certificate required", func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = "", "" }},
-		{"remote error: tls", func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = stranger.CertFile, stranger.KeyFile }},
+		{"certificate required" + hungUp, func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = "", "" }},
+		{"remote error: tls" + hungUp, func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = stranger.CertFile, stranger.KeyFile }},
 		{"WRONGPASS", func(o *address.Options) { o.URL = strings.Replace(url, by.Password, "hunter-wrong", 1) }},
 		{"NOAUTH", func(o *address.Options) { o.URL = strings.Replace(url, by.Username+":"+by.Password+"@", "", 1) }},
 	}
@@ -93,7 +96,8 @@ func requireRefused(t *testing.T, by *redistest.Secured, url string) {
 		before := cfg.Address.Sentinel
 		tt.spoil(&cfg.Address)
 		err := openWith(t, cfg).Ping(t.Context())
-		require.ErrorContains(t, err, tt.says)
+		require.Error(t, err)
+		require.Regexp(t, tt.says, err.Error())
 		require.NotContains(t, err.Error(), "hunter")
 		require.Equal(t, cfg.Address.Sentinel != before, store.OfSentinels(err) && isRefused(err), "%v", err)
 	}
