@@ -177,7 +177,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 		l.addGroupRoles(ctx, who.ID, on, all)
 	}
 	if err != nil {
-		l.cfg.Log.Warn("look up member", "user", who.ID, "err", err)
+		l.cfg.Log.Debug("look up member", "user", who.ID, "err", err) // the Slack client logs it once a minute
 		for name, s := range all {
 			s.Role, s.Was, s.Unsure = min(s.Role, record.Viewer), min(s.Was, record.Viewer), true
 			all[name] = s
