@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -199,7 +200,7 @@ func (r *Reading) page(ctx context.Context, q slackconn.HistoryQuery) (next stri
 func (b *Bot) persist(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
-		if err == nil || slackconn.ErrorName(err) == "missing_scope" {
+		if err == nil || slackconn.ErrorName(err) == "missing_scope" || errors.Is(err, slackconn.ErrSamePage) {
 			return err
 		}
 		v, wait := slackconn.Judge(err)
