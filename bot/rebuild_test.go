@@ -222,8 +222,10 @@ func TestChannelsAreReadBeforeThreads(t *testing.T) {
 	const threads = 130
 	var cards []map[string]any
 	for i := range threads {
-		ts := fmt.Sprintf("%d.000001", 1700000000+i)
-		cards = append(cards, with(posted(ts, card.MetaCard, cardMeta()), "thread_ts", ts))
+		ts, others := fmt.Sprintf("%d.000001", 1700000000+i), fmt.Sprintf("%d.000002", 1700000000+i)
+		ours := with(posted(ts, card.MetaCard, cardMeta()), "thread_ts", ts)
+		another := with(with(posted(others, card.MetaCard, cardMeta()), "thread_ts", others), "bot_id", "B0EVIL") // whose threads would only cost time
+		cards = append(cards, ours, another)
 	}
 	a := &archive{t: t, pages: map[string][][]map[string]any{"C1": {cards}}}
 	b := a.bot(io.Discard)
