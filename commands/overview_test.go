@@ -192,7 +192,7 @@ func TestSummary(t *testing.T) {
 	for _, part := range []string{"could be registered", "Undone", "Note of", "Denied by others"} {
 		require.NotContains(t, later, part, "it was before")
 	}
-	w.refuses(ann, "summary since=forever", refusal.ErrUsage, "needs an end")
+	w.refuses(ann, "summary since=forever", refusal.ErrUsage, "Invalid duration: forever. Example: since=24h")
 }
 
 // modeChange is the switch of a mode that is in force.

@@ -175,7 +175,7 @@ func TestNotes(t *testing.T) {
 
 	w.writes(ann, "note "+strings.Repeat("é", 500)+" attack="+id)
 	w.refuses(ann, "note "+strings.Repeat("é", 501)+" attack="+id, refusal.ErrUsage, "501 characters: 500 at most")
-	w.refuses(ann, "note '  ' attack="+id, refusal.ErrUsage, "empty")
+	w.refuses(ann, "note '  ' attack="+id, refusal.ErrUsage, "Empty: the note")
 	w.refuses(ann, "note attack="+id, refusal.ErrUsage, "Missing: text")
 	w.writes(ann, "note x attack="+id)
 	w.writes(ann, "note x attack="+id)

@@ -21,6 +21,7 @@ func deleteRule() *call.Command {
 		Name: "delete-rule", Aliases: []string{"unrule"}, Role: record.Admin,
 		Summary: "delete a rule",
 		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: call.ReadNumber}, form.ArgAttack, form.ArgReason},
+		Example: "delete-rule 5001",
 		Plan:    planDeleteRule,
 	}
 }

@@ -37,12 +37,12 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	switch {
 	case c.Line.Has("all"):
 		if c.Attack != nil && !c.Implied {
-			return call.Result{}, c.Cmd.Misuse(text.New("name an attack or write ", text.Code("--all"), ", not both"))
+			return call.Result{}, c.Cmd.Misuse(text.New("Either ", text.Code("attack="), " or ", text.Code("--all"), ", not both"))
 		}
 		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
-		return call.Result{}, c.Cmd.Misuse(text.New(text.Code("attack="), " is missing: the attack's id, as on its card; or write ", text.Code("--all")))
+		return call.Result{}, c.Cmd.Misuse(text.New("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ", text.Code("--all")))
 	}
 	to, err := assignee(c)
 	if err != nil {

@@ -30,7 +30,7 @@ func indicator() *call.Command {
 		Args: []call.Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
 			{Name: "regex", Object: true, Required: true, Help: "the regular expression, in quotes; it is tried on usual browsers and search engines first", Read: readRegex},
-			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf(change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
+			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
 			{Name: "host", Help: "requests to this host only; left out: all of them", Read: readHost},
 			{Name: "path", Help: "requests to exactly this path of the host only"},
 			form.ArgFor(policy.Policy.IndicatorFor), form.ArgAttack, form.ArgReason,
