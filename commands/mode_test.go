@@ -92,7 +92,7 @@ func TestMilderNeedsAnAdmin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
 	w.anyway(ann, "mode 4 safe_blocking")
-	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "needs the role admin")
+	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "mode 4 monitoring needs the role admin")
 	w.refuses(ann, "mode 4 default", refusal.ErrDenied)
 	w.refuses(root, "mode 4 monitoring", refusal.ErrAsk, "milder than now (safe_blocking): less is blocked for 2 h")
 	ch := w.anyway(root, "mode 4 off")
