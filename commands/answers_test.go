@@ -25,7 +25,7 @@ func TestUndoAll(t *testing.T) {
 	require.NoError(t, w.ledger.SaveEfficacy(t.Context(), "acme", []efficacy.Judgement{{Change: ch, Efficacy: works}}))
 	w.pass(time.Minute)
 	for _, line := range []string{"undo all attack=" + id, "undo ALL by=@me", "undo --all by=@me"} {
-		w.refuses(ann, line, refusal.ErrAsk, "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:", "working, at least 40 stopped", ch.ID)
+		w.refuses(ann, line, refusal.ErrAsk, "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:", ch.ID+" Deny 203.0.113.7", "working, at least 40 stopped")
 		l := w.asks(ann, line).Line
 		require.True(t, w.Confirms(l, true), "the terminal asks, also with -y")
 	}

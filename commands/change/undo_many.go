@@ -45,7 +45,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		c.Line.Words = append(c.Line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if asks {
-			p.Warnings = []refusal.Warning{{Text: text.New(describe.Sentence(ch, efficacy.Brief(now, ch)), " ", text.Code(ch.ID))}}
+			p.Warnings = []refusal.Warning{{Text: describe.Row(ch, efficacy.Brief(now, ch))}}
 		}
 		plans = append(plans, p)
 	}
