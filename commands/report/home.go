@@ -300,7 +300,7 @@ func (h Home) changes(wanted func(record.Change) bool) (rows []call.Row) {
 
 // changeLine is a change in force, its efficacy first: rows are cut.
 func (o Overview) changeLine(ch record.Change) text.Text {
-	row := describe.Row(ch, describe.Accepted(ch))
+	row := describe.Row(ch, nil)
 	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: o.Now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone {
 		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.Span(ch))
