@@ -74,7 +74,7 @@ func TestGroupsThatCantBeLookedUp(t *testing.T) {
 	w.does(bob, "deny 203.0.113.7")
 	w.refuses(bob, "mode 4 default", refusal.ErrDenied, "needs the role admin, and whether you have it by a user group")
 	id := w.attackOn("/login")
-	w.refuses(bob, "handover to=U1ANN attack="+id, refusal.ErrGuarded, "whether @U1ANN is in a user group")
+	w.refuses(bob, "handover to=U1ANN attack="+id, refusal.ErrGuarded, "whether Ann is in a user group")
 	w.members.set(func(m *members) { m.away = false })
 	require.Contains(t, textOf(w.reads(bob, "handover to=U1ANN attack="+id)), "Ann is on it")
 	w.does(ann, "undo "+w.does(ann, "deny 203.0.113.8").ID)
