@@ -103,7 +103,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if keys["type"] == change.MarkPatch {
 		rule.AttackType, verb = change.MarkPatch, "Block"
 	}
-	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(conditions), header, text.Sanitize(regex, text.MaxPath))
+	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
 	p := change.ForTime(c, line, verb+" "+what, length)
 	tried, err := forTrial(regex)
