@@ -82,10 +82,11 @@ func ReadApps(value string, a *Account) (string, error) {
 	return strings.Join(slices.Compact(ids), ","), nil
 }
 
-// OneOf makes a reader that takes the given words for what it is, in any case.
+// OneOf makes a reader that takes the given words for what it is, in any case and with either dash.
 func OneOf(what string, words ...string) func(string, *Account) (string, error) {
 	return func(value string, _ *Account) (string, error) {
-		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, value) }); i >= 0 {
+		typed := strings.ReplaceAll(value, "-", "_")
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, typed) }); i >= 0 {
 			return words[i], nil
 		}
 		return "", refusal.Invalid(what, value, words[0], "One of ", strings.Join(words, ", "))
