@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func TestUndoAll(t *testing.T) {
 	require.NoError(t, w.ledger.SaveEfficacy(t.Context(), "acme", []efficacy.Judgement{{Change: ch, Efficacy: works}}))
 	w.pass(time.Minute)
 	for _, line := range []string{"undo all attack=" + id, "undo ALL by=@me", "undo --all by=@me"} {
-		w.refuses(ann, line, refusal.ErrAsk, "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:", "working, at least 40 stopped", ch.ID)
+		w.refuses(ann, line, refusal.ErrAsk, "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:", ch.ID+" Deny 203.0.113.7", "working, at least 40 stopped")
 		l := w.asks(ann, line).Line
 		require.True(t, w.Confirms(l, true), "the terminal asks, also with -y")
 	}
@@ -65,7 +66,7 @@ func TestEscalate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "Refused: no pager is configured for "+id)
+	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "Refused: no pager is called for "+id+": its route has none, or it went on before wafbot began to watch")
 	w.routing = call.Routing{PageAfter: 5 * time.Minute, Calls: "S0ONCALL"}
 	w.writes(bob, "ack attack="+id)
 	w.pass(time.Minute)
@@ -80,8 +81,25 @@ func TestEscalate(t *testing.T) {
 	w.writes(ann, "mute attack="+id)
 	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "is muted. First: unmute m")
 	w.writes(ann, "unmute attack="+id)
+	w.pass(time.Hour)
+	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, id+" is over: no pager is called for an attack without hits")
+	w.pass(-time.Hour)
 	w.writes(ann, "verdict test attack="+id)
 	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "First: verdict real attack="+id)
+}
+
+// What goes on is in the state that its card says, not in what the service says of its blocking.
+func TestListsSayTheStateOfTheCard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	require.Contains(t, textOf(w.reads(eve, "status")), "NOT BLOCKED · high attack")
+	w.records.shown = map[string]record.AttackState{id: {Paused: true, Severity: record.SeverityCritical}}
+	for _, line := range []string{"status", "summary", "attack " + id} {
+		said := textOf(w.reads(eve, line))
+		require.Contains(t, said, "QUIET · critical attack · SQL injection · Shop", line)
+		require.NotContains(t, strings.ToLower(said), "not blocked", line)
+	}
 }
 
 // At the terminal the rows of a listing have columns with titles; in a chat they are lines.
@@ -99,7 +117,7 @@ func TestListingsHaveColumnsAtTheTerminal(t *testing.T) {
 	}
 	for line, titles := range map[string][]string{
 		"attacks": {"ID", "TYPE", "APPLICATION", "STATUS", "HITS", "SOURCES", "LAST HIT", "WHERE"}, "lists": {"ID", "LIST", "SOURCE", "WHERE", "UNTIL", "WHY, BY"},
-		"rules": {"ID", "WHAT", "BY"}, "conditions": {"ID", "FOR", "RULES"}, "audit": {"NO.", "WHEN", "WHO", "LINE", "OUTCOME"},
+		"rules": {"ID", "WHAT", "BY"}, "conditions": {"ID", "FOR", "RULES"}, "audit": {"NO.", "WHEN", "WHO", "LINE", "OUTCOME"}, "sources": {"RANGES", "NAME", "DENIED"},
 	} {
 		there := w.reads(anyone, line).Lines
 		require.Equal(t, titles, columns(there[1]), line)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
@@ -48,7 +49,12 @@ func (r *Runner) findAttackTyped(ctx context.Context, c *job, typed string) erro
 	if strings.HasPrefix(typed, "s") {
 		return report.NoStorm(typed)
 	}
-	return refusal.Usage(text.New("Unknown attack: ", text.Code(text.Sanitize(typed, text.MaxField)), ". None has that id in the last ", text.Duration(accounts[0].Lookback), ": ", text.Code("attacks"), " lists them. An id needs at least ", record.MinPrefix, " characters"))
+	unknown := text.New("Unknown attack: ", text.Code(text.Sanitize(typed, text.MaxField)), ". ")
+	if len(typed) < record.MinPrefix {
+		return refusal.Usage(text.New(unknown, "An id needs at least ", record.MinPrefix, " characters"))
+	}
+	back := accounts[0].Lookback
+	return refusal.Usage(text.New(unknown, "None has that id in the last ", text.Duration(back), ": ", text.Code("attacks since="+grammar.DurationText(back)), " lists them"))
 }
 
 // searchAttacks searches the store, then the services, then, where past is set, the evidence of past attacks, until one of them finds something. The services

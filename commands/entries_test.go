@@ -183,7 +183,7 @@ func TestRemove(t *testing.T) {
 	w.nothing(ann, "undo "+ch.ID, "again already")
 
 	id := w.seed(waf.IPRule{Subnet: "192.0.2.9", Reason: "trigger"})
-	w.refuses(ann, "remove 192.0.2.9", refusal.ErrDenied, "needs the role admin; yours is responder")
+	w.refuses(ann, "remove 192.0.2.9", refusal.ErrDenied, "remove 192.0.2.9 needs the role admin; yours is responder")
 	w.refuses(root, "remove 192.0.2.9", refusal.ErrAsk, "wafbot did not make this entry (trigger)", "come back by itself")
 	ch = w.anyway(root, "remove "+itoa(id))
 	require.Len(t, w.entries("black"), 1)

@@ -28,6 +28,10 @@ func (t through) AttackState(context.Context, string, string) (record.AttackStat
 	return s, true, nil
 }
 
+func (t through) StatesOf(context.Context, string, []string) (map[string]record.AttackState, error) {
+	return nil, nil
+}
+
 // lapsing is a bubble in which acknowledgements of such attacks lapse.
 func lapsing(t *testing.T, alter func(s *record.AttackState)) *world {
 	t.Helper()

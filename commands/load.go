@@ -219,6 +219,7 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 	call.FactCardLinks: func(r reading) (any, error) {
 		return r.cfg.Cards.CardLinks(r.ctx, r.name(), strings.Fields(r.id())), nil
 	},
+	call.FactStates:      func(r reading) (any, error) { return r.cfg.States.StatesOf(r.ctx, r.name(), strings.Fields(r.id())) },
 	call.FactEvidence:    func(r reading) (any, error) { return found(r.cfg.History.Evidence(r.ctx, r.name(), r.id())) },
 	call.FactObservation: func(r reading) (any, error) { return found(r.cfg.History.LastObservation(r.ctx, r.name(), r.id())) },
 	call.FactRouting: func(r reading) (any, error) {

@@ -92,7 +92,7 @@ func TestMilderNeedsAnAdmin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withoutApproval(policy.ApproveModeOff))
 	w.anyway(ann, "mode 4 safe_blocking")
-	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "needs the role admin")
+	w.refuses(ann, "mode 4 monitoring", refusal.ErrDenied, "mode 4 monitoring needs the role admin")
 	w.refuses(ann, "mode 4 default", refusal.ErrDenied)
 	w.refuses(root, "mode 4 monitoring", refusal.ErrAsk, "milder than now (safe_blocking): less is blocked for 2 h")
 	ch := w.anyway(root, "mode 4 off")
@@ -130,7 +130,7 @@ func TestNarrowerRulesStay(t *testing.T) {
 	w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"off","validated":false,"action":[`+
 		`{"type":"equal","value":"4","point":["instance"]},{"type":"iequal","value":"api.example.com","point":["header","HOST"]}]}`)
 	w.refuses(ann, "mode 4 block", refusal.ErrAsk, "rules that set the mode for parts of it, and stay as they are: 1")
-	require.Contains(t, textOf(w.reads(eve, "mode 4")), "for a part of it: mode off for api.example.com app=4")
+	require.Contains(t, textOf(w.reads(eve, "mode 4")), "for a part of it: mode off for api.example.com on Shop")
 	ch := w.anyway(ann, "mode 4 block")
 	require.ElementsMatch(t, []string{"off", "block"}, w.modes())
 	w.does(ann, "undo "+ch.ID)

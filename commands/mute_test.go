@@ -72,9 +72,9 @@ func TestMuteNeedsOneThingAndAnEnd(t *testing.T) {
 	w := newWorld(t, withoutApproval(policy.ApproveForever))
 	id := w.attackOn("/login")
 	for line, words := range map[string]string{
-		"mute": "say what", "unmute": "say what", "mute app=4": "say what", "mute type=sqli source=203.0.113.7": "say what", "mute type=sqli attack=" + id: "say what",
-		"mute app=4 attack=" + id: "app= goes with", "mute source=country:FR": "Invalid IP address or range: country:FR", "mute source=203.0.113.7/24": "Perhaps 203.0.113.0/24", "mute type='a b'": "Invalid type of attack",
-		"mute type=sqli for=forever": "needs an end", "mute type=sqli for=soon": "Invalid duration",
+		"mute": "Missing: one of attack=, source= and type=, and only one", "unmute": "Missing: one of attack=, source= and type=, and only one", "mute app=4": "Missing: one of attack=, source= and type=, and only one", "mute type=sqli source=203.0.113.7": "Missing: one of attack=, source= and type=, and only one", "mute type=sqli attack=" + id: "Missing: one of attack=, source= and type=, and only one",
+		"mute app=4 attack=" + id: "app= goes with", "mute source=country:FR": "Invalid IP address or range: country:FR", "mute source=203.0.113.7/24": "Perhaps 203.0.113.0/24", "mute type='a b'": "Invalid type of attack", "mute type=sql": "Invalid type of attack: sql. Example: type=sqli",
+		"mute type=sqli for=forever": "Invalid duration: forever. A mute ends. Example: for=1h", "mute type=sqli for=soon": "Invalid duration",
 	} {
 		w.refuses(ann, line, refusal.ErrUsage, words)
 	}

@@ -82,7 +82,7 @@ func TestStatusShowsWhatWaitsAndWhatHasNotReturned(t *testing.T) {
 	require.Contains(t, shown, "Waiting for approval: 2\n")
 	require.Contains(t, shown, "Modes that have not returned: 1\n")
 	require.Contains(t, shown, "In force by wafbot: 1\n")
-	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, works in minutes to 1 h · returns by itself")
+	require.Contains(t, shown, "Switch Shop to block for 1 h · Ann 2026-11-20 03:00 UTC → 2026-11-20 04:00 UTC · accepted by the service, compiling, due by 2026-11-20 04:00 UTC · returns by itself")
 	require.Contains(t, shown, "Source our CDN: cdn.txt can't be read: no such file")
 	require.NotContains(t, textOf(w.reads(anyone, "status")), "slack.example", "a terminal opens nothing")
 	o := w.overview(eve)
@@ -192,7 +192,7 @@ func TestSummary(t *testing.T) {
 	for _, part := range []string{"could be registered", "Undone", "Note of", "Denied by others"} {
 		require.NotContains(t, later, part, "it was before")
 	}
-	w.refuses(ann, "summary since=forever", refusal.ErrUsage, "needs an end")
+	w.refuses(ann, "summary since=forever", refusal.ErrUsage, "Invalid duration: forever. Example: since=24h")
 }
 
 // modeChange is the switch of a mode that is in force.

@@ -69,8 +69,8 @@ func TestPages(t *testing.T) {
 	require.NotContains(t, textOf(res), "--all")
 	require.Contains(t, textOf(w.reads(anyone, "lists page=2")), "… and 8 more: add --all")
 	require.Len(t, res.Data, 28, "a program gets all of it")
-	w.refuses(eve, "lists page=4", refusal.ErrUsage, "there is no page 4: the last one is 3")
-	w.refuses(anyone, "lists --all page=2", refusal.ErrUsage, "the last one is 1")
+	w.refuses(eve, "lists page=4", refusal.ErrUsage, "Invalid page: 4. The last one is 3")
+	w.refuses(anyone, "lists --all page=2", refusal.ErrUsage, "The last one is 1")
 	for _, page := range []string{"0", "-1", "two", "1.5", "99999999999"} {
 		w.refuses(eve, "lists page="+page, refusal.ErrUsage, "Invalid page")
 	}

@@ -49,7 +49,7 @@ func TestWhatIsProtectedIsNotDenied(t *testing.T) {
 
 	w.nothing(root, `protect 203.0.113.7 name="branch office"`, "Protected already: 203.0.113.7")
 	w.refuses(root, "unprotect 192.0.2.1", refusal.ErrNothing, "192.0.2.1 is our CDN by the configuration")
-	w.refuses(root, "unprotect 198.51.100.1", refusal.ErrNothing, "none of what was protected")
+	w.refuses(root, "unprotect 198.51.100.1", refusal.ErrNothing, "is not protected on acme")
 	w.refuses(ann, "unprotect 203.0.113.7", refusal.ErrDenied)
 	require.Contains(t, textOf(w.reads(root, "unprotect "+w.accountContext().Protected[0].ID)), "No longer protected: 203.0.113.7")
 	w.does(ann, "deny 203.0.113.7")
@@ -105,8 +105,8 @@ func TestSources(t *testing.T) {
 	w.reads(root, "protect 198.51.100.200 name=door")
 	res := w.reads(eve, "sources")
 	for _, line := range []string{
-		"Sources that are never denied, or only with approval, on acme: 9", "our CDN 192.0.2.0/24, 2001:db8:c::/48, never denied, with /etc/wafbot/cdn.txt as of 2026-11-20 03:00 UTC. It can't be read now: line 3: no range",
-		"lab 198.51.100.0/25, denied only with approval, no cards", "198.51.100.200 door, never denied, by Root", "private addresses 10.0.0.0/8", "by nature",
+		"Sources that are never denied, or only with approval, on acme: 9", "192.0.2.0/24, 2001:db8:c::/48 our CDN, never denied, with /etc/wafbot/cdn.txt as of 2026-11-20 03:00 UTC. It can't be read now: line 3: no range",
+		"198.51.100.0/25 lab, denied only with approval, no cards", "198.51.100.200 door, never denied, by Root", "10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 private addresses", "by nature",
 	} {
 		require.Contains(t, textOf(res), line)
 	}

@@ -111,7 +111,7 @@ func TestAttackById(t *testing.T) {
 	for _, typed := range []string{id, id[:4], strings.ToUpper(id), service, strings.NewReplacer("0", "O", "1", "L").Replace(id[:1]) + strings.NewReplacer("0", "o", "1", "i").Replace(id[1:])} {
 		res := w.reads(eve, "attack "+typed)
 		require.Equal(t, id, res.AttackID, typed)
-		require.Contains(t, textOf(res), "INCIDENT SQL injection on Shop, not blocked")
+		require.Contains(t, textOf(res), "NOT BLOCKED · critical incident · SQL injection · Shop · 100 hits")
 		require.Contains(t, textOf(res), "vulnerability 812")
 		require.Contains(t, textOf(res), "198.51.100.4 NL")
 		require.Contains(t, textOf(res), "= pen test")

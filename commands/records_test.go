@@ -16,6 +16,19 @@ type records struct {
 	seen     map[string]record.Observation // by attack
 	evidence map[string]record.Evidence    // likewise
 	outages  []record.Outage
+	shown    map[string]record.AttackState // likewise, as the poller last decided about them
+}
+
+func (r *records) AttackState(_ context.Context, _, attack string) (record.AttackState, bool, error) {
+	s, ok := r.shown[attack]
+	return s, ok, nil
+}
+
+func (r *records) StatesOf(_ context.Context, _ string, _ []string) (map[string]record.AttackState, error) {
+	if r.fails(&r.readFail) {
+		return nil, errAway
+	}
+	return r.shown, nil
 }
 
 func (r *records) LastObservation(_ context.Context, account, attack string) (record.Observation, bool, error) {

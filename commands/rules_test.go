@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 	for _, words := range []string{
 		"acme: 9 rules\n", itoa(patch.ID) + " vpatch sqli in get.q, for POST shop.example.com/login, made by wafbot for Ann (" + ch.ID + "), until 2026-11-27 03:00 UTC",
 		"vpatch blocks every request that has header.HOST, for shop.example.com/login\n", `indicator (scanner) evil\u{202e} on header.USER-AGENT, where uri regex ^/x (by \u{202e} hand)`,
-		"mode monitoring for app=4", "And 4 of other kinds, which wafbot leaves alone: 1 binary_data, 1 overlimit_res_settings (the service's own), 1 parser_state (the service's own), 1 sensitive_data",
+		"mode monitoring for Shop", "And 4 of other kinds, which wafbot leaves alone: 1 binary_data, 1 overlimit_res_settings (the service's own), 1 parser_state (the service's own), 1 sensitive_data",
 	} {
 		require.Contains(t, textOf(res), words)
 	}
@@ -68,7 +68,7 @@ func TestConditions(t *testing.T) {
 	require.Contains(t, textOf(res), "acme: 3 sets of conditions\n")
 	require.Contains(t, textOf(res), itoa(w.rules("vpatch")[0].ActionID)+" for POST shop.example.com/login: 2 rules")
 	require.Contains(t, textOf(res), " everywhere: 5 rules")
-	require.Contains(t, textOf(res), " for app=4: 1 rule")
+	require.Contains(t, textOf(res), " for Shop: 1 rule")
 	rows := w.program("conditions")["data"].([]any)
 	require.Len(t, rows, 3)
 	require.Equal(t, 5.0, rows[0].(map[string]any)["rules"])

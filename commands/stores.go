@@ -122,6 +122,8 @@ type AuditLog interface {
 // AttackStates are attacks as the poller last decided about them.
 type AttackStates interface {
 	AttackState(ctx context.Context, account, attack string) (s record.AttackState, known bool, err error)
+	// StatesOf are those of the attacks that are stored, by their ids.
+	StatesOf(ctx context.Context, account string, attacks []string) (map[string]record.AttackState, error)
 }
 
 // TriageStore keeps what people decided about attacks, for as long as the attacks are stored, and what they muted.

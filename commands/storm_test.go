@@ -91,8 +91,8 @@ func TestAStormIsListed(t *testing.T) {
 	require.Equal(t, storm, rows[0].Storm)
 	require.True(t, rows[0].OwnCard)
 
-	w.refuses(ann, "deny attack=s0000000", refusal.ErrUsage, "no storm s0000000 is stored: status names those that go on")
-	w.refuses(eve, "attacks storm=s0000000", refusal.ErrUsage, "no storm s0000000 is stored: status names those that go on")
+	w.refuses(ann, "deny attack=s0000000", refusal.ErrUsage, "Unknown storm: s0000000. status names those that go on")
+	w.refuses(eve, "attacks storm=s0000000", refusal.ErrUsage, "Unknown storm: s0000000. status names those that go on")
 	w.refuses(eve, "attacks storm="+rows[0].ID, refusal.ErrUsage, "is the id of an attack", "explain attack="+rows[0].ID)
 	w.ledger.readFail = true
 	w.refuses(eve, "attacks storm="+storm, refusal.ErrAway, "store (Redis) can't be reached")

@@ -58,7 +58,7 @@ func TestTrends(t *testing.T) {
 	golden(t, "trends-1d.txt", textOf(w.reads(eve, "trends since=24h"))+"\n")
 	require.Contains(t, textOf(w.reads(eve, "trends since=25h")), "19 Nov to 20 Nov (UTC): ", "whole days")
 	for _, long := range []string{"8d", "1w1d", "forever"} {
-		w.refuses(eve, "trends since="+long, refusal.ErrUsage, "the service goes back 7 days. Example: trends since=7d")
+		w.refuses(eve, "trends since="+long, refusal.ErrUsage, "The service goes back 7 days. Example: since=7d")
 	}
 	w.refuses(eve, "trends since=soon", refusal.ErrUsage, "Invalid duration: soon")
 

@@ -146,8 +146,8 @@ func TestHandover(t *testing.T) {
 		w.refuses(ann, "handover attack="+id+" to="+to, refusal.ErrUsage, words)
 	}
 	w.refuses(ann, "handover attack="+id, refusal.ErrUsage, "Missing: to=")
-	w.refuses(ann, "handover to=U4EVE attack="+id, refusal.ErrGuarded, "@U4EVE has the role viewer", "role responder")
-	w.refuses(ann, "handover to=U5NOBODY attack="+id, refusal.ErrGuarded, "@U5NOBODY has no role here")
+	w.refuses(ann, "handover to=U4EVE attack="+id, refusal.ErrGuarded, "Eve has the role viewer", "role responder")
+	w.refuses(ann, "handover to=U5NOBODY attack="+id, refusal.ErrGuarded, "Nobody has no role here")
 	w.refuses(ann, "handover to=U9 attack="+id, refusal.ErrGuarded, "no full member")
 	require.Equal(t, root.ID, w.said(id).Owner.ID)
 	w.writes(record.Actor{ID: "cli:ann", Via: record.ViaCLI, Name: "ann"}, "handover to=me attack="+id, "ann is on it since")
@@ -175,7 +175,7 @@ func TestNotes(t *testing.T) {
 
 	w.writes(ann, "note "+strings.Repeat("é", 500)+" attack="+id)
 	w.refuses(ann, "note "+strings.Repeat("é", 501)+" attack="+id, refusal.ErrUsage, "501 characters: 500 at most")
-	w.refuses(ann, "note '  ' attack="+id, refusal.ErrUsage, "empty")
+	w.refuses(ann, "note '  ' attack="+id, refusal.ErrUsage, "Empty: the note")
 	w.refuses(ann, "note attack="+id, refusal.ErrUsage, "Missing: text")
 	w.writes(ann, "note x attack="+id)
 	w.writes(ann, "note x attack="+id)

@@ -59,8 +59,11 @@ func TestLinesAsPeopleTypeThem(t *testing.T) {
 		{ann, "", "assign @me attack=ATTACK", "Done. Ann is on it since 2026-11-20 03:00 UTC, taken over"},
 		{ann, "", "assign <@U2BOB|bob> please look attack=ATTACK", "Done. Bob is on it since 2026-11-20 03:00 UTC, handed over by Ann"},
 		{ann, "", "note for 4h nothing happened attack=ATTACK", "Done. Note of Ann 2026-11-20 03:00 UTC: for 4h nothing happened"},
+		{ann, "", "verdict False-Positive attack=ATTACK", "Done. Verdict: false positive, by Ann"},
 		{ann, "", "mute type=sqli 2h", "Done. Muted: type=sqli until 2026-11-20 05:00 UTC"},
 		{eve, "", "attacks 2h", "acme: 1 attack in the last 2 h"},
+		{eve, "deny 203.0.113.7", "lists blacklist", "acme: 1 entry"},
+		{eve, "", "whoami", "Eve: viewer. You may read"},
 		{eve, "", "summary 12h", "Hand-over of acme: the last 12 h"},
 		{ann, "deny 203.0.113.7", "extend last 2h", "Unknown change: last, on acme"},
 		{ann, "deny 203.0.113.7", "deny 203.0.113.7", "Done, nothing to change. "},
@@ -82,11 +85,25 @@ func TestLinesAsPeopleTypeThem(t *testing.T) {
 		{ann, "", "block /login", "Invalid IP address or range: /login. Example: block 203.0.113.7. block-path blocks a path, mode shop block what attacks an application"},
 		{ann, "", "block shop", "Invalid IP address or range: shop. Example: block 203.0.113.7. block-path blocks a path"},
 		{ann, "deny 203.0.113.7", "undo all", "Missing: attack= or by=. Example: undo all by=@me"},
+		{ann, "", "undo by=@rob", "Missing: since=, how far back. Example: undo by=@me since=30m"},
+		{ann, "", "extend 4h", "Missing: change, the change's id, as c7k2m9xw4. Example: extend c7k2m9xw4 for=4h"},
+		{root, "", "close /login 30m", "Missing: place, HOST/PATH, exactly. Example: block-path POST shop.example.com/login for=30m"},
+		{ann, "", "ack", "Missing: attack=, the attack's id, as on its card; in a card's thread it need not be written. Example: ack attack=ak7q2m9xw"},
+		{ann, "", "ack ATTACK", "One word too many: ATTACK (did you mean attack=ATTACK?). Example: ack attack="},
+		{ann, "", "verdict fp attack=ATTACK", "Invalid verdict: fp. One of real, false_positive, test. Example: verdict real"},
+		{ann, "", "mute type=sql 1h", "Invalid type of attack: sql. Example: type=sqli"},
+		{ann, "", "approve r1234567", "Unknown request: r1234567, on acme. It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again"},
+		{ann, "", "mute 1h", "Missing: one of attack=, source= and type=, and only one. Example: mute type=scanner for=1h"},
+		{eve, "", "attack azzz", "Unknown attack: azzz. None has that id in the last 24 h: attacks since=1d lists them"},
+		{eve, "", "attack az", "Unknown attack: az. An id needs at least 4 characters"},
+		{eve, "", "trends 30d", "Invalid duration: 30d. The service goes back 7 days. Example: since=7d"},
+		{eve, "", "attacks page=9", "Invalid page: 9. The last one is 1"},
 		{ann, "", "snooze 1h", "Unknown command: snooze. Nothing was changed. mute suppresses notifications for a while, ack says that you are on it, verdict says what it was"},
 		{ann, "", "resolve attack=ATTACK", "Unknown command: resolve. Nothing was changed. mute "},
 
 		// What is refused says why, and whom to ask.
 		{eve, "", "deny 203.0.113.7", "Refused: deny needs the role responder; yours is viewer"},
+		{ann, "", "mode shop off", "Refused: mode 4 off needs the role admin; yours is responder"},
 		{ann, "", "deny 192.0.2.1", "Refused: 192.0.2.1 is in our CDN (192.0.2.0/24), which is never denied"},
 		{ann, "", "unblock 203.0.113.9", "Refused: 203.0.113.9 is on no list"},
 		{ann, "deny 203.0.113.7", "undo all by=@me", "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:"},
@@ -99,7 +116,7 @@ func TestLinesAsPeopleTypeThem(t *testing.T) {
 				w.does(ann, tt.before)
 			}
 			got := w.answer(tt.who, strings.ReplaceAll(tt.typed, "ATTACK", attack))
-			require.True(t, strings.HasPrefix(got, tt.first), "answered: %s", got)
+			require.True(t, strings.HasPrefix(got, strings.ReplaceAll(tt.first, "ATTACK", attack)), "answered: %s", got)
 			require.LessOrEqual(t, len([]rune(got)), 250, "one line")
 		})
 	}

@@ -57,7 +57,7 @@ func TestUndoOfAWholeAttack(t *testing.T) {
 	require.ErrorIs(t, err, refusal.ErrAsk)
 	require.Equal(t, "undo "+strings.Join([]string{other.ID, patched.ID, longer.ID, denied.ID}, " ")+" account=acme", asked.Line.String(), "just these, whatever is done meanwhile")
 	require.Contains(t, asked.Text.String(), "Undo 4 changes, the newest first?")
-	require.Contains(t, asked.Text.String(), "• Deny 203.0.113.7 everywhere for 2 h · Ann 2026-11-20 03:00 UTC → ")
+	require.Contains(t, asked.Text.String(), denied.ID+" Deny 203.0.113.7 everywhere for 2 h · Ann 2026-11-20 03:00 UTC → ")
 	w.pass(time.Second)
 	w.does(bob, "deny 198.51.100.77 attack="+id)
 

@@ -135,7 +135,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 			}},
 		},
 		Services: map[string]commands.Service{"acme": {Reader: api, Aggregator: api, Writer: api}},
-		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
+		Members:  w.members, Ledger: w.ledger, Attacks: facts{}, Contexts: w.triage, History: w.records, States: w.records, Triage: w.triage, Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 		AuditOut: w.out, Clocks: w,
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)), Sleep: w.sleep,
 		Notifier: w.notified,

@@ -46,7 +46,7 @@ func TestDocumentMessage(t *testing.T) {
 		}
 		require.Equal(t, document, whole)
 		res.Line = line.With("page", "99")
-		require.Contains(t, Answer(res, false).Text, "there is no page 99: the last one is ")
+		require.Contains(t, Answer(res, false).Text, "Invalid page: 99. The last one is ")
 	}
 }
 

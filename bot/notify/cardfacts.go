@@ -67,11 +67,8 @@ func (f facts) situation() call.Situation {
 	id := record.AttackID(f.account.Name, f.shown.Attack.ID)
 	s := call.Situation{
 		Account: f.account.Account, Policy: f.policy.With(f.details.Context.Protected), ID: id, Attack: f.shown.Attack, Storm: f.shown.Storm, AccountChanges: f.details.Changes,
-		Efficacy: f.details.Efficacy, Context: f.details.Context, Severity: f.shown.Severity, Paused: f.shown.Paused, ResumedAt: f.shown.ResumedAt, Now: f.now,
-	}
-	if f.shown.Stopped != nil {
-		s.Stopped = *f.shown.Stopped
-	}
+		Efficacy: f.details.Efficacy, Context: f.details.Context, Now: f.now,
+	}.As(f.shown)
 	for _, ch := range slices.Backward(f.details.Changes) { // the newest first; a card reads downwards
 		if ch.AttackID == id && ch.Parent() == "" {
 			s.Changes = append(s.Changes, ch)

@@ -53,11 +53,11 @@ func everyLine() []lineCase {
 	}
 	deny := "deny {ip} for=1h"
 	return []lineCase{
-		read("status", "Status of acme"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection on Shop", "Sources:"),
+		read("status", "Status of acme"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection · Shop", "Sources:"),
 		read("summary since=12h", "Hand-over of acme: the last 12 h", "What happened:"),
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("trends", "acme: attacks per day"), read("trends since=1d", "acme: attacks per day"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
-		read("attacks storm=s1234567", "no storm s1234567 is stored"),
+		read("attacks storm=s1234567", "Unknown storm: s1234567"),
 		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
@@ -89,7 +89,7 @@ func everyLine() []lineCase {
 		{line: "override r1234567 reason=\"no answer\"", least: responder, says: []string{"Unknown request: r1234567, on acme"}, record: "refused"},
 
 		write("ack attack={attack}", "is on it since"),
-		{line: "escalate attack={attack}", least: responder, says: []string{"no pager is configured"}, record: "nothing"},
+		{line: "escalate attack={attack}", least: responder, says: []string{"no pager is called for"}, record: "nothing"},
 		write("claim attack={attack}", "is on it since"),
 		{line: "unack attack={attack}", least: responder, first: "ack attack={attack}", says: []string{"Unacknowledged now"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),

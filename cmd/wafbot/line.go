@@ -251,8 +251,12 @@ var outcomes = []struct {
 // refuse prints why something was not done.
 func (t terminal) refuse(o lineOptions, err error) int {
 	for _, known := range outcomes {
-		if refusal := (*refusal.Refusal)(nil); errors.Is(err, known.kind) && errors.As(err, &refusal) {
-			return t.answer(o, known.name, o.targets.place(refusal.Text)+refusal.Text.In(o.zone), known.code)
+		if refused := (*refusal.Refusal)(nil); errors.Is(err, known.kind) && errors.As(err, &refused) {
+			words := o.targets.place(refused.Text) + refused.Text.In(o.zone)
+			if refused.Next != nil {
+				words += "\n" + refused.Next.In(o.zone)
+			}
+			return t.answer(o, known.name, words, known.code)
 		}
 	}
 	switch {

@@ -17,7 +17,7 @@ func TestRolesAtTheTerminal(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"", "deny " + attacker, exitFailed, "deny needs the role responder; yours is viewer"},
+		{"", "deny " + attacker, exitFailed, "deny needs the role responder; yours is viewer\nAt the terminal policy.terminal in the configuration file gives roles, as terminal: {"},
 		{"viewer", "undo", exitFailed, "yours is viewer"},
 		{"responder", "allow " + attacker, exitFailed, "allow needs the role admin; yours is responder"},
 		{"admin", "mode 4 default for=10m", exitDone, "Switch application 4 to default"},

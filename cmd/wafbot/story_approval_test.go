@@ -70,7 +70,7 @@ func TestApproval(t *testing.T) {
 		w.confirms("ann", "It needs approval first: mode off lets everything through")
 		off := w.asked("Switch Shop to off for 30 min", "milder than now")
 		off.click("rob", "Reject")
-		w.ephemeral("rob", "reject needs the role admin")
+		w.ephemeral("rob", "reject r", "needs the role admin")
 
 		// Asked at the terminal, its card is posted by the bot that runs.
 		got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad]", record.Responder)}, "deny", "country:DE", "-y")
@@ -78,7 +78,7 @@ func TestApproval(t *testing.T) {
 		shell := w.asked("Deny country:DE", osActor().Name+" asks at the terminal")
 		require.Equal(t, "approve "+requestIn(got.out)+" account=acme", shell.now().Buttons()[0].Value)
 		shell.click("rob", "Approve")
-		w.ephemeral("rob", "approve needs the role admin") // Rob might be the one at the terminal
+		w.ephemeral("rob", "approve r", "needs the role admin") // Rob might be the one at the terminal
 		shell.click("ann", "Reject")
 		shell.says("rejected by Anna Weber")
 		require.Len(t, w.sent(), 1)

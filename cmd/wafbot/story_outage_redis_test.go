@@ -33,7 +33,7 @@ func TestAnswersWhileRedisIsAway(t *testing.T) {
 			"note attack=" + id + " \"looks real\"": {"not done", away},
 			"mute attack=" + id:                     {"not done", away},
 			"status":                                {"Status of acme", "Going on: 1 attack", "What is in force is unknown", away},
-			"attack " + id:                          {"SQL injection on Shop", "Who is on it and what was done is unknown", away},
+			"attack " + id:                          {"SQL injection · Shop", "Who is on it and what was done is unknown", away},
 			"explain attack=" + id:                  {"It goes to channel", unknown, away},
 			"attacks":                               {"acme: 1 attack"},
 			"lists":                                 {"acme: 0 entries"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -104,6 +105,39 @@ func TestThePagerIsCalled(t *testing.T) {
 		over = h.next()
 		require.Equal(t, []string{"resolve", second.ID}, []string{over.Event, over.ID})
 		require.Contains(t, over.Text, "Verdict: false positive, by Anna Weber")
+	})
+}
+
+// Escalating rings at once and once, long before the pager would be called; who acknowledges then ends that page, once.
+func TestEscalatingCallsThePagerNow(t *testing.T) {
+	called := func(w *world) {
+		w.hook = newHook(w.t)
+		w.paging(w.hook.URL+"/key", "json", time.Hour)
+	}
+	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
+		h := w.hook
+		w.attack(injection())
+		card := w.card(attacker, "Unacknowledged · page")
+		refused := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[]", record.Viewer)}, "escalate", "attack="+card.id(), "-y")
+		require.Equal(t, exitFailed, refused.code)
+		require.Contains(t, refused.err, "escalate needs the role responder")
+		card.click("rob", "Acknowledge")
+		card.says("<@U0ROB0002> is on it")
+
+		rung := typed(t, w.shellOfAll(), "escalate", "attack="+card.id(), "-y")
+		require.Equal(t, exitDone, rung.code, rung.err)
+		require.Contains(t, rung.out, "Done. Unacknowledged, and paged now")
+		first := h.next()
+		require.Equal(t, []string{"trigger", card.id()}, []string{first.Event, first.Attack})
+		card.says("Unacknowledged · paged at")
+		w.polls(6)
+		require.Empty(t, h.got, "it rings once")
+
+		card.click("ann", "Acknowledge")
+		over := h.next()
+		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
+		w.polls(6)
+		require.Empty(t, h.got, "it ends once")
 	})
 }
 

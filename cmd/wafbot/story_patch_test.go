@@ -47,7 +47,7 @@ func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
 		card := w.card("192.0.2.10 = our CDN")
 		require.Contains(t, card.labels(), "Patch")
 		card.click("rob", "Patch")
-		w.ephemeral("rob", "Patch exactly GET shop.example.com/shop/comments.php, part get.text", "accepted by the service")
+		w.ephemeral("rob", "Patch exactly GET shop.example.com/shop/comments.php, Shop only, part get.text", "accepted by the service")
 
 		p := w.patched()
 		require.Equal(t, []any{"vpatch", "xss", [][]any{{"get", "text"}}}, []any{p.Type, p.AttackType, p.Point})
@@ -79,7 +79,7 @@ func TestAPatchTyped(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "patch attack="+card.id()[:6]+" for=2d")
-		w.ephemeral("rob", "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 2 days", "accepted")
+		w.ephemeral("rob", "Patch exactly POST shop.example.com/login, Shop only, part post.form_urlencoded.login, SQL injection only for 2 days", "accepted")
 		require.Equal(t, [][]any{{"post"}, {"form_urlencoded", "login"}}, w.patched().Point)
 		card.undo("ann", "Patch exactly")
 		card.undone("Anna Weber")

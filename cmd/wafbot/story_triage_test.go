@@ -127,7 +127,7 @@ func TestAHandover(t *testing.T) {
 		w.types("rob", "handover to=@nobody attack="+card.id())
 		w.ephemeral("rob", "Invalid user: @nobody")
 		w.types("rob", "handover to=@vic attack="+card.id())
-		w.ephemeral("rob", "<@U0VIC0003> has the role viewer")
+		w.ephemeral("rob", "Vic Lee has the role viewer")
 		w.types("rob", "handover to=@me attack="+card.id())
 		w.until("a second reply", func() bool { return len(card.replies("Rob Diaz takes this attack over from <@U0ANN0001>")) == 1 })
 		card.says("<@U0ROB0002> is on it")

@@ -73,7 +73,7 @@ func TestTwoTeams(t *testing.T) {
 		w.types("rob", "approve "+asked)
 		w.ephemeral("rob", "Unknown request: "+asked+", on acme. ")
 		w.typesIn("#waf-globex", "vic", "handover to=U0ROB0002 attack="+id)
-		w.ephemeral("vic", "<@U0ROB0002> has no role here")
+		w.ephemeral("vic", "Rob Diaz has no role here")
 		require.Empty(t, w.sent())
 
 		// What he may see is acme alone: status, Home, listings, the audit log.

@@ -37,7 +37,7 @@ func ByLine(c *call.Call) (record.ApprovalRequest, error) {
 		} else {
 			words = text.New(words, ".")
 		}
-		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " Requests are kept for a week, and lost when wafbot's store (Redis) is emptied: ask for the change again if it is still wanted")), "request", "")
+		return record.ApprovalRequest{}, refusal.About(refusal.Usage(text.New(words, " It may be over a week old, or was lost with wafbot's store (Redis): ask for the change again")), "request", "")
 	case 1:
 		return found[0], nil
 	}

@@ -93,13 +93,18 @@ func RequireRole(c *call.Call, least record.Role) error {
 	if c.Role >= least {
 		return nil
 	}
+	what := c.Cmd.Name
+	if line := c.Line.String(); least > c.Cmd.Role && len(line) <= maxToType { // the command alone needs less
+		what = text.Sanitize(line, maxToType)
+	}
+	needs := text.New(text.Code(what), " needs the role ", text.Bold(least.String()))
 	if c.Could >= least {
-		return refusal.Denied(text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), ", and whether you have it by a user group Slack doesn't say just now. ",
+		return refusal.Denied(text.New(needs, ", and whether you have it by a user group Slack doesn't say just now. ",
 			"Try again in a moment. The operator of wafbot finds the reason in its log"))
 	}
 	return &refusal.Refusal{
 		Kind: refusal.ErrDenied, Next: WhomToAsk(c, least),
-		Text: text.New(text.Code(c.Cmd.Name), " needs the role ", text.Bold(least.String()), "; yours is ", c.Role.String()),
+		Text: text.New(needs, "; yours is ", c.Role.String()),
 	}
 }
 

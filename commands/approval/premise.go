@@ -95,9 +95,9 @@ func premiseSteps(s record.Step) (all []string) {
 	case record.DeleteEntry:
 		return []string{fmt.Sprintf("take entry %d, %s, off the %s", s.Entry.ID, describe.Sources(*s.Entry), describe.ListName(s.Entry.List))}
 	case record.DeleteRule:
-		return []string{fmt.Sprintf("delete rule %d, %s", s.Rule.ID, describe.Rule(*s.Rule))}
+		return []string{fmt.Sprintf("delete rule %d, %s", s.Rule.ID, describe.Rule(nil, *s.Rule))}
 	}
-	return []string{"create " + describe.Rule(*s.Rule)}
+	return []string{"create " + describe.Rule(nil, *s.Rule)}
 }
 
 // standing is an entry as it stands.

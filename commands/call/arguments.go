@@ -82,22 +82,23 @@ func ReadApps(value string, a *Account) (string, error) {
 	return strings.Join(slices.Compact(ids), ","), nil
 }
 
-// OneOf makes a reader that takes the given words, in any case.
-func OneOf(words ...string) func(string, *Account) (string, error) {
+// OneOf makes a reader that takes the given words for what it is, in any case and with either dash.
+func OneOf(what string, words ...string) func(string, *Account) (string, error) {
 	return func(value string, _ *Account) (string, error) {
-		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, value) }); i >= 0 {
+		typed := strings.ReplaceAll(value, "-", "_")
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, typed) }); i >= 0 {
 			return words[i], nil
 		}
-		return "", refusal.Invalid("word", value, words[0], "One of ", strings.Join(words, ", "))
+		return "", refusal.Invalid(what, value, words[0], "One of ", strings.Join(words, ", "))
 	}
 }
 
 // ReadList takes one of the service's lists by any of its names.
 func ReadList(value string, _ *Account) (string, error) {
 	switch strings.ToLower(value) {
-	case "black", "deny", "denylist":
+	case "black", "deny", "denylist", "blacklist":
 		return apiclient.ListDeny, nil
-	case "white", "allow", "allowlist":
+	case "white", "allow", "allowlist", "whitelist":
 		return apiclient.ListAllow, nil
 	case "gray", "grey", "graylist":
 		return apiclient.ListGray, nil
@@ -169,9 +170,17 @@ func (c *Command) objects(words []string, a *Account) ([]string, error) {
 		words = words[n:]
 	}
 	if len(words) > 0 {
-		return nil, c.Misuse(text.New("One word too many: ", refusal.Typed(words[0])))
+		return nil, c.Misuse(text.New("One word too many: ", refusal.Typed(words[0]), c.attackMeant(words[0])))
 	}
 	return out, nil
+}
+
+// attackMeant is a hint where a word is an attack's id that lacks its name.
+func (c *Command) attackMeant(word string) text.Text {
+	if arg, ok := c.AttackArg(); ok && !arg.Object && record.IsAttackID(word) {
+		return text.New(" (did you mean ", text.Code("attack="+word), "?)")
+	}
+	return nil
 }
 
 // Parse checks a value of the argument and gives its canonical form.

@@ -85,6 +85,15 @@ type Situation struct {
 	Now            time.Time
 }
 
+// As is the situation with what the poller last decided about the attack.
+func (s Situation) As(shown record.AttackState) Situation {
+	s.Severity, s.Paused, s.ResumedAt = shown.Severity, shown.Paused, shown.ResumedAt
+	if shown.Stopped != nil {
+		s.Stopped = *shown.Stopped
+	}
+	return s
+}
+
 // Suggestion is a button: what it runs is the line that a person could have typed.
 type Suggestion struct {
 	Label   string // short: a phone shows about 30 characters

@@ -43,6 +43,7 @@ const (
 	FactReplicas        Fact = "replicas"
 	FactHealth          Fact = "health"
 	FactCardLinks       Fact = "card links" // arg: the attacks' ids, separated by spaces
+	FactStates          Fact = "states"     // likewise
 	FactRouting         Fact = "routing"    // arg: attackNow
 )
 
@@ -278,6 +279,14 @@ func (f AccountFacts) CardLinks(attacks []string) map[string]string {
 	}
 	links, _ := tableOf[string](f, FactCardLinks, strings.Join(attacks, " "))
 	return links
+}
+
+// States are attacks as the poller last decided about them, by their ids.
+func (f AccountFacts) States(attacks []string) (map[string]record.AttackState, error) {
+	if len(attacks) == 0 {
+		return nil, nil
+	}
+	return tableOf[record.AttackState](f, FactStates, strings.Join(attacks, " "))
 }
 
 // AttackNow distinguishes what was read of an attack at different times.

@@ -38,7 +38,7 @@ func WithPage(line record.Line, page int) *record.Line {
 
 // NoPage says that a listing or document has fewer pages.
 func NoPage(page, last int) text.Text {
-	return text.New("there is no page ", page, ": the last one is ", last)
+	return text.New("Invalid page: ", page, ". The last one is ", last)
 }
 
 // Pager cuts a listing into pages. One of several parts, as of several accounts, shows the same page of each.

@@ -23,7 +23,7 @@ func (c *Command) Understand(l record.Line) (record.Line, error) {
 			continue
 		}
 		found, words := arg.bare(l.Words, c.takesRest())
-		if len(found) == 0 || len(words) < c.required() {
+		if len(found) == 0 || !arg.Required && len(words) < c.required() { // the word may be meant for an object
 			continue
 		}
 		if had := l.Keys[arg.Name]; had != "" {

@@ -146,7 +146,15 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	if app.Known && c.Account.Applications[int(app.N)].CannotBlock {
 		return call.Plan{}, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there"))
 	}
-	what := fmt.Sprintf("exactly %s, part %s, %s only", where, text.Sanitize(s.Point.String(), text.MaxField), describe.TypeName(s.Kind))
+	reach := "every application"
+	if app.Known {
+		reach = c.Account.AppName(app) + " only"
+	}
+	exactly := "exactly "
+	if strings.Contains(s.Scope.Path, "*") {
+		exactly = ""
+	}
+	what := fmt.Sprintf("%s%s, %s, part %s, %s only", exactly, where, reach, text.Sanitize(s.Point.String(), text.MaxField), describe.TypeName(s.Kind))
 	p, done := ForTime(c, s.line(), "Patch "+what, length), "patched"
 	if s.Kind == describe.AnyAttack {
 		what, done = where, "blocked"

@@ -45,7 +45,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		c.Line.Words = append(c.Line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if asks {
-			p.Warnings = []refusal.Warning{{Text: text.New(describe.Sentence(ch, efficacy.Brief(now, ch)), " ", text.Code(ch.ID))}}
+			p.Warnings = []refusal.Warning{{Text: describe.Row(ch, efficacy.Brief(now, ch))}}
 		}
 		plans = append(plans, p)
 	}
@@ -76,13 +76,13 @@ func chosen(c *call.Call) ([]record.Change, error) {
 	keys := c.Line.Keys
 	switch {
 	case len(c.Line.Words) > 0 && len(keys) > 0:
-		return nil, c.Cmd.Misuse(text.New("name changes, or an attack, a person and how far back: not both"))
+		return nil, c.Cmd.Misuse(text.New("Changes by their ids, or an attack, a person and how far back: not both"))
 	case len(c.Line.Words) > 0:
 		return chosenByID(c)
 	case keys["attack"] == "" && keys["by"] == "":
-		return nil, c.Cmd.Misuse(text.New("whose changes? Add ", text.Code("by=@me"), ", or name an attack"))
+		return nil, c.Cmd.Misuse(text.New("Missing: ", text.Code("by="), ", whose changes, or ", text.Code("attack=")))
 	case keys["attack"] == "" && keys["since"] == "" && !c.Line.Has(FlagAll):
-		return nil, c.Cmd.Misuse(text.New("how far back? Add ", text.Code("since=30m")))
+		return nil, c.Cmd.Misuse(text.New("Missing: ", text.Code("since="), ", how far back"))
 	}
 	asked, from := c.Now, time.Time{}
 	if !c.Asked.IsZero() {

@@ -93,7 +93,7 @@ func Reach(a *call.Account, s record.Step) string {
 	case s.Kind == record.CreateRule && len(s.Rule.Conditions) == 0:
 		return "it is for every request to every host"
 	case s.Kind == record.CreateRule:
-		return "it is for every request " + Scope(s.Rule.Conditions)
+		return "it is for every request " + Scope(a, s.Rule.Conditions)
 	}
 	return ""
 }

@@ -3,7 +3,9 @@ package describe
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,6 +137,9 @@ var typeNames = map[string]string{
 
 // TypeName is an attack type in words.
 func TypeName(t string) string { return cmp.Or(typeNames[t], t, "attack of unknown type") }
+
+// Types are the attack types that wafbot has words for. The service may have others.
+func Types() []string { return slices.Sorted(maps.Keys(typeNames)) }
 
 // Share is how many percent of an attack's hits came from a source, if the service lists both. A source that isn't all of it is never 100.
 func Share(s apiclient.Source, a apiclient.Attack) (percent int, ok bool) {

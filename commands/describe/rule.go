@@ -15,9 +15,9 @@ import (
 // AnyAttack is the attack type of a patch that blocks every request that has its part, clean ones too.
 const AnyAttack = "any"
 
-// Rule is a rule in words.
-func Rule(r apiclient.Rule) string {
-	scope, part := Scope(r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
+// Rule is a rule in words, as Scope says which requests it is for.
+func Rule(a *call.Account, r apiclient.Rule) string {
+	scope, part := Scope(a, r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
 	switch {
 	case r.Type == apiclient.RuleMode:
 		return fmt.Sprintf("mode %s %s", text.Sanitize(r.Mode, text.MaxField), scope)
@@ -31,15 +31,21 @@ func Rule(r apiclient.Rule) string {
 	return fmt.Sprintf("%s %s in %s, %s", r.Type, text.Sanitize(r.AttackType, text.MaxField), part, scope)
 }
 
-// Scope is which requests a rule is for, in words.
-func Scope(conditions []apiclient.Condition) string {
+// Scope is which requests a rule is for, in words. It names applications as the account does; without one by their numbers, which don't change with
+// the configuration.
+func Scope(a *call.Account, conditions []apiclient.Condition) string {
 	if len(conditions) == 0 {
 		return "everywhere"
 	}
 	if s, ok := apiclient.ConditionsScope(conditions); ok {
 		words := []string{text.Sanitize(s.Method, 10), text.Sanitize(s.Host, text.MaxHost) + text.Sanitize(s.Path, text.MaxPath)}
-		if s.App.Known {
+		switch {
+		case s.App.Known && a == nil:
 			words = append(words, fmt.Sprintf("app=%d", s.App.N))
+		case s.App.Known && s.Host != "":
+			words = append(words, "on "+text.Sanitize(a.AppName(s.App), text.MaxField))
+		case s.App.Known:
+			words = append(words, text.Sanitize(a.AppName(s.App), text.MaxField))
 		}
 		return "for " + strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 	}
@@ -130,8 +136,8 @@ func ByService(r apiclient.Rule, before, after string) string {
 }
 
 // RuleRow is a rule in one line; made is the change of wafbot's that made it, if one did.
-func RuleRow(r apiclient.Rule, made record.Change) text.Text {
-	line := text.New(text.Code(fmt.Sprint(r.ID)), text.Cell(" "), Rule(r), ByService(r, ", ", ""))
+func RuleRow(a *call.Account, r apiclient.Rule, made record.Change) text.Text {
+	line := text.New(text.Code(fmt.Sprint(r.ID)), text.Cell(" "), Rule(a, r), ByService(r, ", ", ""))
 	switch {
 	case !made.DueAt().IsZero():
 		return text.New(line, text.Cell(", "), "made by wafbot for ", made.Actor.Name, " (", text.Code(made.ID), "), until ", made.DueAt())

@@ -25,7 +25,7 @@ func Step(s record.Step) string {
 	if s.Kind == record.DeleteRule {
 		verb = fmt.Sprintf("delete rule %d,", s.Rule.ID)
 	}
-	return fmt.Sprintf("%s %s", verb, Rule(*s.Rule))
+	return fmt.Sprintf("%s %s", verb, Rule(nil, *s.Rule))
 }
 
 // ByHand is a step in words for a person who does it in the service's console.
@@ -43,9 +43,9 @@ func ByHand(a *call.Account, s record.Step) text.Text {
 		if app, ok := ModeOf(s); ok {
 			return text.New("set the mode of ", a.AppName(app), " to ", text.Code(text.Sanitize(s.Rule.Mode, text.MaxField)))
 		}
-		return text.New("create the rule: ", text.Code(Rule(*s.Rule)))
+		return text.New("create the rule: ", text.Code(Rule(a, *s.Rule)))
 	}
-	return text.New("delete rule ", text.Code(fmt.Sprint(s.Rule.ID)), ": ", text.Code(Rule(*s.Rule)))
+	return text.New("delete rule ", text.Code(fmt.Sprint(s.Rule.ID)), ": ", text.Code(Rule(a, *s.Rule)))
 }
 
 // maxReason is how many characters of a reason are sent.

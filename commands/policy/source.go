@@ -73,17 +73,17 @@ const maxFile = 120
 
 // Line is a source in one line.
 func (s Source) Line() text.Text {
-	line := text.New(text.Bold(text.Sanitize(s.Name, text.MaxField)), text.Cell(""))
+	var line text.Text
 	for i, r := range s.Ranges[:min(maxRanges, len(s.Ranges))] {
 		if i > 0 {
-			line = text.New(line, ",")
+			line = text.New(line, ", ")
 		}
-		line = text.New(line, " ", text.Code(grammar.RangeOf(grammar.Unmap(r)).String()))
+		line = text.New(line, text.Code(grammar.RangeOf(grammar.Unmap(r)).String()))
 	}
 	if more := len(s.Ranges) - maxRanges; more > 0 {
 		line = text.New(line, " and ", text.Count(more, "more range"))
 	}
-	line = text.New(line, text.Cell(", "), HowDenied(s.Deny))
+	line = text.New(line, text.Cell(" "), text.Bold(text.Sanitize(s.Name, text.MaxField)), text.Cell(", "), HowDenied(s.Deny))
 	if s.NoCards {
 		line = text.New(line, ", no cards")
 	}

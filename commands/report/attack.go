@@ -17,12 +17,11 @@ import (
 )
 
 // AttackLines are what an attack is, from where and since when.
-func AttackLines(c *call.Call, k record.KnownAttack) []text.Text {
-	lines := []text.Text{text.New(describe.Attack(c.Account, k.Attack, c.Now), describe.Part(k.Attack))}
+func AttackLines(c *call.Call, k record.KnownAttack) (lines []text.Text) {
 	if k.Incident() {
 		lines = append(lines, worked(k.Attack))
 	}
-	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload")))
+	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload"), ", ", describe.Figure(k.SourceCount, "source")))
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
@@ -30,14 +29,11 @@ func Details(c *call.Call, s call.Situation) (lines []text.Text) {
 	if e, kept, err := c.Given().Evidence(s.ID); err == nil && kept && e.Peak != nil {
 		lines = append(lines, text.New("Peak: about ", apiclient.Known(e.Peak.PerMinute), " hits a minute since ", e.Peak.Since))
 	}
-	entries, noEntries := c.Given().Entries(apiclient.IPRuleFilter{})
-	rules, noRules := c.Given().Rules(apiclient.RuleFilter{})
-	if noEntries != nil || noRules != nil {
+	if s.ListsReadAt.IsZero() {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}
-	s.Entries, s.Rules, s.ListsReadAt = entries, rules, s.Now
 	if s.Attack.App.Known {
-		lines = append(lines, text.New("Mode by rules: ", describe.ModeName(text.Sanitize(describe.ModeByRules(rules, int(s.Attack.App.N)), text.MaxField)), " (a node's own setting can override it)"))
+		lines = append(lines, text.New("Mode by rules: ", describe.ModeName(text.Sanitize(describe.ModeByRules(s.Rules, int(s.Attack.App.N)), text.MaxField)), " (a node's own setting can override it)"))
 	}
 	for _, why := range advice.Advise(s).Notes {
 		lines = append(lines, text.New("Not offered: ", why))

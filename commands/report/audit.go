@@ -40,7 +40,7 @@ func AuditFrom(c *call.Call, back time.Duration) (time.Time, error) {
 func Since(c *call.Call, back time.Duration) (time.Time, error) {
 	since, err := AuditFrom(c, back)
 	if err == nil && since.IsZero() {
-		err = refusal.Usage(text.New(text.Code("since="), " needs an end: ", text.Code("24h")))
+		err = refusal.Usage(text.New("Invalid duration: forever. Example: ", text.Code("since=24h")))
 	}
 	return since, err
 }

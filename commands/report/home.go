@@ -185,7 +185,7 @@ func (h Home) burning(o Overview) (all []burning) {
 		s := call.Situation{
 			Account: o.Of, Policy: o.Of.Policy, ID: row.ID, Attack: row.Attack, AccountChanges: o.InForce, Efficacy: o.Efficacy, Now: o.Now,
 			Changes: slices.DeleteFunc(slices.Clone(o.InForce), func(ch record.Change) bool { return ch.AttackID != row.ID }),
-		}
+		}.As(o.States[row.ID])
 		one := burning{headline: headline.Of(headline.Facts{Situation: s, Triage: row.Triage}), hits: row.Attack.Hits.N}
 		one.row = h.triaged(o, row.ID, headline.AttackRow(s, one.headline, describe.CardLink(row.Card)), row.Triage, text.New(": ", text.Code(describe.Where(row.Attack))))
 		all = append(all, one)
@@ -300,7 +300,7 @@ func (h Home) changes(wanted func(record.Change) bool) (rows []call.Row) {
 
 // changeLine is a change in force, its efficacy first: rows are cut.
 func (o Overview) changeLine(ch record.Change) text.Text {
-	row := describe.Row(ch, describe.Accepted(ch))
+	row := describe.Row(ch, nil)
 	s := call.Situation{Account: o.Of, Efficacy: o.Efficacy, Now: o.Now}
 	if seen := efficacy.Brief(s, ch); len(seen) > 0 && ch.State == record.StateDone {
 		row = text.New(describe.ChangeID(ch), " ", seen, " · ", describe.Span(ch))

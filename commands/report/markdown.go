@@ -165,7 +165,7 @@ func whoDidWhat(d *text.Document, h History) {
 	}
 	d.Heading(2, text.New("Who did what"))
 	for _, p := range people {
-		line := text.New(text.Sanitize(p.who.Name, text.MaxField), " (", text.Code(text.Sanitize(p.who.ID, text.MaxField)), ")")
+		line := text.New(text.Sanitize(p.who.Name, text.MaxField))
 		for i, outcome := range p.outcomes {
 			between := ", "
 			if i == 0 {

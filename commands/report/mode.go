@@ -30,7 +30,7 @@ func ShowMode(c *call.Call) (call.Result, error) {
 	}
 	lines := []text.Text{text.New("Mode of ", name, " by rules: ", text.Bold(describe.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
 	for _, rule := range narrower {
-		lines = append(lines, text.New("• for a part of it: ", describe.Rule(rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
+		lines = append(lines, text.New("• for a part of it: ", describe.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
 	}
 	return call.Result{Lines: lines, Data: map[string]any{"application": app, "mode": mode}}, nil
 }

@@ -17,22 +17,23 @@ import (
 // Overview is what people want to know of an account now. Status, the Home tab and hand-overs are drawn from it, so that none of them shows
 // another figure than the others.
 type Overview struct {
-	Account        string                     `json:"account"`
-	Of             *call.Account              `json:"-"`
-	Now            time.Time                  `json:"now"` // by the clock of the account's service
-	Role           record.Role                `json:"-"`   // of the reader: what it doesn't allow has no button
-	Health         *call.PollHealth           `json:"health,omitempty"`
-	Fault          string                     `json:"fault,omitempty"`     // for people: why what goes on is unknown
-	Storms         []call.StormRow            `json:"storms,omitempty"`    // that go on, or whose attacks do
-	Ongoing        []call.AttackRow           `json:"ongoing"`             // incidents first, then what gets through; without those for which a storm stands
-	InForce        []record.Change            `json:"in_force"`            // the newest first, with those that should have ended and have not
-	Unsettled      []record.Change            `json:"unsettled,omitempty"` // of which it isn't known yet whether they were done
-	Efficacy       map[string]record.Efficacy `json:"efficacy,omitempty"`  // what was seen of these, by their ids
-	Waiting        []record.ApprovalRequest   `json:"waiting,omitempty"`
-	Muted          []record.Mute              `json:"muted,omitempty"`
-	PermissionLoss *record.PermissionLoss     `json:"permission_loss,omitempty"` // the service refuses changes; nil: not as far as is known
-	NoStore        bool                       `json:"no_store,omitempty"`        // Redis can't be reached or was emptied: what people did is unknown
-	Emptied        bool                       `json:"emptied,omitempty"`         // the latter
+	Account        string                        `json:"account"`
+	Of             *call.Account                 `json:"-"`
+	Now            time.Time                     `json:"now"` // by the clock of the account's service
+	Role           record.Role                   `json:"-"`   // of the reader: what it doesn't allow has no button
+	Health         *call.PollHealth              `json:"health,omitempty"`
+	Fault          string                        `json:"fault,omitempty"`     // for people: why what goes on is unknown
+	Storms         []call.StormRow               `json:"storms,omitempty"`    // that go on, or whose attacks do
+	Ongoing        []call.AttackRow              `json:"ongoing"`             // incidents first, then what gets through; without those for which a storm stands
+	InForce        []record.Change               `json:"in_force"`            // the newest first, with those that should have ended and have not
+	Unsettled      []record.Change               `json:"unsettled,omitempty"` // of which it isn't known yet whether they were done
+	Efficacy       map[string]record.Efficacy    `json:"efficacy,omitempty"`  // what was seen of these, by their ids
+	States         map[string]record.AttackState `json:"-"`                   // of Ongoing, by their ids
+	Waiting        []record.ApprovalRequest      `json:"waiting,omitempty"`
+	Muted          []record.Mute                 `json:"muted,omitempty"`
+	PermissionLoss *record.PermissionLoss        `json:"permission_loss,omitempty"` // the service refuses changes; nil: not as far as is known
+	NoStore        bool                          `json:"no_store,omitempty"`        // Redis can't be reached or was emptied: what people did is unknown
+	Emptied        bool                          `json:"emptied,omitempty"`         // the latter
 }
 
 // HomeOf is the overviews of all accounts that the call is about. An account whose service hangs still shows what is stored.
@@ -135,6 +136,9 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 		row := call.NewStormRow(storm, o.Account, triage(ids[i]))
 		row.Card = links[ids[i]]
 		o.Storms = append(o.Storms, row)
+	}
+	if stored {
+		o.States, _ = c.Facts(o.Account).States(ids[len(storms):]) // without them a row has what the service says
 	}
 	for i, attack := range ongoing {
 		id := ids[len(storms)+i]

@@ -190,5 +190,5 @@ func StormListLine(s record.StormSeen) record.Line {
 
 // NoStorm refuses an id that is no stored storm's.
 func NoStorm(typed string) error {
-	return refusal.Usage(text.New("no storm ", text.Code(text.Sanitize(typed, text.MaxField)), " is stored: ", text.Code("status"), " names those that go on; at least ", record.MinPrefix, " characters of an id are needed"))
+	return refusal.Usage(text.New("Unknown storm: ", text.Code(text.Sanitize(typed, text.MaxField)), ". ", text.Code("status"), " names those that go on. An id needs at least ", record.MinPrefix, " characters"))
 }

@@ -13,6 +13,7 @@ func ack() *call.Command {
 		Name: "ack", Aliases: []string{"claim"}, Role: record.Responder,
 		Summary: "acknowledge an attack: you are on it",
 		Args:    []call.Arg{argAttack},
+		Example: "ack attack=ak7q2m9xw",
 		Write:   onTriage(writeAck),
 	}
 }

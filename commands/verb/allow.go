@@ -12,6 +12,6 @@ func allow() *call.Command {
 		Name: "allow", Aliases: []string{"whitelist"}, Role: record.Admin,
 		Summary: "put sources on the allowlist: their requests pass, whatever they are",
 		Needs:   []call.Fact{call.FactEntries},
-		Args:    form.ListArguments(change.Allowing), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Allowing.Plan,
+		Args:    form.ListArguments(change.Allowing), Missing: form.ListMisses, Form: form.ListForm, Example: "allow 198.51.100.9 for=1h", Plan: change.Allowing.Plan,
 	}
 }

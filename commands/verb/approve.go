@@ -11,6 +11,7 @@ func approve() *call.Command {
 		Name: "approve", Role: record.Responder,
 		Summary: "approve what another user asked for",
 		Args:    []call.Arg{argRequest},
+		Example: "approve r7k2m9xw4",
 		Decide: func(c *call.Call) (call.Decision, error) {
 			return decide(c, record.RequestApproved, func(d *call.Decision) error {
 				d.Line = d.Request.Line

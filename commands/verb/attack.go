@@ -4,10 +4,12 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/form"
+	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -19,6 +21,7 @@ func attack() *call.Command {
 		Summary: "one attack: what, from where, since when, and what was done",
 		Args:    []call.Arg{{Name: "id", Object: true, Required: true, Help: "the attack's id, as on its card", Label: "Attack", Options: form.OngoingAttacks}},
 		Needs:   []call.Fact{call.FactEntries, call.FactRules},
+		Example: "attack ak7q2m9xw",
 		Read:    readAttack,
 	}
 }
@@ -29,36 +32,36 @@ func readAttack(c *call.Call) (call.Result, error) {
 	noContext := c.LoadContext()
 	res := call.Result{AttackID: k.ID, Account: a.Name}
 	storm, isOne, err := report.Storm(c)
-	var noStorms error
 	if err != nil {
 		return call.Result{}, err
 	}
+	said, noTriage := c.Given().Triage(k.ID)
+	row := call.NewAttackRow(a, k.Attack, said)
+	row.Ongoing = c.Ongoing(a, k.Attack)
+	res.Data = row
+	now, noStates := situation(c, k)
+	var noStorms error
 	if isOne {
 		res.Lines = report.StormLines(c, storm)
 	} else {
-		res.Lines = append(report.AttackLines(c, k), old...)
+		facts := headline.Facts{Situation: now, Quiet: !row.Ongoing, Triage: said}
+		if len(old) > 0 {
+			facts.Outage.From = c.Now
+		}
+		res.Lines = append(res.Lines, text.New(headline.AttackRow(now, headline.Of(facts), nil), " · ", text.Code(k.ID), ": ", text.Code(describe.Where(k.Attack)), describe.Part(k.Attack)))
+		res.Lines = append(append(res.Lines, report.AttackLines(c, k)...), old...)
 		var grouped text.Text
 		if grouped, noStorms = report.StormOfLine(c); grouped != nil {
 			res.Lines = append(res.Lines, grouped)
 		}
 	}
-	said, noTriage := c.Given().Triage(k.ID)
-	row := call.NewAttackRow(a, k.Attack, said)
-	row.Ongoing = c.Ongoing(a, k.Attack)
-	changes, noChanges := c.Given().Changes()
-	known, noEfficacy := c.Given().Efficacy()
-	res.Data = row
-	if err := errors.Join(noTriage, noChanges, noContext, noStorms, noEfficacy); err != nil { // reads go on without Redis
+	if err := errors.Join(noTriage, noStates, noContext, noStorms); err != nil { // reads go on without Redis
 		res.Lines = append(res.Lines, text.New("Who is on it and what was done is unknown: wafbot's store (Redis) can't be reached"))
 	}
 	res.Lines = append(res.Lines, describe.Triage(row.Triage)...)
-	now := call.Situation{Account: a, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now}
-	for _, ch := range changes {
-		if ch.AttackID == k.ID && ch.Parent() == "" {
-			now.Changes = slices.Insert(now.Changes, 0, ch)
-			res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
-			res.Changes = append(res.Changes, ch)
-		}
+	for _, ch := range slices.Backward(now.Changes) {
+		res.Changes = append(res.Changes, ch)
+		res.Lines = append(res.Lines, text.New("• ", describe.Row(ch, efficacy.Line(now, ch))))
 	}
 	if !isOne {
 		res.Lines = append(res.Lines, report.Details(c, now)...)
@@ -68,4 +71,25 @@ func readAttack(c *call.Call) (call.Result, error) {
 		res.Lines = append(res.Lines, describe.Note(n))
 	}
 	return res, nil
+}
+
+// situation is what is decided from about an attack. After an error it holds what could be read.
+func situation(c *call.Call, k record.KnownAttack) (call.Situation, error) {
+	changes, noChanges := c.Given().Changes()
+	known, noEfficacy := c.Given().Efficacy()
+	states, noStates := c.Given().States([]string{k.ID})
+	s := call.Situation{
+		Account: c.Account, Policy: c.PolicyNow(), ID: k.ID, Attack: k.Attack, Context: c.Context, AccountChanges: changes, Efficacy: known, Now: c.Now,
+	}.As(states[k.ID])
+	for _, ch := range slices.Backward(changes) { // the newest first; a card reads downwards
+		if ch.AttackID == k.ID && ch.Parent() == "" {
+			s.Changes = append(s.Changes, ch)
+		}
+	}
+	entries, noEntries := c.Given().Entries(apiclient.IPRuleFilter{})
+	rules, noRules := c.Given().Rules(apiclient.RuleFilter{})
+	if noEntries == nil && noRules == nil {
+		s.Entries, s.Rules, s.ListsReadAt = entries, rules, c.Now
+	}
+	return s, errors.Join(noChanges, noEfficacy, noStates)
 }

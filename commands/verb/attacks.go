@@ -19,6 +19,7 @@ func attacks() *call.Command {
 			{Name: "since", Help: "how far back: 1h", Read: call.ReadDuration, Bare: grammar.IsDuration},
 			{Name: "storm", Help: "only those that a storm groups, by its id, as on its card", Options: form.StormsGrouped}, call.ArgPage,
 		},
+		Example: "attacks since=24h",
 		Read: func(c *call.Call) (call.Result, error) {
 			if c.Line.Keys["storm"] != "" {
 				return report.ListGrouped(c)

@@ -18,12 +18,13 @@ func audit() *call.Command {
 		Name: "audit", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "who did what, when, and what was refused",
 		Args: []call.Arg{
-			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; verify: whether it is whole; left out: a list", Read: call.OneOf("export", "verify")},
+			{Name: "what", Object: true, Help: "export: as JSON lines, at the terminal; verify: whether it is whole; left out: a list", Read: call.OneOf("word", "export", "verify")},
 			{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration, Bare: grammar.IsDuration},
 			{Name: "by", Help: "@me, a mention, or a part of a name or id"},
 			call.ArgPage,
 		},
-		Read: readAudit, ReadTrail: readWholeAudit,
+		Example: "audit since=24h by=@me",
+		Read:    readAudit, ReadTrail: readWholeAudit,
 	}
 }
 

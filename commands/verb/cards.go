@@ -18,7 +18,7 @@ func cards() *call.Command {
 		Name: "cards", Role: record.Responder,
 		Summary: "give what a storm groups cards of its own: what gets through, or all, 20 at a time; or one attack",
 		Args: []call.Arg{
-			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: call.OneOf("all"), Options: form.OptionsOf("all")},
+			{Name: "which", Object: true, Help: "all: not only what gets through; the worst first", Label: "Which (left empty: what gets through)", Read: call.OneOf("word", "all"), Options: form.OptionsOf("all")},
 			{Name: "attack", Label: "Storm", Required: true, Help: "the storm's id, as on its card, or that of an attack that it groups; in its thread it need not be written", Options: form.StormsGrouped},
 		},
 		Example: "cards all attack=s9fk2tqm1",

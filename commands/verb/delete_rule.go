@@ -21,6 +21,7 @@ func deleteRule() *call.Command {
 		Name: "delete-rule", Aliases: []string{"unrule"}, Role: record.Admin,
 		Summary: "delete a rule",
 		Args:    []call.Arg{{Name: "rule", Object: true, Required: true, Help: "the rule's number, as rules shows it", Read: call.ReadNumber}, form.ArgAttack, form.ArgReason},
+		Example: "delete-rule 5001",
 		Plan:    planDeleteRule,
 	}
 }
@@ -42,10 +43,10 @@ func planDeleteRule(c *call.Call) ([]call.Plan, error) {
 	made, ours := change.ChangesByRule(c)[rule.ID]
 	p := call.Plan{
 		Line: change.About(c, record.Line{Name: "delete-rule", Words: []string{typed}}),
-		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.Rule(rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
+		Does: fmt.Sprintf("Delete rule %s: %s", typed, describe.Rule(c.Account, rule)), When: describe.RuleWorks, Steps: []record.Step{{Kind: record.DeleteRule, Rule: &rule}},
 	}
 	if !ours {
-		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ", describe.RuleRow(rule, made))})
+		p.Warnings = append(p.Warnings, refusal.Warning{Text: text.New(origin(c, rule.ID), ": ", describe.RuleRow(c.Account, rule, made))})
 	}
 	if words := modeAfter(c.Account, slices.Delete(slices.Clone(rules), i, i+1), rule); words != nil {
 		if ours {

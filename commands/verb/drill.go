@@ -22,7 +22,7 @@ func drill() *call.Command {
 		Summary: "test the real path: a card marked DRILL, who answers it, and how long each step takes; the service isn't touched",
 		Example: "drill for=10m",
 		Args: []call.Arg{
-			{Name: "stop", Object: true, Help: "stop: call off the one that waits", Read: call.OneOf("stop")},
+			{Name: "stop", Object: true, Help: "stop: call off the one that waits", Read: call.OneOf("word", "stop")},
 			{Name: "for", Help: "how long to wait for an answer, an hour at most; 5m where it is left out", Read: call.ReadDuration, Bare: grammar.IsDuration},
 			{Name: "ack", Help: "answer the drill with that id, as the card's button does"},
 		},

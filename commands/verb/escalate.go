@@ -16,6 +16,7 @@ func escalate() *call.Command {
 		Name: "escalate", Role: record.Responder,
 		Summary: "call the attack's pager now; whoever is on it no longer is",
 		Args:    []call.Arg{argAttack},
+		Example: "escalate attack=ak7q2m9xw",
 		Write:   onTriage(writeEscalate),
 	}
 }
@@ -49,7 +50,9 @@ func whomToPage(c *call.Call, t record.Triage) (text.Text, error) {
 	mute, muted := policy.Muted(mutes, c.Attack.Attack, c.Now)
 	switch {
 	case r.PageAfter == 0:
-		return nil, refusal.Nothing(text.New("no pager is configured for ", text.Code(c.Attack.ID), ": mention who should come in its thread"))
+		return nil, refusal.Nothing(text.New("no pager is called for ", text.Code(c.Attack.ID), ": its route has none, or it went on before wafbot began to watch. Mention in its thread who should come"))
+	case !c.Ongoing(c.Account, c.Attack.Attack) && !c.Attack.Incident():
+		return nil, refusal.Nothing(text.New(text.Code(c.Attack.ID), " is over: no pager is called for an attack without hits, unless it is an incident"))
 	case muted:
 		return nil, refusal.Nothing(text.New(text.Code(c.Attack.ID), " is muted. First: ", text.Code("unmute "+mute.ID)))
 	case t.Verdict != nil && t.Verdict.Is != "real":

@@ -26,6 +26,7 @@ func explain() *call.Command {
 		Summary: "where an attack goes and why: its route, its card, its mute",
 		Args:    []call.Arg{argAttack},
 		Needs:   []call.Fact{call.FactStorms, call.FactMutes},
+		Example: "explain attack=ak7q2m9xw",
 		Read:    readExplain,
 	}
 }

@@ -12,6 +12,6 @@ func gray() *call.Command {
 		Name: "gray", Aliases: []string{"grey"}, Role: record.Responder, Flags: []string{call.FlagShared},
 		Summary: "put sources on the graylist: their attacks are blocked in safe_blocking mode",
 		Needs:   []call.Fact{call.FactEntries},
-		Args:    form.ListArguments(change.Graying), Missing: form.ListMisses, Form: form.ListForm, Plan: change.Graying.Plan,
+		Args:    form.ListArguments(change.Graying), Missing: form.ListMisses, Form: form.ListForm, Example: "gray 203.0.113.7 for=24h", Plan: change.Graying.Plan,
 	}
 }

@@ -37,12 +37,12 @@ func writeHandover(c *call.Call) (call.Result, error) {
 	switch {
 	case c.Line.Has("all"):
 		if c.Attack != nil && !c.Implied {
-			return call.Result{}, c.Cmd.Misuse(text.New("name an attack or write ", text.Code("--all"), ", not both"))
+			return call.Result{}, c.Cmd.Misuse(text.New("Either ", text.Code("attack="), " or ", text.Code("--all"), ", not both"))
 		}
 		c.DropAttack()
 		return writeTakeOver(c)
 	case c.Attack == nil:
-		return call.Result{}, c.Cmd.Misuse(text.New(text.Code("attack="), " is missing: the attack's id, as on its card; or write ", text.Code("--all")))
+		return call.Result{}, c.Cmd.Misuse(text.New("Missing: ", text.Code("attack="), ", the attack's id, as on its card, or ", text.Code("--all")))
 	}
 	to, err := assignee(c)
 	if err != nil {
@@ -94,16 +94,20 @@ func assignee(c *call.Call) (record.Actor, error) {
 	}
 	s := c.Given().Rights(to)
 	to.Team, to.Name = cmp.Or(s.Who.Team, to.Team), cmp.Or(s.Who.Name, to.ID)
+	user := text.New(text.User(to.ID))
+	if s.Who.Name != "" { // the audit log and the terminal show an id as it is
+		user = text.New(text.Bold(text.Sanitize(s.Who.Name, text.MaxField)))
+	}
 	needs := text.New(". Who is on an attack needs the role ", text.Bold(record.Responder.String()))
 	switch {
 	case s.Unsure:
 		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now who ", text.User(to.ID), " is. Try again in a moment"))
 	case s.Role < record.Responder && s.Could >= record.Responder:
-		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now whether ", text.User(to.ID), " is in a user group that has a role. Try again in a moment"))
+		return record.Actor{}, refusal.Guarded(text.New("Slack doesn't say just now whether ", user, " is in a user group that has a role. Try again in a moment"))
 	case s.Role == record.NoRole:
-		return record.Actor{}, refusal.Guarded(text.New(text.User(to.ID), " has no role here, or is no full member of the workspace", needs))
+		return record.Actor{}, refusal.Guarded(text.New(user, " has no role here, or is no full member of the workspace", needs))
 	case s.Role < record.Responder:
-		return record.Actor{}, refusal.Guarded(text.New(text.User(to.ID), " has the role ", s.Role.String(), approval.ByGroup(s.Group), needs))
+		return record.Actor{}, refusal.Guarded(text.New(user, " has the role ", s.Role.String(), approval.ByGroup(s.Group), needs))
 	}
 	return to, nil
 }

@@ -15,6 +15,7 @@ func incidents() *call.Command {
 		Name: "incidents", Role: record.Viewer, AnyAccount: true, Flags: []string{"all"},
 		Summary: "the attacks that worked, the newest first",
 		Args:    []call.Arg{{Name: "since", Help: "how far back: 24h", Read: call.ReadDuration, Bare: grammar.IsDuration}, call.ArgPage},
+		Example: "incidents since=7d",
 		Read: func(c *call.Call) (call.Result, error) {
 			return report.ListAttacks(c, "incident", 24*time.Hour, apiclient.AttackFilter{IncidentsOnly: true})
 		},

@@ -30,7 +30,7 @@ func indicator() *call.Command {
 		Args: []call.Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
 			{Name: "regex", Object: true, Required: true, Help: "the regular expression, in quotes; it is tried on usual browsers and search engines first", Read: readRegex},
-			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf(change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
+			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
 			{Name: "host", Help: "requests to this host only; left out: all of them", Read: readHost},
 			{Name: "path", Help: "requests to exactly this path of the host only"},
 			form.ArgFor(policy.Policy.IndicatorFor), form.ArgAttack, form.ArgReason,
@@ -103,7 +103,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if keys["type"] == change.MarkPatch {
 		rule.AttackType, verb = change.MarkPatch, "Block"
 	}
-	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(conditions), header, text.Sanitize(regex, text.MaxPath))
+	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
 	p := change.ForTime(c, line, verb+" "+what, length)
 	tried, err := forTrial(regex)

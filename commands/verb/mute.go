@@ -23,6 +23,7 @@ func mute() *call.Command {
 		Name: "mute", Role: record.Responder,
 		Summary: "suppress the notifications of an attack, a source or a type for a while; incidents are posted all the same, and what still goes on at its end is posted then",
 		Args:    append(mutable(), length),
+		Example: "mute type=scanner for=1h",
 		Missing: func(l record.Line) bool {
 			return l.Keys["attack"] == "" && l.Keys["source"] == "" && l.Keys["type"] == ""
 		},
@@ -61,7 +62,7 @@ func writeMute(c *call.Call) (call.Result, error) {
 
 func muteEnd(c *call.Call) (time.Time, error) {
 	if c.Line.Keys["for"] == grammar.DurationText(grammar.Never) {
-		return time.Time{}, refusal.Usage(text.New("a mute needs an end: write ", text.Code("for=1h")))
+		return time.Time{}, refusal.Usage(text.New("Invalid duration: forever. A mute ends. Example: ", text.Code("for=1h")))
 	}
 	length, err := change.Length(c, c.Line.Keys["for"], c.Policy.MuteFor())
 	return c.Now.Add(length), err

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/nearest"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -43,7 +45,7 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 	}
 	named := slices.DeleteFunc([]string{keys["attack"], keys["source"], keys["type"]}, func(what string) bool { return what == "" })
 	if len(named) != 1 {
-		return record.Mute{}, c.Cmd.Misuse(text.New("say what, by one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type=")))
+		return record.Mute{}, c.Cmd.Misuse(text.New("Missing: one of ", text.Code("attack="), ", ", text.Code("source="), " and ", text.Code("type="), ", and only one"))
 	}
 	if keys["app"] != "" {
 		if m.Attack != "" {
@@ -60,10 +62,12 @@ func muteTyped(c *call.Call) (record.Mute, error) {
 
 var attackType = regexp.MustCompile(`^[a-z0-9_-]{1,60}$`)
 
+// readType takes types that wafbot doesn't know, but none that is one letter off a known one: that is mistyped.
 func readType(value string, _ *call.Account) (string, error) {
 	value = strings.ToLower(value)
-	if !attackType.MatchString(value) {
-		return "", refusal.Invalid("type of attack", value, "sqli")
+	near := nearest.Word(value, describe.Types(), 1)
+	if near == value || near == "" && attackType.MatchString(value) {
+		return value, nil
 	}
-	return value, nil
+	return "", refusal.Invalid("type of attack", value, cmp.Or(near, "sqli"))
 }

@@ -18,6 +18,7 @@ func override() *call.Command {
 		Name: "override", Aliases: []string{"alone", "break-glass"}, Role: record.Responder,
 		Summary: "no answer: do what you asked approval for, for a short time; the leads are notified",
 		Args:    []call.Arg{argRequest, {Name: "reason", Required: true, Label: "Why it can't wait", Help: "why it can't wait, in at least 10 characters"}},
+		Example: `override r7k2m9xw4 reason="the shop is down"`,
 		Form:    overrideForm,
 		Decide:  decideOverride,
 	}

@@ -25,7 +25,7 @@ func protect() *call.Command {
 		Args: []call.Arg{
 			{Name: "target", Object: true, Many: true, Required: true, Read: call.ReadRange, Help: "an address, or a range as 203.0.113.0/24"},
 			{Name: "name", Help: "what it is, for people"},
-			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf(policy.DenyNever, policy.DenyApproval)},
+			{Name: "deny", Help: "never, or approval; left out: never", Read: call.OneOf("word", policy.DenyNever, policy.DenyApproval)},
 			form.ArgAttack, form.ArgReason,
 		},
 		Write: writeProtect,

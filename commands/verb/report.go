@@ -14,6 +14,7 @@ func reportCommand() *call.Command {
 		Name: "report", Role: record.Viewer, Past: true,
 		Summary: "what happened in an attack and what was done, to be copied as Markdown",
 		Args:    []call.Arg{argAttack, call.ArgPage},
+		Example: "report attack=ak7q2m9xw",
 		Read:    readReport,
 	}
 }

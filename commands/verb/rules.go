@@ -56,7 +56,7 @@ func readRules(c *call.Call) (call.Result, error) {
 			others[text.Sanitize(r.Type, text.MaxField)+describe.ByService(r, " (", ")")]++
 		}
 	}
-	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return describe.RuleRow(r, makers[r.ID]) })
+	res, err := listing(c, counted(c, len(all), "rule"), []string{"ID", "WHAT", "BY"}, known, func(r apiclient.Rule) text.Text { return describe.RuleRow(c.Account, r, makers[r.ID]) })
 	if err != nil {
 		return call.Result{}, err
 	}

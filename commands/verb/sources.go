@@ -15,6 +15,7 @@ func sources() *call.Command {
 		Name: "sources", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "what is never denied, or only with approval: by the configuration, by an admin, by nature",
 		Args:    []call.Arg{{Name: "text", Object: true, Help: "an address, or a part of a name or a range; left out: all"}, call.ArgPage},
+		Example: "sources 203.0.113.7",
 		Read:    readSources,
 	}
 }
@@ -59,5 +60,5 @@ func readSources(c *call.Call) (call.Result, error) {
 	if away != nil {
 		head = text.New(head, ". What an admin protected is unknown: wafbot's store (Redis) can't be reached")
 	}
-	return listing(c, head, nil, all, func(s namedSource) text.Text { return s.line })
+	return listing(c, head, []string{"RANGES", "NAME", "DENIED"}, all, func(s namedSource) text.Text { return s.line })
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/report"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 func trends() *call.Command {
@@ -31,7 +30,7 @@ func trends() *call.Command {
 func readSince(value string, _ *call.Account) (string, error) {
 	back, err := grammar.ParseDuration(value)
 	if err == nil && (back == grammar.Never || back > report.LongestTrend) {
-		err = refusal.Usage(text.New(refusal.Typed(value), " is too long: the service goes back 7 days. Example: ", text.Code("trends since=7d")))
+		err = refusal.Invalid("duration", value, "7d", "The service goes back 7 days")
 	}
 	return grammar.DurationText(back), err
 }

@@ -75,9 +75,9 @@ func addNote(c *call.Call, k *record.Triage, words string) (id string, err error
 	}
 	switch n := utf8.RuneCountInString(words); {
 	case n == 0:
-		return "", c.Cmd.Misuse(text.New("that note is empty"))
+		return "", c.Cmd.Misuse(text.New("Empty: the note"))
 	case n > describe.MaxNote:
-		return "", refusal.Usage(text.New("that note has ", n, " characters: ", describe.MaxNote, " at most"))
+		return "", refusal.Usage(text.New("Too long: the note has ", n, " characters: ", describe.MaxNote, " at most"))
 	case len(k.Notes) == describe.MaxNotes:
 		return "", refusal.Guarded(text.New("this attack has ", describe.MaxNotes, " notes already, and no more are kept"))
 	}

@@ -13,6 +13,7 @@ func unack() *call.Command {
 		Name: "unack", Aliases: []string{"release"}, Role: record.Responder,
 		Summary: "acknowledge it no longer; an admin may do so for others",
 		Args:    []call.Arg{argAttack},
+		Example: "unack attack=ak7q2m9xw",
 		Write:   onTriage(writeUnack),
 	}
 }

@@ -16,6 +16,7 @@ func unmute() *call.Command {
 		Name: "unmute", Role: record.Responder,
 		Summary: "end a mute",
 		Args:    append([]call.Arg{{Name: "mute", Object: true, Help: "the mute's id; or what is muted, as it was written"}}, mutable()...),
+		Example: "unmute type=scanner",
 		Write:   writeUnmute,
 	}
 }

@@ -20,7 +20,8 @@ func unprotect() *call.Command {
 			{Name: "source", Object: true, Required: true, Help: "the id as sources shows it, or the address or range"},
 			form.ArgAttack, form.ArgReason,
 		},
-		Write: writeUnprotect,
+		Example: "unprotect 203.0.113.7",
+		Write:   writeUnprotect,
 	}
 }
 
@@ -37,7 +38,7 @@ func writeUnprotect(c *call.Call) (call.Result, error) {
 		}
 	}
 	if len(found) != 1 {
-		words := text.New(refusal.Typed(word), " is none of what was protected on ", c.Account.Name, ": ", text.Code("sources"), " lists it")
+		words := text.New(refusal.Typed(word), " is not protected on ", c.Account.Name, ": ", text.Code("sources"), " lists what is")
 		if own, ok := c.Policy.SourceOf(t.Prefix.Addr()); err == nil && ok {
 			words = text.New(text.Code(t.String()), " is ", text.Bold(text.Sanitize(own.Name, text.MaxField)), " by the configuration, or by nature: only who runs wafbot can change that")
 		}

@@ -12,9 +12,10 @@ func verdict() *call.Command {
 		Name: "verdict", Role: record.Responder,
 		Summary: "say what an attack was found to be",
 		Args: []call.Arg{
-			{Name: "verdict", Object: true, Required: true, Help: "real, false_positive or test", Read: call.OneOf("real", "false_positive", "test"), Options: form.OptionsOf("real", "false_positive", "test")}, argAttack,
+			{Name: "verdict", Object: true, Required: true, Help: "real, false_positive or test", Read: call.OneOf("verdict", "real", "false_positive", "test"), Options: form.OptionsOf("real", "false_positive", "test")}, argAttack,
 		},
-		Write: onTriage(writeVerdict),
+		Example: "verdict false_positive attack=ak7q2m9xw",
+		Write:   onTriage(writeVerdict),
 	}
 }
 

@@ -16,7 +16,7 @@ func vulns() *call.Command {
 	return &call.Command{
 		Name: "vulns", Role: record.Viewer, Flags: []string{"all"},
 		Summary: "the security issues that are open, the most severe first",
-		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too", Read: call.OneOf("all")}, call.ArgPage},
+		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too", Read: call.OneOf("word", "all")}, call.ArgPage},
 		Example: "vulns all",
 		Read:    readVulns,
 	}

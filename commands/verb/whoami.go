@@ -36,12 +36,12 @@ func readWhoami(c *call.Call) (call.Result, error) {
 // standing is what the person may do on an account, for people and for programs.
 func standing(c *call.Call, a *call.Account) ([]text.Text, map[string]string) {
 	s := c.RightsOn[a.Name]
-	may := map[record.Role]string{record.Viewer: "you may read", record.Responder: "you may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "you may do everything"}[s.Role]
+	may := map[record.Role]string{record.Viewer: "You may read", record.Responder: "You may read, deny, gray, patch, switch to stricter modes, undo, acknowledge and mute", record.Admin: "You may do everything"}[s.Role]
 	data := map[string]string{"role": s.Role.String(), "changes": a.Policy.ChangesNow()}
 	if s.Group != "" {
 		data["group"] = s.Group
 	}
-	lines := []text.Text{text.New(s.Role.String(), approval.ByGroup(s.Group), ", ", may), text.New("wafbot is ", a.Policy.Describe())}
+	lines := []text.Text{text.New(s.Role.String(), approval.ByGroup(s.Group), ". ", may), text.New("wafbot is ", a.Policy.Describe())}
 	if s.Could > s.Role {
 		lines = append(lines, text.New("Slack doesn't say just now whether a user group gives you more"))
 	}

@@ -50,7 +50,7 @@ var floors = []floor{
 	{"commands/form", on("commands/report", "commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a form follows from a command's description", nil},
 	{"commands/paging", on("commands/headline", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "poller", "internal/pager", "internal/delay"), "whom to page follows from routes and triage; it sends through interfaces", nil},
 	{"commands/routing", on("commands/call", "commands/policy", "poller"), "where an attack goes follows from the routes and from what is stored", nil},
-	{"commands/verb", on("commands"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
+	{"commands/verb", on("commands", "internal/nearest"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
 	{"commands", on("commands", "internal/delay"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
 
 	{"poller/compare", base, "whether an attack got worse is a pure function of two records of it", nil},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,6 +156,29 @@ func literal(text string) string {
 func (s *Attacks) AttackState(ctx context.Context, account, attack string) (shown record.AttackState, ok bool, err error) {
 	shown, err = value[record.AttackState](s.rdb.HGet(ctx, s.key(keyAttacks, account), attack), "attack "+attack)
 	return shown, shown.Attack.ID != "", err
+}
+
+// StatesOf are the states of those of the attacks that are stored, by their ids.
+func (s *Attacks) StatesOf(ctx context.Context, account string, attacks []string) (map[string]record.AttackState, error) {
+	states := map[string]record.AttackState{}
+	for some := range slices.Chunk(attacks, atOnce) {
+		stored, err := s.rdb.HMGet(ctx, s.key(keyAttacks, account), some...).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read attacks of %s: %w", account, err)
+		}
+		for i, one := range stored {
+			words, ok := one.(string)
+			if !ok {
+				continue // it isn't stored
+			}
+			var state record.AttackState
+			if err := json.Unmarshal([]byte(words), &state); err != nil {
+				return nil, fmt.Errorf("read attack %s: %w", some[i], err)
+			}
+			states[some[i]] = state
+		}
+	}
+	return states, nil
 }
 
 // KnownAttack is the account's stored attack with that whole id; ok reports whether there is one.

@@ -73,6 +73,9 @@ func TestWhatAPollFoundIsStored(t *testing.T) {
 		_, ok, err = other.Attacks.AttackState(ctx, "acme", record.AttackID("acme", "x:2"))
 		require.NoError(t, err)
 		require.False(t, ok)
+		states, err := other.Attacks.StatesOf(ctx, "acme", []string{record.AttackID("acme", "x:2"), record.AttackID("acme", "x:3")})
+		require.NoError(t, err)
+		require.Equal(t, map[string]record.AttackState{record.AttackID("acme", "x:3"): shown("x:3")}, states)
 		r, err = other.Attacks.Load(ctx, "other")
 		require.NoError(t, err)
 		require.Empty(t, r.Attacks, "accounts share nothing")
@@ -93,11 +96,12 @@ func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 			require.NoError(t, w.rdb.HSet(ctx, "{a:bad}:"+read, "x", "rubbish").Err())
 		}
 		_, _, shownErr := s.Attacks.AttackState(ctx, "bad", "x")
+		_, statesErr := s.Attacks.StatesOf(ctx, "bad", []string{"x"})
 		_, findErr := s.Attacks.FindAttacks(ctx, "bad", "")
 		_, waitingErr := s.Outbox.Waiting(ctx, "bad")
 		_, changesErr := s.Ledger.Changes(ctx, "bad")
 		_, loadErr := s.Attacks.Load(ctx, "bad")
-		for i, err := range []error{shownErr, findErr, waitingErr, changesErr, loadErr} {
+		for i, err := range []error{shownErr, statesErr, findErr, waitingErr, changesErr, loadErr} {
 			require.Error(t, err, i)
 		}
 	})
