@@ -13,8 +13,8 @@ export function startComposer(send) {
   // changed keeps what is typed over a reload, and fits the box to it.
   const changed = () => {
     sessionStorage.setItem(DRAFT, text.value);
-    text.style.height = "auto";
-    text.style.height = Math.min(text.scrollHeight, 140) + "px";
+    text.style.height = "";
+    if (text.value) text.style.height = Math.min(text.scrollHeight, 140) + "px";
   };
   const put = (value) => {
     text.value = value;
