@@ -264,6 +264,32 @@ func TestAFloodOfForgedRequestsIsLoggedInSamples(t *testing.T) {
 	})
 }
 
+// away is Redis that can't be reached.
+type away struct{ *linkStore }
+
+func (away) Ping(context.Context) error { return errors.New("connection refused") }
+
+// Anybody who reaches the port may ask whether the bot is ready: a flood of that is logged in samples, too.
+func TestAFloodOfProbesIsLoggedInSamples(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, store := &lines{}, newLinkStore()
+		b := New(Config{
+			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}}),
+			Secret: signingSecret, Inbox: store, Links: store, Redis: away{store}, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		})
+		for range 1_000 {
+			w := httptest.NewRecorder()
+			b.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+			require.Equal(t, http.StatusServiceUnavailable, w.Code)
+		}
+		require.Len(t, log.of("not ready"), 1)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Contains(t, log.of("not ready")[1], "more=999 within=5s")
+	})
+}
+
 // hanging is a runner whose lines take a minute.
 type hanging struct{ noRunner }
 

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -131,13 +132,15 @@ func (r *Reading) ReadChannels(ctx context.Context) (Found, error) {
 			r.unread(channel, err)
 		}
 		r.far.channels++
-		r.far.allThreads = len(r.threads)
 		r.show()
 	}
-	return r.found, r.take(ctx)
+	err := r.take(ctx)
+	r.far.allThreads = len(r.threads)
+	r.show()
+	return r.found, err
 }
 
-// ReadThreads reads the threads under the account's messages, once ReadChannels has found them.
+// ReadThreads reads the threads of wafbot's messages, once ReadChannels has found them.
 func (r *Reading) ReadThreads(ctx context.Context) (Found, error) {
 	for _, q := range r.threads {
 		err := r.all(ctx, q)
@@ -175,8 +178,7 @@ func (r *Reading) all(ctx context.Context, q slackconn.HistoryQuery) (err error)
 	return err
 }
 
-// page reads a page of a channel or thread, and notes the threads of a channel's messages that name the account: it may show a reply whose thread began before
-// what is read.
+// page reads a page of a channel or thread, and keeps what names the account.
 func (r *Reading) page(ctx context.Context, q slackconn.HistoryQuery) (next string, err error) {
 	var messages []slackconn.HistoryMessage
 	err = r.bot.persist(ctx, func() (err error) {
@@ -187,10 +189,7 @@ func (r *Reading) page(ctx context.Context, q slackconn.HistoryQuery) (next stri
 		return "", fmt.Errorf("read history of %s: %w", q.Channel, err)
 	}
 	for _, m := range messages {
-		if thread := q.Channel + " " + m.Thread; r.keep(q.Channel, m) && q.Thread == "" && m.Thread != "" && !r.known[thread] {
-			r.known[thread] = true
-			r.threads = append(r.threads, slackconn.HistoryQuery{Channel: q.Channel, Thread: m.Thread, Oldest: q.Oldest})
-		}
+		r.keep(q.Channel, m)
 	}
 	return next, nil
 }
@@ -199,7 +198,7 @@ func (r *Reading) page(ctx context.Context, q slackconn.HistoryQuery) (next stri
 func (b *Bot) persist(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
-		if err == nil || slackconn.ErrorName(err) == "missing_scope" {
+		if err == nil || slackconn.ErrorName(err) == "missing_scope" || errors.Is(err, slackconn.ErrSamePage) {
 			return err
 		}
 		v, wait := slackconn.Judge(err)
@@ -214,15 +213,12 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 	}
 }
 
-// keep keeps a bot's message that names the account, and reports whether it does. Whether it is wafbot's own is checked later: before a first start
+// keep keeps a bot's message that names the account. Whether it is wafbot's own is checked later: before a first start
 // there is none, and who wafbot is need not be known.
-func (r *Reading) keep(channel string, m slackconn.HistoryMessage) bool {
-	meta := m.Metadata()
-	if m.BotID == "" || meta.EventPayload["account"] != r.Account {
-		return false
+func (r *Reading) keep(channel string, m slackconn.HistoryMessage) {
+	if meta := m.Metadata(); m.BotID != "" && meta.EventPayload["account"] == r.Account {
+		r.posts = append(r.posts, post{m, channel, meta})
 	}
-	r.posts = append(r.posts, post{m, channel, meta})
-	return true
 }
 
 // take keeps what wafbot's own messages hold that were read.
@@ -241,6 +237,7 @@ func (r *Reading) take(ctx context.Context) error {
 	for _, p := range r.posts {
 		if p.BotID == self.Bot {
 			r.takeOne(p)
+			r.noteThread(p)
 		}
 	}
 	for _, reply := range r.worse {
@@ -252,6 +249,16 @@ func (r *Reading) take(ctx context.Context) error {
 	}
 	r.posts = nil
 	return nil
+}
+
+// noteThread has the thread that a message begins or stands in be read: a channel may show a reply whose thread began before what is read.
+func (r *Reading) noteThread(p post) {
+	if thread := p.channel + " " + p.Thread; p.Thread != "" && !r.known[thread] {
+		r.known[thread] = true
+		q := r.whole(p.channel)
+		q.Thread = p.Thread
+		r.threads = append(r.threads, q)
+	}
 }
 
 // lately is how old a message is at most that could be posted again: no clock asks for an older one.

@@ -31,6 +31,7 @@ type archive struct {
 	pages   map[string][][]map[string]any
 	refused map[string]string // by channel
 	ill     []string          // what is answered first, one each: a status, or the name of an error
+	endless string            // a channel whose last page is followed by itself
 	asked   []url.Values
 }
 
@@ -48,6 +49,7 @@ func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
 	require.Equal(a.t, "Bearer xoxb-1", r.Header.Get("Authorization"))
 	require.Equal(a.t, "true", form.Get("include_all_metadata"))
 	a.asked = append(a.asked, form)
+	require.Less(a.t, len(a.asked), 1_000, "it goes on and on")
 	if len(a.ill) > 0 {
 		ill := a.ill[0]
 		a.ill = a.ill[1:]
@@ -72,6 +74,8 @@ func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if n+1 < len(pages) {
 		page["response_metadata"] = map[string]any{"next_cursor": strings.Repeat("x", n+1)}
+	} else if form.Get("channel") == a.endless {
+		page["response_metadata"] = map[string]any{"next_cursor": strings.Repeat("x", len(pages)-1)}
 	}
 	body, err := json.Marshal(page)
 	require.NoError(a.t, err)
@@ -218,8 +222,10 @@ func TestChannelsAreReadBeforeThreads(t *testing.T) {
 	const threads = 130
 	var cards []map[string]any
 	for i := range threads {
-		ts := fmt.Sprintf("%d.000001", 1700000000+i)
-		cards = append(cards, with(posted(ts, card.MetaCard, cardMeta()), "thread_ts", ts))
+		ts, others := fmt.Sprintf("%d.000001", 1700000000+i), fmt.Sprintf("%d.000002", 1700000000+i)
+		ours := with(posted(ts, card.MetaCard, cardMeta()), "thread_ts", ts)
+		another := with(with(posted(others, card.MetaCard, cardMeta()), "thread_ts", others), "bot_id", "B0EVIL") // whose threads would only cost time
+		cards = append(cards, ours, another)
 	}
 	a := &archive{t: t, pages: map[string][][]map[string]any{"C1": {cards}}}
 	b := a.bot(io.Discard)
@@ -294,6 +300,17 @@ func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(begun), 30*time.Second, "as long as Slack said")
 		require.Less(t, time.Since(begun), 3*time.Minute)
 	})
+}
+
+// A channel of which Slack gives the same page again and again can't be read. It would be read, and held in memory, without end.
+func TestAChannelWithoutEndCantBeRead(t *testing.T) {
+	t.Parallel()
+	page := []map[string]any{posted("1.1", card.MetaCard, cardMeta())}
+	a := &archive{endless: "C1", pages: map[string][][]map[string]any{"C1": {page, page}, "C2": {page}}}
+	_, found, log := a.read(t)
+	require.Equal(t, []string{"C1"}, found.Unread)
+	require.Len(t, found.Cards, 1)
+	require.Contains(t, log, "slack's pages of messages don't end")
 }
 
 func TestChannelsThatCantBeReadAreNamed(t *testing.T) {

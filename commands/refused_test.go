@@ -81,6 +81,24 @@ func TestAFloodOfRefusalsIsCounted(t *testing.T) {
 	})
 }
 
+// A name is stored with each thing that a person does, and with what is refused.
+func TestAVeryLongNameIsCut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	long := strings.Repeat("é", 30_000)
+	stranger := outsiders[1]
+	stranger.Name = long
+	_, err := w.try(stranger, "deny 203.0.113.7")
+	require.ErrorIs(t, err, refusal.ErrDenied)
+	w.members.set(func(m *members) { m.full[ann.ID] = long })
+	w.does(ann, "deny 203.0.113.7")
+	require.Len(t, w.audit.all(), 2)
+	for _, e := range w.audit.all() {
+		require.Equal(t, 100, text.Length(e.Actor.Name))
+	}
+	require.NotContains(t, w.out.String(), strings.Repeat("é", 100))
+}
+
 // Who is refused again and again is told so once, by whatever way, and then not answered until the hour is over. Others are answered as before.
 func TestWhoIsRefusedTooOftenIsToldOnce(t *testing.T) {
 	t.Parallel()

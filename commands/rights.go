@@ -139,6 +139,9 @@ func requireRights(c *job) error {
 	return approval.RequireRole(c.Call, c.Cmd.Role)
 }
 
+// maxName is how many characters of a person's name are kept: Slack's have 80.
+const maxName = 100
+
 // rights looks up what an actor may do on accounts, by their names. Slack is asked once for all of them.
 func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Account) map[string]call.Rights {
 	all, from := make(map[string]call.Rights, len(on)), call.Outside("")
@@ -155,7 +158,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 		return give(func(a *call.Account) record.Role { return a.Roles.TerminalUser(who).Role })
 	}
 	name, workspace, full, err := l.cfg.Members.Member(ctx, who.Team, who.ID)
-	who.Name, who.Team = cmp.Or(name, who.Name), cmp.Or(workspace, who.Team)
+	who.Name, who.Team = text.Cut(cmp.Or(name, who.Name), maxName), cmp.Or(workspace, who.Team)
 	switch {
 	case full || err != nil:
 	case workspace == "":
@@ -177,7 +180,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 		l.addGroupRoles(ctx, who.ID, on, all)
 	}
 	if err != nil {
-		l.cfg.Log.Warn("look up member", "user", who.ID, "err", err)
+		l.cfg.Log.Debug("look up member", "user", who.ID, "err", err) // the Slack client logs it once a minute
 		for name, s := range all {
 			s.Role, s.Was, s.Unsure = min(s.Role, record.Viewer), min(s.Was, record.Viewer), true
 			all[name] = s

@@ -71,6 +71,7 @@ func TestLinesAsPeopleTypeThem(t *testing.T) {
 		{ann, "", "deny country:FRA", "Invalid country: country:FRA. Its two letters, as ISO 3166 has them. Example: deny country:FR"},
 		{ann, "", "deny 203.0.113.7 for=soon", "Invalid duration: soon. Example: for=4h"},
 		{ann, "", "deny 203.0.113.7 4h 2h", "Two values of for=: 4h, 2h. Write one. Example: deny 203.0.113.7"},
+		{ann, "", "deny 203.0.113.7" + strings.Repeat(" 4h", 100), "Two values of for=: 4h, 4h, 4h and 97 more. Write one. Example: deny 203.0.113.7"},
 		{ann, "", "deny 203.0.113.7 for=4h 2h", "Two values of for=: 4h, 2h. Write one. Example: deny 203.0.113.7"},
 		{ann, "", "deny 203.0.113.7 fro=4h", "Unknown argument: fro= (did you mean for?). Example: deny 203.0.113.7"},
 		{ann, "", "mode shop strict", "Invalid mode: strict. One of off, monitoring, safe_blocking, block, default. Example: mode 4 block"},

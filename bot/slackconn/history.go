@@ -42,6 +42,9 @@ type HistoryQuery struct {
 
 const historyPage = 200
 
+// ErrSamePage says that a channel or thread goes on, by what Slack says, with the page that was just read: it would never end.
+var ErrSamePage = errors.New("slack's pages of messages don't end")
+
 // History reads a page of a channel or thread, with metadata (conversations.history, conversations.replies). Where people wrote so much that a page is too
 // large to be read, it reads a smaller one.
 func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next string, err error) {
@@ -78,7 +81,10 @@ func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs 
 	if !answer.OK {
 		return nil, "", slack.SlackErrorResponse{Err: answer.Error, Needed: answer.Needed}
 	}
-	return answer.Messages, answer.Metadata.NextCursor, nil
+	if next = answer.Metadata.NextCursor; next != "" && next == q.Cursor {
+		return nil, "", ErrSamePage
+	}
+	return answer.Messages, next, nil
 }
 
 // ask calls a method of the Web API and decodes its answer, also one that isn't ok. Its errors are slack-go's.

@@ -1,9 +1,11 @@
 package slackconn_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -125,6 +127,24 @@ func TestUsersThatCantBeLookedUp(t *testing.T) {
 		require.NoError(t, asks("T2", "U2", "", false), "of another workspace by what Slack delivers")
 		require.NoError(t, marks.PeopleChanged(t.Context(), "U1"))
 		require.Error(t, asks("T1", "U1", "T1", false), "perhaps made a guest")
+	})
+}
+
+// Anybody in a channel can have Slack asked who they are: while it doesn't say, the log has one line a minute.
+func TestUsersThatCantBeLookedUpAreLoggedSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, log := &grid{user: `"team_id":"T1"`}, &bytes.Buffer{}
+		s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}, Log: slog.New(slog.NewTextHandler(log, nil))})
+		g.fail()
+		for n := range 2 {
+			for i := range 300 {
+				_, _, _, err := s.Member(t.Context(), "T1", fmt.Sprint("U", i))
+				require.Error(t, err)
+			}
+			require.Equal(t, n+1, strings.Count(log.String(), "look up member"))
+			time.Sleep(time.Minute)
+		}
 	})
 }
 

@@ -82,6 +82,7 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 // be another workspace than the token's, of which the user is a member all the same. After an error they are what was last known, and the workspace is that of the
 // delivery where it is the token's.
 func (s *Client) Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error) {
+	defer func() { s.logUnknown(user, err) }()
 	self, err := s.Self(ctx)
 	if err != nil {
 		return "", "", false, err
@@ -97,6 +98,19 @@ func (s *Client) Member(ctx context.Context, team, user string) (name, workspace
 		return p.Name, self.Team, false, err
 	}
 	return p.Name, "", false, err
+}
+
+// unknownAgain is the pause before it is logged again that Slack doesn't say who somebody is: anybody in a channel can have it asked.
+const unknownAgain = time.Minute
+
+func (s *Client) logUnknown(user string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil || time.Since(s.unknownAt) < unknownAgain {
+		return
+	}
+	s.unknownAt = time.Now()
+	s.log.Warn("look up member", "user", user, "err", err)
 }
 
 // person is what is known of a user. What users.info says doesn't depend on where a delivery came from, so the id alone is its key. After an error it is what was

@@ -42,6 +42,8 @@ type Client struct {
 	self    *Identity
 	app     string // id of the token's app; "": not known yet
 	members map[string]member
+	// unknownAt is when it was last logged that a user could not be looked up.
+	unknownAt time.Time
 
 	trying  sync.Mutex
 	tried   time.Time

@@ -65,13 +65,16 @@ func newStage(b testing.TB, limits limits) *stage {
 	server := httptest.NewServer(mux)
 	b.Cleanup(server.Close)
 	s.url = server.URL
+	users := []workspace.User{
+		{ID: theClicker, Name: "rob", RealName: "Rob Diaz", TeamID: "T0SANDBOX"}, {ID: otherClicker, Name: "ann", RealName: "Ann Lee", TeamID: "T0SANDBOX"},
+		{ID: theGuest, Name: "gus", TeamID: "T0SANDBOX", Restricted: true},
+	}
+	for _, id := range theStrangers() {
+		users = append(users, workspace.User{ID: id, Name: "sam" + id, TeamID: "T0ELSEWHERE", Stranger: true})
+	}
 	var err error
 	s.slack, err = workspace.New(workspace.Config{
-		BaseURL: s.url + "/slack", SigningSecret: benchSecret, BotToken: "xoxb-bench",
-		Users: []workspace.User{
-			{ID: theClicker, Name: "rob", RealName: "Rob Diaz", TeamID: "T0SANDBOX"}, {ID: otherClicker, Name: "ann", RealName: "Ann Lee", TeamID: "T0SANDBOX"},
-			{ID: theGuest, Name: "gus", TeamID: "T0SANDBOX", Restricted: true}, {ID: theStranger, Name: "sam", TeamID: "T0ELSEWHERE", Stranger: true},
-		},
+		BaseURL: s.url + "/slack", SigningSecret: benchSecret, BotToken: "xoxb-bench", Users: users,
 		Channels: []workspace.Channel{{ID: "C0WAF0001", Name: "waf", BotIsMember: true}},
 	})
 	require.NoError(b, err)

@@ -30,7 +30,7 @@ func (c *Command) Understand(l record.Line) (record.Line, error) {
 			found = append([]string{had}, found...)
 		}
 		if len(found) > 1 {
-			return l, c.Misuse(text.New("Two values of ", text.Code(arg.Name+"="), ": ", text.Enumerate(found, len(found), func(w string) text.Text { return text.New(refusal.Typed(w)) }), ". Write one"))
+			return l, c.Misuse(text.New("Two values of ", text.Code(arg.Name+"="), ": ", text.Enumerate(found, 3, func(w string) text.Text { return text.New(refusal.Typed(w)) }), ". Write one"))
 		}
 		l = l.With(arg.Name, found[0])
 		l.Words = words

@@ -107,7 +107,7 @@ func receiver(e ast.Expr) string {
 }
 
 // testName is a test as documents name it.
-var testName = regexp.MustCompile("`(Test[A-Za-z]+)`")
+var testName = regexp.MustCompile("`(Test\\w+)`")
 
 func TestSecurityNamesTestsThatExist(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,9 @@ package nearest
 func Word(typed string, known []string, most int) string {
 	best := ""
 	for _, word := range known {
+		if len(typed) > len(word)+most { // anybody may type what takes long to compare
+			continue
+		}
 		if d := distance(typed, word); d <= most {
 			best, most = word, d-1
 		}

@@ -1,6 +1,7 @@
 package nearest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,4 +30,10 @@ func TestWord(t *testing.T) {
 		require.Equal(t, tt.want, nearest.Word(tt.typed, known, tt.most), "%q within %d", tt.typed, tt.most)
 	}
 	require.Equal(t, "for", nearest.Word("fro", []string{"for", "from"}, 2), "the first of two that are as near")
+}
+
+// Anybody may type a word of 40,000 letters, which takes a quarter of a second to compare with all verbs.
+func TestAWordThatIsTooLongIsNotCompared(t *testing.T) {
+	long := strings.Repeat("d", 40_000)
+	require.Zero(t, testing.AllocsPerRun(1, func() { nearest.Word(long, []string{"deny"}, 2) }))
 }

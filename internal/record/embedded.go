@@ -14,6 +14,8 @@ type carrier struct {
 
 var carriers = []carrier{
 	{in: netip.MustParsePrefix("::ffff:0:0/96"), at: 96},             // v4-mapped
+	{in: netip.MustParsePrefix("::/96"), at: 96},                     // v4-compatible, which nobody uses any more
+	{in: netip.MustParsePrefix("::ffff:0:0:0/96"), at: 96},           // v4-translated (SIIT)
 	{in: netip.MustParsePrefix("64:ff9b::/96"), at: 96},              // NAT64
 	{in: netip.MustParsePrefix("64:ff9b:1::/48"), at: 96},            // NAT64 of a network of its own
 	{in: netip.MustParsePrefix("2002::/16"), at: 16},                 // 6to4

@@ -41,7 +41,7 @@ func (b *bounded) day(t *testing.T, n int) {
 	require.NoError(t, await(t, b.jobs).Done(ctx))
 }
 
-// attacks come, get cards, are redrawn and talked about, and go.
+// attacks come, get cards, are redrawn and talked about, and go. One is gone before it has its card: Slack was away.
 func (b *bounded) attacks(t *testing.T, n int) {
 	t.Helper()
 	ctx := t.Context()
@@ -61,7 +61,13 @@ func (b *bounded) attacks(t *testing.T, n int) {
 	stale, err := b.s.Cards.Stale(ctx, "acme")
 	require.NoError(t, err)
 	require.Len(t, stale, 5)
-	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Delete: gone}))
+	late := fmt.Sprintf("x:%d-late", n)
+	waits := event("n"+late, late)
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Attacks: shownAll(late), Events: []record.Event{waits}}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Delete: append(gone, late)}))
+	_, err = b.s.Outbox.BeginNotify(ctx, "acme", waits.ID, noon)
+	require.NoError(t, err)
+	recordPlace(t, b.s, waits, "C1", fmt.Sprintf("%d.late", n))
 }
 
 // people change things, and what they did ends.
