@@ -9,7 +9,7 @@ CHAOS_SEED   ?= $(shell date +%s)
 SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 
-.PHONY: test short lint bench fuzz chaos soak abuse build tools image image-test
+.PHONY: test short lint bench fuzz chaos soak abuse pictures build tools image image-test
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
@@ -31,7 +31,7 @@ tools:
 
 lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	$(GO) vet -tags image ./...
+	$(GO) vet -tags image,pictures ./...
 	golangci-lint run ./...
 
 bench: ## figures, beside a careless bot or a raw round trip of the same run
@@ -49,3 +49,8 @@ soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as 
 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
+
+pictures: ## the pictures of the documentation, from the demo, in docs/pictures
+	./scripts/tools pngquant fonts-noto-color-emoji
+	$(GO) test -tags pictures -run TestPictures -count 1 -timeout 10m ./cmd/wafbot -args -pictures=$(CURDIR)/docs/pictures
+	pngquant --force --skip-if-larger --ext .png 64 docs/pictures/*.png

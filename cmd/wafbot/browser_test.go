@@ -73,6 +73,8 @@ type page struct {
 // seen is what the page's predicates are written with.
 const seen = `
 	const all = (id) => [...document.querySelectorAll('[data-testid="' + id + '"]')];
+	const saying = (words) => all("message").filter((node) => node.innerText.includes(words));
+	const cardOf = (words) => saying(words).findLast((node) => node.querySelector('[data-testid="button"]'));
 	const messages = () => all("message").map((node) => node.innerText);
 	const rows = (list) => all(list + "-row").filter((node) => !node.classList.contains("gone")).length;
 	const rate = (source, what) => Number(all("source").find((node) => node.dataset.source === source)?.dataset[what] ?? NaN);
@@ -80,7 +82,7 @@ const seen = `
 
 func openPage(t *testing.T, address string) *page {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 4*patience)
 	ctx, close := chromedp.NewExecAllocator(ctx,
 		chromedp.ExecPath(browser(t)), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
@@ -159,7 +161,7 @@ func (p *page) confirm(about string) {
 // wait polls a predicate in the page.
 func (p *page) wait(what, predicate string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.PollFunction[bool](`() => {`+seen+`return `+predicate+`}`, chromedp.WithPollingInterval(50*time.Millisecond)))
+	_, err := chromedp.Run(p.ctx, chromedp.PollFunction[bool](`() => {`+seen+`return `+predicate+`}`, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 	if err != nil {
 		p.screenshot("failed")
 		p.t.Fatalf("never: %s: %v\n%s", what, err, p.text())

@@ -53,6 +53,7 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		return err
 	}
 	cfg.Runbooks = map[string]string{"*": world.URL() + "/runbook.html"}
+	cfg.Policy.Approval.Approvers = cfg.Policy.Admins[0]
 	for i := range cfg.Accounts {
 		play(&cfg.Accounts[i], world, d.Speed)
 	}

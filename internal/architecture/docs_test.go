@@ -6,10 +6,12 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +106,30 @@ func receiver(e ast.Expr) string {
 		return e.Name
 	}
 	return ""
+}
+
+// picture is a picture as documents name it.
+var picture = regexp.MustCompile(`pictures/([\w-]+\.png)`)
+
+func TestPicturesAreShown(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, document := range append(documents, "../../README.md") {
+		words, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, m := range picture.FindAllSubmatch(words, -1) {
+			shown[string(m[1])] = true
+		}
+	}
+	files, err := os.ReadDir("../../docs/pictures")
+	require.NoError(t, err)
+	var there []string
+	for _, file := range files {
+		there = append(there, file.Name())
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(shown)), there)
 }
 
 // testName is a test as documents name it.

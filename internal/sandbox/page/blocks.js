@@ -79,7 +79,7 @@ function button(item, context) {
   const props = {
     class: ["button", item.style, status?.busy && "busy"].filter(Boolean).join(" "),
     title: item.text.text, "aria-label": item.accessibility_label, "aria-busy": status?.busy ? "true" : undefined,
-    data: { testid: "button", focus: key, action: item.action_id ?? "" }, on: { click: act },
+    data: { testid: "button", focus: item.text.text, action: item.action_id ?? "" }, on: { click: act },
   };
   const here = permalink(item.url ?? "");
   const drawn = here ? el("a", { ...props, href: item.url, data: { ...props.data, ...here } }, plain(item.text))

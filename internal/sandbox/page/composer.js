@@ -3,20 +3,23 @@ import { byId, el, icon } from "./dom.js";
 
 const TRIES = ["/waf status", "/waf help", "@wafbot attacks"];
 const HISTORY = "wafbot-history";
+const DRAFT = "wafbot-draft";
 
 export function startComposer(send) {
   const text = byId("composer-text");
   const sent = JSON.parse(sessionStorage.getItem(HISTORY) ?? "[]");
   let at = sent.length;
 
-  const fit = () => {
-    text.style.height = "auto";
-    text.style.height = Math.min(text.scrollHeight, 140) + "px";
+  // changed keeps what is typed over a reload, and fits the box to it.
+  const changed = () => {
+    sessionStorage.setItem(DRAFT, text.value);
+    text.style.height = "";
+    if (text.value) text.style.height = Math.min(text.scrollHeight, 140) + "px";
   };
   const put = (value) => {
     text.value = value;
     text.setSelectionRange(value.length, value.length);
-    fit();
+    changed();
   };
   const submit = () => {
     const value = text.value;
@@ -33,7 +36,7 @@ export function startComposer(send) {
   };
 
   byId("composer").addEventListener("submit", (event) => { event.preventDefault(); submit(); });
-  text.addEventListener("input", fit);
+  text.addEventListener("input", changed);
   text.addEventListener("keydown", (event) => {
     const recalled = text.value === (sent[at] ?? "");
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -48,6 +51,7 @@ export function startComposer(send) {
     }
   });
   document.querySelector(".send").append(icon("send"));
+  put(sessionStorage.getItem(DRAFT) ?? "");
   byId("tries").append("Try ", ...TRIES.map((line) => el("button", {
     type: "button", text: line, on: { click: () => { put(line); text.focus(); } },
   })));

@@ -1,5 +1,5 @@
 // Slack's confirm dialog.
-import { byId } from "./dom.js";
+import { byId, open } from "./dom.js";
 import { mrkdwn } from "./mrkdwn.js";
 
 // confirm asks as a button's confirm object says and resolves to yes or no; Escape is no.
@@ -14,7 +14,7 @@ export function confirm(question, names) {
   dialog.returnValue = "";
   ok.onclick = () => dialog.close("yes");
   byId("confirm-cancel").onclick = () => dialog.close("no");
-  dialog.showModal();
+  open(dialog);
   ok.focus();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });

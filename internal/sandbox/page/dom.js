@@ -68,5 +68,21 @@ export function reconcile(container, items, build) {
 function replaceKeepingFocus(before, after) {
   const focused = before.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
   before.replaceWith(after);
-  if (focused) after.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) control(after, focused)?.focus({ preventScroll: true });
+}
+
+// control is the control of that name in a node, else the node itself: a button may be gone when what it did is done.
+const control = (node, name) => node.querySelector(`[data-focus="${CSS.escape(name)}"]`) ?? node;
+
+// open shows a dialog. When it closes, the focus is where it was, also where that was drawn anew meanwhile.
+export function open(dialog) {
+  const from = document.activeElement;
+  const item = from.closest("[data-key]");
+  const container = item?.parentElement;
+  dialog.addEventListener("close", () => {
+    const drawn = container && [...container.children].find((node) => node.dataset.key === item.dataset.key);
+    const to = from.isConnected ? from : drawn && control(drawn, from.dataset.focus ?? "");
+    to?.focus({ preventScroll: true });
+  }, { once: true });
+  dialog.showModal();
 }

@@ -8,9 +8,9 @@ import { drawGroups } from "./groups.js";
 
 const SERVICE_EVERY = 1000; // milliseconds
 
-const place = { user: "ann", channel: "waf", account: "acme", ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
+const place = { user: "rob", channel: "waf", account: "acme", ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
 
-const refreshSlack = startSlack(place, { onState: (state) => { lead(state.deliver || state.links); drawGroups(state); } });
+const refreshSlack = startSlack(place, { onState: (state) => { lead(state.deliver || state.links, state.speed); drawGroups(state); } });
 const refreshService = startService(place);
 startControls(place, refreshService);
 
@@ -22,11 +22,15 @@ new EventSource("/sandbox/events").addEventListener("changed", (event) => {
   if (JSON.parse(event.data).slack) refreshSlack();
 });
 
-// lead shows what to do first.
-function lead(bot) {
-  byId("lead").textContent = bot
-    ? "Nothing here is real. Press a button of the newest card in #waf, and watch on the service’s side how that source turns from red to green. Other attacks are started there."
-    : "Nothing here is real, and no bot is connected yet: start one with the environment that was printed. Attacks can be started on the service’s side meanwhile.";
+// lead says what wafbot is, what this page is, and what to do first.
+function lead(bot, speed) {
+  byId("lead").textContent = [
+    "wafbot brings each attack on your cloud WAF to Slack as a card, and does what you press.",
+    speed === 1 ? "Nothing here is real." : `Nothing here is real, and time runs ${speed} times faster.`,
+    bot
+      ? "You start as Rob, who is on call: press a button of the newest card, and watch on the service’s side how that source turns from red to green."
+      : "No bot is connected yet: start one with the environment that was printed. Attacks can be started on the service’s side meanwhile.",
+  ].join(" ");
 }
 
 // On a phone one side is shown at a time.

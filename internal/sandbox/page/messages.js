@@ -49,7 +49,7 @@ export function row(item, context) {
   if (message.deleted) return tombstone(item, context);
   return el("article", {
     class: ["message", item.grouped && "grouped", message.ephemeral && "ephemeral", message.broadcast && "broadcast"].filter(Boolean).join(" "),
-    data: { testid: "message", ts: message.ts, user: message.user },
+    tabindex: "-1", data: { testid: "message", ts: message.ts, user: message.user },
   },
     notes(item, context),
     el("div", { class: "message-row" },

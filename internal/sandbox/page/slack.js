@@ -37,6 +37,7 @@ export function startSlack(place, { onState }) {
   startComposer((text) => send(view, text));
   byId("replying-stop").addEventListener("click", () => reply(view, undefined));
   byId("modal-cross").append(icon("cross"));
+  byId("skip").addEventListener("click", (event) => { event.preventDefault(); toNewestCard(); });
   if (place.channel === HOME) openHome(view);
   return view.refresh;
 }
@@ -209,6 +210,14 @@ function point(box, ts) {
   node?.scrollIntoView({ block: "center" });
   node?.classList.add("found");
   setTimeout(() => node?.classList.remove("found"), 3000);
+}
+
+// toNewestCard goes to the last message that has buttons.
+function toNewestCard() {
+  const cards = [...byId("messages").querySelectorAll(":scope > .message")].filter((node) => node.querySelector('[data-testid="button"]'));
+  const newest = cards.at(-1) ?? byId("messages");
+  newest.focus({ preventScroll: true });
+  newest.scrollIntoView({ block: "nearest" });
 }
 
 // remove deletes a message, as its author or an owner of the workspace can.

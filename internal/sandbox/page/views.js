@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { blocks } from "./blocks.js";
 import { confirm } from "./dialog.js";
-import { byId, el, reconcile } from "./dom.js";
+import { byId, el, open, reconcile } from "./dom.js";
 import { collect, held } from "./fields.js";
 import { words } from "./text.js";
 
@@ -33,7 +33,7 @@ export function drawModal(view, modal) {
   byId("modal-submit").textContent = send ? words(send) : "";
   byId("modal-close").textContent = leave ? words(leave) : "Cancel";
   drawBlocks(view, byId("modal-body"), modal);
-  if (!dialog.open) dialog.showModal();
+  if (!dialog.open) open(dialog);
 }
 
 // drawHome shows the chosen user's Home tab.
