@@ -197,7 +197,7 @@ func stoppedBy(s call.Situation, subjects []subject, since time.Time) (t record.
 func (m Mitigation) judged(s call.Situation, d delays) Mitigation {
 	stopped, last := stoppedBy(s, m.subjects, m.Since), s.Attack.Last
 	m.Stopped, m.Last = stopped.N, stopped.Last
-	all := m.ForAllSources() || denied(s.Attack, []Mitigation{m}) == len(s.Attack.Sources) && allListed(s.Attack)
+	all := m.ForAllSources() || denied(s.Attack, []Mitigation{m}) == len(s.Attack.Sources) && AllListed(s.Attack)
 	switch {
 	case stopped.N > 0 && (!all || last.Sub(stopped.Last) <= 0):
 		m.Finding = record.Working
@@ -223,8 +223,8 @@ func denied(a apiclient.Attack, by []Mitigation) (n int) {
 	return n
 }
 
-// allListed reports whether the service lists all sources of the attack.
-func allListed(a apiclient.Attack) bool {
+// AllListed reports whether the service lists all sources of the attack.
+func AllListed(a apiclient.Attack) bool {
 	return a.SourceCount.Known && a.SourceCount.N == int64(len(a.Sources))
 }
 
