@@ -192,6 +192,20 @@ func TestWhatElseAHeadlineSays(t *testing.T) {
 	}
 }
 
+// An incident's words ask for a review until there is a verdict, on lists as on its card.
+func TestWordsOfAnIncident(t *testing.T) {
+	t.Parallel()
+	for want, f := range map[string]Facts{
+		"ENDED, REVIEW": facts(over, incident),
+		"ENDED":         facts(over, incident, verdict("real")),
+		"STOPPED":       facts(pausing, incident, patch, patched(29)),
+		"MITIGATED":     facts(pausing, incident, patch, patched(29), verdict("real")),
+		"NOT BLOCKED":   facts(incident),
+	} {
+		require.Equal(t, want, Of(f).Words())
+	}
+}
+
 // What is in force is listed whoever did it, with what is seen of it.
 func TestMitigations(t *testing.T) {
 	t.Parallel()

@@ -23,9 +23,9 @@ func UrgentFirst(x, y Headline) int {
 // Words is the state of an attack in words, without its time. An incident is never said to be over before a verdict.
 func (h Headline) Words() string {
 	switch {
-	case h.Incident && h.State == Mitigated:
+	case h.Review && h.State == Mitigated:
 		return "STOPPED"
-	case h.Incident && h.State == Ended:
+	case h.Review && h.State == Ended:
 		return "ENDED, REVIEW"
 	}
 	return strings.ToUpper(strings.ReplaceAll(string(h.State), "_", " "))
