@@ -140,9 +140,7 @@ func allowlisted(s call.Situation) bool {
 	return len(a.Sources) > 0 && efficacy.AllListed(a) && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !onList(s, apiclient.ListAllow, source) })
 }
 
-// stoppedForAll reports whether a patch or mode of wafbot's is seen to stop the attack, whatever its source.
+// stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it.
 func stoppedForAll(s call.Situation) bool {
-	return ownInForce(s, func(ch record.Change) bool {
-		return s.Efficacy[ch.ID].Finding == record.Working && (ch.Line.Name == "patch" || ch.Line.Name == "mode")
-	})
+	return slices.ContainsFunc(efficacy.Mitigations(s), func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Finding == record.Working })
 }

@@ -59,3 +59,20 @@ func TestWhatGetsThroughSince(t *testing.T) {
 		require.Equal(t, tt.want, got, name)
 	}
 }
+
+// A patch that others made is enough while it is seen to stop all: a denial or a mode would add nothing.
+func TestNothingIsOfferedBesideAPatchOfOthersThatWorks(t *testing.T) {
+	t.Parallel()
+	a := hits(2, 60, 40)
+	a.Domain, a.Path, a.Method, a.Parameter = "shop.example.com", "/login", "POST", "POST_FORM_URLENCODED_login_value"
+	point, _ := apiclient.ParameterPoint(a.Parameter)
+	conditions, err := apiclient.ScopeConditions(apiclient.Scope{App: a.App, Host: a.Domain, Path: a.Path, Method: a.Method})
+	require.NoError(t, err)
+	s := call.Situation{
+		ID: "a1", Account: &call.Account{OngoingFor: 15 * time.Minute}, Attack: a, Now: noon.Add(11 * time.Minute), ListsReadAt: noon,
+		Rules: []apiclient.Rule{{ID: 7, Type: apiclient.RulePatch, AttackType: a.Type, Point: point, Conditions: conditions, Updated: noon}},
+	}
+	require.NotEmpty(t, advice.Advise(s).Suggestions, "it isn't seen to stop anything yet")
+	s.Stopped.Patched = record.Tally{N: 10, First: noon.Add(time.Minute), Last: noon.Add(10 * time.Minute)}
+	require.Empty(t, advice.Advise(s).Suggestions)
+}
