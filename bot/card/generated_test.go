@@ -55,11 +55,12 @@ func generated(t *rapid.T) Card {
 			s.Entries = append(s.Entries, e)
 		}
 	}
+	s.Efficacy = map[string]record.Efficacy{}
 	for i := range rapid.IntRange(0, 5).Draw(t, "changes made") {
 		ch := generatedChange(t, c, i)
 		s.Changes = append(s.Changes, ch)
 		e := record.Efficacy{Finding: rapid.SampledFrom([]record.Finding{record.NotYet, record.Working, record.PartlyWorking, record.NotWorking, record.EfficacyUnknown}).Draw(t, "finding")}
-		s.Efficacy = map[string]record.Efficacy{ch.ID: e}
+		s.Efficacy[ch.ID] = e
 		for _, step := range ch.Steps {
 			if step.Entry != nil {
 				s.Entries = append(s.Entries, *step.Entry)
