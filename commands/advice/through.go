@@ -140,7 +140,11 @@ func allowlisted(s call.Situation) bool {
 	return len(a.Sources) > 0 && efficacy.AllListed(a) && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !onList(s, apiclient.ListAllow, source) })
 }
 
-// stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it.
+// stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it. Of a mode of others nothing is seen.
 func stoppedForAll(s call.Situation) bool {
-	return slices.ContainsFunc(efficacy.Mitigations(s), func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Finding == record.Working })
+	own := func(ch record.Change) bool {
+		return s.Efficacy[ch.ID].Finding == record.Working && (ch.Line.Name == "patch" || ch.Line.Name == "mode")
+	}
+	working := func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Finding == record.Working }
+	return ownInForce(s, own) || s.Stopped.Patched.N > 0 && slices.ContainsFunc(efficacy.Mitigations(s), working)
 }
