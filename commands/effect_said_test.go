@@ -51,7 +51,7 @@ func said(ch record.Change, e record.Efficacy, change func(s *call.Situation)) s
 		}
 	}
 	change(&s)
-	return describe.Change(ch, efficacy.Line(s, ch)).String() + " | " + efficacy.StillThrough(s, false).String()
+	return describe.Change(ch, efficacy.Line(s, ch)).String()
 }
 
 // seenOf is what was seen of one source.
@@ -76,13 +76,11 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	gone := said(here, works, off)
 	require.Contains(t, gone, "no longer in force: it was removed or changed at the service")
 	require.NotContains(t, gone, "working:")
-	require.NotContains(t, gone, "Still through")
 	require.Contains(t, said(here, record.Efficacy{}, off), "no longer in force: it was removed or changed at the service", "also before it is judged")
 	require.NotContains(t, said(here, works, func(s *call.Situation) { s.Entries, s.ListsReadAt = nil, time.Time{} }), "no longer", "it was not read")
 
 	shortened := said(here, works, func(s *call.Situation) { s.Entries[0].Expires = atFour.Add(10 * time.Minute) })
 	require.Contains(t, shortened, "shortened at the service: it ends 2026-11-20 04:10 UTC; working: nothing through since")
-	require.Contains(t, shortened, "Still through: up to 2 other sources")
 
 	allowed := func(s *call.Situation) {
 		s.Entries = append(s.Entries, entryFor(apiclient.ListAllow, "203.0.113.0/24", apiclient.AllApps))
@@ -96,10 +94,8 @@ func TestWhatTheListsSayIsSaid(t *testing.T) {
 	elsewhere := said(there, record.Efficacy{Finding: record.EfficacyUnknown}, func(*call.Situation) {})
 	require.Contains(t, elsewhere, "the entry is for other applications only than Shop")
 	require.NotContains(t, elsewhere, "stopped or gone")
-	require.NotContains(t, elsewhere, "Still through", "it denies nothing here")
 	require.NotContains(t, said(there, seenOf(record.NotWorking, source, record.Traffic{Through: hitsUntil(9, time.Minute)}), func(*call.Situation) {}),
 		"other applications", "what got through there is no matter of this one")
-	require.Contains(t, said(here, seenOf(record.Working, source, record.Traffic{}), func(*call.Situation) {}), "Still through: up to 2 other sources")
 }
 
 // Of several sources each is said to be what it is.

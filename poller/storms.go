@@ -198,7 +198,7 @@ func (d *decision) members(id string) (all []storm.Member) {
 			now.Attack, s = *read, &now
 		}
 		if s.StormID == id {
-			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Window: storm.Window(s.Attack, d.cfg.OngoingFor), Route: d.cfg.routeIndex(s.Attack)})
+			all = append(all, storm.Member{AttackState: s, OnlyTrying: d.st.onlyTrying(s.Attack, d.snap.at, d.snap.tries), Window: s.Window(d.cfg.OngoingFor), Route: d.cfg.routeIndex(s.Attack)})
 		}
 	}
 	return all

@@ -91,27 +91,21 @@ func kindOf(h headline.Headline) string {
 	return "attack"
 }
 
-// stateNames are the headlines. Shapes differ, not only colours.
-var stateNames = map[headline.State]struct{ sign, words string }{
-	headline.Unknown: {"❓", "UNKNOWN"}, headline.FalsePositive: {"🏁", "FALSE POSITIVE"}, headline.Test: {"🏁", "TEST"}, headline.Ended: {"🏁", "ENDED"},
-	headline.Blocked: {"🟩", "BLOCKED"}, headline.Mitigated: {"🟩", "MITIGATED"}, headline.Quiet: {"🔶", "QUIET"}, headline.PartlyBlocked: {"🔶", "PARTLY BLOCKED"}, headline.NotBlocked: {"🔴", "NOT BLOCKED"},
+// signs are those of the headlines. Shapes differ, not only colours.
+var signs = map[headline.State]string{
+	headline.Unknown: "❓", headline.FalsePositive: "🏁", headline.Test: "🏁", headline.Ended: "🏁", headline.Blocked: "🟩", headline.Mitigated: "🟩",
+	headline.Quiet: "🔶", headline.PartlyBlocked: "🔶", headline.NotBlocked: "🔴",
 }
 
 // state is the headline's sign and words. An incident is never green before a verdict.
 func (c Card) state() (sign string, words text.Text) {
-	state := cmp.Or(c.Headline.State, headline.Unknown)
-	name := stateNames[state]
-	if c.Headline.Review {
-		switch state {
-		case headline.Mitigated:
-			name.sign, name.words = "🔶", "STOPPED"
-		case headline.Ended:
-			name.sign, name.words = "🔶", "ENDED, REVIEW"
-		case headline.Blocked:
-			name.sign = "🔶"
-		}
+	h := c.Headline
+	h.State = cmp.Or(h.State, headline.Unknown)
+	sign = signs[h.State]
+	if h.Review && c.is(headline.Mitigated, headline.Ended, headline.Blocked) {
+		sign = "🔶"
 	}
-	return name.sign, text.New(text.Bold(name.words))
+	return sign, text.New(text.Bold(h.Words()))
 }
 
 // is reports whether the card is in one of these states.
@@ -244,8 +238,8 @@ func (c Card) alarm(offered advice.Advice, done []mitigation) (l line) {
 	switch {
 	case c.unreachable():
 		was := text.Text(nil)
-		if name, ok := stateNames[c.Headline.Was]; ok {
-			was = text.New("Was ", name.words, ". ")
+		if state := c.Headline.Was; state != "" {
+			was = text.New("Was ", headline.Headline{State: state, Review: c.Headline.Review}.Words(), ". ")
 		}
 		l.say(0, was, text.Bold("WAF API unreachable"), ": act in the console")
 		l.say(spareAside, text.Sanitize(c.Outage.Why, text.MaxField))

@@ -13,6 +13,8 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/headline"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/norace"
@@ -23,6 +25,7 @@ import (
 func generated(t *rapid.T) Card {
 	long := rapid.SampledFrom([]string{"", "a", "Shop", "<!channel> *x*", strings.Repeat("very-long/", 12), strings.Repeat("日本", 60)})
 	maybe := func(what string) bool { return rapid.Bool().Draw(t, what) }
+	rarely := func(what string) bool { return rapid.IntRange(0, 9).Draw(t, what) == 9 } // rapid draws small numbers more often
 	a := injection()
 	a.Type = rapid.SampledFrom([]string{"sqli", "xss", "brute", "credential_stuffing", "brand_new_type", strings.Repeat("long_", 20)}).Draw(t, "type")
 	a.BlockStatus = rapid.SampledFrom([]string{"monitored", "blocked", "Partially Blocked", ""}).Draw(t, "status")
@@ -43,7 +46,7 @@ func generated(t *rapid.T) Card {
 	c := incident()
 	c.Situation = situation(a)
 	s := &c.Situation
-	s.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: long.Draw(t, "application"), CannotBlock: rapid.IntRange(0, 9).Draw(t, "can block") == 0}}}
+	s.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: long.Draw(t, "application"), CannotBlock: rarely("can't block")}}}
 	s.Policy.Changes = rapid.SampledFrom([]string{policy.ChangesOn, policy.ChangesOn, policy.ChangesDryRun, policy.ChangesOff}).Draw(t, "changes")
 	for i, source := range a.Sources {
 		list := rapid.SampledFrom([]string{"", "", apiclient.ListDeny, apiclient.ListAllow}).Draw(t, "list")
@@ -55,11 +58,19 @@ func generated(t *rapid.T) Card {
 			s.Entries = append(s.Entries, e)
 		}
 	}
-	for i := range rapid.IntRange(0, 5).Draw(t, "changes made") {
+	s.Rules[0].Mode = rapid.SampledFrom([]string{apiclient.ModeMonitoring, apiclient.ModeBlock}).Draw(t, "mode by another author")
+	if spec, not := change.PatchFor(a); not.String() == "" && maybe("patched by another author") {
+		if rule, err := spec.Rule(); err == nil {
+			rule.ID = 31
+			s.Rules = append(s.Rules, rule)
+		}
+	}
+	s.Efficacy = map[string]record.Efficacy{}
+	for i := range rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(t, "changes made") {
 		ch := generatedChange(t, c, i)
 		s.Changes = append(s.Changes, ch)
 		e := record.Efficacy{Finding: rapid.SampledFrom([]record.Finding{record.NotYet, record.Working, record.PartlyWorking, record.NotWorking, record.EfficacyUnknown}).Draw(t, "finding")}
-		s.Efficacy = map[string]record.Efficacy{ch.ID: e}
+		s.Efficacy[ch.ID] = e
 		for _, step := range ch.Steps {
 			if step.Entry != nil {
 				s.Entries = append(s.Entries, *step.Entry)
@@ -68,15 +79,15 @@ func generated(t *rapid.T) Card {
 			}
 		}
 	}
-	c.Quiet, c.SharedChannel, c.QuietHours = maybe("quiet"), maybe("shared channel"), maybe("quiet hours")
+	c.Quiet, c.SharedChannel, c.QuietHours = rarely("quiet"), maybe("shared channel"), maybe("quiet hours")
 	if maybe("owner") {
 		c.Triage = annasTriage()
 		c.Triage.Owner.Name = long.Draw(t, "owner's name")
 	}
-	if maybe("verdict") {
+	if rarely("verdict") {
 		c.Triage.Verdict = &record.Verdict{Is: rapid.SampledFrom([]string{"real", "false_positive", "test"}).Draw(t, "verdict is"), By: record.Actor{Name: long.Draw(t, "by")}, At: now}
 	}
-	if maybe("outage") {
+	if rarely("outage") {
 		c.Outage = record.Outage{From: earlier(time.Minute), Why: long.Draw(t, "why")}
 	}
 	if maybe("late") {
@@ -139,6 +150,12 @@ func requireHelps(t require.TestingT, c Card, line string) {
 	require.False(t, s.Account.Applications[4].CannotBlock, "nothing is blocked there")
 	require.NotEqual(t, apiclient.StatusBlocked, s.Attack.Status(), "all is blocked")
 	require.False(t, c.unreachable())
+	switch verb {
+	case "mode":
+		require.NotEqual(t, apiclient.ModeBlock, describe.ModeByRules(s.Rules, 4), "it blocks already")
+	case "patch":
+		require.False(t, slices.ContainsFunc(s.Rules, func(r apiclient.Rule) bool { return r.ID == 31 }), "it is patched already")
+	}
 	address, _, _ := strings.Cut(rest, " ")
 	for _, source := range s.Attack.Sources {
 		if verb != "deny" || source.IP.String() != address {

@@ -48,7 +48,7 @@ func madeBy(m efficacy.Mitigation) string {
 func (c Card) done() (all []mitigation) {
 	s := c.Situation
 	for _, ch := range slices.Backward(s.Changes) {
-		m := mitigation{does: text.Sanitize(ch.Does, maxDoes), by: text.Sanitize(ch.Actor.Name, maxPerson)}
+		m := mitigation{does: text.Sanitize(efficacy.Does(s, ch), maxDoes), by: text.Sanitize(ch.Actor.Name, maxPerson)}
 		switch {
 		case ch.Parent() != "":
 			continue

@@ -38,7 +38,7 @@ func (c Card) storm() Message {
 
 func (c Card) stormHeadline() (l line) {
 	h := c.Headline
-	label := text.New(stateNames[cmp.Or(h.State, headline.Unknown)].sign, " ", text.Bold(headline.StormState(h.State, *c.Situation.Storm)))
+	label := text.New(signs[cmp.Or(h.State, headline.Unknown)], " ", text.Bold(headline.StormState(h.State, *c.Situation.Storm)))
 	switch {
 	case h.Since.IsZero():
 	case h.State == headline.Ended:

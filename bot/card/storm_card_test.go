@@ -111,6 +111,8 @@ func storms() map[string]Card {
 		"storm-denied": stormCard(func(c *Card, s *record.Storm) {
 			s.Ongoing, s.StillTrying, c.Situation.Attack.SourceCount = 13, 784, apiclient.Figure{}
 			ch := denied()
+			entry := *ch.Steps[0].Entry
+			entry.Subnet, ch.Steps[0].Entry = netip.PrefixFrom(theScanner, 32), &entry
 			ch.Line.Words, ch.Does, ch.AttackID = []string{theScanner.String()}, "Deny 198.51.100.23 everywhere for 4 h", c.Situation.ID
 			c.Situation.Changes, c.Triage = []record.Change{ch}, annasTriage()
 		}),

@@ -87,7 +87,7 @@ func TestAPatchIsVerifiedWhileListingsLag(t *testing.T) {
 		card := w.card(attacker)
 		require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "acme", Endpoint: "POST /v1/objects/hint/create", Kind: "500_applied", Times: 1}))
 		w.types("rob", "patch attack="+card.id())
-		card.says("Patch exactly POST shop.example.com/login", "being verified")
+		card.says("Patch POST shop.example.com/login, Shop only", "being verified")
 		w.types("ann", "attack "+card.id())
 		w.ephemeral("ann", "Patch exactly POST shop.example.com/login", "being verified")
 		w.ephemeral("rob", "Patch exactly POST shop.example.com/login", "accepted by the service")

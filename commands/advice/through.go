@@ -47,10 +47,7 @@ func uncovered(s call.Situation) (all []through) {
 	before, _ := lastObserved(s)
 	of := since(before.Hits, s.Attack.Hits)
 	for _, source := range s.Attack.Sources {
-		i := slices.IndexFunc(before.Sources, func(then apiclient.Source) bool { return then.IP == source.IP })
-		if i >= 0 {
-			source.Hits = since(before.Sources[i].Hits, source.Hits)
-		}
+		source.Hits = since(hitsThen(before, source), source.Hits)
 		switch {
 		case covered(s, source):
 			if !deniedInVain(s, source) {
@@ -75,6 +72,24 @@ func lastObserved(s call.Situation) (then apiclient.Attack, at time.Time) {
 		}
 	}
 	return then, at
+}
+
+// hitsThen is how many hits a source had sent, at most: one that was not listed then had no more than each of those that were.
+func hitsThen(then apiclient.Attack, source apiclient.Source) apiclient.Figure {
+	i := slices.IndexFunc(then.Sources, func(s apiclient.Source) bool { return s.IP == source.IP })
+	switch {
+	case i >= 0:
+		return then.Sources[i].Hits
+	case efficacy.AllListed(then) || len(then.Sources) == 0:
+		return apiclient.Known(0)
+	}
+	least := source.Hits
+	for _, other := range then.Sources {
+		if other.Hits.Known {
+			least.N = min(least.N, other.Hits.N)
+		}
+	}
+	return least
 }
 
 // since is what came since there were so many.
@@ -122,13 +137,14 @@ func holds(s call.Situation, e apiclient.IPRule, source apiclient.Source) bool {
 // allowlisted reports whether every source of the attack is on the allowlist, so that nothing can stop it.
 func allowlisted(s call.Situation) bool {
 	a := s.Attack
-	all := a.SourceCount.Known && a.SourceCount.N == int64(len(a.Sources)) && len(a.Sources) > 0
-	return all && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !onList(s, apiclient.ListAllow, source) })
+	return len(a.Sources) > 0 && efficacy.AllListed(a) && !slices.ContainsFunc(a.Sources, func(source apiclient.Source) bool { return !onList(s, apiclient.ListAllow, source) })
 }
 
-// stoppedForAll reports whether a patch or mode of wafbot's is seen to stop the attack, whatever its source.
+// stoppedForAll reports whether a patch or mode is seen to stop the attack, whatever its source and whoever made it. Of a mode of others nothing is seen.
 func stoppedForAll(s call.Situation) bool {
-	return ownInForce(s, func(ch record.Change) bool {
+	own := func(ch record.Change) bool {
 		return s.Efficacy[ch.ID].Finding == record.Working && (ch.Line.Name == "patch" || ch.Line.Name == "mode")
-	})
+	}
+	working := func(m efficacy.Mitigation) bool { return m.ForAllSources() && m.Finding == record.Working }
+	return ownInForce(s, own) || s.Stopped.Patched.N > 0 && slices.ContainsFunc(efficacy.Mitigations(s), working)
 }

@@ -73,7 +73,7 @@ func Mitigations(s call.Situation) (all []Mitigation) {
 // better news counts.
 func own(s call.Situation, c record.Change) Mitigation {
 	e, d, subjects := s.Efficacy[c.ID], delaysOf(c), subjectsOf(c)
-	m := Mitigation{Does: does(s, c, subjects), Change: c.ID, By: c.Actor.Name, Finding: e.Finding, Stopped: e.Stopped(), Since: c.At, Due: c.At.Add(d.works), Until: c.Until}
+	m := Mitigation{Does: Does(s, c), Change: c.ID, By: c.Actor.Name, Finding: e.Finding, Stopped: e.Stopped(), Since: c.At, Due: c.At.Add(d.works), Until: c.Until}
 	if unwatched(s, c) || len(subjects) == 0 {
 		m.Finding = record.EfficacyUnknown
 	}
@@ -197,7 +197,7 @@ func stoppedBy(s call.Situation, subjects []subject, since time.Time) (t record.
 func (m Mitigation) judged(s call.Situation, d delays) Mitigation {
 	stopped, last := stoppedBy(s, m.subjects, m.Since), s.Attack.Last
 	m.Stopped, m.Last = stopped.N, stopped.Last
-	all := m.ForAllSources() || denied(s.Attack, []Mitigation{m}) == len(s.Attack.Sources) && allListed(s.Attack)
+	all := m.ForAllSources() || denied(s.Attack, []Mitigation{m}) == len(s.Attack.Sources) && AllListed(s.Attack)
 	switch {
 	case stopped.N > 0 && (!all || last.Sub(stopped.Last) <= 0):
 		m.Finding = record.Working
@@ -223,8 +223,8 @@ func denied(a apiclient.Attack, by []Mitigation) (n int) {
 	return n
 }
 
-// allListed reports whether the service lists all sources of the attack.
-func allListed(a apiclient.Attack) bool {
+// AllListed reports whether the service lists all sources of the attack.
+func AllListed(a apiclient.Attack) bool {
 	return a.SourceCount.Known && a.SourceCount.N == int64(len(a.Sources))
 }
 
@@ -238,28 +238,37 @@ func othersThrough(s call.Situation, by []Mitigation) int64 {
 	return max(0, a.SourceCount.N-int64(denied(a, by)))
 }
 
-// does says in few words what a change of wafbot's does.
-func does(s call.Situation, c record.Change, subjects []subject) string {
-	var targets []grammar.Target
-	for _, step := range c.Steps {
-		switch {
-		case step.Kind == record.AddEntry && step.Done && step.Entry.List == apiclient.ListDeny:
-			targets = append(targets, grammar.TargetsOf(*step.Entry)...)
-		case step.Kind == record.CreateRule && len(subjects) == 1 && step.Rule.Type != apiclient.RuleRegex:
-			return ruleDoes(s, subjects[0])
-		}
-	}
-	if len(targets) == 0 {
+// Does says in few words what a change of wafbot's does, or is to do.
+func Does(s call.Situation, c record.Change) string {
+	if c.Parent() != "" {
 		return c.Does
 	}
-	return "Deny " + describe.Targets(targets)
+	var targets []grammar.Target
+	var rules []subject
+	for _, step := range c.Steps {
+		switch {
+		case step.Kind == record.AddEntry && step.Entry.List == apiclient.ListDeny:
+			targets = append(targets, grammar.TargetsOf(*step.Entry)...)
+		case step.Kind == record.CreateRule && step.Rule.Type != apiclient.RuleRegex:
+			if scope, ok := apiclient.ConditionsScope(step.Rule.Conditions); ok {
+				rules = append(rules, subject{rule: step.Rule, scope: scope})
+			}
+		}
+	}
+	switch {
+	case len(targets) > 0:
+		return "Deny " + describe.Targets(targets)
+	case len(rules) == 1:
+		return ruleDoes(s, rules[0])
+	}
+	return c.Does
 }
 
 // ruleDoes says in few words what a patch or a mode does, and for which application.
 func ruleDoes(s call.Situation, sub subject) string {
 	app := "every application"
 	if sub.scope.App.Known {
-		app = s.Account.AppName(sub.scope.App)
+		app = s.Account.AppName(sub.scope.App) + " only"
 	}
 	if sub.rule.Type == apiclient.RuleMode {
 		return text.Sanitize(sub.rule.Mode, text.MaxField) + " mode, " + app

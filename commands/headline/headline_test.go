@@ -192,6 +192,20 @@ func TestWhatElseAHeadlineSays(t *testing.T) {
 	}
 }
 
+// An incident's words ask for a review until there is a verdict, on lists as on its card.
+func TestWordsOfAnIncident(t *testing.T) {
+	t.Parallel()
+	for want, f := range map[string]Facts{
+		"ENDED, REVIEW": facts(over, incident),
+		"ENDED":         facts(over, incident, verdict("real")),
+		"STOPPED":       facts(pausing, incident, patch, patched(29)),
+		"MITIGATED":     facts(pausing, incident, patch, patched(29), verdict("real")),
+		"NOT BLOCKED":   facts(incident),
+	} {
+		require.Equal(t, want, Of(f).Words())
+	}
+}
+
 // What is in force is listed whoever did it, with what is seen of it.
 func TestMitigations(t *testing.T) {
 	t.Parallel()
@@ -218,9 +232,9 @@ func TestMitigations(t *testing.T) {
 		"theirs, works":               {facts(deny(apiclient.KindCountry, "FR"), stopped(29, top), pausing), efficacy.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.Working, Stopped: 10}},
 		"theirs, not the only source": {facts(deny(apiclient.KindCountry, "FR")), efficacy.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.EfficacyUnknown}},
 		"theirs, all get through":     {facts(oneSource, deny(apiclient.KindCountry, "FR")), efficacy.Mitigation{Does: "Deny country:FR", By: "rob", Finding: record.NotWorking}},
-		"theirs, a patch":             {facts(patch, patched(29), pausing), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop", Finding: record.Working, Stopped: 10}},
-		"theirs, a patch, sent":       {facts(patch), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop"}},
-		"theirs, a patch, no longer":  {facts(patch, patched(12)), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop", Finding: record.NotWorking, Stopped: 10}},
+		"theirs, a patch":             {facts(patch, patched(29), pausing), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.Working, Stopped: 10}},
+		"theirs, a patch, sent":       {facts(patch), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop only"}},
+		"theirs, a patch, no longer":  {facts(patch, patched(12)), efficacy.Mitigation{Does: "Patch POST shop.example.com/login, Shop only", Finding: record.NotWorking, Stopped: 10}},
 	} {
 		all := efficacy.Mitigations(tt.facts.Situation)
 		require.Len(t, all, 1, name)

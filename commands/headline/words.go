@@ -14,21 +14,18 @@ import (
 // urgent are the states by what a person should see first.
 var urgent = []State{NotBlocked, Unknown, PartlyBlocked, Quiet, Mitigated, Blocked, Ended, Test, FalsePositive}
 
-// severities are the severities, the worst first.
-var severities = []record.Severity{record.SeverityCritical, record.SeverityHigh, record.SeverityMedium, record.SeverityLow}
-
 // UrgentFirst orders what goes on: what isn't known to be stopped by its severity, then the rest likewise.
 func UrgentFirst(x, y Headline) int {
 	stopped := func(h Headline) int { return max(0, slices.Index(urgent, h.State)-slices.Index(urgent, PartlyBlocked)) }
-	return cmp.Or(stopped(x)-stopped(y), slices.Index(severities, x.Severity)-slices.Index(severities, y.Severity), slices.Index(urgent, x.State)-slices.Index(urgent, y.State))
+	return cmp.Or(stopped(x)-stopped(y), slices.Index(record.Severities(), x.Severity)-slices.Index(record.Severities(), y.Severity), slices.Index(urgent, x.State)-slices.Index(urgent, y.State))
 }
 
 // Words is the state of an attack in words, without its time. An incident is never said to be over before a verdict.
 func (h Headline) Words() string {
 	switch {
-	case h.Incident && h.State == Mitigated:
+	case h.Review && h.State == Mitigated:
 		return "STOPPED"
-	case h.Incident && h.State == Ended:
+	case h.Review && h.State == Ended:
 		return "ENDED, REVIEW"
 	}
 	return strings.ToUpper(strings.ReplaceAll(string(h.State), "_", " "))

@@ -48,14 +48,21 @@ const (
 // Window is for how long no hit is to be seen getting through until the attack is taken to pause: ten times the gap between its last hits, five minutes
 // at least. At most it is how long an attack goes on after its last hit.
 func (s AttackState) Window(ongoing time.Duration) time.Duration {
-	window := leastWindow
+	return min(max(leastWindow, windowGaps*s.gap()), ongoing)
+}
+
+// gap is the time between the attack's hits: the last ones, or all of them where two polls haven't seen more come yet.
+func (s AttackState) gap() time.Duration {
 	if n := len(s.History); n > 1 {
 		before, last := s.History[n-2], s.History[n-1]
 		if hits := last.Hits - before.Hits; hits > 0 {
-			window = max(window, windowGaps*time.Duration(last.At-before.At)*time.Second/time.Duration(hits))
+			return time.Duration(last.At-before.At) * time.Second / time.Duration(hits)
 		}
 	}
-	return min(window, ongoing)
+	if a := s.Attack; a.Hits.N > 1 && !a.First.IsZero() {
+		return a.Last.Sub(a.First) / time.Duration(a.Hits.N-1)
+	}
+	return 0
 }
 
 // Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.

@@ -41,21 +41,8 @@ type Member struct {
 	*record.AttackState
 
 	OnlyTrying bool          // it would be quiet if no denied source of it were still trying
-	Window     time.Duration // as Window has it
+	Window     time.Duration // as AttackState.Window has it
 	Route      int           // index of the route that takes it; -1: none does
-}
-
-// leastWindow is how long at least no hit must come before an attack is taken to get through no more.
-const leastWindow = 5 * time.Minute
-
-// Window is how long after its last hit an attack is taken to get through: ten times its usual gap between hits, but not longer than it is taken to
-// go on.
-func Window(a apiclient.Attack, ongoingFor time.Duration) time.Duration {
-	window := leastWindow
-	if lasted := a.Last.Sub(a.First); a.Hits.N > 1 && !a.First.IsZero() {
-		window = max(window, 10*(lasted/time.Duration(a.Hits.N-1)))
-	}
-	return min(window, ongoingFor)
 }
 
 // passes reports whether the attack gets through now, as far as is known.
@@ -110,7 +97,7 @@ func (t *Tally) addMember(m Member, first bool) {
 	}
 	if m.AttackState.Grouped() {
 		t.addCardless(*m.AttackState)
-		s.Severity = worse(s.Severity, record.SeverityOf(m.Attack))
+		s.Severity = record.Worst(s.Severity, record.SeverityOf(m.Attack))
 		t.Routes[m.Route] = true
 	}
 }
@@ -275,15 +262,6 @@ func (t *Tally) busiest(attacks []Member) []record.StormSource {
 		return cmp.Or(cmp.Compare(y.Hits.N, x.Hits.N), y.In-x.In, x.IP.Compare(y.IP))
 	})
 	return slices.Clone(busiest[:min(maxBehind, len(busiest))])
-}
-
-// worse is the worse of two severities; the first may be none yet.
-func worse(x, y record.Severity) record.Severity {
-	worstFirst := []record.Severity{record.SeverityCritical, record.SeverityHigh, record.SeverityMedium, record.SeverityLow}
-	if i := slices.Index(worstFirst, x); i >= 0 && i < slices.Index(worstFirst, y) {
-		return x
-	}
-	return y
 }
 
 // finish makes the storm's attack of what was counted, and leaves out what is too much to keep.
