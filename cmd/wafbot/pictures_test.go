@@ -65,7 +65,7 @@ func TestPictures(t *testing.T) {
 
 	p.press(testid("user-rob"))
 	p.says("/waf status")
-	const status = `saying("Only visible to you").find((node) => node.innerText.includes("Waiting for approval") === false)`
+	const status = `saying("Status of acme").at(-1)`
 	p.wait("the answer", status+` !== undefined`)
 	p.picture("status", status)
 
@@ -110,7 +110,12 @@ func (p *page) picture(name, of string) {
 	for _, width := range []int64{1440, 390} {
 		for _, scheme := range []string{"light", "dark"} {
 			p.emulate(width, map[int64]int64{1440: 900, 390: 844}[width], scheme)
-			p.runs(`(() => {` + seen + `(` + of + `).scrollIntoView({ block: "center" }); document.activeElement.blur(); })()`)
+			p.runs(`document.activeElement.blur()`)
+			p.wait(name, `(() => {
+				const node = `+of+`;
+				node.scrollIntoView({ block: "center" });
+				return node.getBoundingClientRect().bottom < innerHeight;
+			})()`)
 			picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 			require.NoError(p.t, err)
 			require.NoError(p.t, os.WriteFile(filepath.Join(*picturesIn, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o644))
