@@ -130,7 +130,7 @@ func ownCDN(t *testing.T, w *world) {
 	w.ephemeral("ann", "Protected: 203.0.113.7 branch office, never denied, by Anna Weber")
 	refused("deny 203.0.113.7", "branch office")
 	w.types("vic", "sources")
-	w.ephemeral("vic", "our CDN", "branch office, never denied, by Anna Weber", "pen test 203.0.113.64/27, denied only with approval, no cards")
+	w.ephemeral("vic", "our CDN", "branch office, never denied, by Anna Weber", "203.0.113.64/27 pen test, denied only with approval, no cards")
 	require.Empty(t, w.sent())
 
 	require.Empty(t, w.cards("#waf", "/lab"), "of a source that shall give no cards")

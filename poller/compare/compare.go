@@ -142,7 +142,7 @@ func After(last record.AttackState, o Observation, kind record.EventKind) record
 	// Worse or new, and already over: that is one event, not two. A source that is still trying alone doesn't make an attack resume.
 	hitSince := o.Attack.Last.After(last.Attack.Last)
 	s.Quiet = o.Silent() || last.Quiet && !hitSince
-	s.Paused = !s.Quiet && (o.Pauses(last) || last.Paused && !hitSince)
+	s.Paused = !s.Quiet && (o.Pauses(s) || last.Paused && !hitSince) // by the window that the next poll goes by
 	return s
 }
 
