@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
@@ -82,7 +83,7 @@ type Notifier interface {
 	// Post puts a message that no event is about into a channel once.
 	Post(ctx context.Context, p notify.Post) error
 	// Situation is what is decided from about an attack; known is false if it expired, or was not seen again since the store was rebuilt.
-	Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error)
+	Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error)
 }
 
 // Config is what a Bot works with. Slack, Runner, Verbs, Notifier, Inbox, Links, Cards, Redis and Accounts must be set, and Secret or Slack's app token.

@@ -102,6 +102,32 @@ func TestListsSayTheStateOfTheCard(t *testing.T) {
 	}
 }
 
+// A denied source keeps trying: its attack goes on in every answer until its card says that it is over.
+func TestTriesThatAreStoppedGoOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.attackOn("/login")
+	w.does(ann, "deny 203.0.113.7 attack="+id)
+	w.pass(time.Hour)
+	require.Contains(t, textOf(w.reads(eve, "status")), "Nothing is going on")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "ENDED")
+
+	attack := w.reads(eve, "attack "+id).Data.(call.AttackRow).Attack
+	shown := record.AttackState{Notified: true, Paused: true, Attack: attack}
+	w.records.shown = map[string]record.AttackState{id: shown}
+	require.Contains(t, textOf(w.reads(eve, "status")), "Going on: 1 attack")
+	for _, line := range []string{"status", "summary", "attack " + id} {
+		require.Contains(t, textOf(w.reads(eve, line)), "QUIET", line)
+	}
+
+	shown.StormID = "s1"
+	w.records.shown[id] = shown
+	require.Contains(t, textOf(w.reads(eve, "status")), "Nothing is going on", "its storm's card shows it")
+	w.records.shown[id] = record.AttackState{Notified: true, Quiet: true, Attack: attack}
+	require.Contains(t, textOf(w.reads(eve, "status")), "Nothing is going on")
+	require.Contains(t, textOf(w.reads(eve, "attack "+id)), "ENDED")
+}
+
 // At the terminal the rows of a listing have columns with titles; in a chat they are lines.
 func TestListingsHaveColumnsAtTheTerminal(t *testing.T) {
 	t.Parallel()

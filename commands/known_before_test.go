@@ -152,7 +152,7 @@ func TestADialogWithoutRoom(t *testing.T) {
 		require.Equal(t, strings.Contains(confirm, "LIKELY A CDN"), line.Has("shared"), "what it has no room for, the click is asked about: %s", b.Label)
 	}
 	patch, _ := advice.Advise(s).Suggestions[1].In(300)
-	for _, part := range []string{"Blocks SQL injection in POST shop.example.com/very-long", "only on Shop (4), for 7 days", "at most 64"} {
+	for _, part := range []string{"Blocks SQL injection in POST shop.example.com/very-long", "only on Shop (4), for 7 days", "in minutes to 1 h"} {
 		require.Contains(t, patch, part)
 	}
 }

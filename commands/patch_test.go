@@ -20,7 +20,7 @@ func TestPatch(t *testing.T) {
 	w := newWorld(t)
 	id := w.attackOn("/login")
 	ch := w.does(ann, "patch attack="+id)
-	require.Equal(t, "Patch exactly POST shop.example.com/login, Shop only, part post.form_urlencoded.login, SQL injection only for 7 days", ch.Does)
+	require.Equal(t, "Patch exactly POST shop.example.com/login, Shop only, field login, SQL injection only for 7 days", ch.Does)
 	require.Equal(t, "patch POST shop.example.com/login app=4 attack="+id+" for=7d part=post.form_urlencoded.login type=sqli", ch.Line.With("for", "7d").String())
 	require.Equal(t, w.clock().Add(7*24*time.Hour), ch.DueAt(), "rules never expire by themselves")
 	require.Len(t, w.rules("vpatch"), 1)
@@ -40,8 +40,8 @@ func TestPatchAsTyped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for line, does := range map[string]string{
-		"patch get https://Shop.example.com/a/b.php type=XSS part=GET.q app=Shop": "Patch exactly GET shop.example.com/a/b.php, Shop only, part get.q, cross-site scripting only for 7 days",
-		"patch shop.example.com/ type=rce part=header.x-y for=1d":                 "Patch exactly shop.example.com/, every application, part header.X-Y, remote code execution only for 24 h",
+		"patch get https://Shop.example.com/a/b.php type=XSS part=GET.q app=Shop": "Patch exactly GET shop.example.com/a/b.php, Shop only, field q, cross-site scripting only for 7 days",
+		"patch shop.example.com/ type=rce part=header.x-y for=1d":                 "Patch exactly shop.example.com/, every application, header X-Y, remote code execution only for 24 h",
 		"patch POST shop.example.com/api/* type=sqli part=uri app=app:default":    "Patch POST shop.example.com/api/*, the default application only, part uri, SQL injection only for 7 days",
 	} {
 		ch := w.does(ann, line)

@@ -105,7 +105,7 @@ func patchRule(a apiclient.Attack) *apiclient.Rule {
 func patched() record.Change {
 	return record.Change{
 		ID: "c4p8t2rz1", Account: "acme", Line: record.Line{Name: "patch"}, When: "in minutes to 1 h", Actor: anna(), At: now.Add(-time.Minute),
-		Does:  "Patch exactly POST shop.example.com/login, part post.form_urlencoded.login, SQL injection only for 7 days",
+		Does:  "Patch exactly POST shop.example.com/login, field login, SQL injection only for 7 days",
 		Until: now.Add(7 * 24 * time.Hour), State: record.StateDone,
 		Steps: []record.Step{{Kind: record.CreateRule, Rule: patchRule(injection()), Sent: true, Done: true, ID: 77}},
 	}

@@ -165,7 +165,7 @@ func FuzzRender(f *testing.F) {
 func requireHarmlessViews(t *testing.T, c Card, text string) {
 	t.Helper()
 	s := c.Situation
-	more, tooLong := MoreView(headline.Line(s), advice.More(s), nil, ViewMeta{Account: text})
+	more, tooLong := MoreView(headline.Line(s, c.Headline), advice.More(s), nil, ViewMeta{Account: text})
 	filled, longer := FormView(hostileForm(text), ViewMeta{})
 	for _, v := range []struct {
 		view slack.ModalViewRequest

@@ -46,8 +46,9 @@ func Worse(a *call.Account, n record.Event) Message {
 		hits, describe.Figure(c.Attack.SourceCount, "source"), describe.Where(c.Attack)) // hostile text stands last
 	if s := c.Storm; s != nil {
 		situation := call.Situation{Account: a, ID: id, Attack: c.Attack, Storm: s, Now: n.At}
-		state := headline.StormState(headline.Of(headline.Facts{Situation: situation}).State, *s)
-		what, about = text.New(text.Bold("The storm "+turn+": "), state, ", ", hits), headline.Line(situation)
+		h := headline.Of(headline.Facts{Situation: situation})
+		state := headline.StormState(h.State, *s)
+		what, about = text.New(text.Bold("The storm "+turn+": "), state, ", ", hits), headline.Line(situation, h)
 		notice = fmt.Sprintf("Storm %s: %s on %s, %s", turn, state, text.Sanitize(describe.Applications(*s, a), 40), hits)
 	}
 	msg := notified(notice, mentioning([]text.Text{what, about}, c.Mention))

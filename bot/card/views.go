@@ -181,8 +181,16 @@ func optionsOf(f call.Field) (plain []*slack.OptionBlockObject, groups []*slack.
 	return nil, groups
 }
 
+// optionOf is one choice. What its first line has no room for goes on in the second, Slack's description.
 func optionOf(o call.Option) *slack.OptionBlockObject {
-	return slack.NewOptionBlockObject(o.Value, plainText(cmp.Or(o.Label, o.Value), maxOption), nil)
+	label := text.Sanitize(cmp.Or(o.Label, o.Value), 2*maxOption)
+	var more *slack.TextBlockObject
+	if first := text.First(label, maxOption); first != label {
+		if end := strings.LastIndexByte(first, ' '); end > 0 {
+			label, more = label[:end], plainText(label[end+1:], maxOption)
+		}
+	}
+	return slack.NewOptionBlockObject(o.Value, plainText(label, maxOption), more)
 }
 
 func chosenOptions(f call.Field) (chosen []*slack.OptionBlockObject) {

@@ -48,18 +48,17 @@ func doneSince(now, before record.AttackDetails) bool {
 	return !same || now.Page != before.Page || !reflect.DeepEqual(now.Triage, before.Triage) || !reflect.DeepEqual(now.Context.Mutes, before.Context.Mutes)
 }
 
-// Situation is what is decided from about an attack, as it is stored; known is false for one that is no longer stored, or not seen again since the
-// store was rebuilt.
-func (n *Notifier) Situation(ctx context.Context, account, attack string) (s call.Situation, known bool, err error) {
+// Drawn is what an attack's card shows now; known is false for an attack that is no longer stored, or not seen again since the store was rebuilt.
+func (n *Notifier) Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error) {
 	a, ok := n.account(account)
 	if !ok {
-		return s, false, nil
+		return c, false, nil
 	}
 	f := n.read.facts(a, attack)
 	if err := n.read.loadAttack(ctx, record.Event{}, &f); err != nil || !f.known || f.shown.Rebuilt {
-		return s, false, err
+		return c, false, err
 	}
-	return f.situation(), true, nil
+	return f.drawn(), true, nil
 }
 
 // situation is what is decided from about the event's attack.

@@ -79,7 +79,7 @@ func TestAPatchTyped(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "patch attack="+card.id()[:6]+" for=2d")
-		w.ephemeral("rob", "Patch exactly POST shop.example.com/login, Shop only, part post.form_urlencoded.login, SQL injection only for 2 days", "accepted")
+		w.ephemeral("rob", "Patch exactly POST shop.example.com/login, Shop only, field login, SQL injection only for 2 days", "accepted")
 		require.Equal(t, [][]any{{"post"}, {"form_urlencoded", "login"}}, w.patched().Point)
 		card.undo("ann", "Patch exactly")
 		card.undone("Anna Weber")

@@ -109,7 +109,7 @@ func patchWords(s call.Situation, spec change.Patch) string {
 	if below, ok := strings.CutSuffix(spec.Scope.Path, "*"); ok {
 		place = "every path below " + text.Sanitize(spec.Scope.Host+below, 100)
 	}
-	return fmt.Sprintf("Blocks %s in %s, part %s, %s, for %s. Works within minutes, at most 64.", describe.TypeName(spec.Kind), place, text.Sanitize(spec.Point.String(), 40), patchedApp(s, spec), text.Duration(patchFor(s)))
+	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", describe.TypeName(spec.Kind), place, text.Sanitize(describe.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), describe.RuleWorks)
 }
 
 // patchedApp is the application that a patch is for, by name and number.
@@ -128,8 +128,8 @@ func modeButton(s call.Situation, now string) call.Suggestion {
 		Label: "Block mode", Title: "Switch to block mode?", OK: "Switch", Danger: true, Spoken: "Switch to block mode",
 		Line: lineFor(s, "mode", appWord(app), apiclient.ModeBlock).With("for", grammar.DurationText(modeFor(s))),
 		Confirm: dialog(
-			call.Sentence{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works within minutes, at most 64. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
-				text.Duration(modeFor(s)), name, describe.ModeName(text.Sanitize(now, 20)))},
+			call.Sentence{Text: fmt.Sprintf("For %s the WAF blocks all attacks that it detects on %s (now: %s). Works %s. Legitimate requests that it misjudges are blocked, too. No incidents are detected meanwhile.",
+				text.Duration(modeFor(s)), name, describe.ModeName(text.Sanitize(now, 20)), describe.RuleWorks)},
 			call.Sentence{Spare: returns, Text: "Returns by itself."},
 			lockedSentence(s, "it"),
 		),

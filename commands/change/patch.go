@@ -154,7 +154,7 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	if strings.Contains(s.Scope.Path, "*") {
 		exactly = ""
 	}
-	what := fmt.Sprintf("%s%s, %s, part %s, %s only", exactly, where, reach, text.Sanitize(s.Point.String(), text.MaxField), describe.TypeName(s.Kind))
+	what := fmt.Sprintf("%s%s, %s, %s, %s only", exactly, where, reach, describe.PartName(s.Point), describe.TypeName(s.Kind))
 	p, done := ForTime(c, s.line(), "Patch "+what, length), "patched"
 	if s.Kind == describe.AnyAttack {
 		what, done = where, "blocked"

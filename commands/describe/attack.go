@@ -22,15 +22,24 @@ func Attack(a *call.Account, attack apiclient.Attack, now time.Time) text.Text {
 
 // AttackWithCard is an attack in one line, with the way to its card where nothing is ever cut.
 func AttackWithCard(a *call.Account, attack apiclient.Attack, now time.Time, card text.Text) text.Text {
-	kind := text.New(TypeName(text.Sanitize(attack.Type, text.MaxField)))
-	switch {
-	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
-		kind = text.New(text.Bold("Storm"), " of attacks")
-	case attack.Incident():
-		kind = text.New(text.Bold("INCIDENT"), " ", kind)
-	}
-	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), text.Cell(" "), card, kind, text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), text.Bold(StatusName(attack)), text.Cell(", "),
+	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), text.Cell(" "), card, kind(attack), text.Cell(" on "), a.AppName(attack.App), text.Cell(", "), text.Bold(StatusName(attack)), text.Cell(", "),
 		Figure(attack.Hits, "hit"), text.Cell(", "), Figure(attack.SourceCount, "source"), text.Cell(", last hit "), Ago(attack.Last, now), text.Cell(": "), text.Code(Where(attack)))
+}
+
+// AttackMeant says which attack something is about, and not how it stands.
+func AttackMeant(a *call.Account, attack apiclient.Attack) text.Text {
+	return text.New(text.Code(record.AttackID(a.Name, attack.ID)), " ", kind(attack), " on ", a.AppName(attack.App), ": ", text.Code(Where(attack)))
+}
+
+func kind(attack apiclient.Attack) text.Text {
+	switch name := TypeName(text.Sanitize(attack.Type, text.MaxField)); {
+	case record.IsStorm(attack.ID): // who has all its facts says more: StormLine
+		return text.New(text.Bold("Storm"), " of attacks")
+	case attack.Incident():
+		return text.New(text.Bold("INCIDENT"), " ", name)
+	default:
+		return text.New(name)
+	}
 }
 
 // AttackTitles are the titles of the columns of Attack.
@@ -62,11 +71,24 @@ func Part(a apiclient.Attack) text.Text {
 		}
 		return text.New(", field ", text.Code(text.Sanitize(a.Parameter, text.MaxField)))
 	}
-	last := point[len(point)-1]
-	if kind := partKinds[last[0]]; kind != "" {
-		return text.New(", ", kind, " ", text.Code(text.Sanitize(fmt.Sprint(last[1]), text.MaxField)))
+	kind, name := part(point)
+	return text.New(", ", kind, " ", text.Code(name))
+}
+
+// PartName is the part of a request that a rule is for: "field login".
+func PartName(p apiclient.Point) string {
+	kind, name := part(p)
+	return kind + " " + name
+}
+
+func part(p apiclient.Point) (kind, name string) {
+	if len(p) > 0 {
+		last := p[len(p)-1]
+		if kind := partKinds[last[0]]; kind != "" {
+			return kind, text.Sanitize(fmt.Sprint(last[1]), text.MaxField)
+		}
 	}
-	return text.New(", part ", text.Code(text.Sanitize(point.String(), text.MaxField)))
+	return "part", text.Sanitize(p.String(), text.MaxField)
 }
 
 // StatusName is the blocking status for people; an unknown one is shown as the service wrote it.

@@ -25,7 +25,7 @@ func Form(c *call.Call) call.Form {
 	}
 	if c.Attack != nil {
 		f.Base, f.Attack = call.WithAttack(c.Cmd, f.Base, c.Attack.ID), c.Attack.ID
-		f.Intro = append(append(f.Intro, describe.Attack(c.Account, c.Attack.Attack, c.Now)), change.FormWarnings(c)...)
+		f.Intro = append(append(f.Intro, describe.AttackMeant(c.Account, c.Attack.Attack)), change.FormWarnings(c)...)
 	}
 	words := c.Line.Words
 	for _, arg := range c.Cmd.Args {

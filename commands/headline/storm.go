@@ -84,10 +84,10 @@ func StormLine(a *call.Account, row call.StormRow, now time.Time) text.Text {
 	return text.New(line, ", last hit ", describe.Ago(row.Attack.Last, now), ". ", describe.Cause(s, policy.Policy{}))
 }
 
-// Line is the attack or storm in one line.
-func Line(s call.Situation) text.Text {
+// Line is the attack or storm in one line, what its attacker wrote last.
+func Line(s call.Situation, h Headline) text.Text {
 	if s.Storm == nil {
-		return describe.Attack(s.Account, s.Attack, s.Now)
+		return text.New(AttackRow(s, h, nil), " · ", text.Code(s.ID), ": ", text.Code(describe.Where(s.Attack)), describe.Part(s.Attack))
 	}
 	row := call.StormRow{ID: s.ID, Attack: s.Attack, Storm: *s.Storm, Quiet: s.Storm.Ongoing+s.Storm.StillTrying == 0}
 	return StormLine(s.Account, row, s.Now)

@@ -24,7 +24,7 @@ type Overview struct {
 	Health         *call.PollHealth              `json:"health,omitempty"`
 	Fault          string                        `json:"fault,omitempty"`     // for people: why what goes on is unknown
 	Storms         []call.StormRow               `json:"storms,omitempty"`    // that go on, or whose attacks do
-	Ongoing        []call.AttackRow              `json:"ongoing"`             // incidents first, then what gets through; without those for which a storm stands
+	Ongoing        []call.AttackRow              `json:"ongoing"`             // incidents first, then what gets through, then what is stopped; without those for which a storm stands
 	InForce        []record.Change               `json:"in_force"`            // the newest first, with those that should have ended and have not
 	Unsettled      []record.Change               `json:"unsettled,omitempty"` // of which it isn't known yet whether they were done
 	Efficacy       map[string]record.Efficacy    `json:"efficacy,omitempty"`  // what was seen of these, by their ids
@@ -112,7 +112,8 @@ func overviewOf(c *call.Call, listed []apiclient.Attack, unlisted error) (Overvi
 	return o, s
 }
 
-// addRows adds the storms and attacks that go on, with their triage and the links to their cards where these are stored.
+// addRows adds the storms and attacks that go on, with their triage and the links to their cards where these are stored. An attack goes on, too, whose
+// card says so though no hit is seen getting through: a change in force that was made for it stops its tries.
 func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []apiclient.Attack, triages map[string]record.Triage, stored bool) {
 	var ids []string
 	for _, storm := range storms {
@@ -122,8 +123,18 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 		ids = append(ids, record.AttackID(o.Account, attack.ID))
 	}
 	var links map[string]string
-	if stored && len(ids) > 0 && c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
-		links = c.Facts(o.Account).CardLinks(ids[:min(maxLinked, len(ids))])
+	if stored {
+		stopped := o.mitigated(ids)
+		ids = append(ids, stopped...)
+		if c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
+			links = c.Facts(o.Account).CardLinks(ids[:min(maxLinked, len(ids))])
+		}
+		o.States, _ = c.Facts(o.Account).States(ids[len(storms):]) // without them a row has what the service says
+		for _, id := range stopped {
+			if s := o.States[id]; s.GoesOn() && s.Storm == nil && !s.Grouped() && !s.Rebuilt && !s.Attack.FalsePositive() {
+				ongoing = append(ongoing, s.Attack)
+			}
+		}
 	}
 	triage := func(id string) (k record.Triage) {
 		if stored {
@@ -132,20 +143,31 @@ func (o *Overview) addRows(c *call.Call, storms []record.StormSeen, ongoing []ap
 		k.Notes = nil // the attack's own line has them
 		return k
 	}
-	for i, storm := range storms {
-		row := call.NewStormRow(storm, o.Account, triage(ids[i]))
-		row.Card = links[ids[i]]
+	for _, storm := range storms {
+		row := call.NewStormRow(storm, o.Account, triage(storm.ID))
+		row.Card = links[storm.ID]
 		o.Storms = append(o.Storms, row)
 	}
-	if stored {
-		o.States, _ = c.Facts(o.Account).States(ids[len(storms):]) // without them a row has what the service says
-	}
-	for i, attack := range ongoing {
-		id := ids[len(storms)+i]
+	for _, attack := range ongoing {
+		id := record.AttackID(o.Account, attack.ID)
 		row := call.NewAttackRow(o.Of, attack, triage(id))
 		row.Ongoing, row.Card = true, links[id]
 		o.Ongoing = append(o.Ongoing, row)
 	}
+}
+
+// mitigated are the attacks that changes in force were made for, but those whose ids are given.
+func (o *Overview) mitigated(but []string) (ids []string) {
+	known := map[string]bool{"": true}
+	for _, id := range but {
+		known[id] = true
+	}
+	for _, ch := range o.InForce {
+		if !known[ch.AttackID] {
+			known[ch.AttackID], ids = true, append(ids, ch.AttackID)
+		}
+	}
+	return ids
 }
 
 // ActiveMutes are the mutes of the call's account that are not over.

@@ -37,9 +37,9 @@ func readAttack(c *call.Call) (call.Result, error) {
 	}
 	said, noTriage := c.Given().Triage(k.ID)
 	row := call.NewAttackRow(a, k.Attack, said)
-	row.Ongoing = c.Ongoing(a, k.Attack)
-	res.Data = row
 	now, noStates := situation(c, k)
+	row.Ongoing = now.GoesOn || c.Ongoing(a, k.Attack)
+	res.Data = row
 	var noStorms error
 	if isOne {
 		res.Lines = report.StormLines(c, storm)
@@ -48,7 +48,7 @@ func readAttack(c *call.Call) (call.Result, error) {
 		if len(old) > 0 {
 			facts.Outage.From = c.Now
 		}
-		res.Lines = append(res.Lines, text.New(headline.AttackRow(now, headline.Of(facts), nil), " · ", text.Code(k.ID), ": ", text.Code(describe.Where(k.Attack)), describe.Part(k.Attack)))
+		res.Lines = append(res.Lines, headline.Line(now, headline.Of(facts)))
 		res.Lines = append(append(res.Lines, report.AttackLines(c, k)...), old...)
 		var grouped text.Text
 		if grouped, noStorms = report.StormOfLine(c); grouped != nil {

@@ -39,6 +39,9 @@ type AttackState struct {
 // Grouped reports whether the attack shows only in a storm's card.
 func (s AttackState) Grouped() bool { return s.StormID != "" && !s.OwnCard }
 
+// GoesOn reports whether the attack's card says that it goes on: hits, or tries that were stopped, came lately.
+func (s AttackState) GoesOn() bool { return s.Notified && !s.Quiet }
+
 // The least time without a hit after which an attack is taken to pause, and how many times its hits' usual gap that is.
 const (
 	leastWindow = 5 * time.Minute
