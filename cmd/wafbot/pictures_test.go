@@ -104,7 +104,7 @@ func (p *page) runs(script string) {
 	require.NoError(p.t, err, script)
 }
 
-// picture keeps what is seen at a desk and on a phone, by day and by night, with what the script finds in the middle.
+// picture keeps what is seen at a desk and on a phone, by day and by night, with what the script finds in view.
 func (p *page) picture(name, of string) {
 	p.t.Helper()
 	for _, width := range []int64{1440, 390} {
@@ -113,8 +113,9 @@ func (p *page) picture(name, of string) {
 			p.runs(`document.activeElement.blur()`)
 			p.wait(name, `(() => {
 				const node = `+of+`;
-				node.scrollIntoView({ block: "center" });
-				return node.getBoundingClientRect().bottom < innerHeight;
+				node.scrollIntoView({ block: node.offsetHeight > innerHeight / 2 ? "start" : "center" }); // a long one from its first line on
+				const seen = node.getBoundingClientRect();
+				return seen.bottom > 0 && seen.top < innerHeight;
 			})()`)
 			picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 			require.NoError(p.t, err)
