@@ -44,7 +44,7 @@ func TestAFormFromACard(t *testing.T) {
 		require.Len(t, w.entries("acme"), 4)
 		require.True(t, w.journal.has(`"via":"form"`, "same botnet", `"outcome":"done"`))
 
-		card.undo("rob", "198.51.100.77 and 1 more everywh")
+		card.undo("rob", "198.51.100.77 and 1 more")
 		w.until("one undo", func() bool { return len(w.entries("acme")) == 0 })
 	})
 }

@@ -47,7 +47,7 @@ func TestAPatchWhereDenyingIsNotOffered(t *testing.T) {
 		card := w.card("192.0.2.10 = our CDN")
 		require.Contains(t, card.labels(), "Patch")
 		card.click("rob", "Patch")
-		w.ephemeral("rob", "Patch exactly GET shop.example.com/shop/comments.php, Shop only, part get.text", "accepted by the service")
+		w.ephemeral("rob", "Patch exactly GET shop.example.com/shop/comments.php, Shop only, field text", "accepted by the service")
 
 		p := w.patched()
 		require.Equal(t, []any{"vpatch", "xss", [][]any{{"get", "text"}}}, []any{p.Type, p.AttackType, p.Point})
