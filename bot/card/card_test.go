@@ -135,6 +135,7 @@ func situations() map[string]Card {
 		cards[name] = c
 	}
 	edit("unknown", "unknown", func(c *Card) { c.FiguresAt, c.Situation.ListsReadAt, c.Mention = time.Time{}, time.Time{}, "" })
+	edit("brute-force-paged", "brute-force", func(c *Card) { c.Page = Page{At: c.Situation.Now.Add(4 * time.Minute)} })
 	edit("quiet", "quiet", func(c *Card) {
 		a := &c.Situation.Attack
 		c.Quiet, a.First, a.Last, c.Course = true, now.Add(-50*time.Minute), now.Add(-21*time.Minute), hitsOver(now.Add(-50*time.Minute), 0, 40, 200, 700, 1500, 1530, 1530)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -138,6 +139,33 @@ func TestEscalatingCallsThePagerNow(t *testing.T) {
 		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
 		w.polls(6)
 		require.Empty(t, h.got, "it ends once")
+	})
+}
+
+// Where no button stops an attack its card calls the pager: asked first, naming whom, and by those who may act alone.
+func TestTheCardCallsThePager(t *testing.T) {
+	called := func(w *world) {
+		w.hook = newHook(w.t)
+		w.paging(w.hook.URL+"/key", "json", time.Hour)
+	}
+	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
+		stuffing := waf.AttackSpec{Type: "brute", Path: "/signin", Started: waf.Duration(time.Minute)}
+		for i := range 40 {
+			stuffing.Sources = append(stuffing.Sources, waf.SourceSpec{IP: fmt.Sprint("198.51.100.", 100+i), PerSecond: 0.5})
+		}
+		w.attack(stuffing)
+		card := w.card("/signin", "No button stops this", "pages at")
+		require.Equal(t, []string{"Acknowledge", "Page now…", "More…"}, card.labels())
+		card.click("vic", "Page now…")
+		w.ephemeral("vic", "escalate needs the role responder")
+		card.click("rob", "Page now…")
+		w.confirms("rob", "the pager of its route")
+		first := w.hook.next()
+		require.Equal(t, []string{"trigger", card.id()}, []string{first.Event, first.Attack})
+		card.says("Unacknowledged · paged at")
+		require.Equal(t, []string{"Acknowledge", "More…"}, card.labels())
+		w.polls(6)
+		require.Empty(t, w.hook.got, "it rings once")
 	})
 }
 

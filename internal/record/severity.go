@@ -26,7 +26,7 @@ func SeverityOf(a apiclient.Attack) Severity {
 		return SeverityLow
 	}
 	switch a.Type {
-	case "rce", "sqli", "nosqli", "ssti", "xxe", "ssrf", "ptrav", "brute", "bola":
+	case "rce", "sqli", "nosqli", "ssti", "xxe", "ssrf", "ptrav", "brute", "credential_stuffing", "bola":
 		return SeverityHigh
 	}
 	return SeverityMedium
