@@ -161,7 +161,7 @@ func TestHelp(t *testing.T) {
 		require.Contains(t, screen[i].String(), most, "what is used most stands on top")
 	}
 	for _, l := range screen {
-		require.LessOrEqual(t, len([]rune(l.String())), 110, l)
+		require.LessOrEqual(t, len([]rune(l.String())), 80, l)
 	}
 	for _, cmd := range verb.All() {
 		require.Contains(t, textOf(call.Result{Lines: screen[6:13]}), cmd.Name)

@@ -126,10 +126,11 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 // No view says for ever that wafbot is loading.
 func TestAViewThatSlackDoesntTakeAtOnce(t *testing.T) {
 	storyOver(t, eitherWay(), rough, func(_ *testing.T, w *world) {
-		for _, kind := range []string{"ratelimited", "500", "500_posted"} {
+		for i, kind := range []string{"ratelimited", "500", "500_posted"} {
 			w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: kind, Times: 1})
 			w.types("rob", "deny")
 			w.sees("rob", "Addresses and ranges")
+			w.until("the second try", func() bool { return w.called("views.update") == 2*(i+1) })
 			w.leaves("rob")
 		}
 		w.Slack.SetFault(workspace.Fault{Method: "views.update", Kind: "invalid_arguments", Times: 1})

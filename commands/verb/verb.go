@@ -15,11 +15,11 @@ type group struct {
 // groups are all the verbs, in the order of help. A new command is one file and one line here.
 func groups() []group {
 	return []group{
-		{"Look", []*call.Command{status(), incidents(), attacks(), attack(), vulns(), summary(), trends()}},
+		{"Look", []*call.Command{status(), incidents(), attacks(), attack(), vulns(), summary(), trends(), reportCommand(), cards()}},
 		{"Sources", []*call.Command{contain(), deny(), allow(), gray(), lists(), remove()}},
-		{"Rules and modes", []*call.Command{patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule()}},
+		{"Rules, modes", []*call.Command{patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule()}},
 		{"Changes", []*call.Command{undo(), extend(), approve(), reject(), override()}},
-		{"Triage", []*call.Command{ack(), unack(), escalate(), handover(), note(), verdict(), mute(), unmute(), explain(), reportCommand(), cards()}},
+		{"Triage", []*call.Command{ack(), unack(), escalate(), handover(), note(), verdict(), mute(), unmute(), explain()}},
 		{"Never denied", []*call.Command{protect(), unprotect(), sources()}},
 		{"wafbot", []*call.Command{audit(), drill(), whoami(), help()}},
 	}
