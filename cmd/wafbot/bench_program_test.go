@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ func beProgram(name string) {
 	}
 	l, err := net.Listen("tcp", os.Getenv("WAFBOT_LISTEN"))
 	if err == nil {
-		fmt.Fprintln(os.Stderr, listeningLine)
+		fmt.Fprintln(os.Stderr, "msg=listening address="+l.Addr().String())
 		err = http.Serve(l, http.HandlerFunc(c.takeClick))
 	}
 	fmt.Fprintln(os.Stderr, err)
@@ -60,23 +61,24 @@ type program struct {
 // run starts a program that works on the stage, until it is stopped or the benchmark ends.
 func (s *stage) run(b testing.TB, name string) *program {
 	b.Helper()
-	address := freeAddress(b)
 	self, err := os.Executable()
 	require.NoError(b, err)
 	cmd := exec.Command(cmp.Or(s.binary, self), "serve")
-	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN="+address, programVariable+"="+name, stageVariable+"="+s.url)
+	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN=127.0.0.1:0", programVariable+"="+name, stageVariable+"="+s.url)
 	cmd.Stdout = s.logs
-	p := &program{cmd: cmd, address: "http://" + address, stop: launch(b, cmd)}
+	address, kill := launch(b, cmd)
+	p := &program{cmd: cmd, address: "http://" + address, stop: kill}
 	if name == theBot {
 		s.slack.DeliverTo(p.address)
 	}
 	return p
 }
 
-const listeningLine = "msg=listening"
+// listening is the line that a program logs when it does, and where.
+var listening = regexp.MustCompile(`(?i)msg="?listening.* address=(\S+)`)
 
-// launch starts a process and returns when it listens. What it logs goes where its output goes.
-func launch(b testing.TB, cmd *exec.Cmd) (kill func()) {
+// launch starts a process and returns when and where it listens. What it logs goes where its output goes.
+func launch(b testing.TB, cmd *exec.Cmd) (address string, kill func()) {
 	b.Helper()
 	logs, err := cmd.StderrPipe()
 	require.NoError(b, err)
@@ -89,13 +91,15 @@ func launch(b testing.TB, cmd *exec.Cmd) (kill func()) {
 	lines := bufio.NewReader(logs)
 	for said := ""; ; {
 		line, err := lines.ReadString('\n')
-		if said += line; strings.Contains(line, listeningLine) {
+		said += line
+		if found := listening.FindStringSubmatch(line); found != nil {
+			address = found[1]
 			break
 		}
 		require.NoError(b, err, said)
 	}
 	go func() { _, _ = io.Copy(cmp.Or(cmd.Stdout, io.Discard), lines) }()
-	return kill
+	return address, kill
 }
 
 // cpu is the processor time that the program has used; 0 where the system doesn't report it in Linux' way.

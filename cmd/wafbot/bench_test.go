@@ -109,11 +109,10 @@ func reportBeside(b *testing.B, of string, bot, careless durations) {
 // coldStart runs the binary once: how long until it answers, and how many MB it holds after two seconds of polls.
 func (s *stage) coldStart(b *testing.B, binary string) (started time.Duration, resident float64) {
 	b.Helper()
-	address := freeAddress(b)
 	cmd := exec.Command(binary, "serve")
-	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN="+address)
+	cmd.Env = append(slices.Clone(s.environ), "WAFBOT_LISTEN=127.0.0.1:0")
 	begun := time.Now()
-	kill := launch(b, cmd)
+	address, kill := launch(b, cmd)
 	defer kill()
 	res, err := http.Get("http://" + address + "/healthz")
 	require.NoError(b, err)

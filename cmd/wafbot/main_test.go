@@ -81,15 +81,6 @@ func (r running) line(t testing.TB) string {
 // closedAddress is an address at which nothing listens, nor will: it takes root to open that port.
 const closedAddress = "127.0.0.1:1"
 
-// freeAddress is an address to listen at soon: another process may take it first.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
-}
-
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "wafbot.yaml")

@@ -90,7 +90,7 @@ func TestWhatIsMissingOpensAForm(t *testing.T) {
 		w.click("rob", w.ephemeral("rob", "Missing: verdict"), "Fill in a form…")
 		w.sees("rob", card.id(), "Verdict: [Choose …]") // of the card in whose thread it was written
 		w.types("vic", "deny")
-		w.ephemeral("vic", "deny needs the role responder")
+		w.learns("vic", "deny needs the role responder")
 		require.Empty(t, w.sent())
 	})
 }

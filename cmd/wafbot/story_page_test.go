@@ -352,24 +352,17 @@ func alertmanager(t *testing.T, receiver *hook) string {
 		program, err = exec.LookPath("alertmanager")
 	}
 	require.NoError(t, err, "there is no alertmanager: run make tools, or go test -short")
-	dir, address := t.TempDir(), freeAddress(t)
+	dir := t.TempDir()
 	config := filepath.Join(dir, "alertmanager.yml")
 	require.NoError(t, os.WriteFile(config, []byte(`
 route: {receiver: hook, group_by: [page], group_wait: 10ms, group_interval: 100ms, repeat_interval: 1h}
 receivers: [{name: hook, webhook_configs: [{url: "`+receiver.URL+`"}]}]
 `), 0o600))
-	cmd := exec.Command(program, "--config.file="+config, "--storage.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--cluster.listen-address=")
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	cmd := exec.Command(program, "--config.file="+config, "--storage.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0", "--cluster.listen-address=")
+	address, _ := launch(t, cmd)
 	require.Eventually(t, func() bool {
 		res, err := http.DefaultClient.Get("http://" + address + "/-/ready")
-		if err != nil {
-			return false
-		}
-		return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+		return err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK
 	}, patience, 20*time.Millisecond)
 	return "http://" + address
 }

@@ -18,7 +18,7 @@ func (w *world) sees(user string, parts ...string) (seen workspace.View) {
 		if v == nil {
 			return false
 		}
-		text := strings.NewReplacer("*", "", "`", "").Replace(v.Plain())
+		text := shown(*v)
 		seen = *v
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 	})
@@ -107,3 +107,15 @@ func (w *world) leaves(user string) {
 	_, err := w.Slack.CloseView(w.t.Context(), workspace.Closing{User: user})
 	require.NoError(w.t, err)
 }
+
+// learns waits for a refusal: an ephemeral message, or in the view that was opened where it took too long to find out who asks.
+func (w *world) learns(user, refusal string) {
+	w.t.Helper()
+	w.until(user+" learns: "+refusal, func() bool {
+		v := w.Slack.OpenView(user)
+		return len(w.ephemerals(user, refusal)) > 0 || v != nil && strings.Contains(shown(*v), refusal)
+	})
+}
+
+// shown is what a view says, without marks.
+func shown(v workspace.View) string { return strings.NewReplacer("*", "", "`", "").Replace(v.Plain()) }
