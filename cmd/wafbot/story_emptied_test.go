@@ -177,7 +177,7 @@ func TestANewIncidentWhileThreadsAreRead(t *testing.T) {
 
 		w.Slack.ClearFaults()
 		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 1 mitigation in force")
-		card.click("ann", "Acknowledge")
+		w.types("ann", "ack attack="+card.id()) // where no one is on it, Acknowledge takes the room of Undo
 		card.undo("ann", "Deny "+attacker)
 		card.undone("Anna Weber")
 		require.Len(t, w.cards("#waf"), 2)
@@ -222,7 +222,7 @@ func TestAMitigationThatNoMessageHolds(t *testing.T) {
 		w.Slack.ClearFaults()
 		w.message("#waf", "acme: wafbot's store (Redis) was emptied", "1 card, 0 mitigations", "no message names them: 1 mitigation")
 		card.says("Deny "+attacker+" · ", "Rob Diaz")
-		card.click("rob", "Acknowledge") // which takes the room of Undo
+		w.types("rob", "ack attack="+card.id()) // likewise
 		card.undo("ann", "Deny "+attacker)
 		card.undone("Anna Weber")
 		require.Empty(t, w.entries("acme"))
