@@ -252,6 +252,9 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 	}
 }
 
+// noticeType is the type of records that aren't attacks. The service's own clients leave them out, too.
+const noticeType = "warn"
+
 func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
 	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body)}
 	for _, item := range p.items {
@@ -263,7 +266,9 @@ func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
 			read.Known = append(read.Known, sum)
 			continue
 		}
-		read.Attacks, read.Sums = append(read.Attacks, readAttack(decode[attackFields](item))), append(read.Sums, sum)
+		if a := readAttack(decode[attackFields](item)); a.Type != noticeType {
+			read.Attacks, read.Sums = append(read.Attacks, a), append(read.Sums, sum)
+		}
 	}
 	return read
 }

@@ -196,6 +196,34 @@ func TestRulesAreReadAsTheServiceWritesThem(t *testing.T) {
 	require.False(t, apiclient.SameRule(rules[1], rules[1])) // the unreadable condition is unknown
 }
 
+// A part with parsers that wafbot doesn't know is kept to the letter, and never taken for one that could be sent again.
+func TestPartsOfRulesThatAreNotUnderstood(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]struct {
+		point      apiclient.Point
+		understood bool
+	}{
+		`["post","gql","gql_query","getUser","gql_var","id"]`: {apiclient.Point{{"post"}, {"gql"}, {"gql_query", "getUser"}, {"gql_var", "id"}}, true},
+		`[["post"],["gql"],["gql_mutation","a"]]`:             {apiclient.Point{{"post"}, {"gql"}, {"gql_mutation", "a"}}, true},
+		`[["post"],["array","0"]]`:                            {apiclient.Point{{"post"}, {"array", 0}}, true},
+		`["post","brand_new","x"]`:                            {apiclient.Point{{"post"}, {"brand_new"}, {"x"}}, false},
+		`[["post"],["brand_new","Array","x"]]`:                {apiclient.Point{{"post"}, {"brand_new", "Array", "x"}}, false},
+		`["get"]`:                                             {apiclient.Point{{"get"}}, false},
+		`[[]]`:                                                {apiclient.Point{{""}}, false},
+	} {
+		rule := readRules(t, `[{"id":8,"type":"vpatch","action":[],"point":`+written+`,"attack_type":"sqli"}]`)[0]
+		require.Equal(t, want.point, rule.Point, written)
+		require.Equal(t, want.understood, rule.Point.Understood(), written)
+	}
+}
+
+func TestNoticesAreNoAttacks(t *testing.T) {
+	t.Parallel()
+	read := readAttacks(t, `[`+strings.Replace(fullAttack, `"type":"sqli"`, `"type":"warn"`, 1)+`,`+fullAttack+`]`)
+	require.Len(t, read, 1)
+	require.Equal(t, "sqli", read[0].Type)
+}
+
 func TestVulnerabilitiesAreRead(t *testing.T) {
 	t.Parallel()
 	for v, err := range reading(t, 200, `[{"id":12,"wid":"WLRM-12","status":"open","threat":"80","validated":true,"incidents":3,"title":null}]`).Vulnerabilities(t.Context(), apiclient.VulnFilter{}) {

@@ -23,7 +23,8 @@ const (
 func argumentOf(parser string) argument {
 	switch parser {
 	case "get", "header", "cookie", "form_urlencoded", "multipart", "content_disp", "response_header", "hash", "json", "json_obj",
-		"jwt", "protobuf", "xml_tag", "xml_attr", "viewstate_array", "viewstate_pair", "viewstate_triplet", "viewstate_dict", "viewstate_sparse_array":
+		"jwt", "protobuf", "xml_tag", "xml_attr", "viewstate_array", "viewstate_pair", "viewstate_triplet", "viewstate_dict", "viewstate_sparse_array",
+		"gql_query", "gql_mutation", "gql_subscription", "gql_fragment", "gql_dir", "gql_spread", "gql_type", "gql_var":
 		return name
 	case "path", "array", "json_array", "grpc", "xml_comment", "xml_dtd_entity", "xml_pi", "xml_tag_array":
 		return index
@@ -34,7 +35,22 @@ func argumentOf(parser string) argument {
 // known reports whether wafbot knows the parser; those without argument are listed here.
 func known(parser string) bool {
 	return argumentOf(parser) != nothing || slices.Contains([]string{"uri", "post", "action_name", "action_ext", "json_doc", "xml", "base64",
-		"gzip", "percent", "htmljs", "viewstate", "pollution", "file"}, parser)
+		"gzip", "percent", "htmljs", "viewstate", "pollution", "file", "gql"}, parser)
+}
+
+// Understood reports whether wafbot knows every parser of the point, and what follows each: only then can it be sent again.
+func (p Point) Understood() bool {
+	return !slices.ContainsFunc(p, func(group []any) bool {
+		if len(group) == 0 {
+			return true
+		}
+		parser, _ := group[0].(string)
+		parts := 2
+		if argumentOf(parser) == nothing {
+			parts = 1
+		}
+		return !known(parser) || len(group) != parts
+	})
 }
 
 // starts reports whether a point can begin with the parser: the parts of the request itself.

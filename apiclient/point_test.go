@@ -54,6 +54,7 @@ func TestPointsAreSentAsTheServiceWantsThem(t *testing.T) {
 	for text, want := range map[string]string{
 		"get.q": `[["get","q"]]`, "Post.JSON_doc.hash.x": `[["post"],["json_doc"],["hash","x"]]`, "header.x-id": `[["header","X-ID"]]`,
 		"uri": `[["uri"]]`, "path.0": `[["path",0]]`, "get.a%2Eb%25": `[["get","a.b%"]]`, "get.q.base64": `[["get","q"],["base64"]]`,
+		"post.gql.gql_query.getUser.hash.id": `[["post"],["gql"],["gql_query","getUser"],["hash","id"]]`,
 	} {
 		p, err := apiclient.ParsePoint(text)
 		require.NoError(t, err, text)

@@ -221,12 +221,12 @@ func readConditions(items []any) []Condition {
 	return out
 }
 
-// readPoint groups a point, which comes flat (["post", "form_urlencoded", "x"]) or as it is sent.
+// readPoint groups a point, which comes flat (["post", "form_urlencoded", "x"]) or as it is sent. What isn't known stays as it came.
 func readPoint(items []any) Point {
 	var p Point
 	for i := 0; i < len(items); i++ {
 		if group, ok := items[i].([]any); ok {
-			p = append(p, readPoint(group)...)
+			p = append(p, readGroup(group))
 			continue
 		}
 		parser := wordOf(items[i])
@@ -239,6 +239,18 @@ func readPoint(items []any) Point {
 		}
 	}
 	return p
+}
+
+func readGroup(items []any) []any {
+	group := slices.Clone(items)
+	if len(group) == 0 {
+		return []any{""}
+	}
+	group[0] = wordOf(group[0])
+	if parser := group[0].(string); len(group) == 2 && known(parser) {
+		group[1] = readArgument(argumentOf(parser), wordOf(group[1]))
+	}
+	return group
 }
 
 func readArgument(takes argument, written string) any {

@@ -106,6 +106,7 @@ func TestRulesThatCannotBeDeleted(t *testing.T) {
 	}
 	w.cfg.Services["acme"] = commands.Service{Reader: oddRule{w.cfg.Services["acme"].Reader}, Writer: w.cfg.Services["acme"].Writer}
 	w.refuses(root, "delete-rule 77", refusal.ErrGuarded, "rule 77 (vpatch) is of a kind that wafbot could not put back")
+	w.refuses(root, "delete-rule 78", refusal.ErrGuarded, "rule 78 (vpatch) is of a kind that wafbot could not put back")
 	w.refuses(root, "delete-rule app", refusal.ErrUsage, "Invalid number")
 	w.refuses(root, "delete-rule", refusal.ErrUsage, "Missing: rule")
 }
@@ -115,7 +116,15 @@ type oddRule struct{ commands.Reader }
 
 func (oddRule) Rules(context.Context, apiclient.RuleFilter) iter.Seq2[apiclient.Rule, error] {
 	return func(yield func(apiclient.Rule, error) bool) {
-		yield(apiclient.Rule{ID: 77, Type: apiclient.RulePatch, AttackType: "sqli", Conditions: make([]apiclient.Condition, 1)}, nil)
+		odd := []apiclient.Rule{
+			{ID: 77, Type: apiclient.RulePatch, AttackType: "sqli", Conditions: make([]apiclient.Condition, 1)},
+			{ID: 78, Type: apiclient.RulePatch, AttackType: "sqli", Point: apiclient.Point{{"post"}, {"brand_new"}, {"x"}}},
+		}
+		for _, r := range odd {
+			if !yield(r, nil) {
+				return
+			}
+		}
 	}
 }
 

@@ -247,7 +247,7 @@ func requireHarmlessKind(t *testing.T, one any, what string) {
 	case Message:
 		requireFits(t, one)
 		require.NoError(t, hostiletext.Lines(one.Text, hostiletext.Markup), "the notification of "+what)
-		require.NoError(t, hostiletext.Lines(one.plain("/waf"), hostiletext.Markup), "in text alone, "+what)
+		require.NoError(t, hostiletext.Lines(one.plain("/waf"), hostiletext.Unlinked), "in text alone, "+what)
 		blocks = one.Blocks
 	case slack.ModalViewRequest:
 		requireView(t, one)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -117,7 +118,8 @@ func (m Message) WithoutFacts() Message {
 	return m
 }
 
-// AsText is the message without blocks; command is the slash command to type instead of a button.
+// AsText is the message without blocks; command is the slash command to type instead of a button. Slack makes links of bare host names in such a text:
+// they stand there as code.
 func (m Message) AsText(command string) Message {
 	return Message{Text: m.plain(command), Metadata: m.Metadata}
 }
@@ -132,12 +134,14 @@ func (m Message) plain(command string) string {
 		switch b := block.(type) {
 		case *slack.SectionBlock:
 			if b.Text != nil {
-				said = append(said, strings.Split(b.Text.Text, "\n")...)
+				for line := range strings.SplitSeq(b.Text.Text, "\n") {
+					said = append(said, unlinked(line))
+				}
 			}
 		case *slack.ContextBlock:
 			for _, e := range b.ContextElements.Elements {
 				if small, ok := e.(*slack.TextBlockObject); ok {
-					said = append(said, small.Text)
+					said = append(said, unlinked(small.Text))
 				}
 			}
 		}
@@ -146,12 +150,43 @@ func (m Message) plain(command string) string {
 	for _, b := range buttonsOf(m.Blocks) {
 		switch kind, _, _ := strings.Cut(b.ActionID, ":"); kind {
 		case ActionDo, ActionForm, ActionAnyway, ActionMore:
-			types = append(types, mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value))))
+			types = append(types, unlinked(mrkdwn(text.New(text.Sanitize(b.Text.Text, maxLabel), ": ", text.Code(command+" "+b.Value)))))
 		}
 	}
 	types = firstOf(types, maxPlain/2)
-	text := append([]string{m.Text}, firstOf(said, maxPlain-length(m.Text)-length(strings.Join(types, "\n"))-2)...)
+	notice := unlinked(m.Text)
+	text := append([]string{notice}, firstOf(said, maxPlain-length(notice)-length(strings.Join(types, "\n"))-2)...)
 	return strings.Join(append(text, types...), "\n")
+}
+
+var (
+	markedUp = regexp.MustCompile("`[^`]*`|<[^<>]*>") // code and Slack's tokens, of which no further links are made
+	hostName = regexp.MustCompile(`[^\s*([]*[\pL\pN]\.\pL{2}[^\s*)\]]*`)
+	bold     = regexp.MustCompile(`\*[^*]*\*`)
+)
+
+// unlinked writes the bare host names in a line of markup as code.
+func unlinked(line string) string {
+	var b strings.Builder
+	for line != "" {
+		next := markedUp.FindStringIndex(line)
+		if next == nil {
+			next = []int{len(line), len(line)}
+		}
+		words := bold.ReplaceAllStringFunc(line[:next[0]], func(span string) string {
+			if hostName.MatchString(span) {
+				return strings.Trim(span, "*") // code beside a star isn't code
+			}
+			return span
+		})
+		b.WriteString(hostName.ReplaceAllStringFunc(words, func(word string) string {
+			host := strings.TrimRight(word, ",.;:!?")
+			return "`" + host + "`" + word[len(host):]
+		}))
+		b.WriteString(line[next[0]:next[1]])
+		line = line[next[1]:]
+	}
+	return b.String()
 }
 
 // firstOf returns the first lines that fit into room characters.

@@ -76,7 +76,7 @@ func deletable(r apiclient.Rule) error {
 	switch {
 	case r.System:
 		return refusal.Guarded(text.New("rule ", text.Code(id), " is the service's own (", text.Sanitize(r.Type, text.MaxField), "): wafbot leaves it alone"))
-	case !describe.KnownKind(r) || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
+	case !describe.KnownKind(r) || !r.Point.Understood() || !apiclient.SameRule(r, r): // a rule with a condition that can't be read is like none, not even itself
 		return refusal.Guarded(text.New("rule ", text.Code(id), " (", text.Sanitize(r.Type, text.MaxField), ") is of a kind that wafbot could not put back: delete it in the service's console"))
 	}
 	return nil

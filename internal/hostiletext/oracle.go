@@ -49,6 +49,20 @@ var (
 	formatting   = regexp.MustCompile("[*~`<>]|(^|[^\\pL\\pN])_|_([^\\pL\\pN]|$)")
 )
 
+var bareHost = regexp.MustCompile(`[\pL\pN]\.\pL{2}`)
+
+// Unlinked returns an error for a line of a message without blocks in which Slack would find more than Markup allows, or make a link of a bare host name.
+func Unlinked(line string) error {
+	if err := Markup(line); err != nil {
+		return err
+	}
+	rest := linkToken.ReplaceAllString(dateToken.ReplaceAllString(line, "|"), "|")
+	if rest = codeSpan.ReplaceAllString(rest, "${1}C"); bareHost.MatchString(rest) {
+		return fmt.Errorf("a link of a bare host name in %.300q", line)
+	}
+	return nil
+}
+
 // Markup returns an error for a line of markup in which Slack would find more than wafbot's own code, bold, dates, mentions, channels and links.
 // It parses as Slack does: tokens, then code, then the rest.
 func Markup(line string) error {

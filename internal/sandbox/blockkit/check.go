@@ -6,7 +6,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -98,6 +100,9 @@ func (c *Check) walk(v any, at string) {
 	switch v := v.(type) {
 	case []any:
 		for i, item := range v {
+			if strings.HasSuffix(at, "/blocks") {
+				c.actions = map[string]bool{} // they differ within a block
+			}
 			c.walk(item, fmt.Sprintf("%s/%d", at, i))
 		}
 	case map[string]any:
@@ -113,6 +118,10 @@ func (c *Check) object(o map[string]any, at string) {
 	c.unique(c.actions, o, "action_id", at)
 	if text, ok := o["text"].(string); ok {
 		c.Text += utf8.RuneCountInString(text)
+	}
+	c.address(o, "image_url", at, "http", "https")
+	if o["type"] == "button" {
+		c.address(o, "url", at, "http", "https", "mailto", "tel", "slack")
 	}
 	switch o["type"] {
 	case "section":
@@ -133,6 +142,24 @@ func (c *Check) object(o map[string]any, at string) {
 		}
 	default:
 		c.fieldElement(o, at)
+	}
+}
+
+// maxAddress is how many characters an address has at most.
+const maxAddress = 3000
+
+// address refuses what is no address of one of the schemes.
+func (c *Check) address(o map[string]any, key, at string, schemes ...string) {
+	address, given := o[key].(string)
+	if !given {
+		return
+	}
+	u, err := url.Parse(address)
+	switch {
+	case utf8.RuneCountInString(address) > maxAddress:
+		c.wrong(at+"/"+key, "must be less than %d characters", maxAddress+1)
+	case err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" && u.Opaque == "":
+		c.wrong(at+"/"+key, "must be a valid URL")
 	}
 }
 

@@ -75,6 +75,9 @@ func (c *Check) textInput(o map[string]any, at string) {
 	if o["max_length"] != nil && least > most {
 		c.wrong(at+"/min_length", "must not be greater than max_length")
 	}
+	if written, ok := o["initial_value"].(string); ok && o["max_length"] != nil && utf8.RuneCountInString(written) > most {
+		c.wrong(at+"/initial_value", "must be less than %d characters", most+1)
+	}
 }
 
 // choices checks that there is something to choose from, and that what is chosen at first is among it.

@@ -111,7 +111,7 @@ func (s *Service) parseIPRule(a *account, p *params) *entry {
 		Subnet:       optional[string](p, "subnet"),
 		SourceValues: optional[[]string](p, "source_values"),
 		Pools:        required[[]int](p, "pools"),
-		ExpiredAt:    required[int64](p, "expired_at"),
+		ExpiredAt:    seconds(p, "expired_at"),
 		Reason:       optional[string](p, "reason"),
 	}}
 	if e.ExpiredAt <= s.now().Unix() || e.ExpiredAt > forever {

@@ -60,7 +60,8 @@ func comment(p *params) string {
 func pointParts() map[string]bool {
 	return map[string]bool{
 		"get": true, "header": true, "cookie": true, "path": true, "hash": true, "array": true,
-		"form_urlencoded": true, "multipart": true, "xml_tag": true,
+		"form_urlencoded": true, "multipart": true, "xml_tag": true, "gql_query": true, "gql_mutation": true, "gql_subscription": true,
+		"gql_fragment": true, "gql_dir": true, "gql_spread": true, "gql_type": true, "gql_var": true, "gql": false,
 		"uri": false, "post": false, "json_doc": false, "xml": false, "action_name": false, "action_ext": false,
 		"method": false, "file": false, "base64": false, "gzip": false, "get_all": false, "header_all": false,
 		"hash_all": false, "array_all": false, "form_urlencoded_all": false, "multipart_all": false,

@@ -126,6 +126,16 @@ func required[T any](p *params, field string) T {
 	return optional[T](p, field)
 }
 
+// seconds is a required time in Unix seconds, as a number or in quotes.
+func seconds(p *params, field string) int64 {
+	var n int64
+	raw := required[json.RawMessage](p, field)
+	if p.given(field) && json.Unmarshal(bytes.Trim(raw, `"`), &n) != nil {
+		p.refuse(field, "is invalid")
+	}
+	return n
+}
+
 // oneOf returns a required string out of the allowed ones.
 func oneOf(p *params, field string, allowed []string) string {
 	value := required[string](p, field)

@@ -124,7 +124,7 @@ func (s *Service) serve(r *http.Request, body []byte, lag time.Duration) reply {
 	}
 	c := call{account: a, http: r, lag: lag}
 	if r.Method != http.MethodGet {
-		if mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(mediaType) != "application/json" {
+		if mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(mediaType), "application/json") {
 			return refusal(http.StatusUnsupportedMediaType, "Unsupported media type")
 		}
 		parsed, err := parseParams(body)

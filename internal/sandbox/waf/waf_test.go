@@ -261,7 +261,7 @@ func (w *world) send(ctx context.Context, server *httptest.Server, path string) 
 	r, err := http.NewRequestWithContext(ctx, "POST", server.URL+path, strings.NewReader(`{}`))
 	require.NoError(w.t, err)
 	r.Header.Set("X-ServiceApi-Token", "acme-token")
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", "Application/JSON; charset=utf-8")
 	answered, err := server.Client().Do(r)
 	if err != nil {
 		return nil, nil, err

@@ -59,12 +59,14 @@ func methods() map[string]method {
 	const tier2, tier3, tier4 = 20, 50, 100
 	return map[string]method{
 		connectionsOpen:         {appsConnectionsOpen, tier3, "connections:write"},
+		"api.test":              {apiTest, 0, ""},
 		"auth.test":             {authTest, 0, ""},
 		"bots.info":             {botsInfo, tier3, "users:read"},
 		"chat.delete":           {chatDelete, tier3, "chat:write"},
 		"chat.getPermalink":     {chatGetPermalink, 0, ""},
 		"chat.postEphemeral":    {chatPostEphemeral, tier4, "chat:write"},
 		"chat.postMessage":      {chatPostMessage, 0, "chat:write"},
+		"chat.scheduleMessage":  {chatScheduleMessage, tier3, "chat:write"},
 		"chat.update":           {chatUpdate, tier3, "chat:write"},
 		"conversations.history": {conversationsHistory, tier3, "*:history"},
 		"conversations.info":    {conversationsInfo, tier3, "*:read"},
@@ -73,11 +75,13 @@ func methods() map[string]method {
 		"conversations.members": {conversationsMembers, tier4, "*:read"},
 		"conversations.open":    {conversationsOpen, tier3, "im:write mpim:write channels:manage groups:write"},
 		"conversations.replies": {conversationsReplies, tier3, "*:history"},
+		"reactions.add":         {reactionsAdd, tier3, "reactions:write"},
 		"team.info":             {teamInfo, tier3, "team:read"},
 		"usergroups.list":       {usergroupsList, tier2, "usergroups:read"},
 		"usergroups.users.list": {usergroupsUsersList, tier2, "usergroups:read"},
 		"users.info":            {usersInfo, tier4, "users:read"},
 		"users.list":            {usersList, tier2, "users:read"},
+		"users.lookupByEmail":   {usersLookupByEmail, tier3, "users:read.email"},
 		"views.open":            {viewsOpen, tier4, ""},
 		"views.push":            {viewsPush, tier4, ""},
 		"views.publish":         {viewsPublish, tier4, ""},
@@ -94,13 +98,19 @@ func (w *webAPI) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	name, isMethod := strings.CutPrefix(path, "/api/")
 	id, isResponse := strings.CutPrefix(path, "/response/")
+	if isResponse {
+		name = ""
+	}
 	if !isMethod && !isResponse {
 		http.NotFound(rw, r)
 		return
 	}
-	a, err := parseArgs(rw, r)
+	a, err := parseArgs(rw, r, name)
+	if refused := (*refusal)(nil); err != nil && !errors.As(err, &refused) {
+		err = refuse("invalid_arguments")
+	}
 	if err != nil {
-		write(rw, http.StatusOK, answer{"ok": false, "error": "invalid_arguments"})
+		outcomeOf(name, nil, err).write(rw, r)
 		return
 	}
 	var out outcome
@@ -168,6 +178,8 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 func (w *webAPI) authenticate(name, token string) error {
 	_, known := w.scopesOf(token)
 	switch {
+	case name == "api.test":
+		return nil
 	case token == "":
 		return refuse("not_authed")
 	case !known:

@@ -39,6 +39,65 @@ func TestTokens(t *testing.T) {
 	require.Equal(t, 404, status)
 }
 
+// Methods that only read take no JSON, any method a form in parts, and none another kind of body.
+func TestBodiesOfCalls(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	form := "channel=C1WAF&text=said"
+	parts := "--b\r\nContent-Disposition: form-data; name=\"channel\"\r\n\r\nC1WAF\r\n--b\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nsaid\r\n--b--\r\n"
+	for _, tt := range []struct{ method, kind, body, err string }{
+		{"chat.postMessage", "application/x-www-form-urlencoded", form, ""},
+		{"chat.postMessage", "multipart/form-data; boundary=b", parts, ""},
+		{"chat.postMessage", "multipart/form-data; boundary=c", parts, "invalid_arguments"},
+		{"chat.postMessage", "application/json", `{"channel":"C1WAF","text":"said"}`, ""},
+		{"chat.postMessage", "application/json", `{"channel"`, "invalid_arguments"},
+		{"chat.postMessage", "application/xml", "<x/>", "invalid_post_type"},
+		{"chat.postMessage", "", form, "missing_post_type"},
+		{"chat.postMessage", "application/json", `{"channel":"C1WAF","markdown_text":"**said**"}`, ""},
+		{"chat.postMessage", "application/json", `{"channel":"C1WAF","markdown_text":"**said**","text":"said"}`, "markdown_text_conflict"},
+		{"chat.postMessage", "application/json", `{"channel":"C1WAF","markdown_text":"` + strings.Repeat("x", 12_001) + `"}`, "msg_too_long"},
+		{"conversations.info", "application/x-www-form-urlencoded", "channel=C1WAF", ""},
+		{"conversations.info", "application/json", `{"channel":"C1WAF"}`, "channel_not_found"},
+		{"conversations.history", "application/json", `{"channel":"C1WAF"}`, "channel_not_found"},
+		{"users.info", "application/json", `{"user":"U1ANN"}`, "user_not_found"},
+		{"api.test", "application/json", `{"error":"my_own"}`, "my_own"},
+		{"users.lookupByEmail", "application/x-www-form-urlencoded", "email=ann@shop.example", "missing_scope"},
+		{"reactions.add", "application/json", `{"channel":"C1WAF","name":"eyes","timestamp":"1.0"}`, "missing_scope"},
+		{"chat.scheduleMessage", "application/json", `{"channel":"C1WAF","text":"said","post_at":1}`, "time_in_past"},
+		{"chat.scheduleMessage", "application/json", `{"channel":"C1WAF","text":"said","post_at":99999999999}`, "time_too_far"},
+	} {
+		status, _, body := raw(t, w.base+"/api/"+tt.method, tt.kind, tt.body)
+		require.Equal(t, 200, status)
+		var got struct{ Error string }
+		require.NoError(t, json.Unmarshal([]byte(body), &got))
+		require.Equal(t, tt.err, got.Error, "%s %s %.80s: %s", tt.method, tt.kind, tt.body, body)
+	}
+	for _, m := range w.Messages("#waf") {
+		require.Contains(t, m.Text, "said")
+	}
+	require.Len(t, w.Messages("#waf"), 4)
+}
+
+// What the bot posts carries who it is, what people type comes as rich text, and a channel says when it was made.
+func TestShapesOfMessagesAndChannels(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.post(t, "C1WAF", slack.MsgOptionText("said", false))
+	_, err := w.Say(workspace.Saying{User: "ann", Channel: "#waf", Text: "ask @wafbot & see https://shop.example.com"})
+	require.NoError(t, err)
+	history, err := w.client.GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: "C1WAF"})
+	require.NoError(t, err)
+	require.Equal(t, "wafbot", history.Messages[1].BotProfile.Name)
+	typed, ok := history.Messages[0].Blocks.BlockSet[0].(*slack.RichTextBlock)
+	require.True(t, ok)
+	require.Len(t, typed.Elements[0].(*slack.RichTextSection).Elements, 4)
+	c, err := w.client.GetConversationInfoContext(t.Context(), &slack.GetConversationInfoInput{ChannelID: "C1WAF", IncludeNumMembers: true})
+	require.NoError(t, err)
+	require.Positive(t, c.NumMembers)
+	require.NotEmpty(t, c.Creator)
+	require.Positive(t, int64(c.Created))
+}
+
 func TestCallsAreKeptWithoutToken(t *testing.T) {
 	t.Parallel()
 	w := start(t)

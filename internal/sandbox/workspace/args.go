@@ -1,12 +1,15 @@
 package workspace
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,30 +19,62 @@ const maxBody = 1 << 20 // bytes of a request
 // args are a request's arguments, from a form, a query or JSON alike; what isn't a string in JSON is kept as JSON.
 type args map[string]string
 
-// parseArgs reads arguments. A token counts in the Authorization header or in a form, not in a query or in JSON.
-func parseArgs(rw http.ResponseWriter, r *http.Request) (args, error) {
+// parseArgs reads the arguments of a method, or of a response URL, whose name is "". A token counts in the Authorization header or in a form, not in a
+// query or in JSON.
+func parseArgs(rw http.ResponseWriter, r *http.Request, method string) (args, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxBody))
 	if err != nil {
 		return nil, fmt.Errorf("read request: %w", err)
 	}
 	a := args{}
 	a.addForm(r.URL.Query())
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	isJSON := kind == "application/json" && len(body) > 0 // without arguments clients may leave it empty
-	if isJSON {
-		err = a.addJSON(body)
-	}
 	delete(a, "token")
-	if !isJSON {
+	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case len(body) == 0: // without arguments clients may leave it empty, whatever they say it is
+	case kind == "application/json":
+		if takesJSON(method) {
+			err = a.addJSON(body)
+			delete(a, "token")
+		}
+	case kind == "multipart/form-data":
+		err = a.addParts(body, params["boundary"])
+	case method != "" && kind == "":
+		err = refuse("missing_post_type")
+	case method != "" && !slices.Contains([]string{"application/x-www-form-urlencoded", "text/plain"}, kind):
+		err = refuse("invalid_post_type")
+	default:
 		err = a.addBody(body)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		a["token"] = token
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		a["token"] = strings.TrimSpace(token)
 	}
 	return a, nil
+}
+
+// takesJSON reports whether a method reads arguments from JSON. Those that only read take none: they answer as if nothing was given.
+func takesJSON(method string) bool {
+	switch family, verb, _ := strings.Cut(method, "."); family {
+	case "bots", "team", "usergroups", "users":
+		return false
+	case "conversations":
+		return verb == "join" || verb == "open"
+	case "chat":
+		return verb != "getPermalink"
+	}
+	return true
+}
+
+func (a args) addParts(body []byte, boundary string) error {
+	form, err := multipart.NewReader(bytes.NewReader(body), boundary).ReadForm(maxBody)
+	if err != nil {
+		return fmt.Errorf("parse parts: %w", err)
+	}
+	a.addForm(form.Value)
+	return nil
 }
 
 func (a args) addBody(body []byte) error {

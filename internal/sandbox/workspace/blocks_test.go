@@ -25,6 +25,14 @@ func button(text, action string) string {
 	return fmt.Sprintf(`{"type":"button","action_id":%q,"text":{"type":"plain_text","text":%q}}`, action, text)
 }
 
+func linking(address string) string {
+	return fmt.Sprintf(`{"type":"button","action_id":"a","text":{"type":"plain_text","text":"x"},"url":%q}`, address)
+}
+
+func image(address string) string {
+	return fmt.Sprintf(`{"type":"image","alt_text":"x","image_url":%q}`, address)
+}
+
 func actions(elements ...string) string {
 	return `{"type":"actions","elements":[` + strings.Join(elements, ",") + `]}`
 }
@@ -49,6 +57,14 @@ func TestBlocksAreRefusedAsSlackRefusesThem(t *testing.T) {
 		{"overflow of one", overflow(1), "", ""},
 		{"overflow of six", overflow(6), "invalid_blocks", "must have 1 to 5 options, has 6 [json-pointer:/blocks/0/elements/0/options]"},
 		{"doubled action", actions(button("x", "a"), button("y", "a")), "invalid_blocks", "action_id already exists: a [json-pointer:/blocks/0/elements/1/action_id]"},
+		{"the same action in two blocks", actions(button("x", "a")) + "," + actions(button("y", "a")), "", ""},
+		{"a button's address", actions(linking("https://shop.example.com/x?y")), "", ""},
+		{"a button's address is none", actions(linking("not a url")), "invalid_blocks", "must be a valid URL [json-pointer:/blocks/0/elements/0/url]"},
+		{"a button's address is a script", actions(linking("javascript:alert(1)")), "invalid_blocks", "must be a valid URL [json-pointer:/blocks/0/elements/0/url]"},
+		{"an image", image("https://shop.example.com/x.png"), "", ""},
+		{"an image of no address", image("x.png"), "invalid_blocks", "must be a valid URL [json-pointer:/blocks/0/image_url]"},
+		{"an image inside", image("data:image/png;base64,aGk="), "invalid_blocks", "must be a valid URL [json-pointer:/blocks/0/image_url]"},
+		{"an image's long address", image("https://x.example/" + strings.Repeat("x", 2983)), "invalid_blocks", "must be less than 3001 characters [json-pointer:/blocks/0/image_url]"},
 		{"doubled block", `{"type":"divider","block_id":"b"},{"type":"divider","block_id":"b"}`, "invalid_blocks", "block_id already exists: b [json-pointer:/blocks/1/block_id]"},
 		{"fifty blocks", strings.Repeat(`{"type":"divider"},`, 49) + `{"type":"divider"}`, "", ""},
 		{"fifty-one blocks", strings.Repeat(`{"type":"divider"},`, 50) + `{"type":"divider"}`, "invalid_blocks", "no more than 50 items allowed [json-pointer:/blocks]"},

@@ -3,9 +3,14 @@ package workspace
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
 // A longer text without blocks arrives as several messages.
@@ -145,6 +150,44 @@ func chatUpdate(w *webAPI, a args) (answer, error) {
 	return answer{"channel": c.ID, "ts": m.TS, "text": m.Text, "message": w.wire(m, true)}, nil
 }
 
+// farthest is how far ahead a message can be scheduled.
+const farthest = 120 * 24 * time.Hour
+
+// chatScheduleMessage posts at a moment, in whole seconds, unless the workspace is closed before.
+func chatScheduleMessage(w *webAPI, a args) (answer, error) {
+	seconds, err := strconv.ParseInt(a["post_at"], 10, 64)
+	if err != nil {
+		return nil, refuse("invalid_time")
+	}
+	c, err := w.postable(a["channel"])
+	if err != nil {
+		return nil, err
+	}
+	said, err := w.content(a)
+	in := time.Unix(seconds, 0).Sub(w.cfg.Now())
+	switch {
+	case err != nil:
+		return nil, err
+	case said.empty():
+		return nil, refuse("no_text")
+	case in <= 0:
+		return nil, refuse("time_in_past")
+	case in > farthest:
+		return nil, refuse("time_too_far")
+	}
+	if said.thread, err = w.threadOf(c, a["thread_ts"]); err != nil {
+		return nil, err
+	}
+	w.running.Go(func() {
+		if sleep(w.ctx, in) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.postSplit(c, said, a)
+		}
+	})
+	return answer{"channel": c.ID, "scheduled_message_id": w.nextID("Q"), "post_at": seconds}, nil
+}
+
 // rewrite changes the content of a message. Text alone removes the blocks; metadata and attachments stay unless given.
 func (w *messageStore) rewrite(m *stored, said content, a args) {
 	before := *m
@@ -214,11 +257,15 @@ func (w *messageStore) wire(m *stored, allMetadata bool) answer {
 		out["client_msg_id"] = m.ClientMsgID
 	}
 	if m.BotID != "" {
-		out["bot_id"], out["app_id"] = m.BotID, w.cfg.AppID
+		out["bot_id"], out["app_id"], out["bot_profile"] = m.BotID, w.cfg.AppID, w.botProfile()
 	}
-	if len(m.Blocks) > 0 {
+	switch {
+	case len(m.Blocks) > 0:
 		out["blocks"] = m.Blocks
-	} else if m.Edited > 0 {
+	case m.BotID == "":
+		out["blocks"] = richText(m)
+	}
+	if len(m.Blocks) == 0 && m.Edited > 0 {
 		out["edited"] = answer{"user": m.User, "ts": m.editedTS}
 	}
 	if len(m.Attachments) > 0 {
@@ -229,6 +276,46 @@ func (w *messageStore) wire(m *stored, allMetadata bool) answer {
 	}
 	w.wireThread(m, out)
 	return out
+}
+
+// typedToken is what Slack makes of a user, a channel or an address in what a person typed.
+var typedToken = regexp.MustCompile(`<([^<>|]+)(?:\|([^<>]*))?>`)
+
+// richText is what a person typed as the blocks that Slack's clients send with it.
+func richText(m *stored) []answer {
+	var elements []answer
+	words := func(s string) {
+		if s != "" {
+			elements = append(elements, answer{"type": "text", "text": blockkit.Unescape(s)})
+		}
+	}
+	rest := m.Text
+	for _, token := range typedToken.FindAllStringSubmatch(m.Text, -1) {
+		before, after, _ := strings.Cut(rest, token[0])
+		words(before)
+		elements, rest = append(elements, typedElement(token[1], token[2])), after
+	}
+	words(rest)
+	section := answer{"type": "rich_text_section", "elements": elements}
+	return []answer{{"type": "rich_text", "block_id": "t" + strings.ReplaceAll(m.TS, ".", ""), "elements": []answer{section}}}
+}
+
+func typedElement(of, shown string) answer {
+	switch {
+	case strings.HasPrefix(of, "@"):
+		return answer{"type": "user", "user_id": of[1:]}
+	case strings.HasPrefix(of, "#"):
+		return answer{"type": "channel", "channel_id": of[1:]}
+	case strings.HasPrefix(of, "!subteam^"):
+		return answer{"type": "usergroup", "usergroup_id": strings.TrimPrefix(of, "!subteam^")}
+	case strings.HasPrefix(of, "!"):
+		return answer{"type": "broadcast", "range": of[1:]}
+	}
+	link := answer{"type": "link", "url": blockkit.Unescape(of)}
+	if shown != "" {
+		link["text"] = blockkit.Unescape(shown)
+	}
+	return link
 }
 
 func (w *messageStore) wireThread(m *stored, out answer) {

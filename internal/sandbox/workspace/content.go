@@ -14,6 +14,7 @@ import (
 const (
 	maxText        = 40_000 // code points; what is more is cut off
 	maxUpdateText  = 4_000  // code points in chat.update and chat.postEphemeral
+	maxMarkdown    = 12_000 // code points of markdown_text
 	maxAttachments = 100
 	// Slack documents no limit. Ids fit in a kilobyte, and nothing else belongs in metadata.
 	maxMetadata = 1_024 // bytes
@@ -35,6 +36,15 @@ func (c content) empty() bool {
 // content checks text, blocks, attachments and metadata of a message as Slack does.
 func (w *messageStore) content(a args) (content, error) {
 	c := content{text: cut(a["text"], maxText)}
+	if markdown := a["markdown_text"]; markdown != "" {
+		switch {
+		case a["text"] != "" || a["blocks"] != "":
+			return content{}, refuse("markdown_text_conflict")
+		case utf8.RuneCountInString(markdown) > maxMarkdown:
+			return content{}, refuse("msg_too_long")
+		}
+		c.text = markdown
+	}
 	check := w.schemas.NewCheck()
 	var err error
 	if c.blocks, err = w.blocks(a["blocks"], "", check); err != nil {

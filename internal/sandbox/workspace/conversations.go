@@ -11,7 +11,11 @@ func conversationsInfo(w *webAPI, a args) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer{"channel": wireChannel(c)}, nil
+	out := w.wireChannel(c)
+	if a.flag("include_num_members") {
+		out["num_members"] = len(w.membersOf(c))
+	}
+	return answer{"channel": out}, nil
 }
 
 func conversationsList(w *webAPI, a args) (answer, error) {
@@ -36,7 +40,9 @@ func conversationsList(w *webAPI, a args) (answer, error) {
 		c := &w.channels[i]
 		hidden := c.Private && !c.BotIsMember || c.Archived && a.flag("exclude_archived")
 		if wanted[c.family()] && !hidden {
-			channels = append(channels, wireChannel(c))
+			listed := w.wireChannel(c)
+			listed["num_members"] = len(w.membersOf(c))
+			channels = append(channels, listed)
 		}
 	}
 	return listPage(a, "channels", channels)
@@ -47,13 +53,17 @@ func conversationsMembers(w *webAPI, a args) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return listPage(a, "members", w.membersOf(c))
+}
+
+func (w *people) membersOf(c *Channel) []string {
 	members := []string{}
 	for _, u := range w.users {
 		if u.ID == w.cfg.BotUserID && c.BotIsMember || u.ID != w.cfg.BotUserID && !u.Deleted && c.has(u.ID) {
 			members = append(members, u.ID)
 		}
 	}
-	return listPage(a, "members", members)
+	return members
 }
 
 func conversationsJoin(w *webAPI, a args) (answer, error) {
@@ -74,7 +84,7 @@ func conversationsJoin(w *webAPI, a args) (answer, error) {
 	}
 	c.BotIsMember = true
 	w.notify()
-	out["channel"] = wireChannel(c)
+	out["channel"] = w.wireChannel(c)
 	return out, nil
 }
 
@@ -85,7 +95,7 @@ func conversationsOpen(w *webAPI, a args) (answer, error) {
 		if c == nil || c.ID != a["channel"] || c.family() != "im" {
 			return nil, refuse("channel_not_found")
 		}
-		return openedDirect(a, c, true)
+		return w.openedDirect(a, c, true)
 	}
 	users := slices.DeleteFunc(strings.Split(a["users"], ","), func(id string) bool { return strings.TrimSpace(id) == "" })
 	if len(users) == 0 {
@@ -106,13 +116,13 @@ func conversationsOpen(w *webAPI, a args) (answer, error) {
 		return nil, err
 	}
 	known := slices.ContainsFunc(w.channels, func(c Channel) bool { return c.family() == "im" && slices.Contains(c.Members, users[0]) })
-	return openedDirect(a, w.direct(users[0]), known)
+	return w.openedDirect(a, w.direct(users[0]), known)
 }
 
-func openedDirect(a args, c *Channel, before bool) (answer, error) {
+func (w *people) openedDirect(a args, c *Channel, before bool) (answer, error) {
 	out := answer{"channel": answer{"id": c.ID}}
 	if a.flag("return_im") {
-		out["channel"] = wireChannel(c)
+		out["channel"] = w.wireChannel(c)
 	}
 	if before {
 		out["no_op"], out["already_open"] = true, true
@@ -120,8 +130,17 @@ func openedDirect(a args, c *Channel, before bool) (answer, error) {
 	return out, nil
 }
 
-func wireChannel(c *Channel) answer {
+// channelsMade is when all channels were, in Unix seconds.
+const channelsMade = 1_577_836_800
+
+func (w *people) wireChannel(c *Channel) answer {
+	creator := ""
+	if len(w.users) > 0 {
+		creator = w.users[0].ID
+	}
+	unset := answer{"value": "", "creator": "", "last_set": 0}
 	out := answer{
+		"created": channelsMade, "creator": creator, "topic": unset, "purpose": unset,
 		"id": c.ID, "name": c.Name, "name_normalized": c.Name, "is_member": c.BotIsMember,
 		"is_channel": c.family() == "channels", "is_group": c.family() == "groups", "is_im": c.family() == "im",
 		"is_private": c.Private, "is_archived": c.Archived, "is_ext_shared": false,

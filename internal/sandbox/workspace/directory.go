@@ -1,6 +1,10 @@
 package workspace
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 func authTest(w *webAPI, a args) (answer, error) {
 	if same(a["token"], w.cfg.AppToken) {
@@ -21,6 +25,46 @@ func botsInfo(w *webAPI, a args) (answer, error) {
 	return answer{"bot": answer{
 		"id": w.cfg.BotID, "app_id": w.cfg.AppID, "user_id": bot.ID, "name": bot.Name, "deleted": false,
 	}}, nil
+}
+
+// botProfile is the bot as its messages have it.
+func (w *people) botProfile() answer {
+	bot, _ := w.user(w.cfg.BotUserID)
+	return answer{
+		"id": w.cfg.BotID, "app_id": w.cfg.AppID, "name": bot.Name, "icons": answer{}, "deleted": false, "updated": 0, "team_id": w.cfg.TeamID,
+	}
+}
+
+// apiTest gives back what it was given, without a token.
+func apiTest(_ *webAPI, a args) (answer, error) {
+	if name := a["error"]; name != "" {
+		return nil, refuse(name)
+	}
+	given := maps.Clone(a)
+	delete(given, "token")
+	return answer{"args": given}, nil
+}
+
+// usersLookupByEmail finds nobody: no one here has an address.
+func usersLookupByEmail(*webAPI, args) (answer, error) { return nil, refuse("users_not_found") }
+
+// reactionsAdd takes a reaction to a message, once; nobody sees it.
+func reactionsAdd(w *webAPI, a args) (answer, error) {
+	c := w.channel(a["channel"])
+	if c == nil || c.ID != a["channel"] || c.Private && !c.BotIsMember {
+		return nil, refuse("channel_not_found")
+	}
+	m, name := w.find(c.ID, a["timestamp"]), strings.Trim(a["name"], ":")
+	switch {
+	case name == "":
+		return nil, refuse("invalid_name")
+	case m == nil || m.Ephemeral:
+		return nil, refuse("message_not_found")
+	case slices.Contains(m.reactions, name):
+		return nil, refuse("already_reacted")
+	}
+	m.reactions = append(m.reactions, name)
+	return answer{}, nil
 }
 
 func teamInfo(w *webAPI, _ args) (answer, error) {

@@ -33,10 +33,11 @@ type Message struct {
 // stored is a message with its internal state.
 type stored struct {
 	Message
-	editedTS string  // of the last edit
-	posted   Message // as it was before any edit
-	deleted  bool
-	hidden   bool // over the limit of messages: the Web API lists it, people don't see it
+	editedTS  string  // of the last edit
+	posted    Message // as it was before any edit
+	deleted   bool
+	reactions []string // the bot's
+	hidden    bool     // over the limit of messages: the Web API lists it, people don't see it
 }
 
 // Messages lists the messages of a channel (id or #name) without ephemeral ones, replies included, in the order of posting.
