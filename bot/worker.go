@@ -148,7 +148,7 @@ func passSoon(undone context.Context, p Piece) {
 const awayAgain = time.Second
 
 // do runs a request. A request that waited so long that another replica may have begun it can't be refused while Redis is unreachable, because it
-// may have been done. It is retried until Redis is back.
+// may have been done. It is retried until Redis is back; an emptied one knows no more of it however long that takes.
 func (w *worker) do(held context.Context, req request) (call.Result, error) {
 	ctx, cancel := context.WithTimeout(held, workLimit)
 	defer cancel()
@@ -156,7 +156,7 @@ func (w *worker) do(held context.Context, req request) (call.Result, error) {
 	defer slow.Stop()
 	for {
 		res, err := w.cfg.Runner.Do(ctx, req.Invocation)
-		if !errors.Is(err, refusal.ErrAway) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
+		if !errors.Is(err, refusal.ErrAway) || errors.Is(err, refusal.ErrEmptied) || w.cfg.Clocks.Now().Sub(req.Invocation.At) < doubtAfter || delay.Sleep(ctx, awayAgain) != nil {
 			return res, err
 		}
 	}

@@ -65,13 +65,14 @@ type awayFor struct {
 	noRunner
 
 	tries int
+	away  error
 }
 
 func (*awayFor) Changes(record.Line) bool { return true }
 
 func (a *awayFor) Do(context.Context, call.Invocation) (call.Result, error) {
 	if a.tries--; a.tries >= 0 {
-		return call.Result{}, refusal.Away(context.DeadlineExceeded)
+		return call.Result{}, refusal.Away(a.away)
 	}
 	return call.Result{Outcome: "done", Lines: []text.Text{text.New("Deny 203.0.113.7: accepted by the service")}}, nil
 }
@@ -100,11 +101,13 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 		name   string
 		waited time.Duration
 		tries  int
+		away   error
 		want   string
 	}{
-		{"just accepted", 100 * time.Millisecond, 1, "not done: wafbot's store (Redis) can't be reached"},
-		{"taken over", 4 * time.Second, 1, "Deny 203.0.113.7: accepted by the service"},
-		{"taken over, away for long", 4 * time.Second, 60, "Deny 203.0.113.7: accepted by the service"},
+		{"just accepted", 100 * time.Millisecond, 1, context.DeadlineExceeded, "not done: wafbot's store (Redis) can't be reached"},
+		{"taken over", 4 * time.Second, 1, context.DeadlineExceeded, "Deny 203.0.113.7: accepted by the service"},
+		{"taken over, away for long", 4 * time.Second, 60, context.DeadlineExceeded, "Deny 203.0.113.7: accepted by the service"},
+		{"waited, and Redis was emptied", 4 * time.Second, 1, refusal.ErrEmptied, "not done: wafbot's store (Redis) is empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +116,7 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 				waits := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
 				b := New(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}),
-					Inbox: waits, Runner: &awayFor{tries: c.tries}, Verbs: &awayFor{tries: c.tries},
+					Inbox: waits, Runner: &awayFor{tries: c.tries, away: c.away}, Verbs: &awayFor{},
 				})
 				require.NoError(t, b.Work(t.Context(), t.Context()))
 				require.Equal(t, []string{"done"}, waits.heard())

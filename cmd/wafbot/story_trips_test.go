@@ -156,7 +156,8 @@ func TestAClickCostsNineRoundTrips(t *testing.T) {
 		}
 		seen, _ := n.since(before)
 		draws := len(slices.DeleteFunc(slices.Clone(seen), func(trip string) bool { return trip != "evalsha redraw" }))
-		for part, most := range map[string]int{"stream": 2, "click": 7, "redraw": 5*draws + 1} { // a lease's renewal may have the queue read once more
+		seen = slices.DeleteFunc(seen, func(trip string) bool { return trip == "hgetall redraw" }) // a lease's renewal may have the queue read once more
+		for part, most := range map[string]int{"stream": 2, "click": 7, "redraw": 3 * draws} {
 			require.LessOrEqual(t, len(count(seen, part)), most, "%s:\n%s", part, strings.Join(count(seen, part), "\n"))
 		}
 	})
