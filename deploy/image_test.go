@@ -104,7 +104,7 @@ func TestAnAttackIsDeniedAndKeptWithTheComposeFilesSettings(t *testing.T) {
 	answers(t, address+"/healthz")
 	answers(t, address+"/readyz")
 	w.attack(first)
-	w.click(first, "Deny only", bot)
+	w.click(first, "Deny "+first, bot)
 	w.until("denied", bot, func() bool { return w.denied(first) })
 	out, err := i.command(t, s, env, "doctor").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -124,7 +124,8 @@ func TestAnAttackIsDeniedAndKeptWithTheComposeFilesSettings(t *testing.T) {
 		require.False(t, seen[m.Text], "posted twice: %s", m.Text)
 		seen[m.Text] = true
 	}
-	w.click(first, "Undo", bot)
+	w.click(first, "Undo…", bot)
+	w.submit("Undo", bot)
 	w.until("undone", bot, func() bool { return !w.denied(first) })
 	require.NoError(t, bot.stop(syscall.SIGTERM, s.StopGracePeriod))
 	require.NoError(t, redis.stop(syscall.SIGTERM, patience))

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 )
 
@@ -152,4 +153,17 @@ func (w *world) click(source, button string, bot *process) {
 	w.ask("/slack/click", map[string]any{"user": "rob", "channel": "waf", "ts": ts, "button": button}, &deliveries)
 	require.Equal(w.t, http.StatusOK, deliveries.Status)
 	require.Empty(w.t, deliveries.Warning)
+}
+
+// submit waits until Rob sees the form of a title, and sends it off as it is filled in.
+func (w *world) submit(title string, bot *process) {
+	w.t.Helper()
+	w.until("the form "+title, bot, func() bool {
+		var seen struct{ Modal *struct{ Raw slack.ModalViewRequest } }
+		w.ask("/slack/views?user=rob", nil, &seen)
+		return seen.Modal != nil && seen.Modal.Raw.Submit != nil && seen.Modal.Raw.Title.Text == title
+	})
+	var sent struct{ Outcome string }
+	w.ask("/slack/submit", map[string]any{"user": "rob"}, &sent)
+	require.Equal(w.t, "cleared", sent.Outcome)
 }
