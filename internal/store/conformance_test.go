@@ -77,6 +77,9 @@ func (w *world) lasting(t testing.TB, prefix string) map[string]any {
 		read := map[string][]any{
 			"string": {"GET", key}, "hash": {"HGETALL", key}, "set": {"SMEMBERS", key}, "zset": {"ZRANGE", key, 0, -1}, "list": {"LRANGE", key, 0, -1}, "stream": {"XRANGE", key, "-", "+"},
 		}[w.rdb.Type(ctx, key).Val()]
+		if read == nil {
+			continue // it has run out meanwhile
+		}
 		held, err := w.rdb.Do(ctx, read...).Result()
 		require.NoError(t, err, key)
 		all[key] = held
