@@ -34,25 +34,25 @@ func TestIndicator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	res, err := w.try(ann, `indicator user-agent "sqlmap/1\.\d" host=Shop.example.com path=/login attack=`+id+` reason="same tool"`)
+	res, err := w.try(ann, `indicator user-agent "sqlmap/1[.][0-9]" host=Shop.example.com path=/login attack=`+id+` reason="same tool"`)
 	require.NoError(t, err)
 	ch := res.Changes[0]
-	require.Equal(t, `Take for a scanner requests for shop.example.com/login whose USER-AGENT matches sqlmap/1\.\d for 4 h`, ch.Does)
-	require.Equal(t, `indicator USER-AGENT "sqlmap/1\\.\\d" attack=`+id+` for=4h host=shop.example.com path=/login type=scanner reason="same tool"`, ch.Line.String())
+	require.Equal(t, `Take for a scanner requests for shop.example.com/login whose USER-AGENT matches sqlmap/1[.][0-9] for 4 h`, ch.Does)
+	require.Equal(t, `indicator USER-AGENT sqlmap/1[.][0-9] attack=`+id+` for=4h host=shop.example.com path=/login type=scanner reason="same tool"`, ch.Line.String())
 	require.Contains(t, textOf(res), "it would hit none of 12 usual browsers and search engines")
 	require.Contains(t, textOf(res), "blocked only where the mode blocks")
 	require.Equal(t, id, ch.AttackID)
 	require.Equal(t, w.clock().Add(4*time.Hour), ch.DueAt())
 	rule := w.theRule("regex")
 	require.Equal(t, apiclient.Point{{"header", "USER-AGENT"}}, rule.Point)
-	require.Equal(t, `sqlmap/1\.\d`, rule.Regex)
+	require.Equal(t, `sqlmap/1[.][0-9]`, rule.Regex)
 	require.Equal(t, "scanner", rule.AttackType)
 	require.Equal(t, "wafbot "+ch.ID+" by Ann (U1ANN) for "+id+": same tool", rule.Comment)
 	scope, ok := apiclient.ConditionsScope(rule.Conditions)
 	require.True(t, ok)
 	require.Equal(t, apiclient.Scope{Host: "shop.example.com", Path: "/login"}, scope)
 	require.Equal(t, ch.ID, w.lastAudit().Change)
-	require.Contains(t, w.lastAudit().After[0], `create indicator (scanner) sqlmap/1\.\d on header.USER-AGENT, for shop.example.com/login`)
+	require.Contains(t, w.lastAudit().After[0], `create indicator (scanner) sqlmap/1[.][0-9] on header.USER-AGENT, for shop.example.com/login`)
 
 	require.NoError(t, w.again(ch.Line), "the canonical line is a line")
 	w.nothing(bob, ch.Line.String(), "done already by Ann")
@@ -67,18 +67,20 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for regex, words := range map[string]string{
-		`User-Agent Firefox`:     "it would hit 3 of 12 usual browsers and search engines, as Firefox on Windows",
-		`User-Agent (?i)BOT`:     "it would hit 2 of 12 usual browsers and search engines, as Googlebot",
-		`User-Agent .*`:          "it matches everything, even an empty header",
-		`User-Agent ^`:           "it matches everything",
-		`User-Agent ^$`:          "it would hit an empty USER-AGENT, and none of 12",
-		`User-Agent (^$|iPhone)`: "it would hit 1 of 12 usual browsers and search engines, as Safari on iOS, and an empty header",
-		`User-Agent MOZILLA`:     "it would hit 12 of 12",
-		`User-Agent (?s).+`:      "it would hit 12 of 12",
-		`User-Agent x|`:          "it matches everything",
-		`X-Tool Mozilla`:         "wafbot knows no usual values of X-TOOL, and tried it on the User-Agents of browsers and search engines: it matches 12 of 12",
-		`accept text/html`:       "wafbot knows no usual values of ACCEPT, and tried it on the User-Agents of browsers and search engines: it matches none of 12",
-		`X-Tool .`:               "matches 12 of 12",
+		`User-Agent Firefox`:                  "it would hit 3 of 12 usual browsers and search engines, as Firefox on Windows",
+		`User-Agent BOT`:                      "it would hit 2 of 12 usual browsers and search engines, as Googlebot",
+		`User-Agent .*`:                       "it matches everything, even an empty header",
+		`User-Agent ^`:                        "it matches everything",
+		`User-Agent ^$`:                       "it would hit an empty USER-AGENT, and none of 12",
+		`User-Agent (^$|iPhone)`:              "it would hit 1 of 12 usual browsers and search engines, as Safari on iOS, and an empty header",
+		`User-Agent MOZILLA`:                  "it would hit 12 of 12",
+		`User-Agent .+`:                       "it would hit 12 of 12",
+		`User-Agent x|`:                       "it matches everything",
+		`User-Agent ^(~(44[.]33[.]22[.]11))$`: "it matches everything, even an empty header",
+		`User-Agent ^(~(.*bot.*)&Moz.*)$`:     "it would hit 10 of 12",
+		`X-Tool Mozilla`:                      "wafbot knows no usual values of X-TOOL, and tried it on the User-Agents of browsers and search engines: it matches 12 of 12",
+		`accept text/html`:                    "wafbot knows no usual values of ACCEPT, and tried it on the User-Agents of browsers and search engines: it matches none of 12",
+		`X-Tool .`:                            "matches 12 of 12",
 	} {
 		header, pattern, _ := strings.Cut(regex, " ")
 		line := "indicator " + header + " '" + pattern + "' host=shop.example.com"
@@ -90,7 +92,7 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 	require.Equal(t, "vpatch", w.theRule("regex").AttackType)
 	w.refuses(ann, "indicator X-Tool k1ller host=shop.example.com type=vpatch", refusal.ErrAsk, "in every mode but off", "it matches none of 12")
 
-	inv := w.asks(ann, `indicator User-Agent \Qk1ller host=shop.example.com`)
+	inv := w.asks(ann, `indicator User-Agent k1ller host=shop.example.com`)
 	inv.Ask = true
 	_, err := w.do(inv)
 	require.ErrorContains(t, err, "it would hit none of 12", "the preview says it, too")
@@ -103,8 +105,10 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 		kind  error
 		words string
 	}{
-		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {refusal.ErrUsage, "wafbot can't try it"},
-		`indicator User-Agent "(" host=a.example.com`:                              {refusal.ErrUsage, "wafbot can't try it: missing closing ) in (. Look-around"},
+		`indicator User-Agent "(?=x)y" host=a.example.com`:                         {refusal.ErrUsage, "no look-around. Example: "},
+		`indicator User-Agent "sqlmap/1\.7" host=a.example.com`:                    {refusal.ErrUsage, "write [.]. Example: "},
+		`indicator User-Agent "\d+" host=a.example.com`:                            {refusal.ErrUsage, "write [0-9]"},
+		`indicator User-Agent "(" host=a.example.com`:                              {refusal.ErrUsage, "a closing ) is missing"},
 		`indicator User-Agent "(x)\1" host=a.example.com`:                          {refusal.ErrUsage, "back-references"},
 		`indicator User-Agent ` + strings.Repeat("x", 501) + ` host=a.example.com`: {refusal.ErrUsage, "over 500 bytes"},
 		`indicator "Two Words" x host=a.example.com`:                               {refusal.ErrUsage, "Invalid header"},

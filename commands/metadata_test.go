@@ -47,7 +47,7 @@ func everyChange(w *world) []record.Change {
 	for _, line := range []string{
 		"deny 192.0.2.9 for=4h reason=\"it's them: “again”\"", "deny attack=" + id, "contain attack=" + id + " 192.0.2.77", "gray 192.0.2.5 192.0.2.6 app=Shop", "allow country:FR for=1h",
 		"patch POST shop.example.com/a/b/c type=sqli part=post.json_doc.hash.x app=4 for=7d", "block-path POST shop.example.com/pay for=30m",
-		`indicator User-Agent "sqlmap/1\.\d" host=shop.example.com type=vpatch`, "mode 4 block", "mode 7 safe_blocking for=2h",
+		`indicator User-Agent "sqlmap/1[.][0-9]" host=shop.example.com type=vpatch`, "mode 4 block", "mode 7 safe_blocking for=2h",
 	} {
 		inv := w.asks(root, line)
 		inv.Anyway = true

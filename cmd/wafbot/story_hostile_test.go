@@ -51,6 +51,9 @@ func hostileEverywhere(w *world) {
 	w.Slack.SetRateLimits(false) // its pace is the matter of other stories
 }
 
+// special are the characters that mean something in a regular expression of the service.
+var special = regexp.MustCompile(`[\\^$.|?*+()\[\]{}~&]`)
+
 // hostileService writes the corpus into every field of attacks, and of entries and rules of others, and waits for a card of each attack.
 func (w *world) hostileService() {
 	w.t.Helper()
@@ -75,8 +78,8 @@ func (w *world) hostileService() {
 		_, err := w.WAF.SeedIPRule("acme", waf.IPRule{Subnet: fmt.Sprintf("198.51.100.%d/32", i+1), Reason: text, Author: other})
 		require.NoError(w.t, err)
 		_, err = others.CreateRule(w.t.Context(), apiclient.Rule{
-			Type: apiclient.RuleRegex, AttackType: "scanner", Regex: "x" + regexp.QuoteMeta(text), Comment: "x" + other, Point: apiclient.Point{{"header", "X" + text}},
-			Conditions: []apiclient.Condition{{Type: "equal", Value: text, Point: []any{"header", "HOST"}}, {Type: "regex", Value: regexp.QuoteMeta(other), Point: []any{"uri"}}},
+			Type: apiclient.RuleRegex, AttackType: "scanner", Regex: "x" + special.ReplaceAllString(text, "."), Comment: "x" + other, Point: apiclient.Point{{"header", "X" + text}},
+			Conditions: []apiclient.Condition{{Type: "equal", Value: text, Point: []any{"header", "HOST"}}, {Type: "regex", Value: special.ReplaceAllString(other, "."), Point: []any{"uri"}}},
 		})
 		require.NoError(w.t, err)
 	}

@@ -1,10 +1,7 @@
 package verb
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -15,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/pire"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -29,13 +27,13 @@ func indicator() *call.Command {
 		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
-			{Name: "regex", Object: true, Required: true, Help: "the regular expression, in quotes; it is tried on usual browsers and search engines first", Read: readRegex},
+			{Name: "regex", Object: true, Required: true, Help: "the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; it is tried on usual browsers and search engines first", Read: readRegex},
 			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
 			{Name: "host", Help: "requests to this host only; left out: all of them", Read: readHost},
 			{Name: "path", Help: "requests to exactly this path of the host only"},
 			form.ArgFor(policy.Policy.IndicatorFor), form.ArgAttack, form.ArgReason,
 		},
-		Example: `indicator User-Agent "sqlmap/1\.\d" host=shop.example.com for=4h`,
+		Example: `indicator User-Agent "sqlmap/1[.][0-9]" host=shop.example.com for=4h`,
 		Form:    form.IndicatorForm,
 		Plan:    planIndicator,
 	}
@@ -60,26 +58,10 @@ func readRegex(value string, _ *call.Account) (string, error) {
 	if len(value) > maxRegex {
 		return "", refusal.Usage(text.New("Invalid regular expression: over ", maxRegex, " bytes long"))
 	}
-	_, err := regexp.Compile(value)
-	if err == nil {
-		_, err = forTrial(value)
-	}
-	if err != nil {
-		return "", refusal.Invalid("regular expression", value, "sqlmap", "wafbot can't try it: ", regexTrouble(err), ". Look-around and back-references aren't known here")
+	if _, err := pire.Parse(value); err != nil {
+		return "", refusal.Invalid("regular expression", value, "sqlmap/1[.][0-9]", text.Sanitize(err.Error(), 200))
 	}
 	return value, nil
-}
-
-// forTrial is the regular expression as it is tried: whether the service minds case isn't known, so the trial doesn't.
-func forTrial(regex string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + regex) }
-
-// regexTrouble is what is wrong with a regular expression, without the back-quotes of Go's own words: a chat can't show them.
-func regexTrouble(err error) text.Text {
-	var e *syntax.Error
-	if !errors.As(err, &e) {
-		return text.New(text.Sanitize(err.Error(), 200))
-	}
-	return text.New(e.Code.String(), " in ", refusal.Typed(e.Expr))
 }
 
 func planIndicator(c *call.Call) ([]call.Plan, error) {
@@ -106,7 +88,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
 	p := change.ForTime(c, line, verb+" "+what, length)
-	tried, err := forTrial(regex)
+	tried, err := pire.Parse(regex)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +99,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 
 // indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where
 // wafbot can't know: every browser sends Accept or Cookie, too.
-func indicatorEffect(header string, regex *regexp.Regexp, mark string) (ws []refusal.Warning, notes []text.Text) {
+func indicatorEffect(header string, regex *pire.Regexp, mark string) (ws []refusal.Warning, notes []text.Text) {
 	if mark == change.MarkPatch {
 		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
 	} else {
@@ -163,15 +145,15 @@ func usualBrowsers() []browser {
 
 // trial says what a regular expression matches of what comes every day, and whether it matches any of it. Of a header other than User-Agent
 // wafbot knows no usual values: there it only says how broad the expression is.
-func trial(header string, regex *regexp.Regexp) (words text.Text, broad bool) {
+func trial(header string, regex *pire.Regexp) (words text.Text, broad bool) {
 	var hits []string
 	browsers := usualBrowsers()
 	for _, b := range browsers {
-		if regex.MatchString(b.agent) {
+		if regex.MatchAnyCase(b.agent) {
 			hits = append(hits, b.name)
 		}
 	}
-	empty := regex.MatchString("") // also an empty header
+	empty := regex.MatchAnyCase("") // also an empty header
 	subject, who := text.New("it would hit "), fmt.Sprintf("%d usual browsers and search engines", len(browsers))
 	if header != userAgent {
 		subject = text.New("wafbot knows no usual values of ", text.Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")

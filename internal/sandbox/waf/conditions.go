@@ -3,10 +3,12 @@ package waf
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/wafbot/wafbot/internal/pire"
 )
 
 // condition is one item of a rule's action.
@@ -59,7 +61,7 @@ func (a *account) checkCondition(c *condition) string {
 		return ""
 	}
 	if c.Type == "regex" {
-		if _, err := regexp.Compile(*c.Value); err != nil {
+		if _, err := pire.Parse(*c.Value); err != nil {
 			return "has an invalid regular expression"
 		}
 		return ""
@@ -163,8 +165,15 @@ func (c condition) met(r web) bool {
 	case "iequal":
 		return strings.EqualFold(value, *c.Value)
 	}
-	matched, err := regexp.MatchString(*c.Value, value)
-	return err == nil && matched
+	return matches(*c.Value, value)
+}
+
+// tried is how many characters of a value are tried on a regular expression, which takes time by the square of them.
+const tried = 1000
+
+func matches(regex, value string) bool {
+	r, err := pire.Parse(regex)
+	return err == nil && r.Match(string([]rune(value)[:min(tried, utf8.RuneCountInString(value))]))
 }
 
 // manyPaths is the path of requests to several unknown paths.

@@ -2,9 +2,10 @@ package waf
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/wafbot/wafbot/internal/pire"
 )
 
 // patchable are the attack types that a virtual patch can name.
@@ -30,7 +31,7 @@ func (a *account) parseRule(p *params) *rule {
 		r.attackType = oneOf(p, "attack_type", append(patchable(), virtualPatch))
 		r.comment = comment(p)
 		r.regex = required[string](p, "regex")
-		if _, err := regexp.Compile(r.regex); err != nil || r.regex == "" {
+		if _, err := pire.Parse(r.regex); err != nil || r.regex == "" {
 			p.refuse("regex", "is invalid")
 		}
 	case "service_mode":

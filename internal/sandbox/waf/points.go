@@ -1,7 +1,6 @@
 package waf
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -68,6 +67,5 @@ func (r *rule) indicates(request web) bool {
 	if !there {
 		return false
 	}
-	matched, err := regexp.MatchString(r.regex, value)
-	return err == nil && matched
+	return matches(r.regex, value)
 }
