@@ -289,8 +289,8 @@ func TestWhatCanNotBeSeenIsSaid(t *testing.T) {
 	w := newWorld(t, withoutApproval(policy.ApproveBroad, policy.ApproveAllow, policy.ApproveRulesEverywhere))
 	x := w.watcher()
 	for line, why := range map[string]string{
-		"deny proxy:TOR":                     "the service doesn't list which sources are of that kind",
-		"gray 203.0.113.7":                   "gray sources are blocked in safe_blocking mode only",
+		"deny proxy:TOR":                      "the service doesn't list which sources are of that kind",
+		"gray 203.0.113.7":                    "gray sources are blocked in safe_blocking mode only",
 		`indicator User-Agent "sqlmap/1[.]8"`: "the service doesn't list which requests match",
 	} {
 		ch := w.insists(root, line)

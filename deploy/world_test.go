@@ -159,7 +159,9 @@ func (w *world) click(source, button string, bot *process) {
 func (w *world) submit(title string, bot *process) {
 	w.t.Helper()
 	w.until("the form "+title, bot, func() bool {
-		var seen struct{ Modal *struct{ Raw slack.ModalViewRequest } }
+		var seen struct {
+			Modal *struct{ Raw slack.ModalViewRequest }
+		}
 		w.ask("/slack/views?user=rob", nil, &seen)
 		return seen.Modal != nil && seen.Modal.Raw.Submit != nil && seen.Modal.Raw.Title.Text == title
 	})
