@@ -1,0 +1,81 @@
+package apiclient
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Met is whether an attack's requests meet conditions, as far as its record tells.
+type Met int
+
+// MetUnknown is of what no record holds, as other headers, and of regular expressions.
+const (
+	MetUnknown Met = iota
+	MetNo
+	MetYes
+)
+
+// ConditionsMet reports whether the attack's requests meet all of the conditions. No conditions are met by all.
+func ConditionsMet(cs []Condition, a Attack) Met {
+	all := MetYes
+	for _, c := range cs {
+		switch c.met(a) {
+		case MetNo:
+			return MetNo
+		case MetUnknown:
+			all = MetUnknown
+		}
+	}
+	return all
+}
+
+func (c Condition) met(a Attack) Met {
+	point := normalPoint(c.Point)
+	value, there, known := a.part(point)
+	if !known {
+		return MetUnknown
+	}
+	met, anyCase := false, point[0] == "header" || point[0] == "method"
+	switch {
+	case c.Type == conditionAbsent:
+		met = !there
+	case c.Type == conditionEqual && !anyCase:
+		met = there && value == c.Value
+	case c.Type == conditionEqual, c.Type == conditionIEqual:
+		met = there && strings.EqualFold(value, c.Value)
+	default:
+		return MetUnknown
+	}
+	if met {
+		return MetYes
+	}
+	return MetNo
+}
+
+// part is the part of the attack's requests that a condition's point names, whether they have it, and whether the record tells. A record
+// of several paths, or of one that was cut, tells no part of a path.
+func (a Attack) part(point []string) (value string, there, known bool) {
+	path := strings.Split(strings.TrimPrefix(a.Path, "/"), "/")
+	last := len(path) - 1
+	name, ext, hasExt := strings.Cut(path[last], ".")
+	switch pathKnown := a.Path != "" && a.Path != SeveralPaths && len(a.Path) <= MaxPath; {
+	case slices.Equal(point, []string{"instance"}):
+		return strconv.FormatInt(a.App.N, 10), true, a.App.Known
+	case slices.Equal(point, []string{"header", "HOST"}):
+		return a.Domain, true, a.Domain != ""
+	case slices.Equal(point, []string{"method"}):
+		return a.Method, true, a.Method != ""
+	case slices.Equal(point, []string{"action_name"}):
+		return name, true, pathKnown
+	case slices.Equal(point, []string{"action_ext"}):
+		return ext, hasExt, pathKnown
+	case len(point) == 2 && point[0] == "path":
+		i, err := strconv.Atoi(point[1])
+		if err != nil || i < 0 || i >= last {
+			return "", false, pathKnown && err == nil && i >= 0
+		}
+		return path[i], true, pathKnown
+	}
+	return "", false, false
+}
