@@ -28,7 +28,7 @@ func ScopeConditions(s Scope) ([]Condition, error) {
 	}
 	if s.Host != "" {
 		if strings.ContainsAny(s.Host, "*/?#@[]\\") && !isIPv6Host(s.Host) || !visible(s.Host) {
-			return nil, fmt.Errorf("host %q: must be one host", s.Host)
+			return nil, fmt.Errorf("host %q: must be one host, or be left out for every host", s.Host)
 		}
 		cs = append(cs, equal(strings.ToLower(s.Host), "header", "HOST"))
 	}
@@ -50,7 +50,7 @@ func equal(value string, point ...any) Condition {
 	return Condition{Type: conditionEqual, Value: value, Point: point}
 }
 
-func absent(point ...any) Condition { return Condition{Type: conditionAbsent, Point: point} }
+func absent(point ...any) Condition { return Condition{Type: ConditionAbsent, Point: point} }
 
 // isIPv6Host reports whether the host is written as [::1], with or without a port.
 func isIPv6Host(host string) bool {
@@ -110,7 +110,7 @@ func ConditionKeys(cs []Condition) (all []string, ok bool) {
 			return nil, false
 		}
 		switch {
-		case c.Type == conditionAbsent:
+		case c.Type == ConditionAbsent:
 			c.Value = ""
 		case slices.Equal(point, []string{"header", "HOST"}) && (c.Type == conditionEqual || c.Type == conditionIEqual):
 			c.Type, c.Value = conditionEqual, strings.ToLower(c.Value)

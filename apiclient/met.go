@@ -38,7 +38,7 @@ func (c Condition) met(a Attack) Met {
 	}
 	met, anyCase := false, point[0] == "header" || point[0] == "method"
 	switch {
-	case c.Type == conditionAbsent:
+	case c.Type == ConditionAbsent:
 		met = !there
 	case c.Type == conditionEqual && !anyCase:
 		met = there && value == c.Value

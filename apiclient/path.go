@@ -125,8 +125,8 @@ func readPath(cs []Condition) Path {
 		case point[0] == "action_name":
 			p.Name, p.AnyName = c.Value, false
 		case point[0] == "action_ext":
-			p.Ext, p.HasExt, p.AnyExt = c.Value, c.Type != conditionAbsent, false
-		case c.Type == conditionAbsent:
+			p.Ext, p.HasExt, p.AnyExt = c.Value, c.Type != ConditionAbsent, false
+		case c.Type == ConditionAbsent:
 			p.Deep = false
 		case len(point) == 2:
 			segments[point[1]] = c.Value
