@@ -205,16 +205,17 @@ func (s Patch) place() string {
 
 // words are what the patch is for, and of which attacks.
 func (s Patch) words(a *call.Account) string {
-	app := "every application"
-	switch known := s.Scope.App.Known; {
-	case known && s.Kind == describe.AnyAttack:
-		return s.place() + " on " + a.AppName(s.Scope.App)
-	case s.Kind == describe.AnyAttack:
-		return s.place() + ", " + app
-	case known:
-		app = a.AppName(s.Scope.App) + " only"
+	place, app, only := s.place(), "every application", ""
+	if s.Scope.App.Known {
+		app, only = a.AppName(s.Scope.App), " only"
 	}
-	return fmt.Sprintf("%s, %s, %s, %s only", s.place(), app, describe.PartName(s.Point), describe.TypeName(s.Kind))
+	switch {
+	case s.Kind != describe.AnyAttack:
+		return fmt.Sprintf("%s, %s%s, %s, %s only", place, app, only, describe.PartName(s.Point), describe.TypeName(s.Kind))
+	case strings.Contains(place, " on "):
+		return place + ", on " + app
+	}
+	return place + " on " + app
 }
 
 // PathNotes say what a path with an asterisk does not cover, which people may take for covered.

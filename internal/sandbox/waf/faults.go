@@ -33,6 +33,7 @@ type Fault struct {
 	//   reset_applied    carries out, then resets the connection
 	//   lagging          lists what was written until 10 s ago
 	//   mode_replaced    with the creation of a mode, removes the others for the same requests silently
+	//   mode_kept        then keeps them: the last written holds
 	//   endless          lists attacks without end, behind those that there are; incidents as ever
 	Kind string `json:"kind"`
 	// RetryAfter is the header of that name with status:N; "" sends none.
@@ -41,8 +42,14 @@ type Fault struct {
 	Times int `json:"times,omitempty"`
 }
 
+// What becomes of the mode rules for the same requests as a new one.
+const (
+	modeReplaced = "mode_replaced"
+	modeKept     = "mode_kept"
+)
+
 func plainFaults() []string {
-	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging", "mode_replaced", "endless"}
+	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging", modeReplaced, modeKept, "endless"}
 }
 
 // SetFault adds a fault. The first one that fits a request is used.

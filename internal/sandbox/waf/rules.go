@@ -121,7 +121,7 @@ func (s *Service) createRule(c call) reply {
 	created.from = now.Add(s.delay(ruleDelay))
 	c.account.addRule(created)
 	// "Last write wins or silent removal": which of the two nobody can tell before.
-	if created.kind == "service_mode" && (c.replacesMode || s.replacesMode(created.id)) {
+	if created.kind == "service_mode" && s.replacesMode(c, created.id) {
 		c.account.removeOtherModes(created, s.delay(ruleDelay))
 	}
 	s.notify()
@@ -129,7 +129,10 @@ func (s *Service) createRule(c call) reply {
 }
 
 // replacesMode reports whether the mode rule with that id is one that removes the others for the same requests.
-func (s *core) replacesMode(id int64) bool {
+func (s *core) replacesMode(c call, id int64) bool {
+	if c.secondMode != "" {
+		return c.secondMode == modeReplaced
+	}
 	return rand.New(rand.NewPCG(s.seed, uint64(id))).IntN(2) == 0
 }
 

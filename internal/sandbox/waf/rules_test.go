@@ -189,4 +189,10 @@ func TestASecondModeForTheSameRequests(t *testing.T) {
 	require.Equal(t, []any{"off"}, w.modesFor(own["actionid"]), "other requests keep theirs")
 	w.createRule(patch(`[["uri"]]`, "any", `[]`))
 	require.Equal(t, []any{"off"}, w.modesFor(own["actionid"]), "a patch is none")
+	w.ClearFaults()
+	require.NoError(t, w.SetFault(waf.Fault{Endpoint: "POST /v1/objects/hint/create", Kind: "mode_kept"}))
+	for range 5 {
+		mode("block", `[]`)
+	}
+	require.Equal(t, []any{"off", "block", "block", "block", "block", "block"}, w.modesFor(own["actionid"]))
 }

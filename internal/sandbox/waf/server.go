@@ -34,7 +34,7 @@ type call struct {
 	http    *http.Request
 	lag     time.Duration // of what it lists behind what was written
 
-	replacesMode bool // a new mode rule removes the others for the same requests
+	secondMode string // the fault that says what becomes of the mode rules beside a new one; "": the seed says
 }
 
 type endpoint func(*Service, call) reply
@@ -81,8 +81,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "":
 	case "lagging":
 		c.lag = laggingFault
-	case "mode_replaced":
-		c.replacesMode = true
+	case modeReplaced, modeKept:
+		c.secondMode = fault.Kind
 	default:
 		s.serveFault(w, r, faultyCall{fault, record, body})
 		return
