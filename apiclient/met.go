@@ -1,7 +1,6 @@
 package apiclient
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,26 +55,39 @@ func (c Condition) met(a Attack) Met {
 // part is the part of the attack's requests that a condition's point names, whether they have it, and whether the record tells. A record
 // of several paths, or of one that was cut, tells no part of a path.
 func (a Attack) part(point []string) (value string, there, known bool) {
-	path := strings.Split(strings.TrimPrefix(a.Path, "/"), "/")
-	last := len(path) - 1
-	name, ext, hasExt := strings.Cut(path[last], ".")
-	switch pathKnown := a.Path != "" && a.Path != SeveralPaths && len(a.Path) <= MaxPath; {
-	case slices.Equal(point, []string{"instance"}):
+	switch {
+	case len(point) == 0:
+		return "", false, false
+	case isPathPoint(point):
+		return a.pathPart(point)
+	}
+	switch strings.Join(point, "\x00") {
+	case "instance":
 		return strconv.FormatInt(a.App.N, 10), true, a.App.Known
-	case slices.Equal(point, []string{"header", "HOST"}):
+	case "header\x00HOST":
 		return a.Domain, true, a.Domain != ""
-	case slices.Equal(point, []string{"method"}):
+	case "method":
 		return a.Method, true, a.Method != ""
-	case slices.Equal(point, []string{"action_name"}):
-		return name, true, pathKnown
-	case slices.Equal(point, []string{"action_ext"}):
-		return ext, hasExt, pathKnown
-	case len(point) == 2 && point[0] == "path":
-		i, err := strconv.Atoi(point[1])
-		if err != nil || i < 0 || i >= last {
-			return "", false, pathKnown && err == nil && i >= 0
-		}
-		return path[i], true, pathKnown
 	}
 	return "", false, false
+}
+
+func (a Attack) pathPart(point []string) (value string, there, known bool) {
+	if a.Path == "" || a.Path == SeveralPaths || len(a.Path) > MaxPath {
+		return "", false, false
+	}
+	segments := strings.Split(strings.TrimPrefix(a.Path, "/"), "/")
+	last := len(segments) - 1
+	name, ext, hasExt := strings.Cut(segments[last], ".")
+	switch point[0] {
+	case "action_name":
+		return name, true, true
+	case "action_ext":
+		return ext, hasExt, true
+	}
+	i, err := strconv.Atoi(point[len(point)-1])
+	if err != nil || i < 0 || i >= last {
+		return "", false, err == nil && i >= 0
+	}
+	return segments[i], true, true
 }

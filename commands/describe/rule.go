@@ -34,9 +34,11 @@ func Rule(a *call.Account, r apiclient.Rule) string {
 
 // ModeOf is the application whose whole mode a rule sets; apiclient.AllApps of the account's own, which has no conditions.
 func ModeOf(r apiclient.Rule) (app int, ok bool) {
+	if r.Type != apiclient.RuleMode || len(r.Conditions) > 1 {
+		return 0, false
+	}
 	scope, ok := apiclient.ConditionsScope(r.Conditions)
-	alone := len(r.Conditions) == 0 || len(r.Conditions) == 1 && scope.App.Known
-	return int(scope.App.N), ok && alone && r.Type == apiclient.RuleMode
+	return int(scope.App.N), ok && (scope.App.Known || len(r.Conditions) == 0)
 }
 
 // ModeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions. Of apiclient.AllApps they are
@@ -44,19 +46,26 @@ func ModeOf(r apiclient.Rule) (app int, ok bool) {
 func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
 	for i := range rules {
 		rule := &rules[i]
+		if rule.Type != apiclient.RuleMode {
+			continue
+		}
 		of, whole := ModeOf(*rule)
-		scope, _ := apiclient.ConditionsScope(rule.Conditions)
 		switch {
-		case rule.Type != apiclient.RuleMode:
 		case whole && of == app:
 			if own == nil || cmp.Or(rule.Updated.Compare(own.Updated), cmp.Compare(rule.ID, own.ID)) > 0 {
 				own = rule
 			}
-		case app == apiclient.AllApps, scope.App == apiclient.Known(int64(app)):
+		case app == apiclient.AllApps, !whole && partOf(*rule, app):
 			narrower = append(narrower, *rule)
 		}
 	}
 	return own, narrower
+}
+
+// partOf reports whether a rule is for requests to an application.
+func partOf(r apiclient.Rule, app int) bool {
+	scope, ok := apiclient.ConditionsScope(r.Conditions)
+	return ok && scope.App == apiclient.Known(int64(app))
 }
 
 // ModeRuleInForce is the rule that sets an application's mode: its own, or else the account's; nil where neither is listed.
