@@ -9,6 +9,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
@@ -167,4 +168,53 @@ func TestPlacesAreClaimedByTheirConditions(t *testing.T) {
 	short, long := w.does(ann, "patch /x/** type=sqli part=get.q"), w.does(ann, "patch /x/**/*.* type=xss part=get.q")
 	require.True(t, record.Overlap(short.Targets(), long.Targets()))
 	require.False(t, record.Overlap(short.Targets(), level.Targets()))
+}
+
+// Whose rule covers an attack's place, and whose doesn't, follows from its conditions.
+func TestRulesThatCoverAPlace(t *testing.T) {
+	t.Parallel()
+	const below, level = `{"type":"equal","value":"api","point":["path",0]}`, `{"type":"absent","value":null,"point":["path",1]}`
+	for _, tt := range []struct {
+		name, path, action string
+		covered            bool
+	}{
+		{"below, one level deep", "/api/login", below, true},
+		{"below, two levels deep", "/api/v1/login", below, true},
+		{"not below", "/login", below, false},
+		{"one level", "/api/login", below + "," + level, true},
+		{"one level, and it is deeper", "/api/v1/login", below + "," + level, false},
+		{"any case", "/api/login", `{"type":"iequal","value":"API","point":["path",0]}`, true},
+		{"another method", "/api/login", below + `,{"type":"equal","value":"GET","point":["method"]}`, false},
+		{"its application", "/api/login", `{"type":"equal","value":"4","point":["instance"]}`, true},
+		{"another application", "/api/login", `{"type":"equal","value":"7","point":["instance"]}`, false},
+		{"its host in any case", "/api/login", `{"type":"equal","value":"SHOP.example.com","point":["header","HOST"]}`, true},
+		{"another host", "/api/login", `{"type":"iequal","value":"x.example.com","point":["header","HOST"]}`, false},
+		{"everywhere", "/api/login", "", true},
+		{"an extension it lacks", "/api/login", `{"type":"equal","value":"php","point":["action_ext"]}`, false},
+		{"a pattern, which no record tells", "/api/login", `{"type":"regex","value":"login","point":["action_name"]}`, false},
+		{"a header, which no record tells", "/api/login", `{"type":"equal","value":"x","point":["header","X-ID"]}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			id := w.attackOn(tt.path)
+			w.ruleByHand(`"type":"vpatch","attack_type":"any","point":[["header","HOST"]],"action":[` + tt.action + `]`)
+			w.service.CatchUp()
+			require.Len(t, efficacy.Mitigations(w.situation(id)), map[bool]int{true: 1, false: 0}[tt.covered])
+		})
+	}
+}
+
+// The account's own mode covers an attack only where the application has none of its own.
+func TestTheAccountsModeAgainstAnAttack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rest, shop := w.attack(waf.AttackSpec{App: -1, Path: "/login"}), w.attack(waf.AttackSpec{App: 4, Path: "/login"})
+	w.pass(time.Minute)
+	w.ruleByHand(`"type":"service_mode","mode":"block","action":[]`)
+	w.service.CatchUp()
+	all := efficacy.Mitigations(w.situation(rest))
+	require.Len(t, all, 1)
+	require.Equal(t, "block mode, all applications without a mode of their own", all[0].Does)
+	require.Empty(t, efficacy.Mitigations(w.situation(shop)))
 }

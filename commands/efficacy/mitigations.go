@@ -280,7 +280,7 @@ func ruleDoes(s call.Situation, r apiclient.Rule) string {
 	}
 	scope, ok := apiclient.ConditionsScope(r.Conditions)
 	if !ok {
-		return does + " " + describe.Scope(s.Account, r.Conditions)
+		return does + " " + text.Sanitize(describe.Scope(s.Account, r.Conditions), text.MaxPath)
 	}
 	app := "every application"
 	if scope.App.Known {
