@@ -119,6 +119,7 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 		{`{"path":["/a"]}`, func(a apiclient.Attack) any { return a.Path }, ""},
 		{`{"poolid":"-1"}`, func(a apiclient.Attack) any { return a.App }, known(apiclient.DefaultApp)},
 		{`{"statuscodes":["200",null,"x",404.0]}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int{200, 404}},
+		{`{"statuscodes":[500,"302",200,302,99,600,-200,200.5,18446744073709551816]}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int{200, 302, 500}},
 		{`{"statuscodes":{"200":1}}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int(nil)},
 		{`{"ip_top":{"ip":"1.2.3.4"}}`, sources, []apiclient.Source(nil)},
 		{`{"ip_top":[7,{"ip":"nowhere"},{"count":3},{"ip":"::ffff:1.2.3.4"},{"ip":"fe80::1%<b>"}]}`, sources,
@@ -129,6 +130,37 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 		got := readAttacks(t, `[`+test.record+`]`)
 		require.Len(t, got, 1, test.record)
 		require.Equal(t, test.want, test.get(got[0]), test.record)
+	}
+}
+
+// An answer tells something only beside hits that weren't all blocked, and a code that is missing tells nothing.
+func TestWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	for record, want := range map[string]int{
+		`{"block_status":"monitored","statuscodes":[500,302,200]}`:         200,
+		`{"block_status":"Partially Blocked","statuscodes":[403,302,404]}`: 302,
+		`{"statuscodes":["204"]}`:                                          204,
+		`{"block_status":"blocked","statuscodes":[200,403]}`:               0,
+		`{"block_status":"monitored","statuscodes":[100,400,403,500]}`:     0,
+		`{"block_status":"monitored","statuscodes":[]}`:                    0,
+		`{"block_status":"monitored","statuscodes":null}`:                  0,
+		`{"block_status":"monitored"}`:                                     0,
+	} {
+		code, ok := readAttacks(t, `[`+record+`]`)[0].Answered()
+		require.Equal(t, want, code, record)
+		require.Equal(t, want != 0, ok, record)
+	}
+}
+
+// A service may take a vulnerability's id that is 0 for one that isn't null.
+func TestIncidentsAreThoseWithAVulnerability(t *testing.T) {
+	t.Parallel()
+	for p, err := range reading(t, 200, `[{"id":"a","vulnid":0},{"id":"b","vulnid":"0"},{"id":"c","vulnid":812},{"id":"d"}]`).Attacks(t.Context(), apiclient.AttackFilter{IncidentsOnly: true}) {
+		require.NoError(t, err)
+		require.Len(t, p.Attacks, 1)
+		require.Equal(t, "c", p.Attacks[0].ID)
+		require.Len(t, p.Sums, 1)
+		break
 	}
 }
 
