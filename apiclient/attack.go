@@ -95,7 +95,7 @@ type Attack struct {
 	Sources     []Source       `json:"sources,omitempty"`     // each once
 	Countries   []CountryShare `json:"countries,omitempty"`
 	StatusCodes []int          `json:"status_codes,omitempty"` // the answers that the application gave, each code once, in order; none: unknown
-	VulnID      string         `json:"vuln_id,omitempty"` // "" unless it is an incident
+	VulnID      string         `json:"vuln_id,omitempty"`      // "" unless it is an incident
 	Threat      Figure         `json:"threat,omitzero"`
 	Target      string         `json:"target,omitempty"`
 	Payloads    Figure         `json:"payloads,omitzero"`      // vectors_count
