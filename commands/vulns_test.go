@@ -52,6 +52,8 @@ func TestAVulnerabilityWithItsIncidents(t *testing.T) {
 		require.Contains(t, said, "• "+second+" card https://acme.slack.com/archives/C1/p2 INCIDENT SQL injection on Shop")
 		require.NotContains(t, said, other)
 	}
+	require.Contains(t, textOf(w.reads(eve, "attack "+first)), "vulnerability 812. Assume data was read. vulns 812 shows it with its incidents")
+	require.Contains(t, textOf(w.reads(eve, "attack "+first)), "2 sources, answered 200, 500")
 	data := w.program("vulns 812")["data"].(map[string]any)
 	require.Equal(t, "812", data["vulnerability"].(map[string]any)["id"])
 	require.Len(t, data["incidents"], 2)
