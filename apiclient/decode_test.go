@@ -56,18 +56,6 @@ const fullAttack = `{"id":["attacks_x_5_202611_v_1","AM5CP50BU"],"attackid":"att
  "ip_top":[{"ip":"203.0.113.7","count":1204,"country":"FR"}],"country_top":[{"country":"FR","count":1204}],
  "statuscodes":[200,403],"vulnid":null,"threat":90,"target":"server","vectors_count":43,"block_status":"monitored","state":null}`
 
-func TestAnAttackIsReadWhole(t *testing.T) {
-	t.Parallel()
-	known := apiclient.Known
-	require.Equal(t, []apiclient.Attack{{
-		ID: "attacks_x_5_202611_v_1:AM5CP50BU", ClientID: 5, App: known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
-		Parameter: "POST_login_value", Type: "sqli", First: time.Unix(1795000000, 0).UTC(), Last: time.Unix(1795000600, 0).UTC(),
-		Hits: known(1530), SourceCount: known(14), Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(1204), Country: "FR"}},
-		Countries: []apiclient.CountryShare{{Country: "FR", Hits: known(1204)}}, StatusCodes: []int{200, 403}, Threat: known(90), Target: "server",
-		Payloads: known(43), BlockStatus: "monitored",
-	}}, readAttacks(t, `{"status":200,"body":[`+fullAttack+`]}`))
-}
-
 func TestAttackFieldsOfOtherTypes(t *testing.T) {
 	t.Parallel()
 	known, unknown := apiclient.Known, apiclient.Figure{}
@@ -149,18 +137,6 @@ func TestWhatWasAnswered(t *testing.T) {
 		code, ok := readAttacks(t, `[`+record+`]`)[0].Answered()
 		require.Equal(t, want, code, record)
 		require.Equal(t, want != 0, ok, record)
-	}
-}
-
-// A service may take a vulnerability's id that is 0 for one that isn't null.
-func TestIncidentsAreThoseWithAVulnerability(t *testing.T) {
-	t.Parallel()
-	for p, err := range reading(t, 200, `[{"id":"a","vulnid":0},{"id":"b","vulnid":"0"},{"id":"c","vulnid":812},{"id":"d"}]`).Attacks(t.Context(), apiclient.AttackFilter{IncidentsOnly: true}) {
-		require.NoError(t, err)
-		require.Len(t, p.Attacks, 1)
-		require.Equal(t, "c", p.Attacks[0].ID)
-		require.Len(t, p.Sums, 1)
-		break
 	}
 }
 
@@ -246,22 +222,6 @@ func TestPartsOfRulesThatAreNotUnderstood(t *testing.T) {
 		rule := readRules(t, `[{"id":8,"type":"vpatch","action":[],"point":`+written+`,"attack_type":"sqli"}]`)[0]
 		require.Equal(t, want.point, rule.Point, written)
 		require.Equal(t, want.understood, rule.Point.Understood(), written)
-	}
-}
-
-func TestNoticesAreNoAttacks(t *testing.T) {
-	t.Parallel()
-	read := readAttacks(t, `[`+strings.Replace(fullAttack, `"type":"sqli"`, `"type":"warn"`, 1)+`,`+fullAttack+`]`)
-	require.Len(t, read, 1)
-	require.Equal(t, "sqli", read[0].Type)
-}
-
-func TestVulnerabilitiesAreRead(t *testing.T) {
-	t.Parallel()
-	for v, err := range reading(t, 200, `[{"id":12,"wid":"WLRM-12","status":"open","threat":"80","validated":true,"incidents":3,"title":null}]`).Vulnerabilities(t.Context(), apiclient.VulnFilter{}) {
-		require.NoError(t, err)
-		require.Equal(t, apiclient.Vulnerability{ID: "12", WID: "WLRM-12", Status: "open", Threat: apiclient.Known(80), Validated: true, Incidents: apiclient.Known(3)}, v)
-		break
 	}
 }
 
