@@ -140,6 +140,7 @@ type Warning struct {
 	Text     text.Text
 	InDialog bool // follows from the line alone, so a button's dialog says it already
 	Known    bool // the line says that its writer knows
+	Always   bool // is asked about although all questions were answered with yes beforehand
 }
 
 // fromService is what a person reads of the service's errors.
