@@ -127,6 +127,16 @@ func (c *Config) checkPagers() {
 	}
 }
 
+// RoutesOf are the matches of the account's routes that have the pager of that name, as pages name them.
+func (a *Account) RoutesOf(pager string) (matches []string) {
+	for i, r := range a.Routes {
+		if r.Page != nil && r.Page.Name == pager {
+			matches = append(matches, a.PollerRoutes()[i].Match.String())
+		}
+	}
+	return matches
+}
+
 // PagerSecret signs what the pager of that name sends; "": there is none.
 func (c *Config) PagerSecret(name string) apiclient.Secret {
 	for _, r := range c.Routes() {
