@@ -87,7 +87,9 @@ func TestAuditLinesGoThroughRsyslog(t *testing.T) {
 		return string(text)
 	}
 	want := example + "\n" + long + "\n" + example + "\n"
-	require.Eventually(t, func() bool { return len(read("wafbot-audit.json")) >= len(want) && strings.Count(read("rest"), "\n") >= 2 }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return len(read("wafbot-audit.json")) >= len(want) && strings.Count(read("rest"), "\n") >= 2
+	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, want, read("wafbot-audit.json"))
 	require.Contains(t, read("rest"), "msg=listening")
 	require.NotContains(t, read("rest"), `"line"`)
