@@ -48,7 +48,7 @@ func TestSignature(t *testing.T) {
 	require.NoError(t, err)
 	w, _ := answering(t, func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || keep.VerifyIgnoringTimestamp(body, r.Header) != nil || r.Header.Get("Webhook-Signature") != "v1,g0hM9SsE+OTPJTTt/tmKtSyrSlHuikJSwuHqyuaLVro=" {
+		if err != nil || keep.VerifyIgnoringTimestamp(body, r.Header) != nil || r.Header.Get("Webhook-Signature") != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
 			t.Errorf("%v %v %q", r.Header, err, body)
 		}
 	})
