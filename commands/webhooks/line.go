@@ -107,13 +107,15 @@ func (l *line) forget(q Queue) {
 }
 
 // sendAll sends entries in order. What the receiver refuses holds up what is about the same attack, and nothing else; a receiver that can't be called ends the
-// pass. An error is the store's.
+// pass. An error is the store's, or that the lease is lost.
 func (l *line) sendAll(held, more context.Context, entries []Entry) (wait time.Duration, sent int, err error) {
 	blocked := map[string]bool{} // by subject
 	wait = lookEvery
 	for _, e := range entries {
-		if more.Err() != nil {
+		select {
+		case <-more.Done():
 			return wait, sent, nil
+		default:
 		}
 		m, err := l.compose(held, e)
 		if err != nil {
@@ -135,7 +137,7 @@ func (l *line) sendAll(held, more context.Context, entries []Entry) (wait time.D
 			left, _ := l.to.pause()
 			return max(left, firstAgain), sent, nil
 		case err != nil:
-			return wait, sent, nil // the lease is lost
+			return wait, sent, err // the lease is lost
 		default:
 			if err := l.cfg.Queues.Done(held, l.account.Name, l.to.ID(), e.Place); err != nil {
 				return wait, sent, err // it is sent again, under the same id

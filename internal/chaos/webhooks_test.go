@@ -56,7 +56,7 @@ func newReceiver(t *testing.T) *receiver {
 	keep, err := standardwebhooks.NewWebhook(hookSecret)
 	require.NoError(t, err)
 	r := &receiver{t: t, keep: keep, held: make(chan hooked, 1)}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			return // the sender was killed in the middle
