@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -155,22 +154,6 @@ func TestTheChartAgreesWithTheComposeFile(t *testing.T) {
 	_, redis := all.pod(t, "StatefulSet", "wafbot-redis")
 	require.Equal(t, file.Services["redis"].Command, redis.Args)
 	require.Equal(t, file.Services["redis"].Healthcheck.Test[1:], redis.Readiness.Exec.Command)
-}
-
-// A chart can't reach out of its folder, so it has the alert rules and the dashboard once more: as links, or as copies.
-func TestTheChartHasTheRulesAndTheDashboard(t *testing.T) {
-	t.Parallel()
-	for _, pattern := range []string{"prometheus/*.rules.yml", "grafana/*.json"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		for _, file := range files {
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			got, err := os.ReadFile("helm/wafbot/files/" + filepath.Base(file))
-			require.NoError(t, err)
-			require.Equal(t, string(want), string(got), file)
-		}
-	}
 }
 
 // The first day shows the least values, which the other tests use.
