@@ -13,8 +13,10 @@ import (
 	"github.com/wafbot/wafbot/internal/sandbox/blockkit"
 )
 
-// A longer text without blocks arrives as several messages.
-const splitText = 4_040 // code points
+const (
+	splitText  = 4_040 // code points; a longer text without blocks arrives as several messages
+	warningCut = "message_truncated"
+)
 
 func chatPostMessage(w *webAPI, a args) (answer, error) {
 	c, err := w.postable(a["channel"])
@@ -32,7 +34,11 @@ func chatPostMessage(w *webAPI, a args) (answer, error) {
 		return nil, err
 	}
 	first := w.postSplit(c, said, a)
-	return answer{"channel": c.ID, "ts": first.TS, "message": w.wire(first, true)}, nil
+	out := answer{"channel": c.ID, "ts": first.TS, "message": w.wire(first, true)}
+	if utf8.RuneCountInString(a["text"]) > maxText {
+		out["warning"], out["response_metadata"] = warningCut, answer{"warnings": []string{warningCut}}
+	}
+	return out, nil
 }
 
 // postSplit posts as the bot, in pieces where Slack would, and returns the first.
@@ -321,6 +327,10 @@ func typedElement(of, shown string) answer {
 func (w *messageStore) wireThread(m *stored, out answer) {
 	if m.ThreadTS != "" {
 		out["thread_ts"] = m.ThreadTS
+		out["parent_user_id"] = tombstoneUser
+		if parent := w.find(m.Channel, m.ThreadTS); parent != nil {
+			out["parent_user_id"] = parent.User
+		}
 		if m.Broadcast {
 			out["subtype"] = "thread_broadcast"
 		}
@@ -329,7 +339,23 @@ func (w *messageStore) wireThread(m *stored, out answer) {
 	if replies := w.replies(m.Channel, m.TS); len(replies) > 0 {
 		out["thread_ts"], out["reply_count"] = m.TS, len(replies)
 		out["latest_reply"] = replies[len(replies)-1].TS
+		users := authors(replies)
+		out["reply_users"], out["reply_users_count"] = users[:min(len(users), listedRepliers)], len(users)
 	}
+}
+
+// listedRepliers is how many authors of replies a parent lists.
+const listedRepliers = 5
+
+// authors lists who wrote messages, each once, in the order of their first one.
+func authors(messages []*stored) []string {
+	var users []string
+	for _, m := range messages {
+		if !slices.Contains(users, m.User) {
+			users = append(users, m.User)
+		}
+	}
+	return users
 }
 
 func shownMetadata(raw json.RawMessage, all bool) any {

@@ -55,9 +55,12 @@ func (w *messageStore) wasDeleted(channel, ts string) bool {
 // leftReplies reports whether a deleted message has replies. Then Slack shows a tombstone.
 func (w *messageStore) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
 
+// tombstoneUser is whose message a tombstone is.
+const tombstoneUser = "USLACKBOT"
+
 // tombstone is a deleted message with replies as the Web API has it.
 func (w *messageStore) tombstone(m *stored) answer {
-	out := answer{"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "hidden": true, "ts": m.TS, "text": "This message was deleted."}
+	out := answer{"type": "message", "subtype": "tombstone", "user": tombstoneUser, "hidden": true, "ts": m.TS, "text": "This message was deleted."}
 	w.wireThread(m, out)
 	return out
 }

@@ -1,0 +1,1 @@
+export default { client: 'socket-mode', version: '0', play: async () => {} };

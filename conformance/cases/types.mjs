@@ -1,0 +1,1 @@
+export default { client: 'types', version: '0', play: async () => {} };
