@@ -426,7 +426,7 @@ async function home(round, world) {
 
 async function tokens(round, world) {
   const asked = (token, options) => clientOf(world, { retryConfig: once, ...options }, token);
-  await round.run('no token', () => refused('not_authed', asked(undefined).auth.test()));
+  await round.run('no token', () => refused('not_authed', asked('').auth.test()));
   await round.run('a wrong token', () => refused('invalid_auth', asked('xoxb-wrong').chat.postMessage({ channel: waf, text: 'x' })));
   await round.run('an app token where a bot token is due', () => refused('not_allowed_token_type', asked(world.appToken).chat.postMessage({ channel: waf, text: 'x' })));
   await round.run('a bot token where an app token is due', () => refused('not_allowed_token_type', asked(world.botToken).apps.connections.open()));
@@ -436,7 +436,7 @@ async function tokens(round, world) {
     await refused('token_revoked', asked(world.botToken).auth.test());
   });
   await round.run('a token in the header, in lower case', async () =>
-    assert.equal((await asked(undefined, { headers: { Authorization: `bearer ${world.botToken}` } }).auth.test()).ok, true));
+    assert.equal((await asked('', { headers: { Authorization: `bearer ${world.botToken}` } }).auth.test()).ok, true));
   await round.run('calls are kept without tokens', async () => {
     const { calls } = await world.get('/sandbox/slack/calls');
     assert.ok(calls.length > 50);

@@ -51,7 +51,7 @@ type clickBody struct {
 	Cancel  bool   `json:"cancel,omitempty"`
 
 	View   string         `json:"view,omitempty"`   // instead of channel and ts: its id, or modal or home
-	Values map[string]any `json:"values,omitempty"` // what is filled in there before
+	Values map[string]any `json:"values,omitempty"` // what is filled in or chosen before
 }
 
 type commandBody struct {
