@@ -39,7 +39,7 @@ async function startApp(world, way) {
   const receiver =
     way === 'HTTP'
       ? new bolt.HTTPReceiver({ signingSecret: world.signingSecret, endpoints: ['/slack/commands', '/slack/interactions', '/slack/events'], logger: silent, processBeforeResponse: true })
-      : new bolt.SocketModeReceiver({ appToken: world.appToken, installerOptions: { clientOptions }, logger: silent });
+      : new bolt.SocketModeReceiver({ appToken: world.appToken, installerOptions: { clientOptions }, logger: silent, clientPingTimeout: 30_000 }); // no new link on a busy machine
   const app = new bolt.App({ token: world.botToken, receiver, clientOptions, logger: silent });
   const listener = (kind) => async (args) => {
     kind.got.put(args);
@@ -176,6 +176,14 @@ async function clicks(round, world, app, { action }) {
     const { body, payload } = await got.next('the choice');
     assert.deepEqual([payload.type, payload.selected_option.value], ['static_select', 'two']);
     assert.equal(body.state.values.row.pick.selected_option.value, 'two');
+  });
+  await round.differs('message-state', 'what was chosen in a message goes with its next click', async () => {
+    const select = { type: 'static_select', action_id: 'pick', placeholder: plain('p'), options: [option('One'), option('Two')] };
+    const { at } = await clicked([actions(select, go)], 'pick', { values: { pick: 'Two' } });
+    drain(action);
+    await world.click('ann', '@wafbot', at.ts, 'Go');
+    const { body } = await action.got.next('the click');
+    assert.equal(body.state.values.row.pick.selected_option?.value, 'two');
   });
   await round.run('a button that is only an address sends a click, too', async () => {
     const { got } = await clicked([actions(button('Open', { action_id: 'open', url: 'https://example.com' }))], 'Open');
@@ -316,6 +324,16 @@ async function events(round, world, app, { event, message }) {
     assert.deepEqual([got.message.text, got.previous_message.text, got.message.ts], ['before', 'befor', ts]);
     assert.ok(got.message.edited.ts);
   });
+  await round.run('a deleted message is an event with what it was', async () => {
+    const { ts, channel } = await world.say('ann', '@wafbot', 'oops');
+    drain(message);
+    await world.post('/sandbox/slack/delete', { user: 'ann', channel, ts });
+    const { event: got } = await until('the deletion', async () => {
+      const next = await message.got.next('the deletion');
+      return next.event.subtype === 'message_deleted' && next;
+    });
+    assert.deepEqual([got.deleted_ts, got.previous_message.text, got.channel, got.hidden], [ts, 'oops', channel, true]);
+  });
   await round.run("the bot's own messages are marked, so that Bolt leaves them out", async () => {
     drain(message);
     const { ts } = await app.client.chat.postMessage({ channel: ann, text: 'from the bot' });
@@ -368,6 +386,11 @@ async function modals(round, world, app, kinds) {
   });
   await round.run('a name of a view is taken once', () => refused('duplicate_external_id', opened(world, app, kinds, view('x', [reason], { external_id: 'x1' }), 'rob')));
   await round.run('inputs without a submit button are refused', () => refused('invalid_arguments', opened(world, app, kinds, view('x', [reason], { submit: undefined }), 'rob')));
+  await round.run('an initial value over its max_length is refused', async () => {
+    const long = input('reason', { type: 'plain_text_input', max_length: 3, initial_value: 'four' });
+    const answer = await refused('invalid_arguments', opened(world, app, kinds, view('x', [long]), 'rob'));
+    assert.ok(answer.response_metadata.messages.some((line) => line.includes('[json-pointer:/view/blocks/0/element/initial_value]')), JSON.stringify(answer));
+  });
   await round.run('a trigger is good once', async () => {
     drain(kinds.command);
     await world.command('rob', '#waf', 'form');
@@ -517,6 +540,13 @@ async function submissions(round, world, app, kinds) {
     assert.equal(payload.selected_option.value, 'two');
     assert.equal(body.view.state.values.reason.value.value, 'half');
     await world.post('/sandbox/slack/close', { user: 'ann', all: true });
+  });
+  await round.differs('response-urls', 'a submission brings a response URL for the channel that was chosen', async () => {
+    await opened(world, app, kinds, view('Form', [input('where', { type: 'conversations_select', response_url_enabled: true })]));
+    drain(submission);
+    await world.submit('ann', { where: '#waf' });
+    const { body } = await submission.got.next('the submission');
+    assert.equal(body.response_urls[0]?.channel_id, waf);
   });
   await round.differs('external-select', 'a menu asks the app for its options', async () => {
     await opened(world, app, kinds, view('Form', [input('far', { type: 'external_select', min_query_length: 0 })]));

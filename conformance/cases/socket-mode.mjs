@@ -23,7 +23,7 @@ export default {
 };
 
 const clientOf = (world, options = {}) =>
-  new SocketModeClient({ appToken: world.appToken, logger: silent, clientPingTimeout: 1500, clientOptions: { slackApiUrl: world.slackApiUrl }, ...options });
+  new SocketModeClient({ appToken: world.appToken, logger: silent, clientOptions: { slackApiUrl: world.slackApiUrl }, ...options });
 
 // linked starts a client, has a case play with it, and ends it. What comes over its links is in got.
 async function linked(world, play, options) {

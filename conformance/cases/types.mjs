@@ -16,7 +16,7 @@ export default {
   version,
   async play(round) {
     const world = await openWorld();
-    const socket = new SocketModeClient({ appToken: world.appToken, logger: silent, clientOptions: { slackApiUrl: world.slackApiUrl } });
+    const socket = new SocketModeClient({ appToken: world.appToken, logger: silent, clientPingTimeout: 30_000, clientOptions: { slackApiUrl: world.slackApiUrl } });
     const received = [];
     socket.on('slack_event', ({ body, ack }) => {
       received.push(body);
@@ -111,6 +111,8 @@ async function payloads(world, received) {
   await arrives('events<Message>', event('message'));
   await world.post('/sandbox/slack/edit', { user: 'ann', channel: said.channel, ts: said.ts, text: 'before' });
   await arrives('events<Changed>', event('message', (e) => e.subtype === 'message_changed'));
+  await world.post('/sandbox/slack/delete', { user: 'ann', channel: said.channel, ts: said.ts });
+  await arrives('events<Deleted>', event('message', (e) => e.subtype === 'message_deleted'));
   await world.post('/sandbox/slack/home/open', { user: 'ann' });
   await arrives('events<bolt.types.AppHomeOpenedEvent>', event('app_home_opened'));
   await world.post('/sandbox/slack/group', { group: 'waf-responders', users: ['rob', 'vic'] });
@@ -130,6 +132,7 @@ function compiled(values) {
     'type Message = Omit<bolt.types.GenericMessageEvent, "subtype">;',
     'type Version = Omit<Message, "channel" | "channel_type" | "event_ts">;',
     'type Changed = Omit<bolt.types.MessageChangedEvent, "message" | "previous_message"> & { message: Version; previous_message: Version };',
+    'type Deleted = Omit<bolt.types.MessageDeletedEvent, "previous_message"> & { previous_message: Version };',
     'type ViewClick = Omit<bolt.BlockAction<bolt.ButtonAction>, "response_url">;',
     // Enums are read as their texts.
     'type Loose<T> = T extends string ? (string extends T ? string : `${T}`) : T extends (infer E)[] ? Loose<E>[] : T extends object ? { [K in keyof T]: Loose<T[K]> } : T;',
