@@ -327,6 +327,7 @@ async function channels(round, world) {
     assert.equal(channel.is_channel, true);
     assert.equal(channel.is_member, true);
     assert.equal(channel.is_archived, false);
+    assert.deepEqual([channel.is_shared, channel.is_org_shared, channel.is_mpim, channel.is_general, channel.context_team_id], [false, false, false, false, 'T0SANDBOX']);
     assert.equal(typeof channel.created, 'number');
     assert.match(channel.creator, /^U/);
     assert.deepEqual(Object.keys(channel.topic).sort(), ['creator', 'last_set', 'value']);
@@ -372,6 +373,7 @@ async function people(round, world) {
     assert.equal(user.is_restricted, true);
     assert.equal(user.is_bot, false);
     assert.equal(user.profile.real_name, 'Gail Guest');
+    assert.deepEqual([user.is_admin, user.is_owner, user.is_app_user, user.tz_offset], [false, false, false, 0]);
     assert.equal((await slack.users.info({ user: 'U0EVE0005' })).user.is_stranger, true);
     await refused('user_not_found', slack.users.info({ user: 'U0NOBODY1' }));
   });
@@ -462,6 +464,9 @@ async function bodies(round, world) {
   });
   const xml = sending((_, init) => ({ headers: { ...init.headers, 'Content-Type': 'text/xml' }, body: '<x/>' }));
   await round.run('JSON where Slack takes it', async () => assert.equal((await json.chat.postMessage({ channel: 'U0VIC0003', text: 'x' })).ok, true));
+  const bare = sending((form, init) => ({ headers: { ...init.headers, 'Content-Type': 'application/json' }, body: JSON.stringify(form) }));
+  await round.differs('charset', 'JSON without a charset is taken with a warning', async () =>
+    assert.deepEqual((await bare.chat.postMessage({ channel: 'U0VIC0003', text: 'x' })).response_metadata.warnings, ['missing_charset']));
   await round.run('JSON is not read where a method only reads', () => refused('channel_not_found', json.conversations.info({ channel: waf })));
   await round.run('multipart/form-data', async () => {
     assert.equal((await multipart.chat.postMessage({ channel: 'U0VIC0003', text: 'x' })).ok, true);

@@ -147,7 +147,8 @@ func (w *people) wireChannel(c *Channel) answer {
 		"created": founded, "creator": w.founder(), "topic": unset, "purpose": unset,
 		"id": c.ID, "name": c.Name, "name_normalized": c.Name, "is_member": c.BotIsMember,
 		"is_channel": c.family() == "channels", "is_group": c.family() == "groups", "is_im": c.family() == "im",
-		"is_private": c.Private, "is_archived": c.Archived, "is_ext_shared": false,
+		"is_private": c.Private, "is_archived": c.Archived, "is_ext_shared": false, "is_shared": false, "is_org_shared": false, "is_mpim": false,
+		"is_general": false, "unlinked": 0, "updated": founded * 1000, "context_team_id": w.cfg.TeamID, "previous_names": []string{},
 	}
 	if c.family() == "im" && len(c.Members) == 1 {
 		out["user"] = c.Members[0]
