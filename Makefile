@@ -53,7 +53,9 @@ abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send
 conformance: ## Slack's own clients against the emulated workspace, and wafbot against an emulator of others, with a table; fails at what docs/conformance.md doesn't say
 	./scripts/conformance
 
-pictures: ## the pictures of the documentation, from the demo, in docs/pictures
-	./scripts/tools pngquant fonts-noto-color-emoji
-	$(GO) test -tags pictures -run TestPictures -count 1 -timeout 10m ./cmd/wafbot -args -pictures=$(CURDIR)/docs/pictures
+pictures: ## the pictures of the documentation, from the demo, in docs/pictures, and an animation of a denial
+	./scripts/tools pngquant webp fonts-noto-color-emoji
+	$(GO) test -tags pictures -run 'TestPictures|TestAnimation' -count 1 -timeout 10m ./cmd/wafbot -args -pictures=$(CURDIR)/docs/pictures
 	pngquant --force --skip-if-larger --ext .png 64 docs/pictures/*.png
+	img2webp -loop 0 -min_size -lossy -q 60 -m 4 $$(cat docs/pictures/frames/list) -o docs/pictures/deny.webp
+	rm -r docs/pictures/frames
