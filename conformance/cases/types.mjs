@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { SocketModeClient } from '@slack/socket-mode';
 import ts from 'typescript';
 import { button, openWorld, plain, section, silent, until } from '../world.mjs';
-import { clientOf } from './web-api.mjs';
+import { clientOf } from './web-api/client.mjs';
 
 const { version } = createRequire(import.meta.url)('@slack/types/package.json');
 const waf = 'C0WAF0001';
