@@ -1,6 +1,6 @@
 // Channels, people, the Home tab, tokens, content types, methods, and the pace of calls.
 import assert from 'node:assert/strict';
-import { openWorld, pause, plain, refused, section, until } from '../../world.mjs';
+import { openWorld, pause, plain, refused, section } from '../../world.mjs';
 import { ann, clientOf, globex, legacy, once, random, waf } from './client.mjs';
 
 export async function channels(round, world) {
