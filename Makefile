@@ -10,7 +10,7 @@ SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 VERSIONS_FOR ?= 20s
 
-.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test
+.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
@@ -56,6 +56,9 @@ soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as 
 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
+
+conformance: ## Slack's own clients against the emulated workspace, and wafbot against an emulator of others, with a table; fails at what docs/conformance.md doesn't say
+	./scripts/conformance
 
 pictures: ## the pictures of the documentation, from the demo, in docs/pictures, and an animation of a denial
 	./scripts/tools pngquant webp fonts-noto-color-emoji
