@@ -9,10 +9,10 @@ CHAOS_SEED   ?= $(shell date +%s)
 SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 
-.PHONY: test short lint bench fuzz chaos soak abuse pictures build tools image image-test
+.PHONY: test short lint bench fuzz chaos soak abuse pictures build tools image image-test release install-test
 
 build: ## the binary, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(./scripts/ldflags)" -o bin/wafbot ./cmd/wafbot
 
 test: tools ## everything, uncached because go does not see what the chaos suite builds: with a real redis-server, a real browser, and the race detector where there is a C compiler
 	./scripts/test -count=1 -timeout $(TIMEOUT) $(LONGEST) ./...
@@ -22,6 +22,12 @@ image: ## the container image, with buildah; docker build -f deploy/Dockerfile -
 
 image-test: tools image ## the image with the compose file's settings, against the emulated world and a real redis-server
 	./scripts/image-test
+
+release: ## in dist/, all that a release has, built twice and compared; COSIGN_KEY signs it
+	./scripts/release
+
+install-test: ## the ways of docs/install.md, to the letter, on a Debian that has nothing else; as root
+	./scripts/install-test
 
 short: ## what needs Go alone
 	$(GO) test -short ./...
@@ -33,6 +39,7 @@ lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	$(GO) vet -tags image,pictures ./...
 	golangci-lint run ./...
+	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
 
 bench: ## figures, beside a careless bot or a raw round trip of the same run
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 15m ./...

@@ -91,7 +91,7 @@ func firstWords(programs []*kong.Node) (all []choice) {
 
 // programChoices are what may follow a program's name.
 func programChoices(program *kong.Node, before []string, last string) []choice {
-	options := kongOptions(program.Flags)
+	options := append(kongOptions(program.Flags), grammar.Option{Name: optHelp, Help: "explain the program"})
 	objects := 0
 	for i, word := range before {
 		if strings.HasPrefix(word, "-") || i > 0 && takesValue(options, before[i-1]) {

@@ -4,8 +4,9 @@ function __wafbot_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
     for line in ($words[1] __complete $words[2..-1] "$word" 2>/dev/null)
-        if test "$line" = :files
-            __fish_complete_path "$word"
+        if string match -q ':files*' -- $line
+            set -l option (string match -r '^--[^=]*=' -- $word)
+            printf "$option%s\n" (__fish_complete_path (string replace -r '^--[^=]*=' '' -- $word))
         else
             echo $line
         end
