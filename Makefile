@@ -57,7 +57,9 @@ soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
 
-pictures: ## the pictures of the documentation, from the demo, in docs/pictures
-	./scripts/tools pngquant fonts-noto-color-emoji
-	$(GO) test -tags pictures -run TestPictures -count 1 -timeout 10m ./cmd/wafbot -args -pictures=$(CURDIR)/docs/pictures
+pictures: ## the pictures of the documentation, from the demo, in docs/pictures, and an animation of a denial
+	./scripts/tools pngquant webp fonts-noto-color-emoji
+	$(GO) test -tags pictures -run 'TestPictures|TestAnimation' -count 1 -timeout 10m ./cmd/wafbot -args -pictures=$(CURDIR)/docs/pictures
 	pngquant --force --skip-if-larger --ext .png 64 docs/pictures/*.png
+	img2webp -loop 0 -min_size -lossy -q 60 -m 4 $$(cat docs/pictures/frames/list) -o docs/pictures/deny.webp
+	rm -r docs/pictures/frames
