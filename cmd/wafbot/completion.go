@@ -115,7 +115,7 @@ func programChoices(program *kong.Node, before []string, last string) []choice {
 	for _, value := range program.Positional[objects].EnumSlice() {
 		all = append(all, choice{value, ""})
 	}
-	if program.Positional[objects].Tag.PlaceHolder == fileValue {
+	if strings.EqualFold(program.Positional[objects].Name, fileValue) {
 		all = append(all, choice{anyFile, ""})
 	}
 	return all
