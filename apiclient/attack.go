@@ -21,6 +21,9 @@ import (
 // DefaultApp is the id of the default application in attack records and conditions.
 const DefaultApp = -1
 
+// SeveralPaths is the path of a record that has several.
+const SeveralPaths = "[multiple]"
+
 // Figure is a count that the service may not have given. The zero value is unknown, which is not zero. As JSON it is a number, or null.
 type Figure struct {
 	N     int64

@@ -60,6 +60,7 @@ func TestModeTwiceInARowWhileListingsLag(t *testing.T) {
 func TestAModeThatWasMadeTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.fault("POST /v1/objects/hint/create", "mode_kept", 1)
 	w.byHand(http.MethodPost, "/v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"monitoring","validated":false,"action":[{"type":"equal","value":"4","point":["instance"]}]}`)
 	require.Equal(t, []string{"monitoring", "monitoring"}, w.modes())
 	ch := w.anyway(ann, "mode 4 block")

@@ -116,9 +116,6 @@ func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 // patchWords name path, part, type and application of a patch.
 func patchWords(s call.Situation, spec change.Patch) string {
 	place := strings.TrimSpace(text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110))
-	if below, ok := strings.CutSuffix(spec.Scope.Path, "*"); ok {
-		place = "every path below " + text.Sanitize(spec.Scope.Host+below, 100)
-	}
 	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", describe.TypeName(spec.Kind), place, text.Sanitize(describe.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), describe.RuleWorks)
 }
 

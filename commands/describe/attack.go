@@ -47,13 +47,10 @@ func AttackTitles() []string {
 	return []string{"ID", "TYPE", "APPLICATION", "STATUS", "HITS", "SOURCES", "LAST HIT", "WHERE"}
 }
 
-// SeveralPaths is the path of a record that has several.
-const SeveralPaths = "[multiple]"
-
 // Where is what an attack hits: METHOD host/path.
 func Where(a apiclient.Attack) string {
 	host, path := text.Sanitize(a.Domain, text.MaxHost), text.Sanitize(a.Path, text.MaxPath)
-	if path == SeveralPaths {
+	if path == apiclient.SeveralPaths {
 		path = "/… (several paths)"
 	}
 	return strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
