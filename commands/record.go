@@ -46,7 +46,7 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 
 // print writes an entry to the log's output.
 func (w *recorder) print(e record.AuditEntry) {
-	line, err := json.Marshal(report.Printed{Audit: e})
+	line, err := json.Marshal(report.Print(e))
 	if err != nil {
 		w.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
 		return
