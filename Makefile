@@ -8,11 +8,12 @@ CHAOS_ROUNDS ?= 1
 CHAOS_SEED   ?= $(shell date +%s)
 SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
+VERSIONS_FOR ?= 20s
 
-.PHONY: test short lint bench fuzz chaos soak abuse pictures build tools image image-test
+.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance release install-test
 
 build: ## the binary, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(./scripts/ldflags)" -o bin/wafbot ./cmd/wafbot
 
 test: tools ## everything, uncached because go does not see what the chaos suite builds: with a real redis-server, a real browser, and the race detector where there is a C compiler
 	./scripts/test -count=1 -timeout $(TIMEOUT) $(LONGEST) ./...
@@ -22,6 +23,15 @@ image: ## the container image, with buildah; docker build -f deploy/Dockerfile -
 
 image-test: tools image ## the image with the compose file's settings, against the emulated world and a real redis-server
 	./scripts/image-test
+
+helm-test: ## the Helm chart: lint, unit tests, its renderings against deploy/helm/rendered (UPDATE=1 writes them) and Kubernetes' schemas
+	./scripts/helm-test
+
+release: ## in dist/, all that a release has, built twice and compared; COSIGN_KEY signs it
+	./scripts/release
+
+install-test: ## the ways of docs/install.md, to the letter, on a Debian that has nothing else; as root
+	./scripts/install-test
 
 short: ## what needs Go alone
 	$(GO) test -short ./...
@@ -33,6 +43,7 @@ lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	$(GO) vet -tags image,pictures ./...
 	golangci-lint run ./...
+	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
 
 bench: ## figures, beside a careless bot or a raw round trip of the same run
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 15m ./...
@@ -44,11 +55,17 @@ chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each
 	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
 		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED) -chaos.clocks
 
+versions: tools ## over a new version of the state and back, while people click, with VERSIONS_FOR (20s) between two steps
+	$(GO) test -v -run TestTwoVersions -count 1 -timeout 0 ./internal/chaos -args -chaos.versions=$(VERSIONS_FOR) -chaos.seed=$(CHAOS_SEED)
+
 soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as much ends as begins: nothing may grow
 	$(GO) test -v -run TestSoak -count 1 -timeout 0 ./internal/chaos -args -chaos.soak=$(SOAK_FOR) -chaos.seed=$(CHAOS_SEED)
 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
+
+conformance: ## Slack's own clients against the emulated workspace, and wafbot against an emulator of others, with a table; fails at what docs/conformance.md doesn't say
+	./scripts/conformance
 
 pictures: ## the pictures of the documentation, from the demo, in docs/pictures, and an animation of a denial
 	./scripts/tools pngquant webp fonts-noto-color-emoji

@@ -47,10 +47,20 @@ func denyButton(s call.Situation, source through) call.Suggestion {
 		Line: lineFor(s, "deny", source.IP.String()).With("for", grammar.DurationText(denyFor(s))),
 		Confirm: dialog(
 			call.Sentence{Text: fmt.Sprintf("%s on all applications for %s, usually within 1 min.", source.IP, length)},
+			shortEntry(denyFor(s)),
 			call.Sentence{Spare: figures, Text: shareWords(s, source)},
 			everyoneBehind(s, source.Source), elsewhereSentence(s, source.Source), checked(s)),
 	}
 	return knowing(s, b, source.Source)
+}
+
+// shortEntry says that a list entry may hold longer than the dialog says.
+func shortEntry(length time.Duration) call.Sentence {
+	words := describe.ShortEntry(length)
+	if words == "" {
+		return call.Sentence{}
+	}
+	return call.Sentence{Text: strings.ToUpper(words[:1]) + words[1:] + "."}
 }
 
 // shareWords say how much of the attack a denial stops, and what goes on.

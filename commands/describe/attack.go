@@ -192,5 +192,16 @@ func Severity(threat apiclient.Figure) string {
 	return fmt.Sprintf("low (threat %d)", threat.N)
 }
 
+// maxAnswers is how many codes of answers are listed.
+const maxAnswers = 10
+
+// Answers are what the application answered an attack's hits with.
+func Answers(a apiclient.Attack) text.Text {
+	if len(a.StatusCodes) == 0 {
+		return text.New("answers unknown")
+	}
+	return text.New("answered ", text.Enumerate(a.StatusCodes, maxAnswers, func(code int) text.Text { return text.New(code) }))
+}
+
 // Figure is a count with its noun.
 func Figure(f apiclient.Figure, noun string) string { return f.String() + " " + text.Plural(f.N, noun) }

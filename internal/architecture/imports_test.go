@@ -31,6 +31,7 @@ func on(more ...string) []string { return slices.Concat(base, more) }
 var floors = []floor{
 	{"internal/clock", nil, "the time is the same for every package, so it stands below everything", nil},
 	{"internal/delay", nil, "waiting before another try is the same for every package", nil},
+	{"internal/version", nil, "which build this is depends on nothing that is built", nil},
 	{"internal/pire", nil, "it knows patterns and texts alone: an indicator is tried with it, and the emulated service goes by it", nil},
 	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
 	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
@@ -70,7 +71,7 @@ var floors = []floor{
 	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
 	{"internal/webhook", []string{"apiclient"}, "it knows HTTP and a signature, and nothing of what is sent", nil},
 	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "commands/webhooks", "poller", "internal/pager", "internal/webhook", "internal/nearest", "internal/store/address"), "it turns what the operator writes into values of those who use them", nil},
-	{"internal/doctor", on("internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
+	{"internal/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot without reading them", nil},
@@ -89,7 +90,7 @@ var floors = []floor{
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
-	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill", "internal/rebuild"), "main alone puts the parts together", nil},
+	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill", "internal/rebuild", "internal/version"), "main alone puts the parts together", nil},
 }
 
 type listed struct {

@@ -134,7 +134,9 @@ func TestEachInstallationHasAVersionOfItsOwn(t *testing.T) {
 		for _, prefix := range []string{"", "new:"} {
 			owning(t, (&world{addr: w.addr, prefix: prefix}).open(t))
 		}
-		_, ended := running(t, (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas.Beat)
+		old := (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas
+		require.ErrorIs(t, old.Hear(t.Context()), refusal.ErrOlder)
+		_, ended := running(t, old.Beat)
 		require.ErrorIs(t, await(t, ended), refusal.ErrOlder)
 	})
 }

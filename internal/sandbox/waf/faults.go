@@ -230,6 +230,8 @@ func faultBody(status int) string {
 		return "User not authenticated"
 	case http.StatusNotFound:
 		return "Not found"
+	case http.StatusConflict:
+		return "Already exists"
 	case http.StatusLocked:
 		return "Rules updates have been locked, try again later"
 	case http.StatusTooManyRequests:
