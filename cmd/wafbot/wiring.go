@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +49,7 @@ type app struct {
 	webhooks *webhooks.Webhooks
 	tenants  map[string]*tenant // by account
 	calls    *prometheus.CounterVec
+	hooked   *prometheus.CounterVec // see webhooks.NewEvents
 }
 
 // tenant is an account with what works for it alone.
@@ -67,7 +67,7 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls(), hooked: webhooks.NewEvents()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
@@ -111,7 +111,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
 		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Log: log, Clocks: a.clocks,
-		Collectors: slices.Concat(a.notifier.Collectors(), []prometheus.Collector{a.calls, a.capped()}, a.clockOffsets(), a.webhooks.Collectors()),
+		Collectors: append(append(a.notifier.Collectors(), a.calls, a.hooked, a.capped()), a.clockOffsets()...),
 	})
 	return a, nil
 }

@@ -98,15 +98,22 @@ type Config struct {
 	Queues   Queues
 	Changes  Changes
 	Clock    Clock
+	Events   *prometheus.CounterVec // see NewEvents
 	Log      *slog.Logger
+}
+
+// NewEvents counts what became of what webhooks are to get, by their key in the configuration.
+func NewEvents() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "wafbot", Name: "webhook_events_total",
+		Help: "Events and audit entries for webhooks, by outcome: delivered, failed (and tried again), dropped (they waited for a day, or too much waited).",
+	}, []string{"webhook", "outcome"})
 }
 
 // Webhooks sends to all webhooks what this replica's accounts have for them.
 type Webhooks struct {
 	cfg       Config
 	receivers []*receiver
-	events    *prometheus.CounterVec
-	waiting   *prometheus.GaugeVec
 
 	mu    sync.Mutex
 	lines map[string][]*line // by account that this replica owns
@@ -114,29 +121,15 @@ type Webhooks struct {
 
 // New makes Webhooks. Nothing is sent yet.
 func New(cfg Config) (*Webhooks, error) {
-	w := &Webhooks{
-		cfg: cfg, lines: map[string][]*line{},
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "wafbot", Name: "webhook_events_total",
-			Help: "Events and audit entries for webhooks, by outcome: delivered, failed (and tried again), dropped (they waited for a day, or too much waited).",
-		}, []string{"webhook", "outcome"}),
-		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "wafbot", Name: "webhook_waiting_events", Help: "Events and audit entries of this replica's accounts that wait for a webhook, when they were last looked at.",
-		}, []string{"webhook", "account"}),
-	}
+	w := &Webhooks{cfg: cfg, lines: map[string][]*line{}}
 	for _, one := range cfg.Webhooks {
 		to, err := webhook.New(one.URL, one.Secret)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.Name, err)
 		}
-		w.receivers = append(w.receivers, newReceiver(one, to, w))
+		w.receivers = append(w.receivers, newReceiver(one, to, cfg))
 	}
 	return w, nil
-}
-
-// Collectors are the metrics of all webhooks.
-func (w *Webhooks) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{w.events, w.waiting}
 }
 
 // Trouble says which webhooks don't take events, and why.
@@ -178,9 +171,6 @@ func (w *Webhooks) Run(held, more context.Context, account *call.Account) {
 		g.Go(func() { l.run(held, more) })
 	}
 	g.Wait()
-	for _, l := range lines {
-		w.waiting.DeleteLabelValues(l.to.Name, account.Name)
-	}
 }
 
 func (w *Webhooks) set(account string, lines []*line) {
