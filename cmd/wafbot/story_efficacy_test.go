@@ -116,6 +116,7 @@ func TestADenialEndsWhileItsSourceIsStillTrying(t *testing.T) {
 		w.attack(injection())
 		card := w.card(attacker)
 		w.types("rob", "deny "+attacker+" for=30s attack="+card.id())
+		w.confirms("rob", "may hold longer than 30 s")
 		card.says("working, ")
 		reply := w.message("#waf", "Deny "+attacker+" everywhere for 30 s: its source ")
 		require.Equal(t, card.ts, reply.ThreadTS)

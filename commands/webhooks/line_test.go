@@ -182,6 +182,12 @@ func newSending(t *testing.T, n int) *sending {
 	return s
 }
 
+// pass lets a time pass, and all that is due in it be done.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // sends adds an entry about an attack for all webhooks, and wakes them.
 func (s *sending) sends(attack string) string {
 	n := s.add(attack, s.ids...)
@@ -211,7 +217,7 @@ func TestADeadReceiverBlocksOnlyItself(t *testing.T) {
 		require.Len(t, dead.tried(), 1, "a failure is a pause for all")
 		require.Equal(t, map[string]string{"webhooks[0]": "it can't be reached"}, s.Trouble())
 
-		time.Sleep(23 * time.Hour)
+		pass(23 * time.Hour)
 		s.sends("a4")
 		tried := dead.tried()
 		require.Greater(t, len(tried), 23*60/5)
@@ -219,14 +225,13 @@ func TestADeadReceiverBlocksOnlyItself(t *testing.T) {
 		require.Less(t, tried[1].Sub(tried[0]), 3*time.Second, "soon at first")
 		require.InDelta(t, 5*time.Minute, tried[len(tried)-1].Sub(tried[len(tried)-2]), float64(2*time.Second))
 		require.Equal(t, 1, strings.Count(s.log.String(), "doesn't take events"), "said once")
-		time.Sleep(2 * time.Hour)
-		synctest.Wait()
+		pass(2 * time.Hour)
 		require.Equal(t, 1, strings.Count(s.log.String(), "events were dropped"), s.log.String())
 		require.Contains(t, s.log.String(), "account=acme dropped=3")
 		require.Equal(t, []float64{3, 0, 4}, []float64{s.count("dropped", 0), s.count("dropped", 1), s.count("delivered", 1)})
 
 		dead.takes(nil)
-		time.Sleep(6 * time.Minute)
+		pass(6 * time.Minute)
 		require.Equal(t, "4", dead.took())
 		require.Contains(t, s.log.String(), "takes events again")
 		require.Empty(t, s.Trouble())
@@ -253,7 +258,7 @@ func TestARefusedEventHoldsUpItsAttackOnly(t *testing.T) {
 		require.Empty(t, s.Trouble(), "it answers")
 		require.Equal(t, 1, strings.Count(s.log.String(), "refuses an event"))
 		p.takes(nil)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		require.Equal(t, "2 4 5 1 3", p.took())
 	})
 }
@@ -268,7 +273,7 @@ func TestAReceiverThatIsGone(t *testing.T) {
 		s.sends("a1")
 		p.takes(nil)
 		s.sends("a2")
-		time.Sleep(WaitsFor + time.Hour)
+		pass(WaitsFor + time.Hour)
 		require.Len(t, p.tried(), 1)
 		require.Equal(t, 1, strings.Count(s.log.String(), "wants no more events"))
 		require.Contains(t, s.log.String(), "dropped=2")
@@ -286,7 +291,7 @@ func TestMoreThanIsReadAtATime(t *testing.T) {
 			s.add("a1", s.ids...)
 		}
 		require.Empty(t, s.programs[0].took())
-		time.Sleep(lookEvery + time.Second)
+		pass(lookEvery + time.Second)
 		require.Len(t, s.programs[0].tried(), 3*AtOnce+1)
 		require.True(t, strings.HasPrefix(s.programs[0].took(), "1 2 3 4 "))
 		require.True(t, slices.IsSortedFunc(strings.Fields(s.programs[0].took()), func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y }))
@@ -315,11 +320,11 @@ func TestTheStoreIsAway(t *testing.T) {
 		s := newSending(t, 1)
 		s.lose(errors.New("connection refused"))
 		s.sends("a1")
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		require.Empty(t, s.programs[0].took())
 		require.Equal(t, 1, strings.Count(s.log.String(), "read what waits for the webhook"))
 		s.lose(nil)
-		time.Sleep(storeWait + time.Second)
+		pass(storeWait + time.Second)
 		require.Equal(t, "1", s.programs[0].took())
 	})
 }

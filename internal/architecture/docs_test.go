@@ -109,7 +109,7 @@ func receiver(e ast.Expr) string {
 }
 
 // picture is a picture as documents name it.
-var picture = regexp.MustCompile(`pictures/([\w-]+\.png)`)
+var picture = regexp.MustCompile(`pictures/([\w-]+\.(?:png|webp))`)
 
 func TestPicturesAreShown(t *testing.T) {
 	t.Parallel()

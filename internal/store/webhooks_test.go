@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/webhooks"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -70,8 +71,9 @@ func TestWhatIsStoredWaitsForItsWebhooks(t *testing.T) {
 
 // A queue that nobody takes anything off holds the newest 8 MiB. What is dropped for that is counted until it was said.
 func TestAWebhooksQueueIsBoundedInBytes(t *testing.T) {
+	norace.Defer(t)
 	onEach(t, func(t *testing.T, w *world) {
-		const most, size, all = 8 << 20, 1_200_000, 9
+		const most, size, all = 8 << 20, 300_000, 36
 		s := w.hooked(t, hooks{"audit": {"h1"}})
 		for n := range all {
 			_, err := s.Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: noon, Line: strconv.Itoa(n) + " " + strings.Repeat("x", size)})
