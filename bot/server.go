@@ -18,6 +18,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/metrics"
 )
 
 // server receives over HTTP.
@@ -25,7 +26,7 @@ type server struct {
 	cfg     *Config
 	log     *sampledLog
 	ingress *ingress
-	metrics *metrics
+	metrics *metrics.Metrics
 	bodies  bodies
 }
 
@@ -49,7 +50,7 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 		defer cancel()
 		// The signature is the delivery's name: it covers the time and the body.
 		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Clocks.Now()}, body)
-		s.metrics.acknowledged.Observe(time.Since(begun).Seconds())
+		s.metrics.Acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }
 
@@ -102,7 +103,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, words := http.StatusBadRequest, "body can't be read"
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.Is(err, errForged):
-		s.metrics.forged.Inc()
+		s.metrics.Forged.Inc()
 		status, words = http.StatusUnauthorized, errForged.Error()
 	case errors.As(err, &tooLarge):
 		status, words = http.StatusRequestEntityTooLarge, "body is over 1 MiB"

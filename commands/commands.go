@@ -8,9 +8,12 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/metrics"
 )
 
 // Config is what a Runner works with. All fields must be set that don't say otherwise.
@@ -37,8 +40,9 @@ type Config struct {
 	Router   Router
 	Notifier Notifier // nil: no one is notified
 
-	AuditOut io.Writer    // each audit entry as a JSON line; nil: nowhere
-	Log      *slog.Logger // nil: discarded
+	Changes  *prometheus.CounterVec // audit entries by verb and outcome; nil: counted for nobody
+	AuditOut io.Writer              // each audit entry as a JSON line; nil: nowhere
+	Log      *slog.Logger           // nil: discarded
 	Clocks   Clocks
 	// Sleep waits between two looks at what became of a call of unknown outcome, or returns the context's error; nil: delay.Sleep.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -70,6 +74,7 @@ func New(cfg Config) *Runner {
 // withDefaults fills in what may be left out.
 func withDefaults(cfg Config) Config {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Changes = cmp.Or(cfg.Changes, metrics.New().Changes)
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.AuditOut = cmp.Or(cfg.AuditOut, io.Discard)
 	if cfg.Sleep == nil {

@@ -44,8 +44,9 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 	w.print(e)
 }
 
-// print writes an entry to the log's output.
+// print counts an entry and writes it to the log's output.
 func (w *recorder) print(e record.AuditEntry) {
+	w.cfg.Changes.WithLabelValues(w.verb(e), e.Outcome).Inc()
 	line, err := json.Marshal(report.Printed{Audit: e})
 	if err != nil {
 		w.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
@@ -94,6 +95,16 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	w.record(ctx, e)
 	return err
+}
+
+// verb is the verb of an entry, or "other": what people type at will is no label.
+func (w *recorder) verb(e record.AuditEntry) string {
+	name, _, _ := strings.Cut(e.Line, " ")
+	cmd, err := call.LookUp(w.cfg.Commands, name)
+	if err != nil {
+		return "other"
+	}
+	return cmd.Name
 }
 
 // Run records each minute how many refusals of an hour that is over were only counted, and at its end how many of the others were.

@@ -68,6 +68,7 @@ func (q *queue) notified(w *queued) {
 	q.trials.forget(w.ID)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.known[w.ID] = time.Time{}
 	q.lately = append(q.lately, done{w.ID, time.Now()})
 	delete(q.slots, w.ID)
 	w.parked = false
@@ -80,7 +81,7 @@ func (q *queue) notified(w *queued) {
 		}
 		heap.Init(&l.waits)
 	}
-	q.notifier.metrics.notified.WithLabelValues(string(w.Kind), string(w.Severity())).Inc()
+	q.notifier.cfg.Metrics.Notified.WithLabelValues(string(w.Kind), string(w.Severity())).Inc()
 }
 
 // end makes room in an event's lane, and gives its subjects to others, unless its message is in doubt. The caller holds mu.
@@ -113,7 +114,7 @@ func (q *queue) park(w *queued, begun time.Time, later *laterError) {
 	heap.Push(&q.aside, w)
 	if later.cause != nil {
 		q.notifier.cfg.Log.Warn("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", later)
-		q.notifier.metrics.failed.Inc()
+		q.notifier.cfg.Metrics.NotifyFailures.Inc()
 	}
 	if later.failed {
 		l.fail(begun, doubtsFree)
@@ -134,7 +135,7 @@ func (l *lane) fail(begun time.Time, free int) {
 // again puts back what could not be notified. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
 func (q *queue) again(w *queued, begun time.Time, err error) {
 	q.notifier.cfg.Log.Error("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
-	q.notifier.metrics.failed.Inc()
+	q.notifier.cfg.Metrics.NotifyFailures.Inc()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.failed++

@@ -61,7 +61,6 @@ func (f facts) underCard(reply, elsewhere Post) Post {
 // deliverer posts and edits messages, verifies before a resend, and records what was delivered.
 type deliverer struct {
 	cfg      Config
-	metrics  *metrics
 	queue    func(account string) *queue // nil: another replica owns the account
 	others   *trials                     // of deliveries of accounts that have no queue here
 	readings *readings
@@ -117,7 +116,7 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done deliv
 		if err == nil {
 			t.posted = done.at
 			d.readings.posted(p, sent)
-			d.metrics.posts.Inc()
+			d.cfg.Metrics.SlackPosts.Inc()
 			return done, nil
 		}
 		v, wait := slackconn.Judge(err)
