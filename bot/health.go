@@ -70,7 +70,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	asked.Wait()
 	state := readiness{Ready: true, Version: version.Get().String(), Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
 	if redis != nil {
-		b.log.warn("not ready", "err", redis) // anybody who reaches the port may ask
+		b.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
 		state.Ready, state.Redis = false, "can't be written"
 		if refusal.Full(redis) {
 			state.Redis += ": its memory is full. Changes are refused until it has room again"

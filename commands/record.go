@@ -38,7 +38,7 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 	defer cancel()
 	n, err := w.cfg.Audit.Append(ctx, e)
 	if err != nil {
-		w.cfg.Log.Error("keep audit entry", "account", e.Account, "err", err)
+		w.cfg.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
 	}
 	e.N = n
 	w.print(e)
@@ -187,6 +187,14 @@ func dueEvents(l change.DueDecision, channel string) (events []record.Event) {
 	if l.Listed {
 		one.ID, one.Kind, one.At = ch.ID+":listed", record.ChangeSettled, ch.At
 		events = append(events, one)
+	}
+	return events
+}
+
+// ofRequest has events name the request that they come of.
+func (c *job) ofRequest(events ...record.Event) []record.Event {
+	for i := range events {
+		events[i].Request = c.RequestID()
 	}
 	return events
 }

@@ -134,7 +134,7 @@ func (d *deliverer) bringUpToDate(ctx context.Context, p Post) error {
 	if err == nil {
 		err = d.edit(ctx, p.replaces, p.Message)
 		if err != nil && !repeatable(err) {
-			d.cfg.Log.Warn("edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
+			d.cfg.Log.WarnContext(ctx, "edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
 			return nil
 		}
 	}

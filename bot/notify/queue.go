@@ -158,7 +158,7 @@ func (q *queue) load(ctx context.Context) {
 	}
 	events, err := q.notifier.cfg.Stores.Outbox.Waiting(ctx, q.account)
 	if err != nil {
-		q.notifier.cfg.Log.Warn("read outbox", "account", q.account, "err", err)
+		q.notifier.cfg.Log.WarnContext(ctx, "read outbox", "account", q.account, "err", err)
 		return // it is read again within a second
 	}
 	q.mu.Lock()

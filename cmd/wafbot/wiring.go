@@ -114,7 +114,7 @@ const startsPerSecond = 200
 // tenant puts together what works for one account, by its place in the configuration.
 func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	cfg, guards := a.cfg.Accounts[i], a.cfg.PolicyOf(i)
-	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name)})
+	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name), Log: a.log.With("account", cfg.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}

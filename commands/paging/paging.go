@@ -115,7 +115,7 @@ func (p *Paging) Run(held, more context.Context) {
 	defer every.Stop()
 	for logged := false; ; {
 		if err := p.round(held); err != nil && held.Err() == nil && !logged {
-			p.cfg.Log.Error("find due pages", "err", err)
+			p.cfg.Log.ErrorContext(held, "find due pages", "err", err)
 			logged = true
 		} else if err == nil {
 			logged = false

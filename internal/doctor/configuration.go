@@ -15,8 +15,8 @@ import (
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/internal/text"
-	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/internal/version"
+	"github.com/wafbot/wafbot/poller"
 )
 
 // configProblems are the findings of a refused configuration: one for each problem.
