@@ -14,6 +14,7 @@ import (
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Config is what a Runner works with. All fields must be set that don't say otherwise.
@@ -62,6 +63,7 @@ type Runner struct {
 func New(cfg Config) *Runner {
 	cfg = withDefaults(cfg)
 	cfg.Commands = verb.All()
+	countFromZero(cfg)
 	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: newRecorder(&cfg)}
 	for _, a := range cfg.Accounts {
 		r.accounts[a.Name] = a
@@ -70,6 +72,21 @@ func New(cfg Config) *Runner {
 	r.executor = &executor{cfg: &cfg, loader: r.loader, recorder: r.recorder}
 	return r
 }
+
+// countFromZero has the failures of changes counted from 0: what begins with the first one looks to Prometheus as if there had been none.
+func countFromZero(cfg Config) {
+	for _, c := range cfg.Commands {
+		if c.Plan == nil {
+			continue
+		}
+		for _, outcome := range []string{string(record.StateFailed), string(record.StateHalf), unknownOutcome} {
+			cfg.Changes.WithLabelValues(c.Name, outcome)
+		}
+	}
+}
+
+// unknownOutcome is that of a change in the audit log that was perhaps done.
+const unknownOutcome = "unknown"
 
 // withDefaults fills in what may be left out.
 func withDefaults(cfg Config) Config {
