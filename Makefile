@@ -9,7 +9,7 @@ CHAOS_SEED   ?= $(shell date +%s)
 SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 
-.PHONY: test short lint bench fuzz chaos soak abuse pictures build tools image image-test
+.PHONY: alerts test short lint bench fuzz chaos soak abuse pictures build tools image image-test
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
@@ -49,6 +49,9 @@ soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as 
 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
+
+alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (half an hour)
+	$(GO) test -v -run TestRound -count 1 -timeout 0 ./deploy/prometheus -args -alerts
 
 pictures: ## the pictures of the documentation, from the demo, in docs/pictures
 	./scripts/tools pngquant fonts-noto-color-emoji

@@ -147,8 +147,8 @@ func faults() map[string]fault {
 			"wafbot_account_owned" + acme: "1x60 0x60", "wafbot_account_owned" + b + `,account="acme"}`: "0x60 1x60",
 		}, "", "110m"},
 		"the service is away": {map[string]string{
-			"wafbot_account_reachable" + acme: "1x60 0x60", "wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 3600x60",
-			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+2x60",
+			"wafbot_account_reachable" + acme: "1x60 0x20 1x40", "wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 3600x20 4860+60x40",
+			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+2x20 40x40",
 		}, "WafbotAccountNotWatched", "64m"},
 		"polls hang": {map[string]string{"wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 3600x60"}, "WafbotPollLate", "66m"},
 		"events wait": {map[string]string{
@@ -161,8 +161,8 @@ func faults() map[string]fault {
 		}, "WafbotSlackRefusing", "70m"},
 		"changes fail": {map[string]string{"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x60"}, "WafbotChangesFailing", "66m"},
 		"the permission is lost": {map[string]string{
-			"wafbot_account_permission_lost" + acme:                       "0x60 1x60",
-			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x60",
+			"wafbot_account_permission_lost" + acme:                       "0x60 1x20 0x40",
+			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x20 20x40",
 		}, "WafbotPermissionLost", "63m"},
 		"redis is away": {map[string]string{
 			"wafbot_redis_up" + a + "}": "1x60 0x60", "wafbot_redis_up" + b + "}": "1x60 0x60", "wafbot_replicas" + a + "}": "2x60 stale", "wafbot_replicas" + b + "}": "2x60 stale",
@@ -201,7 +201,7 @@ func TestEachFaultFiresItsAlertAlone(t *testing.T) {
 		covered[f.alert] = true
 		for _, alert := range names {
 			if alert != f.alert {
-				for _, at := range []string{"59m", f.by, "75m", "119m"} {
+				for _, at := range []string{"59m", f.by, "75m", "83m", "119m"} {
 					alerts = append(alerts, object{"eval_time": at, "alertname": alert, "exp_alerts": []any{}})
 				}
 			}
