@@ -8,8 +8,9 @@ CHAOS_ROUNDS ?= 1
 CHAOS_SEED   ?= $(shell date +%s)
 SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
+VERSIONS_FOR ?= 20s
 
-.PHONY: alerts test short lint bench fuzz chaos soak abuse pictures build tools image image-test
+.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance alerts
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
@@ -22,6 +23,9 @@ image: ## the container image, with buildah; docker build -f deploy/Dockerfile -
 
 image-test: tools image ## the image with the compose file's settings, against the emulated world and a real redis-server
 	./scripts/image-test
+
+helm-test: ## the Helm chart: lint, unit tests, its renderings against deploy/helm/rendered (UPDATE=1 writes them) and Kubernetes' schemas
+	./scripts/helm-test
 
 short: ## what needs Go alone
 	$(GO) test -short ./...
@@ -44,6 +48,9 @@ chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each
 	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
 		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED) -chaos.clocks
 
+versions: tools ## over a new version of the state and back, while people click, with VERSIONS_FOR (20s) between two steps
+	$(GO) test -v -run TestTwoVersions -count 1 -timeout 0 ./internal/chaos -args -chaos.versions=$(VERSIONS_FOR) -chaos.seed=$(CHAOS_SEED)
+
 soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as much ends as begins: nothing may grow
 	$(GO) test -v -run TestSoak -count 1 -timeout 0 ./internal/chaos -args -chaos.soak=$(SOAK_FOR) -chaos.seed=$(CHAOS_SEED)
 
@@ -53,7 +60,12 @@ abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send
 alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (half an hour)
 	$(GO) test -v -run TestRound -count 1 -timeout 0 ./deploy/prometheus -args -alerts
 
-pictures: ## the pictures of the documentation, from the demo, in docs/pictures
-	./scripts/tools pngquant fonts-noto-color-emoji
-	$(GO) test -tags pictures -run TestPictures -count 1 -timeout 10m ./cmd/wafbot -args -pictures=$(CURDIR)/docs/pictures
+conformance: ## Slack's own clients against the emulated workspace, and wafbot against an emulator of others, with a table; fails at what docs/conformance.md doesn't say
+	./scripts/conformance
+
+pictures: ## the pictures of the documentation, from the demo, in docs/pictures, and an animation of a denial
+	./scripts/tools pngquant webp fonts-noto-color-emoji
+	$(GO) test -tags pictures -run 'TestPictures|TestAnimation' -count 1 -timeout 10m ./cmd/wafbot -args -pictures=$(CURDIR)/docs/pictures
 	pngquant --force --skip-if-larger --ext .png 64 docs/pictures/*.png
+	img2webp -loop 0 -min_size -lossy -q 60 -m 4 $$(cat docs/pictures/frames/list) -o docs/pictures/deny.webp
+	rm -r docs/pictures/frames

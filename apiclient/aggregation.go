@@ -109,6 +109,9 @@ func (r *aggregationReader) add(items []json.RawMessage, size int) {
 			continue
 		}
 		row := readAttackDay(decode[record](item))
+		if row.Type == noticeType {
+			continue
+		}
 		is := aggregated{row.ID, row.Day}
 		if row.ID != "" && r.seen[is] {
 			continue

@@ -46,7 +46,7 @@ func TestAttackDaysAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			s.fault = body(200, `{"data":[`+test.row+`,"no row"],"next_cursor":null}`)
+			s.fault = body(200, `{"data":[`+test.row+`,"no row",{"id":"n","attack_type":"warn"},{"id":"m","attack_types":{"count":1,"values":["warn"]}}],"next_cursor":null}`)
 			got, err := s.start().AttackDays(t.Context(), 24)
 			require.NoError(t, err)
 			require.Equal(t, apiclient.AttackDays{Rows: []apiclient.AttackDay{test.want}}, got)

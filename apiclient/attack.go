@@ -21,6 +21,9 @@ import (
 // DefaultApp is the id of the default application in attack records and conditions.
 const DefaultApp = -1
 
+// SeveralPaths is the path of a record that has several.
+const SeveralPaths = "[multiple]"
+
 // Figure is a count that the service may not have given. The zero value is unknown, which is not zero. As JSON it is a number, or null.
 type Figure struct {
 	N     int64
@@ -94,8 +97,8 @@ type Attack struct {
 	SourceCount Figure         `json:"source_count,omitzero"` // the true number of sources; Sources is cut short
 	Sources     []Source       `json:"sources,omitempty"`     // each once
 	Countries   []CountryShare `json:"countries,omitempty"`
-	StatusCodes []int          `json:"status_codes,omitempty"`
-	VulnID      string         `json:"vuln_id,omitempty"` // "" unless it is an incident
+	StatusCodes []int          `json:"status_codes,omitempty"` // the answers that the application gave, each code once, in order; none: unknown
+	VulnID      string         `json:"vuln_id,omitempty"`      // "" unless it is an incident
 	Threat      Figure         `json:"threat,omitzero"`
 	Target      string         `json:"target,omitempty"`
 	Payloads    Figure         `json:"payloads,omitzero"`      // vectors_count
@@ -138,6 +141,19 @@ type plainAttack struct {
 
 // Incident reports whether the attack exploited a vulnerability.
 func (a Attack) Incident() bool { return a.VulnID != "" }
+
+// Answered is the code of an answer other than an error that the application gave to hits that were not all blocked: a success before a redirect.
+// ok is false where no such answer is known.
+func (a Attack) Answered() (code int, ok bool) {
+	if a.Status() == StatusBlocked {
+		return 0, false
+	}
+	i := slices.IndexFunc(a.StatusCodes, func(code int) bool { return code >= 200 && code < 400 }) // they are in order
+	if i < 0 {
+		return 0, false
+	}
+	return a.StatusCodes[i], true
+}
 
 // FalsePositive reports whether a person marked the record as no attack.
 func (a Attack) FalsePositive() bool { return strings.EqualFold(a.State, "falsepositive") }
@@ -245,7 +261,7 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 	pages := c.objects(ctx, query{op: "list attacks", kind: "attack", most: cmp.Or(f.PageSize, 100), filter: filter, orderBy: "last_time"})
 	return func(yield func(AttackPage, error) bool) {
 		for p, err := range pages {
-			if !yield(c.readAttacks(p, f.Known), err) {
+			if !yield(c.readAttacks(p, f), err) {
 				return
 			}
 		}
@@ -255,18 +271,19 @@ func (c *Client) Attacks(ctx context.Context, f AttackFilter) iter.Seq2[AttackPa
 // noticeType is the type of records that aren't attacks. The service's own clients leave them out, too.
 const noticeType = "warn"
 
-func (c *Client) readAttacks(p page, known KnownRecords) AttackPage {
+func (c *Client) readAttacks(p page, f AttackFilter) AttackPage {
 	read := AttackPage{Attacks: make([]Attack, 0, len(p.items)), Bytes: len(p.body)}
 	for _, item := range p.items {
 		if !isObject(item) {
 			continue
 		}
 		sum := maphash.Bytes(c.seed, item)
-		if known != nil && known.Known(sum) {
+		if f.Known != nil && f.Known.Known(sum) {
 			read.Known = append(read.Known, sum)
 			continue
 		}
-		if a := readAttack(decode[attackFields](item)); a.Type != noticeType {
+		a := readAttack(decode[attackFields](item))
+		if a.Type != noticeType && (a.Incident() || !f.IncidentsOnly) { // a vulnerability's id that is 0 isn't null
 			read.Attacks, read.Sums = append(read.Attacks, a), append(read.Sums, sum)
 		}
 	}
@@ -320,7 +337,7 @@ func readAttack(f attackFields) Attack {
 		Last:        moment(f.Last),
 		Hits:        figureOf(f.Hits),
 		SourceCount: figureOf(f.SourceCount),
-		StatusCodes: wholeNumbers(f.StatusCodes),
+		StatusCodes: statusCodes(f.StatusCodes),
 		VulnID:      vulnerabilityID(f.VulnID),
 		Threat:      figureOf(f.Threat),
 		Target:      bounded(wordOf(f.Target), maxText),
@@ -352,6 +369,13 @@ func vulnerabilityID(v any) string {
 		return ""
 	}
 	return bounded(id, maxText)
+}
+
+// statusCodes are the codes of HTTP that are listed.
+func statusCodes(listed []any) []int {
+	codes := readable(listed, func(item any) (int, bool) { n := wholeNumber(item); return int(n), n >= 100 && n <= 599 })
+	slices.Sort(codes)
+	return slices.Clone(slices.Compact(codes)) // which has no room for those that came twice
 }
 
 // country is a country's code, none of which is long.

@@ -128,10 +128,7 @@ func (c *Client) send(ctx context.Context, k call, body []byte, token Secret) (a
 	sent := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err
-		}
-		return answer{}, (&Error{Op: k.op, Kind: Network, Err: err, unknown: got.Load() || !asked.Load()}).clean(token)
+		return answer{}, (&Error{Op: k.op, Kind: Network, Err: WithoutURL(err), unknown: got.Load() || !asked.Load()}).clean(token)
 	}
 	defer resp.Body.Close()
 	if at := serverTime(resp.Header); c.clock != nil && !at.IsZero() && resp.StatusCode/100 == 2 { // what refuses or fails may be a proxy on the way, with a clock of its own

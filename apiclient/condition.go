@@ -2,25 +2,22 @@ package apiclient
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Scope is where a rule applies, in a person's terms.
 type Scope struct {
 	App    Figure // unknown: all applications
 	Host   string // "": any
-	Path   string // exactly this path, or with "*" as last segment all below it; "": any
+	Path   string // as ParsePath reads it; "": any
 	Method string // "": any
 }
 
-// ScopeConditions are the conditions that match exactly the scope. It refuses what they can't express: wildcards
-// elsewhere, query strings, the service's "[multiple]".
+// ScopeConditions are the conditions that match exactly the scope. It refuses what they can't express.
 func ScopeConditions(s Scope) ([]Condition, error) {
 	var cs []Condition
 	if s.App.Known {
@@ -31,15 +28,15 @@ func ScopeConditions(s Scope) ([]Condition, error) {
 	}
 	if s.Host != "" {
 		if strings.ContainsAny(s.Host, "*/?#@[]\\") && !isIPv6Host(s.Host) || !visible(s.Host) {
-			return nil, fmt.Errorf("host %q: must be one host", s.Host)
+			return nil, fmt.Errorf("host %q: must be one host, or be left out for every host", s.Host)
 		}
 		cs = append(cs, equal(strings.ToLower(s.Host), "header", "HOST"))
 	}
-	path, err := pathConditions(s.Path)
+	path, err := ParsePath(s.Path)
 	if err != nil {
 		return nil, err
 	}
-	cs = append(cs, path...)
+	cs = append(cs, path.conditions()...)
 	if s.Method != "" {
 		if !isToken(s.Method) || strings.Contains(s.Method, "*") {
 			return nil, fmt.Errorf("method %q: must be one method", s.Method)
@@ -53,7 +50,7 @@ func equal(value string, point ...any) Condition {
 	return Condition{Type: conditionEqual, Value: value, Point: point}
 }
 
-func absent(point ...any) Condition { return Condition{Type: conditionAbsent, Point: point} }
+func absent(point ...any) Condition { return Condition{Type: ConditionAbsent, Point: point} }
 
 // isIPv6Host reports whether the host is written as [::1], with or without a port.
 func isIPv6Host(host string) bool {
@@ -61,58 +58,16 @@ func isIPv6Host(host string) bool {
 	return ok && strings.HasPrefix(host, "[") && strings.Contains(inner, ":") && strings.Trim(inner, "0123456789abcdefABCDEF:.") == ""
 }
 
-func visible(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) < 0
-}
-
-// pathConditions encodes a path: all segments but the last by position, the last as name and extension.
-func pathConditions(path string) ([]Condition, error) {
-	if path == "" {
-		return nil, nil
-	}
-	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	last := len(segments) - 1
-	below := segments[last] == "*"
-	if below {
-		segments[last] = ""
-	}
-	switch {
-	case !strings.HasPrefix(path, "/"):
-		return nil, fmt.Errorf("path %q: must begin with /", path)
-	case len(path) > MaxPath: // it may be cut
-		return nil, fmt.Errorf("path %.40q…: must be %d bytes at most", path, MaxPath)
-	case strings.ContainsAny(path, "?#"):
-		return nil, fmt.Errorf("path %q: must not hold a query", path)
-	case strings.Contains(path, "[multiple]") || !visible(strings.ReplaceAll(path, " ", "")):
-		return nil, fmt.Errorf("path %q: must be one path", path)
-	case strings.Contains(strings.Join(segments, "/"), "*"):
-		return nil, fmt.Errorf(`path %q: "*" can only be the last segment`, path)
-	case slices.Contains(segments[:last], ""):
-		return nil, errors.New("path must not hold an empty segment")
-	}
-	var cs []Condition
-	for i, segment := range segments[:last] {
-		cs = append(cs, equal(segment, "path", i))
-	}
-	if below {
-		return cs, nil
-	}
-	name, ext, hasExt := strings.Cut(segments[last], ".")
-	cs = append(cs, absent("path", last), equal(name, "action_name"))
-	if !hasExt {
-		return append(cs, absent("action_ext")), nil
-	}
-	return append(cs, equal(ext, "action_ext")), nil
-}
-
 // ConditionsScope is the scope that the conditions match, or false where they are not of the form ScopeConditions
-// gives. Conditions without a path come back with the path "", also where it was "/*".
+// gives. Conditions without a path come back with the path "".
 func ConditionsScope(cs []Condition) (Scope, bool) {
 	var s Scope
-	segments, exact, ext := map[string]string{}, false, ""
+	var path []Condition
 	for _, c := range cs {
 		point := normalPoint(c.Point)
 		switch strings.Join(point, "\x00") {
+		case "":
+			return Scope{}, false
 		case "instance":
 			n, err := strconv.ParseInt(c.Value, 10, 64)
 			if err != nil {
@@ -123,45 +78,23 @@ func ConditionsScope(cs []Condition) (Scope, bool) {
 			s.Host = strings.ToLower(c.Value)
 		case "method":
 			s.Method = c.Value
-		case "action_name":
-			exact, segments["name"] = true, c.Value
-		case "action_ext":
-			if c.Type != conditionAbsent {
-				ext = "." + c.Value
-			}
 		default:
-			if len(point) == 2 && point[0] == "path" && c.Type != conditionAbsent {
-				segments[point[1]] = c.Value
+			if isPathPoint(point) {
+				path = append(path, c)
 			}
 		}
 	}
-	s.Path = joinPath(segments, exact, ext)
+	if len(path) > 0 {
+		s.Path = readPath(path).String()
+	}
 	// The way back decides: whatever was passed over above, twice there or of another type, makes the sets differ.
 	again, err := ScopeConditions(s)
-	return s, err == nil && sameConditions(cs, again)
+	return s, err == nil && SameConditions(cs, again)
 }
 
-func joinPath(segments map[string]string, exact bool, ext string) string {
-	if len(segments) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	for i := 0; ; i++ {
-		segment, ok := segments[strconv.Itoa(i)]
-		if !ok {
-			break
-		}
-		b.WriteString("/" + segment)
-	}
-	if exact {
-		return b.String() + "/" + segments["name"] + ext
-	}
-	return b.String() + "/*"
-}
-
-// sameConditions reports whether both match the same requests, as far as that shows: in any order, with the spellings
+// SameConditions reports whether both match the same requests, as far as that shows: in any order, with the spellings
 // the service changes (case of hosts and header names, indexes as text). A condition that could not be read is like no other.
-func sameConditions(a, b []Condition) bool {
+func SameConditions(a, b []Condition) bool {
 	x, okX := ConditionKeys(a)
 	y, okY := ConditionKeys(b)
 	return okX && okY && slices.Equal(x, y)
@@ -177,7 +110,7 @@ func ConditionKeys(cs []Condition) (all []string, ok bool) {
 			return nil, false
 		}
 		switch {
-		case c.Type == conditionAbsent:
+		case c.Type == ConditionAbsent:
 			c.Value = ""
 		case slices.Equal(point, []string{"header", "HOST"}) && (c.Type == conditionEqual || c.Type == conditionIEqual):
 			c.Type, c.Value = conditionEqual, strings.ToLower(c.Value)
@@ -211,7 +144,7 @@ func normalPoint(items []any) []string {
 // SameRule reports whether both rules do the same to the same requests. Ids, comments and times don't count.
 func SameRule(a, b Rule) bool {
 	return a.Type == b.Type && a.AttackType == b.AttackType && a.Regex == b.Regex && a.Mode == b.Mode &&
-		slices.Equal(flatPoint(a.Point), flatPoint(b.Point)) && sameConditions(a.Conditions, b.Conditions)
+		slices.Equal(flatPoint(a.Point), flatPoint(b.Point)) && SameConditions(a.Conditions, b.Conditions)
 }
 
 // CoversPatch reports whether one rule blocks all that a virtual patch would, because it patches the same for at least as many requests, or closes
@@ -227,7 +160,7 @@ func CoversPatch(wide, patch Rule) bool {
 		return false
 	}
 	return part && !slices.ContainsFunc(wide.Conditions, func(c Condition) bool {
-		return !slices.ContainsFunc(patch.Conditions, func(have Condition) bool { return sameConditions([]Condition{c}, []Condition{have}) })
+		return !slices.ContainsFunc(patch.Conditions, func(have Condition) bool { return SameConditions([]Condition{c}, []Condition{have}) })
 	})
 }
 

@@ -21,21 +21,20 @@ func TestPathsBecomeConditions(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string][]apiclient.Condition{
 		"":           nil,
-		"/*":         nil,
+		"/**/*.*":    nil,
 		"/":          {eq("", "action_name"), none("action_ext"), none("path", 0)},
 		"/users":     {eq("users", "action_name"), none("action_ext"), none("path", 0)},
 		"/api/users": {eq("api", "path", 0), none("path", 1), eq("users", "action_name"), none("action_ext")},
 		"/api/":      {eq("api", "path", 0), none("path", 1), eq("", "action_name"), none("action_ext")},
 		"/a/b/c.php": {eq("a", "path", 0), eq("b", "path", 1), none("path", 2), eq("c", "action_name"), eq("php", "action_ext")},
 		"/c.tar.gz":  {none("path", 0), eq("c", "action_name"), eq("tar.gz", "action_ext")},
-		"/my/api/*":  {eq("my", "path", 0), eq("api", "path", 1)},
 	} {
 		got, err := apiclient.ScopeConditions(apiclient.Scope{Path: path})
 		require.NoError(t, err, path)
 		require.ElementsMatch(t, want, got, path)
 		back, ok := apiclient.ConditionsScope(got)
 		require.True(t, ok, path)
-		require.Equal(t, strings.TrimPrefix(path, "/*"), back.Path)
+		require.Equal(t, strings.TrimPrefix(path, "/**/*.*"), back.Path)
 	}
 }
 
@@ -65,7 +64,7 @@ func TestAScopeGoesThereAndBack(t *testing.T) {
 func TestScopesThatCanNotBeExpressedAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, s := range []apiclient.Scope{
-		{Path: "[multiple]"}, {Path: "/[multiple]"}, {Path: "login"}, {Path: "/a?b=c"}, {Path: "/a#b"}, {Path: "/a/*/b"}, {Path: "/a*"}, {Path: "/*.php"},
+		{Path: "[multiple]"}, {Path: "/[multiple]"}, {Path: "login"}, {Path: "/a?b=c"}, {Path: "/a#b"}, {Path: "/a/*/b"}, {Path: "/a*"}, {Path: "/a/*b"}, {Path: "/a/**/b/c"}, {Path: "/**.php"}, {Path: "/a.*.*"}, {Path: "/***"},
 		{Path: "//a"}, {Path: "/a\n"}, {Path: "*"}, {Host: "*.example.com"}, {Host: "[multiple]"}, {Host: "a/b"}, {Host: "a b"}, {Host: "u@h"},
 		{Method: "GET POST"}, {Method: "*"}, {App: apiclient.Known(apiclient.AllApps)}, {App: apiclient.Known(-2)},
 	} {
@@ -83,7 +82,16 @@ func TestConditionsOfAnotherFormHaveNoScope(t *testing.T) {
 		"another header":   {eq("x", "header", "X-ID")},
 		"uri":              {eq("/a", "uri")},
 		"a hole":           {eq("b", "path", 1)},
-		"no end":           {eq("a", "path", 0), eq("b", "action_name"), none("action_ext")},
+		"the end is wrong": {eq("a", "path", 0), none("path", 2)},
+		"a segment is **":  {eq("**", "path", 0)},
+		"ext is the star":  {eq("*", "action_ext")},
+		"name any case":    {{Type: "iequal", Value: "a", Point: []any{"action_name"}}},
+		"ext by regex":     {{Type: "regex", Value: "php[0-9]", Point: []any{"action_ext"}}},
+		"absent name":      {none("action_name")},
+		"a query":          {eq("1", "get", "q")},
+		"scheme":           {eq("https", "scheme")},
+		"host by regex":    {{Type: "regex", Value: "[.]example[.]com$", Point: []any{"header", "HOST"}}},
+		"no host":          {none("header", "HOST")},
 		"two hosts":        {eq("a", "header", "HOST"), eq("b", "header", "HOST")},
 		"odd instance":     {eq("04", "instance")},
 		"path any case":    {{Type: "iequal", Value: "a", Point: []any{"path", 0}}},
@@ -101,7 +109,7 @@ func TestConditionsOfAnotherFormHaveNoScope(t *testing.T) {
 func TestScopesSurviveTheWayThereAndBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := apiclient.Scope{Host: rapid.SampledFrom([]string{"", "a.b", "x:1"}).Draw(t, "host"), Path: rapid.StringMatching(`|/([a-zé %._]{1,4}/){0,3}([a-z.]{0,6}|\*)`).Draw(t, "path")}
+		s := apiclient.Scope{Host: rapid.SampledFrom([]string{"", "a.b", "x:1"}).Draw(t, "host"), Path: rapid.StringMatching(`|/([a-zé %._]{1,4}/){0,3}([a-z.]{0,6}|\*|\*\*/\*\.\*)`).Draw(t, "path")}
 		if rapid.Bool().Draw(t, "app") {
 			s.App = apiclient.Known(rapid.Int64Range(1, 9).Draw(t, "id"))
 		}
@@ -109,7 +117,7 @@ func TestScopesSurviveTheWayThereAndBack(t *testing.T) {
 		require.NoError(t, err)
 		back, ok := apiclient.ConditionsScope(cs)
 		require.True(t, ok)
-		if s.Path == "/*" {
+		if s.Path == "/**/*.*" {
 			s.Path = ""
 		}
 		require.Equal(t, s, back)

@@ -30,10 +30,8 @@ func (r record) texts(key string) []string {
 }
 
 // ints are the whole numbers of a list.
-func (r record) ints(key string) []int { return wholeNumbers(r.list(key)) }
-
-func wholeNumbers(list []any) []int {
-	return readable(list, func(item any) (int, bool) { n, exact, _ := number(item); return int(n), exact })
+func (r record) ints(key string) []int {
+	return readable(r.list(key), func(item any) (int, bool) { n, exact, _ := number(item); return int(n), exact })
 }
 
 func readable[T any](list []any, read func(any) (T, bool)) (out []T) {

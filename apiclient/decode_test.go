@@ -56,18 +56,6 @@ const fullAttack = `{"id":["attacks_x_5_202611_v_1","AM5CP50BU"],"attackid":"att
  "ip_top":[{"ip":"203.0.113.7","count":1204,"country":"FR"}],"country_top":[{"country":"FR","count":1204}],
  "statuscodes":[200,403],"vulnid":null,"threat":90,"target":"server","vectors_count":43,"block_status":"monitored","state":null}`
 
-func TestAnAttackIsReadWhole(t *testing.T) {
-	t.Parallel()
-	known := apiclient.Known
-	require.Equal(t, []apiclient.Attack{{
-		ID: "attacks_x_5_202611_v_1:AM5CP50BU", ClientID: 5, App: known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
-		Parameter: "POST_login_value", Type: "sqli", First: time.Unix(1795000000, 0).UTC(), Last: time.Unix(1795000600, 0).UTC(),
-		Hits: known(1530), SourceCount: known(14), Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(1204), Country: "FR"}},
-		Countries: []apiclient.CountryShare{{Country: "FR", Hits: known(1204)}}, StatusCodes: []int{200, 403}, Threat: known(90), Target: "server",
-		Payloads: known(43), BlockStatus: "monitored",
-	}}, readAttacks(t, `{"status":200,"body":[`+fullAttack+`]}`))
-}
-
 func TestAttackFieldsOfOtherTypes(t *testing.T) {
 	t.Parallel()
 	known, unknown := apiclient.Known, apiclient.Figure{}
@@ -119,6 +107,7 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 		{`{"path":["/a"]}`, func(a apiclient.Attack) any { return a.Path }, ""},
 		{`{"poolid":"-1"}`, func(a apiclient.Attack) any { return a.App }, known(apiclient.DefaultApp)},
 		{`{"statuscodes":["200",null,"x",404.0]}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int{200, 404}},
+		{`{"statuscodes":[500,"302",200,302,99,600,-200,200.5,18446744073709551816]}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int{200, 302, 500}},
 		{`{"statuscodes":{"200":1}}`, func(a apiclient.Attack) any { return a.StatusCodes }, []int(nil)},
 		{`{"ip_top":{"ip":"1.2.3.4"}}`, sources, []apiclient.Source(nil)},
 		{`{"ip_top":[7,{"ip":"nowhere"},{"count":3},{"ip":"::ffff:1.2.3.4"},{"ip":"fe80::1%<b>"}]}`, sources,
@@ -129,6 +118,25 @@ func TestAttackFieldsOfOtherTypes(t *testing.T) {
 		got := readAttacks(t, `[`+test.record+`]`)
 		require.Len(t, got, 1, test.record)
 		require.Equal(t, test.want, test.get(got[0]), test.record)
+	}
+}
+
+// An answer tells something only beside hits that weren't all blocked, and a code that is missing tells nothing.
+func TestWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	for record, want := range map[string]int{
+		`{"block_status":"monitored","statuscodes":[500,302,200]}`:         200,
+		`{"block_status":"Partially Blocked","statuscodes":[403,302,404]}`: 302,
+		`{"statuscodes":["204"]}`:                                          204,
+		`{"block_status":"blocked","statuscodes":[200,403]}`:               0,
+		`{"block_status":"monitored","statuscodes":[100,400,403,500]}`:     0,
+		`{"block_status":"monitored","statuscodes":[]}`:                    0,
+		`{"block_status":"monitored","statuscodes":null}`:                  0,
+		`{"block_status":"monitored"}`:                                     0,
+	} {
+		code, ok := readAttacks(t, `[`+record+`]`)[0].Answered()
+		require.Equal(t, want, code, record)
+		require.Equal(t, want != 0, ok, record)
 	}
 }
 
@@ -214,22 +222,6 @@ func TestPartsOfRulesThatAreNotUnderstood(t *testing.T) {
 		rule := readRules(t, `[{"id":8,"type":"vpatch","action":[],"point":`+written+`,"attack_type":"sqli"}]`)[0]
 		require.Equal(t, want.point, rule.Point, written)
 		require.Equal(t, want.understood, rule.Point.Understood(), written)
-	}
-}
-
-func TestNoticesAreNoAttacks(t *testing.T) {
-	t.Parallel()
-	read := readAttacks(t, `[`+strings.Replace(fullAttack, `"type":"sqli"`, `"type":"warn"`, 1)+`,`+fullAttack+`]`)
-	require.Len(t, read, 1)
-	require.Equal(t, "sqli", read[0].Type)
-}
-
-func TestVulnerabilitiesAreRead(t *testing.T) {
-	t.Parallel()
-	for v, err := range reading(t, 200, `[{"id":12,"wid":"WLRM-12","status":"open","threat":"80","validated":true,"incidents":3,"title":null}]`).Vulnerabilities(t.Context(), apiclient.VulnFilter{}) {
-		require.NoError(t, err)
-		require.Equal(t, apiclient.Vulnerability{ID: "12", WID: "WLRM-12", Status: "open", Threat: apiclient.Known(80), Validated: true, Incidents: apiclient.Known(3)}, v)
-		break
 	}
 }
 

@@ -34,11 +34,10 @@ func drain[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return out, nil
 }
 
-// endpoint is one method with one exact request.
+// endpoint is one method with what sending its request does.
 type endpoint struct {
-	name, line, body string
-	effect           string // read, change, once
-	call             func(context.Context, *apiclient.Client) error
+	name, effect string // read, change, once
+	call         func(context.Context, *apiclient.Client) error
 }
 
 func ignore[T any](_ T, err error) error { return err }
@@ -46,76 +45,52 @@ func ignore[T any](_ T, err error) error { return err }
 func endpoints() []endpoint {
 	from := time.Unix(1795000000, 500)
 	return []endpoint{
-		{"user", "POST /v1/user", `{}`, "read", func(ctx context.Context, c *apiclient.Client) error { return ignore(c.User(ctx)) }},
-		{"attacks", "POST /v1/objects/attack", `{"filter":{"clientid":[5],"time":[[1795000000,null]]},"offset":0,"limit":100,"order_by":"last_time","order_desc":true}`, "read",
+		{"user", "read", func(ctx context.Context, c *apiclient.Client) error { return ignore(c.User(ctx)) }},
+		{"attacks", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Attacks(ctx, apiclient.AttackFilter{From: from})))
 			}},
-		{"incidents", "POST /v1/objects/attack", `{"filter":{"clientid":[5],"time":[[0,null]],"!vulnid":null},"offset":0,"limit":7,"order_by":"last_time","order_desc":true}`, "read",
+		{"incidents", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Attacks(ctx, apiclient.AttackFilter{IncidentsOnly: true, PageSize: 7})))
 			}},
-		{"attacks by day", "POST /v1/client/5/attack-vectors/security-agg/query", `{"preset":"none","select":["attack_types","hosts","status"],"time_range":"-168h","limit":100}`, "read",
+		{"attacks by day", "read",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.AttackDays(ctx, 168)) }},
-		{"vulnerabilities", "POST /v1/objects/vuln", `{"filter":{"clientid":[5],"testrun_id":null,"validated":true,"time":[[0,null]]},"offset":0,"limit":100}`, "read",
+		{"vulnerabilities", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Vulnerabilities(ctx, apiclient.VulnFilter{ActiveOnly: true})))
 			}},
-		{"rules", "POST /v1/objects/hint", `{"filter":{"clientid":[5],"actionid":7},"offset":0,"limit":1000,"order_by":"updated_at","order_desc":true}`, "read",
+		{"rules", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.Rules(ctx, apiclient.RuleFilter{ConditionID: 7})))
 			}},
-		{"conditions", "POST /v1/objects/action", `{"filter":{"clientid":[5]},"offset":0,"limit":1000}`, "read",
+		{"conditions", "read",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(drain(c.ConditionSets(ctx))) }},
-		{"patch", "POST /v1/objects/hint/create", `{"clientid":5,"type":"vpatch","action":[{"type":"equal","value":"4","point":["instance"]},{"type":"absent","value":null,"point":["path",0]}],"validated":false,"point":[["post"],["form_urlencoded","login"]],"attack_type":"sqli"}`, "once",
+		{"patch", "once",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.CreateRule(ctx, patch())) }},
-		{"mode", "POST /v1/objects/hint/create", `{"clientid":5,"type":"service_mode","mode":"block","validated":false,"action":[]}`, "once",
+		{"mode", "once",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(c.CreateRule(ctx, apiclient.Rule{Type: apiclient.RuleMode, Mode: apiclient.ModeBlock}))
 			}},
-		{"indicator", "POST /v1/objects/hint/create", `{"clientid":5,"type":"regex","action":[],"validated":false,"comment":"c","point":[["header","X"]],"attack_type":"vpatch","regex":"a<b"}`, "once",
+		{"indicator", "once",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(c.CreateRule(ctx, apiclient.Rule{Type: apiclient.RuleRegex, Comment: "c", Regex: "a<b", AttackType: "vpatch", Point: apiclient.Point{{"header", "X"}}}))
 			}},
-		{"unrule", "POST /v1/objects/hint/delete", `{"filter":{"clientid":[5],"id":7}}`, "change",
+		{"unrule", "change",
 			func(ctx context.Context, c *apiclient.Client) error { return c.DeleteRule(ctx, 7) }},
-		{"lists", "GET /v4/ip_rules?filter%5Bclientid%5D=5&filter%5Blist%5D=black&limit=300&offset=0", ``, "read",
+		{"lists", "read",
 			func(ctx context.Context, c *apiclient.Client) error {
 				return ignore(drain(c.IPRules(ctx, apiclient.IPRuleFilter{List: "black"})))
 			}},
-		{"deny", "POST /v4/ip_rules", `{"clientid":5,"force":true,"ip_rule":{"list":"black","rule_type":"ip_range","subnet":"203.0.113.7/32","pools":[0],"expired_at":1795003600,"reason":"wafbot 1"}}`, "once",
+		{"deny", "once",
 			func(ctx context.Context, c *apiclient.Client) error { return ignore(c.AddIPRule(ctx, denial(), true)) }},
-		{"deny country", "POST /v4/ip_rules", `{"clientid":5,"force":false,"ip_rule":{"list":"gray","rule_type":"country","source_values":["FR","DE"],"pools":[4,-1],"expired_at":33223139044}}`, "once",
+		{"deny country", "once",
 			func(ctx context.Context, c *apiclient.Client) error {
 				r := apiclient.IPRule{List: apiclient.ListGray, Kind: apiclient.KindCountry, Values: []string{"FR", "DE"}, Apps: []int{4, -1}, Expires: apiclient.Forever.Add(time.Hour)}
 				return ignore(c.AddIPRule(ctx, r, false))
 			}},
-		{"remove", "DELETE /v4/ip_rules", `{"filter":{"clientid":5,"id":[7,8]}}`, "once",
+		{"remove", "once",
 			func(ctx context.Context, c *apiclient.Client) error { return c.DeleteIPRules(ctx, 7, 8) }},
-	}
-}
-
-func TestEachCallSendsExactlyItsRequest(t *testing.T) {
-	t.Parallel()
-	for _, e := range endpoints() {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			s := newService(t)
-			if e.name == "unrule" {
-				s.lists["/v1/objects/hint"] = objects(t, `[{"id":7}]`)
-			}
-			c := s.start()
-			require.NoError(t, e.call(t.Context(), c))
-			got := s.requests()
-			require.Len(t, got, 1)
-			require.Equal(t, e.line, got[0].Line)
-			require.Equal(t, goodToken, got[0].Token)
-			if e.body == "" {
-				require.Empty(t, got[0].Body)
-				return
-			}
-			require.JSONEq(t, e.body, got[0].Body)
-		})
 	}
 }
 

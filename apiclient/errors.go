@@ -2,10 +2,12 @@ package apiclient
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,4 +244,12 @@ func RetryAfter(header http.Header) time.Duration {
 		now = time.Now()
 	}
 	return min(max(date.Sub(now), 0), longest)
+}
+
+// WithoutURL is a transport's error without the address, which may be a secret.
+func WithoutURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return cmp.Or(u.Err, errors.New("no answer"))
+	}
+	return err
 }

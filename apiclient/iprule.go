@@ -34,6 +34,9 @@ const AllApps = 0
 // Forever is the latest expiry the service accepts.
 var Forever = time.Unix(33223139044, 0).UTC()
 
+// ShortestEntry is how long an entry of the service's own console lives at least. Whether a shorter one ends in time isn't documented.
+const ShortestEntry = 5 * time.Minute
+
 // IPRule is an entry of an IP list.
 type IPRule struct {
 	ID        int64        `json:"id,omitempty"` // given by the service

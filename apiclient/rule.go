@@ -67,8 +67,10 @@ func PatchTypes() []string {
 // Patchable reports whether a virtual patch can stop attacks of the type.
 func Patchable(attackType string) bool { return slices.Contains(PatchTypes(), attackType) }
 
+// ConditionAbsent is the type of a condition that a part of a request isn't there. It has no value.
+const ConditionAbsent = "absent"
+
 const (
-	conditionAbsent = "absent"
 	conditionEqual  = "equal"
 	conditionIEqual = "iequal"
 )
@@ -173,7 +175,7 @@ func writeRule(clientID int, r Rule) map[string]any {
 	conditions := make([]map[string]any, len(r.Conditions))
 	for i, c := range r.Conditions {
 		conditions[i] = map[string]any{"type": c.Type, "value": c.Value, "point": c.Point}
-		if c.Type == conditionAbsent {
+		if c.Type == ConditionAbsent {
 			conditions[i]["value"] = nil
 		}
 	}

@@ -102,6 +102,8 @@ type Config struct {
 	Redis    Redis
 	Accounts []notify.Account
 	Command  string                   // the slash command, for messages that name it
+	Pagers   Pagers                   // nil: none acknowledges
+	Webhooks func() map[string]string // those that don't take events, and why; nil: there are none
 	Broken   func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
 	Metrics  *metrics.Metrics         // nil: counted for nobody
 	State    State                    // shown on /metrics
@@ -157,6 +159,9 @@ func (b *Bot) handler() http.Handler {
 		mux.HandleFunc("/slack/commands", b.server.signed(b.server.command))
 		mux.HandleFunc("/slack/interactions", b.server.signed(b.server.interaction))
 		mux.HandleFunc("/slack/events", b.server.signed(b.server.event))
+	}
+	if b.cfg.Pagers != nil {
+		mux.HandleFunc("/pager/{name}", b.server.pager)
 	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", b.ready)

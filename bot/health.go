@@ -25,8 +25,9 @@ type readiness struct {
 	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // the methods that Slack refuses because there were too many calls, and until when
 	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]accountState `json:"accounts"`
-	Clocks   string                  `json:"clocks,omitempty"`  // which are wrong
-	Sources  map[string]string       `json:"sources,omitempty"` // sources whose file can't be read, and why; the last good content counts
+	Clocks   string                  `json:"clocks,omitempty"`   // which are wrong
+	Webhooks map[string]string       `json:"webhooks,omitempty"` // those that don't take events from this replica, and why
+	Sources  map[string]string       `json:"sources,omitempty"`  // sources whose file can't be read, and why; the last good content counts
 }
 
 type accountState struct {
@@ -84,6 +85,9 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		state.Slack = "can't be used: " + slackconn.Brief(workspace)
 	}
 	state.Limited, state.Clocks = b.cfg.Slack.Held(), b.cfg.Clocks.Trouble()
+	if b.cfg.Webhooks != nil {
+		state.Webhooks = b.cfg.Webhooks()
+	}
 	if b.cfg.Broken != nil {
 		state.Sources = b.cfg.Broken()
 	}

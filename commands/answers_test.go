@@ -26,14 +26,18 @@ func TestUndoAll(t *testing.T) {
 	w.pass(time.Minute)
 	for _, line := range []string{"undo all attack=" + id, "undo ALL by=@me", "undo --all by=@me"} {
 		w.refuses(ann, line, refusal.ErrAsk, "Undo of: Deny 203.0.113.7 everywhere for 4 h? Before you do:", ch.ID+" Deny 203.0.113.7", "working, at least 40 stopped")
-		l := w.asks(ann, line).Line
-		require.True(t, w.Confirms(l, true), "the terminal asks, also with -y")
+		w.asksInSpiteOfYes(ann, line)
 	}
-	require.False(t, w.Confirms(w.asks(ann, "undo attack="+id).Line, true))
 	w.refuses(ann, "undo all since=1h", refusal.ErrUsage, "Missing: attack= or by=")
 	other := w.does(bob, "deny 203.0.113.8 attack="+id)
 	w.refuses(ann, "undo attack="+id, refusal.ErrAsk, "Undo 2 changes", "working, at least 40 stopped", other.ID)
-	res, err := w.all(ann, "undo all attack="+id)
+	inv := w.asks(bob, "undo "+other.ID+" "+w.does(bob, "deny 203.0.113.9").ID)
+	inv.Yes = true
+	res, err := w.do(inv)
+	require.NoError(t, err)
+	require.Len(t, undone(res), 2, "what isn't always asked about was answered beforehand")
+	other = w.does(bob, "deny 203.0.113.8 attack="+id)
+	res, err = w.all(ann, "undo all attack="+id)
 	require.NoError(t, err)
 	require.Equal(t, []string{other.ID, ch.ID}, undone(res))
 	require.Empty(t, w.entries("black"))

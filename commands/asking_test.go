@@ -84,6 +84,17 @@ func (w *world) refuses(who record.Actor, line string, kind error, words ...stri
 	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
 }
 
+// asksInSpiteOfYes expects a question although all were answered with yes beforehand, as by -y at a terminal, and that nothing was sent.
+func (w *world) asksInSpiteOfYes(who record.Actor, line string) {
+	w.t.Helper()
+	before := w.changesSent()
+	inv := w.asks(who, line)
+	inv.Yes = true
+	_, err := w.do(inv)
+	require.ErrorIs(w.t, err, refusal.ErrAsk, line)
+	require.Equal(w.t, before, w.changesSent(), "nothing may be sent")
+}
+
 // waits expects that it needs a second person, whose request is written down, and that nothing was sent. Warnings were seen.
 func (w *world) waits(who record.Actor, line string, words ...string) record.ApprovalRequest {
 	w.t.Helper()

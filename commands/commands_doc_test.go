@@ -37,8 +37,10 @@ it changes anything, unless ` + "`-y`" + `). ` + "`help VERB`" + ` says the same
 
 - A line is a verb, its objects in order, and keys in any order. Quotes work as in a shell. Words in brackets may be left out.
 - Durations: ` + "`30m 12h 7d 2w`" + ` or ` + "`forever`" + `. ` + "`for=4h`, `for 4h`, `for=4 hours`" + ` and ` + "`4h`" + ` mean the same. ` + "`reason=`" + ` takes all words up to the next key.
+  The service's console lets a list entry live 5 minutes at least: a shorter ` + "`for=`" + ` is asked about, also with ` + "`-y`" + `.
 - An application is an id or a configured name.
-- An id can be cut to any 4 or more characters that are unique. In a card's thread ` + "`attack=`" + ` is implied. A storm's id stands where an attack's does.
+` + "- A path is that path alone: `/x/a` or `/x/a.php`. `/x/*` is one level below `/x/` without names that have an extension, `/x/*.php` those with this one, `/x/a.*` that name with any\n" +
+		"  extension or none, `/x/*.*` all of these. `/x/**/*.*` is everything below `/x/`, `/**/login` that name at any depth. A place without a host is on every host.\n" + `- An id can be cut to any 4 or more characters that are unique. In a card's thread ` + "`attack=`" + ` is implied. A storm's id stands where an attack's does.
 - ` + "`account=NAME`" + ` names the account where more than one is configured.
 `)
 	for _, part := range []struct {

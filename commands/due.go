@@ -17,6 +17,7 @@ import (
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still tries, asks about what ends while its attack
@@ -129,7 +130,7 @@ func (d dueChecker) decideDue(ch record.Change, now time.Time) (l change.DueDeci
 	l.Change = ch
 	over := !now.Before(ch.Until)
 	switch {
-	case ch.State == record.StateBegun && !now.Before(change.CheckAt(ch)), ch.State != record.StateBegun && change.VerifiesDeletion(ch, now):
+	case ch.State == record.StateBegun && !now.Before(change.CheckAt(ch)), ch.State != record.StateBegun && change.VerifiesDeletion(ch, now), change.VerifiesMode(ch, now):
 		return l, true
 	case change.CheckAt(ch).IsZero(): // it was undone, or never made
 	case over && ch.MustBeEnded():
@@ -160,6 +161,8 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 		return d.settle(ctx, ch, now)
 	case change.VerifiesDeletion(ch, now):
 		return d.verifyDeletion(ctx, ch, now)
+	case change.VerifiesMode(ch, now):
+		return d.verifyMode(ctx, ch, now)
 	}
 	over := !now.Before(ch.Until)
 	line, what := change.RenewLine(ch), "renew"
@@ -223,6 +226,43 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now ti
 		}
 		return []change.DueDecision{change.VerifyDeletion(known[i], entries)}
 	})
+}
+
+// verifyMode looks whether a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and looks again; of what else is wrong
+// it says so.
+func (d dueChecker) verifyMode(ctx context.Context, ch record.Change, now time.Time) error {
+	rules, failed := collect(d.runner.cfg.Services[ch.Account].Rules(ctx, apiclient.RuleFilter{}))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var doubles []apiclient.Rule
+	err := d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
+		i := record.IndexChange(known, ch.ID)
+		if i < 0 {
+			return []change.DueDecision{{Change: ch}}
+		}
+		again := []change.DueDecision{{Change: known[i], Next: now.Add(change.RetryEvery)}}
+		if failed != nil {
+			d.runner.cfg.Log.Warn("look which rule sets the mode", "account", ch.Account, "change", ch.ID, "err", failed)
+			return again
+		}
+		var wrong text.Text
+		if doubles, wrong = change.ModeRulesLeft(known[i], known, rules); len(doubles) > 0 {
+			return again
+		}
+		return []change.DueDecision{change.ModeVerified(known[i], wrong)}
+	})
+	if err != nil || d.unsure != "" {
+		return err
+	}
+	for _, r := range doubles {
+		line := record.Line{Name: "delete-rule", Words: []string{fmt.Sprint(r.ID)}}.With("reason", "left over beside the mode that "+ch.ID+" set").With("account", ch.Account)
+		_, err := d.runner.Do(ctx, call.Invocation{ID: fmt.Sprintf("double %s %s", ch.ID, rand.Text()), At: d.runner.cfg.Clocks.Now(), Actor: clock, Line: line, Anyway: true})
+		if err != nil && ctx.Err() == nil {
+			d.runner.cfg.Log.Error("delete a double of a mode rule", "account", ch.Account, "change", ch.ID, "rule", r.ID, "err", err)
+		}
+	}
+	return ctx.Err()
 }
 
 // withinPolicy is the change as wafbot may prolong it by what the policy says now, which may be less than when it was made.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands"
+	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
@@ -29,6 +30,51 @@ func TestDeny(t *testing.T) {
 	w.pass(4 * time.Hour)
 	require.Empty(t, w.entries("black"))
 	require.False(t, ch.InForce(w.clock()))
+}
+
+// A list entry lives five minutes at least in the service's console: who asks for less is told, and asked, on each way in.
+func TestAnEntryShorterThanTheServiceKeeps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withoutApproval(policy.ApproveAllow))
+	id := w.attackOn("/login")
+	const short = "the service's console lets a list entry live 5 min at least: this one may hold longer than "
+	for who, line := range map[record.Actor]string{ann: "deny 203.0.113.7 for=4m59s", bob: "gray 203.0.113.7 1m", root: "allow 203.0.113.7 for=1m"} {
+		w.refuses(who, line, refusal.ErrAsk, short, "for=5m is the shortest that is certain")
+		w.asksInSpiteOfYes(who, line)
+	}
+	w.refuses(ann, "contain for=1m attack="+id, refusal.ErrAsk, short+"1 min")
+	w.does(bob, "deny 203.0.113.8 for=5m")
+	w.nothing(bob, "deny 203.0.113.8 for=1m", "denied already")
+
+	ch := w.anyway(ann, "deny 203.0.113.7 for=2m attack="+id)
+	require.Equal(t, []string{"203.0.113.7/32 [0] 2m0s", "203.0.113.8/32 [0] 5m0s"}, w.entries("black"))
+	w.pass(time.Minute)
+	w.refuses(ann, "extend "+ch.ID+" for=1m", refusal.ErrAsk, short+"2 min")
+	w.asksInSpiteOfYes(ann, "extend "+ch.ID+" for=1m")
+	w.does(ann, "extend "+ch.ID+" for=4m")
+	require.Equal(t, "Deny 203.0.113.7 everywhere for 2 min: 2 min longer than now. The service's console lets a list entry live 5 min at least: this one may hold longer than 2 min.",
+		advice.Extend(ch).Confirm.String())
+	require.NotContains(t, advice.Extend(w.does(bob, "deny 203.0.113.9 for=5m")).Confirm.String(), "console")
+}
+
+// Who configures so short a time is told, not asked at each denial. A button's dialog says it, and its click isn't asked about again.
+func TestAConfiguredTimeShorterThanTheServiceKeeps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Durations.Deny = 2 * time.Minute })
+	res, err := w.try(ann, "deny 203.0.113.9")
+	require.NoError(t, err)
+	require.Contains(t, textOf(res), "this one may hold longer than 2 min")
+
+	id := w.attackOn("/login")
+	button := advice.Advise(w.situation(id)).Suggestions[0]
+	require.Contains(t, button.Confirm.String(), "on all applications for 2 min, usually within 1 min. The service's console lets a list entry live 5 min at least: this one may hold longer than 2 min.")
+	confirm, line := button.In(1)
+	require.Contains(t, confirm, "may hold longer than 2 min", "however little room there is")
+	clicked := w.asks(ann, line.String())
+	clicked.Actor.Via, clicked.Warned = record.ViaButton, true
+	res, err = w.do(clicked)
+	require.NoError(t, err)
+	require.Equal(t, "done", res.Outcome)
 }
 
 func TestDenyTheTopSource(t *testing.T) {

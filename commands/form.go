@@ -17,12 +17,10 @@ func (r *Runner) Changes(l record.Line) bool {
 	return cmd.DoesChange(l)
 }
 
-// Confirms reports whether a person at a terminal is asked to confirm a line: one that changes the service, unless all questions were answered with yes
-// beforehand, which some lines don't take for an answer.
-func (r *Runner) Confirms(l record.Line, yes bool) bool {
+// Confirms reports whether a person at a terminal is asked to confirm a line: one that changes the service.
+func (r *Runner) Confirms(l record.Line) bool {
 	cmd, _ := r.command(&l)
-	always := cmd.AlwaysAsked != "" && l.Has(cmd.AlwaysAsked)
-	return cmd.Plan != nil && cmd.DoesChange(l) && (always || !yes)
+	return cmd.Plan != nil && cmd.DoesChange(l)
 }
 
 // Missing reports whether a line leaves out what it must have, so that a form asks for it; attack is the one in whose thread it was typed, "" for

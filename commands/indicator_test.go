@@ -116,14 +116,18 @@ func TestIndicatorsThatAreRefused(t *testing.T) {
 		`indicator Host x host=a.example.com`:                                      {refusal.ErrUsage, "Every request has a Host"},
 		`indicator User-Agent`:                                                     {refusal.ErrUsage, "Missing: regex"},
 		`indicator User-Agent x type=sqli host=a.example.com`:                      {refusal.ErrUsage, "One of scanner, vpatch"},
-		`indicator User-Agent evil path=/login`:                                    {refusal.ErrUsage, "path= needs host="},
+		`indicator User-Agent evil host=a.example.com path=/a/*/b`:                 {refusal.ErrUsage, "stands for a whole last segment"},
 		`indicator User-Agent evil host=*.example.com`:                             {refusal.ErrGuarded, "must be one host"},
-		`indicator User-Agent evil host=a.example.com path=login`:                  {refusal.ErrGuarded, "must begin with /"},
+		`indicator User-Agent evil host=a.example.com path=login`:                  {refusal.ErrUsage, "must begin with /"},
 		`indicator User-Agent evil host=a.example.com for=31d`:                     {refusal.ErrGuarded, "longer than the longest allowed"},
 	} {
 		w.refuses(ann, line, refusal.kind, refusal.words)
 	}
 	w.waits(ann, "indicator User-Agent evil", "it holds for every host")
+	w.waits(ann, "indicator User-Agent evil path=/x/*", "it holds for every host", "requests for every path without an extension one level below /x/ on every host whose USER-AGENT matches evil")
+	res, err := w.try(ann, "indicator User-Agent evil host=a.example.com path=/x/*")
+	require.NoError(t, err)
+	require.Contains(t, textOf(res), "Paths with an extension, as a.php, are not covered: /x/*.* covers them, too")
 	w.waits(ann, "indicator User-Agent evil host=a.example.com for=forever", "never end")
 	w = newWorld(t, withoutApproval(policy.ApproveRulesEverywhere))
 	ch := w.does(ann, "indicator User-Agent evil for=1h")
@@ -163,7 +167,7 @@ func TestBlockPath(t *testing.T) {
 	id := w.attackOn("/login")
 	line := "block-path post https://Shop.example.com/login for=30m attack=" + id
 	w.refuses(ann, line, refusal.ErrDenied, "needs the role admin")
-	w.refuses(root, line, refusal.ErrAsk, "Block POST shop.example.com/login for 30 min: every request is blocked?", "no request gets through to POST shop.example.com/login", "those of your users neither")
+	w.refuses(root, line, refusal.ErrAsk, "Block POST shop.example.com/login on every application for 30 min: every request is blocked?", "no request gets through to POST shop.example.com/login", "those of your users neither")
 	ch := w.anyway(root, line)
 	require.Equal(t, "block-path POST shop.example.com/login attack="+id+" for=30m", ch.Line.String())
 	require.Equal(t, w.clock().Add(30*time.Minute), ch.DueAt())
@@ -175,7 +179,7 @@ func TestBlockPath(t *testing.T) {
 	require.Equal(t, apiclient.Scope{Method: "POST", Host: "shop.example.com", Path: "/login"}, scope)
 	require.Equal(t, []string{"create vpatch blocks every request that has header.HOST, for POST shop.example.com/login"}, w.lastAudit().After)
 	w.pass(time.Minute)
-	w.nothing(root, line, "POST shop.example.com/login is blocked already, by rule "+itoa(rule.ID))
+	w.nothing(root, line, "POST shop.example.com/login on every application is blocked already, by rule "+itoa(rule.ID))
 	w.does(ann, "undo "+ch.ID)
 	require.Empty(t, w.rules("vpatch"))
 
@@ -194,12 +198,13 @@ func TestPathsThatCannotBeBlocked(t *testing.T) {
 	w.refuses(root, "block-path POST shop.example.com/login", refusal.ErrUsage, "Missing: for=")
 	w.refuses(root, "block-path shop.example.com/login for=30m", refusal.ErrUsage, "Missing: place")
 	w.refuses(root, "block-path POST shop.example.com for=30m", refusal.ErrUsage, "Invalid HOST/PATH")
-	w.refuses(root, "block-path POST shop.example.com/* for=30m", refusal.ErrGuarded, "is more than one path")
+	w.refuses(root, "block-path POST shop.example.com/* for=30m", refusal.ErrGuarded, "is more than one path", "patch shop.example.com/* type=any part=header.HOST")
+	w.waits(root, "block-path POST /login for=30m", "it holds for every host")
 	w.refuses(root, "block-path POST shop.example.com/a*b for=30m", refusal.ErrGuarded, "can't be blocked")
 	w.refuses(root, "block-path PO,ST shop.example.com/a for=30m", refusal.ErrGuarded, "must be one method")
 	w.refuses(root, "block-path POST old.example.com/a app=Legacy for=30m", refusal.ErrGuarded, "Legacy can't block")
 	w.waits(root, "block-path POST shop.example.com/a for=forever")
-	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", refusal.ErrUsage, "blocks every request that has the part")
+	w.refuses(ann, "patch shop.example.com/login type=any part=get.q", refusal.ErrDenied, "needs the role admin")
 }
 
 func TestABlockedPathOpensByItself(t *testing.T) {

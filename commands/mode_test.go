@@ -186,6 +186,7 @@ func TestAnotherUserSwitchedInBetween(t *testing.T) {
 func TestASwitchThatHalfFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.fault("POST /v1/objects/hint/create", "mode_kept", 1)
 	w.fault("POST /v1/objects/hint/delete", "status:403", 0)
 	inv := w.asks(ann, "mode 4 block")
 	inv.Anyway = true

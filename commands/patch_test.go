@@ -42,7 +42,7 @@ func TestPatchAsTyped(t *testing.T) {
 	for line, does := range map[string]string{
 		"patch get https://Shop.example.com/a/b.php type=XSS part=GET.q app=Shop": "Patch exactly GET shop.example.com/a/b.php, Shop only, field q, cross-site scripting only for 7 days",
 		"patch shop.example.com/ type=rce part=header.x-y for=1d":                 "Patch exactly shop.example.com/, every application, header X-Y, remote code execution only for 24 h",
-		"patch POST shop.example.com/api/* type=sqli part=uri app=app:default":    "Patch POST shop.example.com/api/*, the default application only, part uri, SQL injection only for 7 days",
+		"patch POST shop.example.com/api/** type=sqli part=uri app=app:default":   "Patch POST to every path below /api/ on shop.example.com, the default application only, part uri, SQL injection only for 7 days",
 	} {
 		ch := w.does(ann, line)
 		require.Equal(t, does, ch.Does)

@@ -47,7 +47,7 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 // print counts an entry and writes it to the log's output.
 func (w *recorder) print(e record.AuditEntry) {
 	w.cfg.Changes.WithLabelValues(w.verb(e), e.Outcome).Inc()
-	line, err := json.Marshal(report.Printed{Audit: e})
+	line, err := json.Marshal(report.Print(e))
 	if err != nil {
 		w.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
 		return

@@ -36,7 +36,7 @@ func TestRules(t *testing.T) {
 	patch := w.rules("vpatch")[0]
 	for _, words := range []string{
 		"acme: 9 rules\n", itoa(patch.ID) + " vpatch sqli in get.q, for POST shop.example.com/login, made by wafbot for Ann (" + ch.ID + "), until 2026-11-27 03:00 UTC",
-		"vpatch blocks every request that has header.HOST, for shop.example.com/login\n", `indicator (scanner) evil\u{202e} on header.USER-AGENT, where uri regex ^/x (by \u{202e} hand)`,
+		"vpatch blocks every request that has header.HOST, for shop.example.com/login\n", `indicator (scanner) evil\u{202e} on header.USER-AGENT, where uri regex "^/x" (by \u{202e} hand)`,
 		"mode monitoring for Shop", "And 4 of other kinds, which wafbot leaves alone: 1 binary_data, 1 overlimit_res_settings (the service's own), 1 parser_state (the service's own), 1 sensitive_data",
 	} {
 		require.Contains(t, textOf(res), words)

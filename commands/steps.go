@@ -87,11 +87,17 @@ func together(steps []record.Step) []record.Step {
 	return steps[:n]
 }
 
-// overwritten reports whether the entry that a step is to delete became what another step added: a service may keep the number of one of which only
-// some sources were overwritten, and then nothing of it is left to delete.
+// overwritten reports whether the entry or rule that a step is to delete became what another step made: a service may keep the number of an entry of
+// which only some sources were overwritten, or of a mode rule that was written again, and then nothing of it is left to delete.
 func overwritten(all []record.Step, s record.Step) bool {
-	return s.Kind == record.DeleteEntry && slices.ContainsFunc(all, func(made record.Step) bool {
-		return made.Kind == record.AddEntry && made.Done && made.ID == s.Entry.ID
+	return slices.ContainsFunc(all, func(made record.Step) bool {
+		switch {
+		case !made.Done:
+			return false
+		case s.Kind == record.DeleteEntry:
+			return made.Kind == record.AddEntry && made.ID == s.Entry.ID
+		}
+		return s.Kind == record.DeleteRule && made.Kind == record.CreateRule && made.ID == s.Rule.ID
 	})
 }
 

@@ -311,7 +311,7 @@ func (l *saver) writeAudited(ctx context.Context, entry *record.AuditEntry, wher
 func (l *saver) SaveDue(ctx context.Context, events []record.Event, all ...change.DueDecision) error {
 	kept := map[string]any{}
 	for _, decision := range all {
-		if decision.Asks || decision.Late || decision.Listed {
+		if decision.Asks || decision.Late || decision.Listed || decision.Seen {
 			kept[decision.Change.ID] = decision.Change
 		}
 	}

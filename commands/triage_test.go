@@ -47,7 +47,7 @@ func TestAck(t *testing.T) {
 	id := w.attackOn("/login")
 	line := "ack attack=" + id[:5]
 	require.True(t, w.Changes(w.asks(ann, line).Line), "it must be written down before it is acknowledged")
-	require.False(t, w.Confirms(w.asks(ann, line).Line, false))
+	require.False(t, w.Confirms(w.asks(ann, line).Line))
 	w.writes(ann, "ack attack="+id, "Ann is on it since 2026-11-20 03:00 UTC")
 	require.Equal(t, "ack attack="+id, w.lastAudit().Line)
 	require.Equal(t, []string{id}, w.ledger.triaged)

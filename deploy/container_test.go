@@ -5,6 +5,7 @@ package deploy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -72,18 +73,21 @@ func (f composeFile) addresses() map[string]string {
 	return addresses
 }
 
-// prepare does to the root file system what an engine does before it starts a service: names for the other services, then read-only.
-func (i image) prepare(t *testing.T, s service, addresses map[string]string) {
+// prepare does to the root file system what an engine does before it starts a container: names for the other ones, files, then read-only.
+func (i image) prepare(t *testing.T, s setup, addresses map[string]string) {
 	t.Helper()
 	var hosts strings.Builder
 	for name, address := range addresses {
 		fmt.Fprintln(&hosts, address, name)
 	}
-	etc := filepath.Join(i.root, "etc")
+	etc, run := filepath.Join(i.root, "etc"), filepath.Join(i.root, "run")
 	require.NoError(t, os.Mkdir(etc, 0o755))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(etc)) })
+	t.Cleanup(func() { require.NoError(t, errors.Join(os.RemoveAll(etc), os.RemoveAll(run))) })
+	for _, m := range s.mounts {
+		m.lay(t, i)
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(etc, "hosts"), []byte(hosts.String()), 0o644))
-	if s.ReadOnly {
+	if s.bot.ReadOnly {
 		require.NoError(t, syscall.Mount(i.root, i.root, "", syscall.MS_BIND, ""))
 		t.Cleanup(func() { require.NoError(t, syscall.Unmount(i.root, syscall.MNT_DETACH)) })
 		require.NoError(t, syscall.Mount("", i.root, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
@@ -122,23 +126,13 @@ func number(t *testing.T, text string) uint32 {
 	return uint32(n)
 }
 
-// environment is what a container gets: the image's, then the environment file's, here with the emulated world's secrets, then the compose file's.
-func (i image) environment(t *testing.T, s service, world map[string]string) map[string]string {
-	t.Helper()
-	example, err := os.ReadFile(s.EnvFile + ".example")
-	require.NoError(t, err)
+// environment is what the image itself sets.
+func (i image) environment() map[string]string {
 	env := map[string]string{}
 	for _, pair := range i.config.Env {
 		name, value, _ := strings.Cut(pair, "=")
 		env[name] = value
 	}
-	for _, line := range assignment.FindAllStringSubmatch(string(example), -1) {
-		if line[1] == "" {
-			env[line[2]] = line[3]
-		}
-	}
-	maps.Copy(env, world)
-	maps.Copy(env, s.Environment)
 	return env
 }
 

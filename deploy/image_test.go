@@ -90,33 +90,52 @@ func answers(t *testing.T, url string) {
 }
 
 func TestAnAttackIsDeniedAndKeptWithTheComposeFilesSettings(t *testing.T) {
+	anAttackIsDeniedAndKept(t, false, composeSetup)
+}
+
+func TestAnAttackIsDeniedAndKeptWithTheChartsSettings(t *testing.T) {
+	for name, socket := range map[string]bool{"http": false, "bundled": true} {
+		t.Run(name, func(t *testing.T) {
+			anAttackIsDeniedAndKept(t, socket, func(t *testing.T, i image, world map[string]string) setup { return chartSetup(t, i, name, world) })
+		})
+	}
+}
+
+// anAttackIsDeniedAndKept plays what must outlive bot and Redis. Slack delivers over Socket Mode, or HTTP.
+func anAttackIsDeniedAndKept(t *testing.T, socket bool, settings func(*testing.T, image, map[string]string) setup) {
 	const first, second = "198.51.100.201", "198.51.100.202"
 	i, file, volume := openImage(t), compose(t), t.TempDir()
-	s, addresses := file.Services["wafbot"], file.addresses()
+	addresses := file.addresses()
+	addresses["wafbot-redis"] = addresses["redis"] // the chart's name for it
 	address := "http://" + addresses["wafbot"] + ":8080"
-	w := openWorld(t, i, address)
-	env := i.environment(t, s, w.env)
+	deliver := address
+	if socket {
+		deliver = ""
+	}
+	w := openWorld(t, i, deliver)
+	s := settings(t, i, w.env)
 	i.prepare(t, s, addresses)
 	redis := redisOn(t, file.Services["redis"], volume)
 
-	bot := start(t, i.command(t, s, env), "listening")
+	bot := start(t, i.command(t, s.bot, s.env), "listening")
 	requireConfined(t, bot)
-	answers(t, address+"/healthz")
-	answers(t, address+"/readyz")
 	w.attack(first)
 	w.click(first, "Deny "+first, bot)
 	w.until("denied", bot, func() bool { return w.denied(first) })
-	out, err := i.command(t, s, env, "doctor").CombinedOutput()
+	for _, probe := range s.probes {
+		answers(t, address+probe)
+	}
+	out, err := i.command(t, s.bot, s.env, "doctor").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	out, err = i.command(t, s, env, "audit").CombinedOutput()
+	out, err = i.command(t, s.bot, s.env, "audit").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), first, "the terminal in the container sees what was done")
-	require.NoError(t, bot.stop(syscall.SIGTERM, s.StopGracePeriod))
+	require.NoError(t, bot.stop(syscall.SIGTERM, s.bot.StopGracePeriod))
 
 	require.Error(t, redis.stop(syscall.SIGKILL, patience))
 	redis = redisOn(t, file.Services["redis"], volume)
 	w.attack(second)
-	bot = start(t, i.command(t, s, env), "listening")
+	bot = start(t, i.command(t, s.bot, s.env), "listening")
 	w.until("a card of "+second, bot, func() bool { return len(w.cards(second)) > 0 })
 	require.Equal(t, 1, len(w.cards(first)), "posted again after the restart")
 	seen := map[string]bool{}
@@ -127,6 +146,6 @@ func TestAnAttackIsDeniedAndKeptWithTheComposeFilesSettings(t *testing.T) {
 	w.click(first, "Undo…", bot)
 	w.submit("Undo", bot)
 	w.until("undone", bot, func() bool { return !w.denied(first) })
-	require.NoError(t, bot.stop(syscall.SIGTERM, s.StopGracePeriod))
+	require.NoError(t, bot.stop(syscall.SIGTERM, s.bot.StopGracePeriod))
 	require.NoError(t, redis.stop(syscall.SIGTERM, patience))
 }

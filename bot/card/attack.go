@@ -40,6 +40,7 @@ const (
 	spareLinks
 	spareSources
 	spareTrend
+	spareAnswered
 	spareNotes
 	spareAside
 )
@@ -214,6 +215,9 @@ func (c Card) totals() (l line) {
 	}
 	if !c.is(headline.Ended, headline.Unknown) {
 		l.say(spareTrend, trend(c.Course, c.FiguresAt))
+	}
+	if code, ok := a.Answered(); ok && !a.Incident() && !c.is(headline.FalsePositive, headline.Test) { // of an incident it says nothing new
+		l.say(spareAnswered, "answered ", code)
 	}
 	return l
 }

@@ -34,7 +34,7 @@ func injection() apiclient.Attack {
 	return apiclient.Attack{
 		ID: "attacks_production_5_202611_v_1:aZ_1", App: known(4), Domain: "shop.example.com", Path: "/login", Method: "POST",
 		Parameter: "POST_FORM_URLENCODED_login_value", Type: "sqli", First: now.Add(-7 * time.Minute), Last: now.Add(-20 * time.Second),
-		Hits: known(1530), SourceCount: known(14), Payloads: known(43), Threat: known(90), BlockStatus: "monitored",
+		Hits: known(1530), SourceCount: known(14), Payloads: known(43), Threat: known(90), BlockStatus: "monitored", StatusCodes: []int{200, 500},
 		Sources: []apiclient.Source{
 			{IP: netip.MustParseAddr("203.0.113.7"), Hits: known(1204), Country: "FR"},
 			{IP: netip.MustParseAddr("198.51.100.4"), Hits: known(101), Country: "NL"},

@@ -268,8 +268,8 @@ func IsID(s, letters string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 }
 
-// InSlack reports whether an actor's id is a Slack user's, not a terminal user's.
-func InSlack(actor string) bool { return actor != "" && !strings.HasPrefix(actor, "cli:") }
+// InSlack reports whether an actor's id is a Slack user's. Those of other places begin with the place and a colon.
+func InSlack(actor string) bool { return actor != "" && !strings.Contains(actor, ":") }
 
 // mention writes the mention of a user or user group.
 func mention(id string) string {

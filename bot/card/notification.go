@@ -37,7 +37,7 @@ var brevities = []brevity{{maxNoticeName, detailWhose}, {20, detailWhose}, {20, 
 func (c Card) notice() string {
 	a := c.Situation.Attack
 	path := a.Path
-	if path == describe.SeveralPaths {
+	if path == apiclient.SeveralPaths {
 		path = "several paths"
 	}
 	written := strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + text.Sanitize(path, maxNotice))

@@ -55,8 +55,8 @@ func everyLine() []lineCase {
 	return []lineCase{
 		read("status", "Status of acme"), read("incidents", "incident"), read("attacks since=1h", "in the last 1 h"), read("attack {attack}", "SQL injection · Shop", "Sources:"),
 		read("summary since=12h", "Hand-over of acme: the last 12 h", "What happened:"),
-		read("vulns", "acme:"), read("vulns all", "acme:"), read("trends", "acme: attacks per day"), read("trends since=1d", "acme: attacks per day"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
-		read("mode Shop", "Mode of Shop by rules: monitoring"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
+		read("vulns", "acme:"), read("vulns all", "acme:"), read("vulns 1001", "Found by scanner"), read("trends", "acme: attacks per day"), read("trends since=1d", "acme: attacks per day"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
+		read("mode Shop", "Mode of Shop by rules: monitoring"), read("mode account", "Mode of all applications without a mode of their own by rules: monitoring (the account's"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
 		read("attacks storm=s1234567", "Unknown storm: s1234567"),
 		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
@@ -75,10 +75,15 @@ func everyLine() []lineCase {
 		{line: "contain attack={attack}", least: responder, sends: []string{addEntry, createRule}, body: []string{`"list":"black"`, `"type":"vpatch"`}, says: []string{"Deny ", "Patch exactly POST shop.example.com/login{n}"}, record: "done"},
 		{line: "patch attack={attack}", least: responder, sends: []string{createRule}, body: []string{`"type":"vpatch"`, `"attack_type":"sqli"`}, says: []string{"Patch exactly POST shop.example.com/login{n}", "SQL injection only for 7 days"}, record: "done"},
 		{line: "patch GET shop.example.com/p{n} type=xss part=get.q", least: responder, sends: []string{createRule}, body: []string{`"attack_type":"xss"`, `["get","q"]`, "p{n}"}, says: []string{"Patch exactly GET shop.example.com/p{n}"}, record: "done", form: true},
+		{line: "patch POST /e{n}/** type=xss part=get.q app=Shop", least: responder, sends: []string{createRule}, body: []string{`["path",0]`, `"value":"e{n}"`, `["instance"]`}, says: []string{"Patch POST to every path below /e{n}/ on every host, Shop only"}, record: "done", form: true, two: true},
+		{line: "patch shop.example.com/y{n}/*.* type=any part=header.HOST for=1h", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, "y{n}"}, says: []string{"Block every path one level below /y{n}/ on shop.example.com, on every application for 1 h"}, record: "done", form: true, two: true},
+		{line: "block-path POST /h{n} for=30m", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, "h{n}"}, says: []string{"Block POST /h{n} on every host, on every application for 30 min"}, record: "done", form: true, two: true},
+		{line: "indicator User-Agent scan{n} path=/i{n}/**/*.*", least: responder, sends: []string{createRule}, body: []string{`"type":"regex"`, "i{n}"}, says: []string{"path begins /i{n}/", "for 4 h"}, record: "done", form: true, two: true},
 		{line: "block-path POST shop.example.com/c{n} for=30m", least: admin, sends: []string{createRule}, body: []string{`"attack_type":"any"`, `["header","HOST"]`, "c{n}"}, says: []string{"Block POST shop.example.com/c{n}", "for 30 min"}, record: "done", form: true, two: true},
 		{line: "indicator User-Agent scan{n} host=shop.example.com", least: responder, sends: []string{createRule}, body: []string{`"type":"regex"`, `"regex":"scan{n}"`, `"attack_type":"scanner"`}, says: []string{"scan{n}", "for 4 h"}, record: "done", form: true},
 		{line: "mode Shop block for=1h", least: responder, sends: []string{createRule, deleteRule}, body: []string{`"type":"service_mode"`, `"mode":"block"`}, says: []string{"Switch Shop to block for 1 h: accepted"}, record: "done", after: "undo {change}", form: true},
 		{line: "mode Shop off", least: admin, sends: []string{createRule, deleteRule}, body: []string{`"mode":"off"`}, says: []string{"Switch Shop to off for 30 min: accepted"}, record: "done", after: "undo {change}", form: true, two: true},
+		{line: "mode account block for=1h", least: responder, sends: []string{createRule, deleteRule}, body: []string{`"mode":"block"`, `"action":[]`}, says: []string{"Switch all applications without a mode of their own to block for 1 h: accepted"}, record: "done", after: "undo {change}", form: true, two: true},
 		{line: "delete-rule {rule}", least: admin, before: "patch GET shop.example.com/u{n} type=xss part=get.q", sends: []string{deleteRule}, body: []string{"{rule}"}, says: []string{"{rule}", "accepted"}, record: "done", form: true},
 		{line: "undo {change}", least: responder, before: deny, sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
 		{line: "undo attack={attack}", least: responder, before: "deny {ip} for=1h attack={attack}", sends: []string{deleteEntry}, says: []string{"Undo of: Deny {ip}"}, record: "done"},
@@ -411,7 +416,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 			},
 			"form": func(line string) string { answer, _ := l.inAForm(ann, line); return answer },
 			"cli": func(line string) string {
-				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, block_path, allow, mode_off]", record.Admin)}, append(strings.Fields(line), "-y")...)
+				got := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[broad, block_path, allow, mode_off, rules_everywhere]", record.Admin)}, append(strings.Fields(line), "-y")...)
 				require.Equal(t, exitFailed, got.code, "nothing was done yet")
 				return got.out + got.err
 			},

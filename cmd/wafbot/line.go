@@ -92,7 +92,7 @@ func runLine(ctx context.Context, t terminal) int {
 		return t.refuse(o, err)
 	}
 	defer func() { _ = logs.Close() }() // they were only read
-	code := t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Anyway: o.Has(optYes), Log: logs.reader()})
+	code := t.do(ctx, a, o, call.Invocation{Line: line, Actor: osActor(), ID: rand.Text(), At: a.clocks.Now(), Yes: o.Has(optYes), Log: logs.reader()})
 	if !t.asks { // a script keeps it, a person has read the answer
 		_, _ = o.audit.WriteTo(t.err)
 	}
@@ -101,8 +101,7 @@ func runLine(ctx context.Context, t terminal) int {
 
 // do runs a line, after asking for confirmation where the line needs it.
 func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
-	if a.runner.Confirms(inv.Line, o.Has(optYes)) {
-		inv.Anyway = false
+	if !inv.Yes && a.runner.Confirms(inv.Line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
 		}
@@ -112,8 +111,8 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 		return t.drill(ctx, a, o, inv)
 	}
 	res, err := a.runner.Do(ctx, inv)
-	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone
-		code, ok := t.confirm(ctx, o, err, false)
+	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone, or in spite of -y
+		code, ok := t.confirm(ctx, o, err, inv.Yes)
 		if !ok {
 			return code
 		}

@@ -22,7 +22,7 @@ func (t terminal) ask(ctx context.Context, a *app, o lineOptions, inv call.Invoc
 	if !errors.Is(err, refusal.ErrAsk) {
 		return t.refuse(o, err), false
 	}
-	return t.confirm(ctx, o, err, a.runner.Confirms(inv.Line, true))
+	return t.confirm(ctx, o, err, false)
 }
 
 // confirm asks the question that stands in the way of a line; always says that it is asked in spite of -y.

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 )
@@ -64,7 +63,9 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 		return errors.Join(err, l.Close())
 	}
 	defer a.store.Close()
-	_ = a.store.Replicas.Hear(ctx) // the time, for the first click, and whether it may change anything; where Redis is away, no click is taken
+	if err := a.hear(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -84,9 +85,7 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
-		if errors.Is(err, refusal.ErrOlder) {
-			a.logInForce(p.living)
-		}
+		a.explain(p.living, err)
 		return unlessStopped(p.living, err)
 	})
 	g.Go(func() error {

@@ -104,7 +104,7 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 			"attack": {card.id()}, "explain": {card.id()}, "ack": {card.id()}, "unack": {card.id()}, "verdict": {"false_positive"},
 			"note": {"Text"}, "handover": {"To"}, "mute": {"Source"}, "unmute": nil, "contain": {card.id(), "How long the patch lasts", "7 days"},
 			"deny": {"Tor exits (TOR)", "France (FR)", "Amazon Web Services"}, "allow": {"Addresses and ranges", "1 h"}, "gray": {"24 h"}, "remove": {"Entry"},
-			"patch": {"What", "sqli"}, "block-path": {"Method", "Place", "30 min"}, "indicator": {"Regular expression"}, "mode": {"Shop", "no incidents are seen"},
+			"patch": {"What", "without HOST every host", "sqli", "any: every request that has the part"}, "block-path": {"Method", "Place", "30 min"}, "indicator": {"Regular expression"}, "mode": {"Shop", "account: all applications without a mode of their own", "no incidents are seen"},
 			"delete-rule": {"Rule"}, "extend": {"How much longer"},
 			"approve": {"Request"}, "reject": {"Request"}, "override": {"Request", "Why it can't wait"}, "cards": {"Storm"},
 		}

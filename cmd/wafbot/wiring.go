@@ -20,6 +20,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/commands/webhooks"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/metrics"
@@ -44,6 +45,7 @@ type app struct {
 	runner   *commands.Runner
 	bot      *bot.Bot
 	notifier *notify.Notifier
+	webhooks *webhooks.Webhooks
 	tenants  map[string]*tenant // by account
 	metrics  *metrics.Metrics
 }
@@ -67,9 +69,12 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	var err error
 	a.store, err = store.Open(store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
-		Clocks: a.clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Away: a.redisAway,
+		Clocks: a.clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Away: a.redisAway, Webhooks: cfg.WebhookList(),
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := a.sendTo(cfg.WebhookList()); err != nil {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
@@ -103,7 +108,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
 	})
 	return a, nil
 }
@@ -143,8 +148,11 @@ func (t *tenant) posted() notify.Account {
 	return a
 }
 
-// Notify passes events on to the notifier, which is put together after the pollers and the commands.
-func (a *app) Notify(account string, events []record.Event) { a.notifier.Notify(account, events) }
+// Notify passes events on to the notifier, which is put together after the pollers and the commands, and to webhooks.
+func (a *app) Notify(account string, events []record.Event) {
+	a.notifier.Notify(account, events)
+	a.webhooks.Wake(account)
+}
 
 // Redraw passes on that cards are stale.
 func (a *app) Redraw(account string) { a.notifier.Redraw(account) }

@@ -2,12 +2,32 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/refusal"
 )
+
+// hear asks Redis for the time, whether anything may be changed, and the version of the state, before the first click is taken. It fails with refusal.ErrNewer or
+// refusal.ErrOlder when this process can't read that version. Where Redis is away, no click is taken anyway.
+func (a *app) hear(ctx context.Context) error {
+	err := a.store.Replicas.Hear(ctx)
+	if !errors.Is(err, refusal.ErrNewer) && !errors.Is(err, refusal.ErrOlder) {
+		return nil
+	}
+	a.explain(ctx, err)
+	return err
+}
+
+// explain logs what an operator must know to go on from an error: nothing, or what is in force.
+func (a *app) explain(ctx context.Context, err error) {
+	if errors.Is(err, refusal.ErrOlder) {
+		a.logInForce(ctx)
+	}
+}
 
 // logInForce logs which of wafbot's changes are in force at the service, when their state is of an older version: no replica ends them until that
 // is removed.

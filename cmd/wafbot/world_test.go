@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -226,6 +227,21 @@ func (w *world) requireClean() {
 	require.NotContains(w.t, w.journal.String(), "/response/", "a response address is a key to the channel")
 	require.NotContains(w.t, w.journal.String(), "ticket=", "so is the address of a link")
 	w.requireHarmless()
+	w.requireDocumentedAudit()
+}
+
+// requireDocumentedAudit holds each audit line against the schema that log shippers go by.
+func (w *world) requireDocumentedAudit() {
+	w.t.Helper()
+	s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "audit.schema.json"))
+	require.NoError(w.t, err)
+	for line := range strings.Lines(w.journal.String()) {
+		if strings.HasPrefix(line, `{"audit":`) {
+			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+			require.NoError(w.t, err)
+			require.NoError(w.t, s.Validate(doc), line)
+		}
+	}
 }
 
 // get asks the bot's own pages, as probes do.

@@ -35,10 +35,14 @@ func Extend(ch record.Change) call.Suggestion {
 		length = ch.Until.Sub(ch.At).Truncate(time.Minute)
 	}
 	length = max(length, time.Minute)
+	short := call.Sentence{}
+	if !ch.MustBeEnded() { // of entries
+		short = shortEntry(length)
+	}
 	return call.Suggestion{
 		Label: "Extend " + text.Duration(length), Title: "Let it hold longer?", OK: "Extend",
 		Line:    record.Line{Name: "extend", Words: []string{ch.ID}}.With("for", grammar.DurationText(length)).With("account", ch.Account),
-		Confirm: call.Dialog{{Text: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.Duration(length))}},
+		Confirm: dialog(call.Sentence{Text: fmt.Sprintf("%s: %s longer than now.", ch.Does, text.Duration(length))}, short),
 	}
 }
 

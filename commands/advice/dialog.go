@@ -47,10 +47,20 @@ func denyButton(s call.Situation, source through) call.Suggestion {
 		Line: lineFor(s, "deny", source.IP.String()).With("for", grammar.DurationText(denyFor(s))),
 		Confirm: dialog(
 			call.Sentence{Text: fmt.Sprintf("%s on all applications for %s, usually within 1 min.", source.IP, length)},
+			shortEntry(denyFor(s)),
 			call.Sentence{Spare: figures, Text: shareWords(s, source)},
 			everyoneBehind(s, source.Source), elsewhereSentence(s, source.Source), checked(s)),
 	}
 	return knowing(s, b, source.Source)
+}
+
+// shortEntry says that a list entry may hold longer than the dialog says.
+func shortEntry(length time.Duration) call.Sentence {
+	words := describe.ShortEntry(length)
+	if words == "" {
+		return call.Sentence{}
+	}
+	return call.Sentence{Text: strings.ToUpper(words[:1]) + words[1:] + "."}
 }
 
 // shareWords say how much of the attack a denial stops, and what goes on.
@@ -106,9 +116,6 @@ func patchButton(s call.Situation, spec change.Patch) call.Suggestion {
 // patchWords name path, part, type and application of a patch.
 func patchWords(s call.Situation, spec change.Patch) string {
 	place := strings.TrimSpace(text.Sanitize(spec.Scope.Method+" "+spec.Scope.Host+spec.Scope.Path, 110))
-	if below, ok := strings.CutSuffix(spec.Scope.Path, "*"); ok {
-		place = "every path below " + text.Sanitize(spec.Scope.Host+below, 100)
-	}
 	return fmt.Sprintf("Blocks %s in %s, %s, %s, for %s. Works %s.", describe.TypeName(spec.Kind), place, text.Sanitize(describe.PartName(spec.Point), 40), patchedApp(s, spec), text.Duration(patchFor(s)), describe.RuleWorks)
 }
 

@@ -187,7 +187,7 @@ func RequireConfirmation(c *call.Call, plans []call.Plan) error {
 		}
 		warned.Notes = append(warned.Notes, p.Notes...)
 		for _, w := range p.Warnings {
-			if !w.Known && (!w.InDialog || !c.Warned) {
+			if !w.Known && (!w.InDialog || !c.Warned) && (w.Always || !c.Yes) {
 				warned.Warnings = append(warned.Warnings, w)
 			}
 		}

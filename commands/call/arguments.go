@@ -68,6 +68,29 @@ func ReadApp(value string, a *Account) (string, error) {
 	return strconv.Itoa(id), err
 }
 
+// AccountMode is how a line names the account's own mode, which all applications have that have none of their own.
+const AccountMode = "account"
+
+// ReadModeApp takes what ReadApp does, or AccountMode. An application of that name is written by its number.
+func ReadModeApp(value string, a *Account) (string, error) {
+	if strings.EqualFold(value, AccountMode) {
+		return AccountMode, nil
+	}
+	return ReadApp(value, a)
+}
+
+// ModeApp is the application whose mode a line names; apiclient.AllApps for AccountMode.
+func ModeApp(word string) (int, error) {
+	if word == AccountMode {
+		return apiclient.AllApps, nil
+	}
+	app, err := strconv.Atoi(word)
+	if err != nil {
+		return 0, fmt.Errorf("read application %q: %w", word, err)
+	}
+	return app, nil
+}
+
 // ReadApps takes several applications, with commas between them.
 func ReadApps(value string, a *Account) (string, error) {
 	var ids []string

@@ -58,6 +58,7 @@ type Invocation struct {
 	Clicked time.Time    `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
 	Warned  bool         `json:"warned,omitempty"`  // the warnings that follow from the line were shown, in a button's dialog
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
+	Yes     bool         `json:"-"`                 // all questions were answered with yes beforehand, unseen: only some are asked all the same
 	Ask     bool         `json:"ask,omitempty"`     // do nothing but say what would be done
 	Within  string       `json:"-"`                 // the id of the request that it is a part of, as what was approved is of the approval; "": it is one itself
 	Begun   func()       `json:"-"`                 // called once, as soon as what it changes is stored, so that the same person's next line may be planned; nil: nobody waits

@@ -31,9 +31,7 @@ type Command struct {
 	Args    []Arg
 	Flags   []string
 	Role    record.Role // the least role
-	// AlwaysAsked is the flag with which the terminal asks although it was told not to; "": none.
-	AlwaysAsked string
-	Parts       int // how many changes one line makes at most; 0: one
+	Parts   int         // how many changes one line makes at most; 0: one
 	// Past lets the command be about an attack of which only the evidence is left, named by its whole id.
 	Past bool
 	// AnyAccount lets the command work without an account, or over all of them.

@@ -31,20 +31,23 @@ type DueDecision struct {
 	Asks   bool      // people are asked whether it is to hold longer, or notified that it has ended where they could not be asked in time
 	Late   bool      // people are notified that its end is overdue
 	Ended  bool      // it ended by itself, which its attack's card is to show
-	Listed bool      // people are notified that the service still lists what it was told to delete
+	Listed bool      // people are notified that the service still lists what it was told to delete, or not what it was told to make
+	Seen   bool      // it was verified that a mode's rule is the only one, which the change notes
 }
 
 // leadOf is how long before its end wafbot checks a change: a quarter of its time, where that is less than an hour.
 func leadOf(c record.Change) time.Duration { return min(leadTime, c.Until.Sub(c.At)/4) }
 
 // CheckAt is when wafbot has to check the change by itself: to settle one that was begun and cut short, to prolong it, to ask about it, to end it, to show that it has ended, or to verify what
-// it deleted; zero for never. Which of these it is follows from what is known by then.
+// it deleted or which mode it left; zero for never. Which of these it is follows from what is known by then.
 func CheckAt(c record.Change) time.Time {
 	switch {
 	case c.State == record.StateBegun:
 		return record.Earlier(c.DueAt(), c.At.Add(approval.MaxAge))
 	case deletedAt(c).After(time.Time{}):
 		return deletedAt(c).Add(efficacy.ListedWithin)
+	case !verifyModeAt(c).IsZero():
+		return verifyModeAt(c)
 	case c.Parent() != "" || c.Until.IsZero():
 		return time.Time{}
 	case c.State == record.StateDone || c.State == record.StateHalf:
@@ -99,13 +102,13 @@ func (l *DueDecision) Ask(wanted bool) {
 // DueLine says what the end of a change would bring, and whether it is late.
 func DueLine(a *call.Account, ch record.Change, now time.Time) text.Text {
 	what := text.New("The end of ", text.Bold(ch.Does), " is due")
-	if i := slices.IndexFunc(ch.Steps, func(s record.Step) bool { _, ok := describe.ModeOf(s); return ok && s.Kind == record.CreateRule }); i >= 0 {
-		app, _ := describe.ModeOf(ch.Steps[i])
+	if i := slices.IndexFunc(ch.Steps, setsMode); i >= 0 {
+		app, _ := describe.ModeOf(*ch.Steps[i].Rule)
 		to := "the mode that it inherits"
 		if old := slices.IndexFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.DeleteRule && s.Done }); old >= 0 {
 			to = text.Sanitize(ch.Steps[old].Rule.Mode, text.MaxField)
 		}
-		what = text.New(text.Bold(a.AppName(app) + " should return to " + to))
+		what = text.New(text.Bold(describe.ModeApp(a, app) + " should return to " + to))
 	}
 	if now.Before(ch.Until) {
 		return text.New(what, " at ", ch.Until, ": it can't as long as this lasts")

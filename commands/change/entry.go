@@ -92,6 +92,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	}
 	p := ForTime(c, record.Line{Name: l.Name, Words: wordsOf(targets)}.With("app", c.Line.Keys["app"]), "", length)
 	p.When = describe.EntryWorks
+	warnShort(&p, lasts, length)
 	if l.list != apiclient.ListAllow {
 		warnShared(c, &p, targets)
 		WarnCannotBlock(c, &p, apps)
@@ -121,6 +122,20 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 		p.Renews = End(c.Now, c.Policy.Renew)
 	}
 	return p, nil
+}
+
+// warnShort says that an entry may hold longer than it is to: it asks where the line says how long, and notes it where the configuration does.
+func warnShort(p *call.Plan, lasts string, length time.Duration) {
+	words := describe.ShortEntry(length)
+	switch {
+	case words == "":
+	case lasts == "":
+		p.Notes = append(p.Notes, text.New(words))
+	default:
+		p.Warnings = append(p.Warnings, refusal.Warning{
+			Text: text.New(words, ". ", text.Code("for="+grammar.DurationText(apiclient.ShortestEntry)), " is the shortest that is certain"), InDialog: true, Always: true,
+		})
+	}
 }
 
 // WarnCannotBlock warns of what stops nothing where it is meant to: on these applications, or on the attack's where it is for all.

@@ -6,28 +6,38 @@ import (
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Patch is what a patch covers, or, where its kind is any attack, which path is blocked.
+// Patch is what a patch covers, or, where its kind is any attack, which requests are blocked.
 type Patch struct {
 	Scope apiclient.Scope
 	Point apiclient.Point
 	Kind  string // attack type
+
+	blocksPath bool // it was asked for by block-path
 }
 
-// BlockPath is the patch that closes exactly the path that the line names: every request has a host.
+// hostHeader is the part that every request has: a patch of any attack in it closes its whole place.
+func hostHeader() apiclient.Point { return apiclient.Point{{"header", "HOST"}} }
+
+// BlockPath is the patch that closes exactly the path that the line names.
 func BlockPath(c *call.Call) (Patch, error) {
-	spec := Patch{Kind: describe.AnyAttack, Point: apiclient.Point{{"header", "HOST"}}}
-	err := spec.readPlace(c, "place")
-	if err == nil && strings.HasSuffix(spec.Scope.Path, "*") {
-		err = refusal.About(refusal.Guarded(text.New(refusal.Typed(c.Line.Words[1]), " is more than one path: name exactly one")), "place", "")
+	spec := Patch{Kind: describe.AnyAttack, Point: hostHeader(), blocksPath: true}
+	if err := spec.readPlace(c, "place"); err != nil {
+		return spec, err
 	}
-	return spec, err
+	if path, err := apiclient.ParsePath(spec.Scope.Path); err == nil && !path.Exact() {
+		return spec, refusal.About(refusal.Guarded(text.New(refusal.Typed(c.Line.Words[1]), " is more than one path: name exactly one. ",
+			text.Code("patch "+text.Sanitize(spec.Scope.Host+spec.Scope.Path, text.MaxPath)+" type=any part=header.HOST"), " blocks them all")), "place", "")
+	}
+	return spec, nil
 }
 
 // PatchOf is the patch that the line describes, or that fits its attack.
@@ -77,6 +87,9 @@ func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
 	if _, err := apiclient.ScopeConditions(spec.Scope); err != nil || a.Path == "" || a.Domain == "" {
 		why.Scope = "the service doesn't give one exact host and path for it"
 	}
+	if strings.Contains(a.Path, "*") { // an attacker may not choose how far a patch reaches
+		why.Scope = "its path holds an asterisk, which a rule would read as any name"
+	}
 	if len(a.Path) > apiclient.MaxPath {
 		why.Scope = "its path is over 8 kB: only its beginning is known here"
 	}
@@ -94,7 +107,7 @@ func PatchFor(a apiclient.Attack) (Patch, Obstacles) {
 	return spec, why
 }
 
-// patchOfLine is the patch of [METHOD] HOST/PATH.
+// patchOfLine is the patch of [METHOD] [HOST]/PATH.
 func patchOfLine(c *call.Call) (Patch, error) {
 	keys := c.Line.Keys
 	spec := Patch{Kind: keys["type"]}
@@ -109,7 +122,8 @@ func patchOfLine(c *call.Call) (Patch, error) {
 	return spec, err
 }
 
-// readPlace takes the [METHOD] HOST/PATH that the line names by the argument arg, and its application.
+// readPlace takes the [METHOD] [HOST]/PATH that the line names by the argument arg, and its application. A path that no conditions say is refused by
+// Rule.
 func (s *Patch) readPlace(c *call.Call, arg string) error {
 	words := c.Line.Words
 	if len(words) == 2 {
@@ -119,10 +133,13 @@ func (s *Patch) readPlace(c *call.Call, arg string) error {
 		return refusal.About(c.Cmd.Misuse(text.New("Invalid place: ", refusal.Typed(strings.Join(words, " ")), ". Write one path")), arg, "")
 	}
 	host, path, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[0], "https://"), "http://"), "/")
-	if !ok || host == "" {
+	if !ok {
 		return refusal.About(c.Cmd.Misuse(text.New("Invalid HOST/PATH: ", refusal.Typed(words[0]))), arg, "")
 	}
 	s.Scope.Host, s.Scope.Path = strings.ToLower(host), "/"+path
+	if path, err := apiclient.ParsePath(s.Scope.Path); err == nil {
+		s.Scope.Path = path.String()
+	}
 	return s.setApp(c)
 }
 
@@ -142,31 +159,73 @@ func (s Patch) Plan(c *call.Call, lasts string) (call.Plan, error) {
 	if err != nil {
 		return call.Plan{}, err
 	}
-	app, where := s.Scope.App, describe.Where(apiclient.Attack{Method: s.Scope.Method, Domain: s.Scope.Host, Path: s.Scope.Path})
+	app := s.Scope.App
 	if app.Known && c.Account.Applications[int(app.N)].CannotBlock {
 		return call.Plan{}, refusal.Guarded(text.New(c.Account.AppName(app), " can't block (", text.Code("can_block: false"), " in the configuration): it would do nothing there"))
 	}
-	reach := "every application"
-	if app.Known {
-		reach = c.Account.AppName(app) + " only"
-	}
-	exactly := "exactly "
-	if strings.Contains(s.Scope.Path, "*") {
-		exactly = ""
-	}
-	what := fmt.Sprintf("%s%s, %s, %s, %s only", exactly, where, reach, describe.PartName(s.Point), describe.TypeName(s.Kind))
-	p, done := ForTime(c, s.line(), "Patch "+what, length), "patched"
-	if s.Kind == describe.AnyAttack {
-		what, done = where, "blocked"
-		p = ForTime(c, s.line(), "Block "+where+s.on(c.Account), length)
-		p.Does += ": every request is blocked"
-		p.Warnings = []refusal.Warning{{Text: text.New("no request gets through to ", text.Code(where), " any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass")}}
-	}
 	rule, err := s.Rule()
 	if err != nil {
-		return call.Plan{}, refusal.Guarded(text.New("that can't be ", done, ": ", text.Sanitize(err.Error(), 200)))
+		return call.Plan{}, refusal.Guarded(text.New("that can't be ", s.done(), ": ", text.Sanitize(err.Error(), 300)))
 	}
-	return PlanRule(c, p, rule, what+" is "+done)
+	if s.Scope.Host == "" {
+		approval.Need(c, policy.ApproveRulesEverywhere, text.New("without a host it holds for every host"))
+	}
+	what := s.words(c.Account)
+	p := ForTime(c, s.line(), "Patch "+what, length)
+	if s.Kind == describe.AnyAttack {
+		approval.Need(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
+		p = ForTime(c, s.line(), "Block "+what, length)
+		p.Role = record.Admin
+		has := ""
+		if s.Point.String() != hostHeader().String() {
+			has = " that has " + describe.PartName(s.Point)
+		}
+		p.Does += ": every request" + has + " is blocked"
+		p.Warnings = []refusal.Warning{{Text: text.New("no request", has, " gets through to ", text.Code(s.place()), " any more, whatever it holds: those of your users neither. It works in every mode but off; only allowlisted sources pass")}}
+	}
+	p.Notes = PathNotes(s.Scope)
+	return PlanRule(c, p, rule, what+" is "+s.done())
+}
+
+func (s Patch) done() string {
+	if s.Kind == describe.AnyAttack {
+		return "blocked"
+	}
+	return "patched"
+}
+
+// place is which requests the patch is for, but for the application.
+func (s Patch) place() string {
+	place := describe.Place(s.Scope)
+	if s.Kind == describe.AnyAttack {
+		return strings.TrimPrefix(place, "exactly ")
+	}
+	return place
+}
+
+// words are what the patch is for, and of which attacks.
+func (s Patch) words(a *call.Account) string {
+	place, app, only := s.place(), "every application", ""
+	if s.Scope.App.Known {
+		app, only = a.AppName(s.Scope.App), " only"
+	}
+	switch {
+	case s.Kind != describe.AnyAttack:
+		return fmt.Sprintf("%s, %s%s, %s, %s only", place, app, only, describe.PartName(s.Point), describe.TypeName(s.Kind))
+	case strings.Contains(place, " on "):
+		return place + ", on " + app
+	}
+	return place + " on " + app
+}
+
+// PathNotes say what a path with an asterisk does not cover, which people may take for covered.
+func PathNotes(s apiclient.Scope) []text.Text {
+	path, err := apiclient.ParsePath(s.Path)
+	if err != nil || !path.AnyName || path.AnyExt || path.HasExt {
+		return nil
+	}
+	path.AnyExt = true
+	return []text.Text{text.New("Paths with an extension, as a.php, are not covered: ", text.Code(text.Sanitize(path.String(), text.MaxPath)), " covers them, too")}
 }
 
 // Rule is the patch as a rule of the service. It fails where no rule can say it.
@@ -175,18 +234,10 @@ func (s Patch) Rule() (apiclient.Rule, error) {
 	return apiclient.Rule{Type: apiclient.RulePatch, Conditions: conditions, Point: s.Point, AttackType: s.Kind}, err
 }
 
-// on names the application that the patch is for, with the space before it; "" for all.
-func (s Patch) on(a *call.Account) string {
-	if !s.Scope.App.Known {
-		return ""
-	}
-	return " on " + a.AppName(s.Scope.App)
-}
-
 // line is the canonical line of the patch, complete even when the attack's record changes.
 func (s Patch) line() record.Line {
 	l := record.Line{Name: "block-path"}
-	if s.Kind != describe.AnyAttack {
+	if !s.blocksPath {
 		l = record.Line{Name: "patch"}.With("type", s.Kind).With("part", s.Point.String())
 	}
 	if s.Scope.Method != "" {

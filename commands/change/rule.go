@@ -3,7 +3,7 @@ package change
 import (
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -105,22 +105,41 @@ func ChangesByRule(c *call.Call) map[int64]record.Change {
 // Modes are the filtration modes from mild to strict.
 var Modes = []string{apiclient.ModeOff, apiclient.ModeMonitoring, apiclient.ModeSafeBlocking, apiclient.ModeBlock}
 
-// ModeSteps switch a mode: the new rule first, so that there is never none. The old one goes with its doubles: one that was made twice may show late.
-func ModeSteps(app int, to string, old *apiclient.Rule, rules []apiclient.Rule) []record.Step {
-	rule := apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: []apiclient.Condition{
-		{Type: "equal", Value: strconv.Itoa(app), Point: []any{"instance"}},
-	}}
-	steps := []record.Step{{Kind: record.CreateRule, Rule: &rule}}
+// ModeSteps switch the mode of an application, or the account's own (apiclient.AllApps): the new rule first, so that there is never none. All others
+// for the same go, the one that holds first of them: the service keeps the last, or removes some silently.
+func ModeSteps(app int, to string, rules []apiclient.Rule) ([]record.Step, error) {
+	scope := apiclient.Scope{App: apiclient.Known(int64(app))}
+	if app == apiclient.AllApps {
+		scope = apiclient.Scope{}
+	}
+	conditions, err := apiclient.ScopeConditions(scope)
+	if err != nil {
+		return nil, err
+	}
+	steps := []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{Type: apiclient.RuleMode, Mode: to, Conditions: conditions}}}
+	held, _ := describe.ModeRules(rules, app)
 	for _, r := range rules {
-		if old != nil && (r.ID == old.ID || apiclient.SameRule(r, *old)) {
-			steps = append(steps, record.Step{Kind: record.DeleteRule, Rule: &r})
+		if of, whole := describe.ModeOf(r); !whole || of != app || r.System {
+			continue
+		}
+		gone := record.Step{Kind: record.DeleteRule, Rule: &r}
+		if r.ID == held.ID {
+			steps = slices.Insert(steps, 1, gone)
+		} else {
+			steps = append(steps, gone)
 		}
 	}
-	return steps
+	return steps, nil
 }
 
-// GuardMode refuses a mode where it would stop nothing, and notes that mode off needs approval.
+// GuardMode refuses a mode where it would stop nothing, and notes that mode off and the account's own mode need approval.
 func GuardMode(c *call.Call, app int, to string) error {
+	if app == apiclient.AllApps {
+		if to == apiclient.ModeDefault {
+			return refusal.Guarded(text.New("the account's own mode has nothing to inherit from: name one of ", strings.Join(Modes, ", ")))
+		}
+		approval.Need(c, policy.ApproveRulesEverywhere, text.New("the account's own mode holds for ", describe.ModeApp(c.Account, app)))
+	}
 	if to == apiclient.ModeOff {
 		approval.Need(c, policy.ApproveModeOff, text.New("mode off lets everything through"))
 	}

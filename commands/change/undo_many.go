@@ -36,7 +36,8 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 	}
 	left := max(0, len(chosen)-maxUndos)
 	chosen = chosen[:len(chosen)-left]
-	asks := len(chosen) > 1 || c.Line.Has(FlagAll)
+	always := c.Line.Has(FlagAll)
+	asks := len(chosen) > 1 || always
 	c.Line = record.Line{Name: "undo"} // what was found is what is asked about, and what a button does
 	known, _ := c.Given().Efficacy()   // where the store is away, the undo itself is refused
 	now := call.Situation{Account: c.Account, Policy: c.Policy, Context: c.Context, AccountChanges: c.Changes, Efficacy: known, Now: c.Now}
@@ -45,7 +46,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		c.Line.Words = append(c.Line.Words, ch.ID)
 		p := call.Plan{Line: record.Line{Name: "undo", Words: []string{ch.ID}}, Part: ch.ID, Undoes: ch.ID, Later: undoLater(ch.ID)}
 		if asks {
-			p.Warnings = []refusal.Warning{{Text: describe.Row(ch, efficacy.Brief(now, ch))}}
+			p.Warnings = []refusal.Warning{{Text: describe.Row(ch, efficacy.Brief(now, ch)), Always: always}}
 		}
 		plans = append(plans, p)
 	}
@@ -54,7 +55,7 @@ func PlanUndoMany(c *call.Call) ([]call.Plan, error) {
 		plans[0].Does = "Undo " + text.Count(len(chosen), "change") + ", the newest first"
 	}
 	if left > 0 {
-		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them")})
+		plans[0].Warnings = append(plans[0].Warnings, refusal.Warning{Text: text.New(text.Count(left, "older change"), " will be left: ask again for them"), Always: always})
 	}
 	return plans, nil
 }

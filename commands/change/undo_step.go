@@ -206,8 +206,7 @@ func (u *undoing) undoDelete(s record.Step) {
 		}
 	}
 	old := ruleBefore(u.Call, s.Rule)
-	again := func(p record.Step) bool { return p.Kind == record.CreateRule && apiclient.SameRule(*p.Rule, *old) }
-	if old == nil || slices.ContainsFunc(u.plan.Steps, again) { // of doubles one comes back
+	if old == nil || !heldFirst(u.change, s) {
 		return
 	}
 	equal := slices.DeleteFunc(efficacy.EqualRules(u.rules, *old), func(id int64) bool { return slices.Contains(made, id) })
@@ -216,6 +215,15 @@ func (u *undoing) undoDelete(s record.Step) {
 		return
 	}
 	u.add(record.Step{Kind: record.CreateRule, Rule: old})
+}
+
+// heldFirst reports whether a step deleted the first of the rules for the same requests that a change deleted: of several modes that one held, and of
+// doubles one comes back.
+func heldFirst(ch record.Change, s record.Step) bool {
+	i := slices.IndexFunc(ch.Steps, func(first record.Step) bool {
+		return first.Kind == record.DeleteRule && first.Rule.Type == s.Rule.Type && apiclient.SameConditions(first.Rule.Conditions, s.Rule.Conditions)
+	})
+	return s.Rule.Type != apiclient.RuleMode || i < 0 || ch.Steps[i].Rule.ID == s.Rule.ID
 }
 
 // ruleStands reports whether the rule that a step made is still there and the same.

@@ -88,6 +88,8 @@ func Reach(a *call.Account, s record.Step) string {
 		return fmt.Sprintf("%s is everybody there, %s: "+policy.NeverVisitors, Sources(*s.Entry), a.AppsText(s.Entry.Apps))
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RulePatch && s.Rule.AttackType != AnyAttack:
 		return "" // clean requests pass
+	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode && len(s.Rule.Conditions) == 0:
+		return "it is for every request to " + ModeApp(a, apiclient.AllApps)
 	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleMode:
 		return "it is for every request to the application"
 	case s.Kind == record.CreateRule && len(s.Rule.Conditions) == 0:

@@ -47,13 +47,10 @@ func AttackTitles() []string {
 	return []string{"ID", "TYPE", "APPLICATION", "STATUS", "HITS", "SOURCES", "LAST HIT", "WHERE"}
 }
 
-// SeveralPaths is the path of a record that has several.
-const SeveralPaths = "[multiple]"
-
 // Where is what an attack hits: METHOD host/path.
 func Where(a apiclient.Attack) string {
 	host, path := text.Sanitize(a.Domain, text.MaxHost), text.Sanitize(a.Path, text.MaxPath)
-	if path == SeveralPaths {
+	if path == apiclient.SeveralPaths {
 		path = "/… (several paths)"
 	}
 	return strings.TrimSpace(text.Sanitize(a.Method, 10) + " " + cmp.Or(host, "unknown host") + path)
@@ -193,6 +190,17 @@ func Severity(threat apiclient.Figure) string {
 		return fmt.Sprintf("medium (threat %d)", threat.N)
 	}
 	return fmt.Sprintf("low (threat %d)", threat.N)
+}
+
+// maxAnswers is how many codes of answers are listed.
+const maxAnswers = 10
+
+// Answers are what the application answered an attack's hits with.
+func Answers(a apiclient.Attack) text.Text {
+	if len(a.StatusCodes) == 0 {
+		return text.New("answers unknown")
+	}
+	return text.New("answered ", text.Enumerate(a.StatusCodes, maxAnswers, func(code int) text.Text { return text.New(code) }))
 }
 
 // Figure is a count with its noun.

@@ -2,6 +2,7 @@ package describe
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -33,6 +34,14 @@ func targets(e apiclient.IPRule, between string) string {
 func ListName(list string) string {
 	names := map[string]string{apiclient.ListDeny: "denylist", apiclient.ListAllow: "allowlist", apiclient.ListGray: "graylist"}
 	return cmp.Or(names[list], "list "+text.Sanitize(list, text.MaxField))
+}
+
+// ShortEntry says that an entry which is to hold so long may hold longer; nothing of one that lives as long as the service's console lets it.
+func ShortEntry(length time.Duration) string {
+	if length == grammar.Never || length >= apiclient.ShortestEntry {
+		return ""
+	}
+	return fmt.Sprintf("the service's console lets a list entry live %s at least: this one may hold longer than %s", text.Duration(apiclient.ShortestEntry), text.Duration(length))
 }
 
 // Until says when an entry ends, with the space before it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -19,6 +18,8 @@ const AnyAttack = "any"
 func Rule(a *call.Account, r apiclient.Rule) string {
 	scope, part := Scope(a, r.Conditions), text.Sanitize(r.Point.String(), text.MaxField)
 	switch {
+	case r.Type == apiclient.RuleMode && len(r.Conditions) == 0:
+		return fmt.Sprintf("mode %s, the account's own: for %s", text.Sanitize(r.Mode, text.MaxField), ModeApp(a, apiclient.AllApps))
 	case r.Type == apiclient.RuleMode:
 		return fmt.Sprintf("mode %s %s", text.Sanitize(r.Mode, text.MaxField), scope)
 	case r.Type == apiclient.RuleRegex:
@@ -31,76 +32,49 @@ func Rule(a *call.Account, r apiclient.Rule) string {
 	return fmt.Sprintf("%s %s in %s, %s", r.Type, text.Sanitize(r.AttackType, text.MaxField), part, scope)
 }
 
-// Scope is which requests a rule is for, in words. It names applications as the account does; without one by their numbers, which don't change with
-// the configuration.
-func Scope(a *call.Account, conditions []apiclient.Condition) string {
-	if len(conditions) == 0 {
-		return "everywhere"
+// ModeOf is the application whose whole mode a rule sets; apiclient.AllApps of the account's own, which has no conditions.
+func ModeOf(r apiclient.Rule) (app int, ok bool) {
+	if r.Type != apiclient.RuleMode || len(r.Conditions) > 1 {
+		return 0, false
 	}
-	if s, ok := apiclient.ConditionsScope(conditions); ok {
-		words := []string{text.Sanitize(s.Method, 10), text.Sanitize(s.Host, text.MaxHost) + text.Sanitize(s.Path, text.MaxPath)}
-		switch {
-		case s.App.Known && a == nil:
-			words = append(words, fmt.Sprintf("app=%d", s.App.N))
-		case s.App.Known && s.Host != "":
-			words = append(words, "on "+text.Sanitize(a.AppName(s.App), text.MaxField))
-		case s.App.Known:
-			words = append(words, text.Sanitize(a.AppName(s.App), text.MaxField))
-		}
-		return "for " + strings.Join(strings.Fields(strings.Join(words, " ")), " ")
-	}
-	var all []string
-	for _, c := range conditions {
-		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s", apiclient.Point{c.Point}, c.Type, c.Value)))
-	}
-	return "where " + text.Sanitize(strings.Join(all, ", "), text.MaxPath)
+	scope, ok := apiclient.ConditionsScope(r.Conditions)
+	return int(scope.App.N), ok && (scope.App.Known || len(r.Conditions) == 0)
 }
 
-// ModeOf is the application whose mode a step is about.
-func ModeOf(s record.Step) (app apiclient.Figure, ok bool) {
-	if s.Rule == nil || s.Rule.Type != apiclient.RuleMode {
-		return app, false
-	}
-	scope, ok := apiclient.ConditionsScope(s.Rule.Conditions)
-	return scope.App, ok && len(s.Rule.Conditions) == 1
-}
-
-// ModeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions.
+// ModeRules are the rules that set a mode: the one for exactly this application, and those that have more conditions. Of apiclient.AllApps they are
+// the account's own, and all others. Of two for the same the last written wins.
 func ModeRules(rules []apiclient.Rule, app int) (own *apiclient.Rule, narrower []apiclient.Rule) {
 	for i := range rules {
 		rule := &rules[i]
 		if rule.Type != apiclient.RuleMode {
 			continue
 		}
-		scope, ok := apiclient.ConditionsScope(rule.Conditions)
+		of, whole := ModeOf(*rule)
 		switch {
-		case !ok || scope.App != apiclient.Known(int64(app)):
-		case len(rule.Conditions) > 1:
+		case whole && of == app:
+			if own == nil || cmp.Or(rule.Updated.Compare(own.Updated), cmp.Compare(rule.ID, own.ID)) > 0 {
+				own = rule
+			}
+		case app == apiclient.AllApps, !whole && partOf(*rule, app):
 			narrower = append(narrower, *rule)
-		case own == nil || rule.Updated.After(own.Updated):
-			own = rule
 		}
 	}
 	return own, narrower
 }
 
-// AccountModeRule is the rule that sets the mode of all applications without one of their own: it has no conditions. nil: the service lists none.
-func AccountModeRule(rules []apiclient.Rule) (of *apiclient.Rule) {
-	for i := range rules {
-		rule := &rules[i]
-		if rule.Type == apiclient.RuleMode && len(rule.Conditions) == 0 && (of == nil || rule.Updated.After(of.Updated)) {
-			of = rule
-		}
-	}
-	return of
+// partOf reports whether a rule is for requests to an application.
+func partOf(r apiclient.Rule, app int) bool {
+	scope, ok := apiclient.ConditionsScope(r.Conditions)
+	return ok && scope.App == apiclient.Known(int64(app))
 }
 
 // ModeRuleInForce is the rule that sets an application's mode: its own, or else the account's; nil where neither is listed.
 func ModeRuleInForce(rules []apiclient.Rule, app int) *apiclient.Rule {
-	if own, _ := ModeRules(rules, app); own != nil && own.Mode != apiclient.ModeDefault {
-		return own
+	own, _ := ModeRules(rules, app)
+	if own == nil || own.Mode == apiclient.ModeDefault {
+		own, _ = ModeRules(rules, apiclient.AllApps)
 	}
-	return AccountModeRule(rules)
+	return own
 }
 
 // ModeByRules is the application's mode as its own rule sets it, or else the account's; "" where neither is listed.

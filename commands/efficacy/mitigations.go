@@ -2,7 +2,6 @@ package efficacy
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -113,18 +112,26 @@ func ofOthers(s call.Situation, known []record.Change) (all []Mitigation) {
 		}
 	}
 	for _, r := range s.Rules {
-		scope, ok := apiclient.ConditionsScope(r.Conditions)
-		sub := subject{rule: &r, scope: scope}
+		sub := subject{rule: &r}
 		byUs := func(_ record.Change, step record.Step) bool {
 			return step.Kind == record.CreateRule && step.Done && CurrentRule(known, step.ID) == r.ID
 		}
 		usual := r.Type == apiclient.RuleMode && r.Updated.Before(s.Attack.First) // it is how the application always is
-		if ok && !usual && sub.meets(s.Attack) && !made(known, byUs) {
-			m := Mitigation{Does: ruleDoes(s, sub), Since: r.Updated, Due: r.Updated.Add(ruleDelays.works), subjects: []subject{sub}}
+		if !usual && !overridden(s, r) && sub.meets(s.Attack) && !made(known, byUs) {
+			m := Mitigation{Does: ruleDoes(s, r), Since: r.Updated, Due: r.Updated.Add(ruleDelays.works), subjects: []subject{sub}}
 			all = append(all, m.judged(s, ruleDelays))
 		}
 	}
 	return all
+}
+
+// overridden reports whether a rule is of the account's own mode, and the attack's application has another.
+func overridden(s call.Situation, r apiclient.Rule) bool {
+	if of, ok := describe.ModeOf(r); !ok || of != apiclient.AllApps {
+		return false
+	}
+	by := describe.ModeRuleInForce(s.Rules, int(s.Attack.App.N))
+	return !s.Attack.App.Known || by == nil || by.ID != r.ID
 }
 
 // unnamed are what an entry of proxies or data centers was seen to stop: the service doesn't list which sources are of that kind. These are the attack's
@@ -157,7 +164,7 @@ func (s subject) meets(a apiclient.Attack) bool {
 	case s.target != nil:
 		return slices.ContainsFunc(a.Sources, s.target.Holds) && call.HoldsFor(s.apps, appsOf(a))
 	case s.rule.Type == apiclient.RuleMode:
-		return s.rule.Mode == apiclient.ModeBlock && s.scope.App.Known && s.place(a)
+		return s.rule.Mode == apiclient.ModeBlock && s.place(a)
 	}
 	return s.rule.Type == apiclient.RulePatch && s.place(a) && s.patches(a)
 }
@@ -244,15 +251,13 @@ func Does(s call.Situation, c record.Change) string {
 		return c.Does
 	}
 	var targets []grammar.Target
-	var rules []subject
+	var rules []apiclient.Rule
 	for _, step := range c.Steps {
 		switch {
 		case step.Kind == record.AddEntry && step.Entry.List == apiclient.ListDeny:
 			targets = append(targets, grammar.TargetsOf(*step.Entry)...)
 		case step.Kind == record.CreateRule && step.Rule.Type != apiclient.RuleRegex:
-			if scope, ok := apiclient.ConditionsScope(step.Rule.Conditions); ok {
-				rules = append(rules, subject{rule: step.Rule, scope: scope})
-			}
+			rules = append(rules, *step.Rule)
 		}
 	}
 	switch {
@@ -265,13 +270,28 @@ func Does(s call.Situation, c record.Change) string {
 }
 
 // ruleDoes says in few words what a patch or a mode does, and for which application.
-func ruleDoes(s call.Situation, sub subject) string {
+func ruleDoes(s call.Situation, r apiclient.Rule) string {
+	does := "Patch"
+	switch {
+	case r.Type == apiclient.RuleMode:
+		does = text.Sanitize(r.Mode, text.MaxField) + " mode"
+	case r.AttackType == describe.AnyAttack:
+		does = "Block"
+	}
+	scope, ok := apiclient.ConditionsScope(r.Conditions)
+	if !ok {
+		return does + " " + text.Sanitize(describe.Scope(s.Account, r.Conditions), text.MaxPath)
+	}
 	app := "every application"
-	if sub.scope.App.Known {
-		app = s.Account.AppName(sub.scope.App) + " only"
+	if scope.App.Known {
+		app = s.Account.AppName(scope.App) + " only"
 	}
-	if sub.rule.Type == apiclient.RuleMode {
-		return text.Sanitize(sub.rule.Mode, text.MaxField) + " mode, " + app
+	of, whole := describe.ModeOf(r)
+	switch {
+	case whole && of == apiclient.AllApps:
+		return does + ", " + describe.ModeApp(s.Account, of)
+	case whole:
+		return does + ", " + app
 	}
-	return strings.TrimSpace("Patch "+text.Sanitize(sub.scope.Method+" "+sub.scope.Host+sub.scope.Path, text.MaxPath)) + ", " + app
+	return does + " " + describe.Requests(scope) + ", " + app
 }

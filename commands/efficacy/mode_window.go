@@ -2,7 +2,6 @@ package efficacy
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -33,15 +32,11 @@ func ModeWindows(changes []record.Change, rules []apiclient.Rule, from, until, n
 			all = append(all, m)
 		}
 	}
-	if rule := describe.AccountModeRule(rules); rule != nil && hidesIncidents(rule.Mode) && !rule.Updated.After(until) {
-		all = append(all, ModeWindow{App: apiclient.AllApps, Mode: rule.Mode, From: rule.Updated})
-	}
 	for _, rule := range rules {
-		scope, ok := apiclient.ConditionsScope(rule.Conditions)
-		if !ok || !scope.App.Known || !hidesIncidents(rule.Mode) || rule.Updated.After(until) {
+		app, whole := describe.ModeOf(rule)
+		if !whole || !hidesIncidents(rule.Mode) || rule.Updated.After(until) {
 			continue
 		}
-		app := int(scope.App.N)
 		own, _ := describe.ModeRules(rules, app)
 		explained := slices.ContainsFunc(all, func(m ModeWindow) bool { return m.App == app && m.goesOn(now) })
 		if own != nil && own.ID == rule.ID && !explained {
@@ -57,7 +52,7 @@ func modeWindow(ch record.Change, changes []record.Change, now time.Time) (m Mod
 	if ch.Line.Name != "mode" || len(ch.Line.Words) < 2 || ch.State != record.StateDone && ch.State != record.StateHalf && ch.State != record.StateUndone {
 		return m, false
 	}
-	app, err := strconv.Atoi(ch.Line.Words[0])
+	app, err := call.ModeApp(ch.Line.Words[0])
 	m = ModeWindow{App: app, Mode: ch.Line.Words[1], From: ch.At, Until: ch.Until, Change: ch.ID}
 	switch {
 	case ch.State == record.StateUndone:

@@ -159,8 +159,8 @@ func stands(s call.Situation, step record.Step) bool {
 	return true
 }
 
-// modeStands reports whether an application still has the mode that a rule set.
+// modeStands reports whether an application, or the account, still has the mode that a rule set.
 func modeStands(s call.Situation, rule apiclient.Rule) bool {
-	scope, ok := apiclient.ConditionsScope(rule.Conditions)
-	return !ok || !scope.App.Known || rule.Mode == apiclient.ModeDefault || describe.ModeByRules(s.Rules, int(scope.App.N)) == rule.Mode
+	app, ok := describe.ModeOf(rule)
+	return !ok || rule.Mode == apiclient.ModeDefault || describe.ModeByRules(s.Rules, app) == rule.Mode
 }

@@ -33,7 +33,6 @@ type subject struct {
 	target *grammar.Target
 	apps   []int // of an entry
 	rule   *apiclient.Rule
-	scope  apiclient.Scope   // of a rule
 	attack *apiclient.Attack // of a mode that was switched for an attack: what the application's other attacks do says nothing of it
 }
 
@@ -50,13 +49,11 @@ func subjectsOf(c record.Change) (all []subject) {
 				all = append(all, subject{key: t.String(), target: &t, apps: s.Entry.Apps})
 			}
 		case s.Kind == record.CreateRule:
-			if scope, ok := apiclient.ConditionsScope(s.Rule.Conditions); ok {
-				sub := subject{rule: s.Rule, scope: scope}
-				if seen := c.Observed; seen != nil && s.Rule.Type == apiclient.RuleMode && !record.IsStorm(seen.Attack.ID) {
-					sub.attack = &seen.Attack
-				}
-				all = append(all, sub)
+			sub := subject{rule: s.Rule}
+			if seen := c.Observed; seen != nil && s.Rule.Type == apiclient.RuleMode && !record.IsStorm(seen.Attack.ID) {
+				sub.attack = &seen.Attack
 			}
+			all = append(all, sub)
 		}
 	}
 	return all
@@ -116,18 +113,18 @@ func (s subject) elsewhere(a apiclient.Attack) bool {
 	}
 	part, known := apiclient.ParameterPoint(a.Parameter)
 	otherPart := s.rule.Type == apiclient.RulePatch && s.rule.AttackType != describe.AnyAttack && known && part.String() != s.rule.Point.String()
-	return otherPart || a.App.Known && a.Path != describe.SeveralPaths && !s.place(a)
+	return otherPart || s.otherAttack(a) || apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetNo
 }
 
-// place reports whether a record is of exactly the place that the rule is for, and of the attack that a mode was switched for.
+// place reports whether all of a record is in the place that the rule is for, and of the attack that a mode was switched for.
 func (s subject) place(a apiclient.Attack) bool {
-	if of := s.attack; of != nil && of.ID != a.ID && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method || !strings.EqualFold(of.Domain, a.Domain)) {
-		return false
-	}
-	path, below := strings.CutSuffix(s.scope.Path, "*")
-	inPath := s.scope.Path == "" || a.Path == s.scope.Path || below && strings.HasPrefix(a.Path, path)
-	return inPath && (!s.scope.App.Known || s.scope.App == a.App) && (s.scope.Host == "" || strings.EqualFold(s.scope.Host, a.Domain)) &&
-		(s.scope.Method == "" || strings.EqualFold(s.scope.Method, a.Method))
+	return !s.otherAttack(a) && apiclient.ConditionsMet(s.rule.Conditions, a) == apiclient.MetYes
+}
+
+// otherAttack reports whether a record is of another attack than the one that a mode was switched for.
+func (s subject) otherAttack(a apiclient.Attack) bool {
+	of := s.attack
+	return of != nil && of.ID != a.ID && (of.Type != a.Type || of.Path != a.Path || of.Method != a.Method || !strings.EqualFold(of.Domain, a.Domain))
 }
 
 // patches reports whether a record of the rule's place is of the type and in the part that it patches, as far as the record holds them.

@@ -96,21 +96,24 @@ func PatchMisses(l record.Line) bool {
 	return len(l.Words) == 0 || l.Keys["type"] == "" || l.Keys["part"] == ""
 }
 
-// PatchTypes are the attack types that can be patched.
+// PatchTypes are the attack types that can be patched, and any.
 func PatchTypes(*call.Call) []call.Option {
 	var options []call.Option
 	for _, t := range apiclient.PatchTypes() {
 		options = append(options, call.Option{Value: t, Label: describe.TypeName(t) + " (" + t + ")"})
 	}
-	return options
+	return append(options, call.Option{Value: describe.AnyAttack, Label: "any: every request that has the part, clean ones too"})
 }
+
+// placeHint says how a place is written.
+const placeHint = "METHOD HOST/PATH, as POST shop.example.com/login; without HOST every host. /x/*.* is one level below /x/, /x/**/*.* everything below"
 
 // PatchForm says what an attack's patch covers, and asks for what its record doesn't hold.
 func PatchForm(c *call.Call, f *call.Form) {
 	f.Require("type", "part")
 	if c.Attack == nil {
 		f.Require("target")
-		f.Relabel("target", "What", "METHOD HOST/PATH, exactly, as POST shop.example.com/login")
+		f.Relabel("target", "What", placeHint)
 		f.Drop("attack")
 		return
 	}
@@ -121,7 +124,7 @@ func PatchForm(c *call.Call, f *call.Form) {
 	} else {
 		f.Intro = append(f.Intro, text.New(strings.ToUpper(why.Scope[:1])+why.Scope[1:]))
 		f.Require("target")
-		f.Relabel("target", "What", "METHOD HOST/PATH, exactly, as POST shop.example.com/login")
+		f.Relabel("target", "What", placeHint)
 	}
 	if why.Kind == "" {
 		f.Fill("type", spec.Kind)

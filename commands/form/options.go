@@ -106,6 +106,15 @@ func ConfiguredApps(c *call.Call) []call.Option {
 	return options
 }
 
+// ModeApps are what has a mode: the applications, where the configuration names them, and the account itself.
+func ModeApps(c *call.Call) []call.Option {
+	apps := ConfiguredApps(c)
+	if len(apps) == 0 {
+		return nil
+	}
+	return append(apps, call.Option{Value: call.AccountMode, Label: "account: " + describe.ModeApp(c.Account, apiclient.AllApps)})
+}
+
 // listed are options of one of the account's lists; none without an account, or where the list can't be read. option also reports whether one can be
 // chosen.
 func listed[T any](c *call.Call, list func(call.AccountFacts) ([]T, error), option func(one T, all []T) (call.Option, bool)) (options []call.Option) {

@@ -140,6 +140,7 @@ type Warning struct {
 	Text     text.Text
 	InDialog bool // follows from the line alone, so a button's dialog says it already
 	Known    bool // the line says that its writer knows
+	Always   bool // is asked about although all questions were answered with yes beforehand
 }
 
 // fromService is what a person reads of the service's errors.
@@ -199,7 +200,7 @@ var (
 	ErrClaimed = errors.New("somebody else carries it out")
 	ErrLost    = errors.New("the claim was lost")
 	ErrNewer   = errors.New("redis holds the state of a newer wafbot: update this one, or take it out of service")
-	ErrOlder   = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, empty this redis database (FLUSHDB, or with redis.key_prefix delete the keys that begin with it), and start again; what is in force at the service stays so, and is found again by its reason")
+	ErrOlder   = errors.New("redis holds the state of an older wafbot, which this one can't read: stop the older ones, give redis.key_prefix a value that it never had (or empty this redis database: FLUSHDB), and start again; the state is then rebuilt from Slack, see docs/upgrading.md")
 )
 
 // InHand is the error of a plan that touches what a change is about whose outcome isn't known yet: it is planned again when that is known.

@@ -19,9 +19,9 @@ import (
 // AttackLines are what an attack is, from where and since when.
 func AttackLines(c *call.Call, k record.KnownAttack) (lines []text.Text) {
 	if k.Incident() {
-		lines = append(lines, worked(k.Attack))
+		lines = append(lines, text.New(worked(k.Attack), ". ", text.Code("vulns "+text.Sanitize(k.VulnID, text.MaxField)), " shows it with its incidents"))
 	}
-	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload"), ", ", describe.Figure(k.SourceCount, "source")))
+	return append(lines, sourcesLine(k.Attack, len(k.Sources), func(s apiclient.Source) string { return knownSource(c, k.Attack, s) }), text.New("First hit ", describe.Ago(k.First, c.Now), ", ", describe.Figure(k.Payloads, "payload"), ", ", describe.Figure(k.SourceCount, "source"), ", ", describe.Answers(k.Attack)))
 }
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.

@@ -79,7 +79,7 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail) call.Re
 					if !yield(nil, fmt.Errorf("export entry %d of %s: %w", e.N, a.Name, err)) {
 						return
 					}
-				case e.IsBy(by) && !yield(Printed{Audit: e}, nil):
+				case e.IsBy(by) && !yield(Print(e), nil):
 					return
 				}
 			}
@@ -87,7 +87,11 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail) call.Re
 	}}
 }
 
-// Printed is an entry as it is written to the log's output, and exported.
+// Printed is an entry as it is written to the log's output, and exported: docs/audit.md says what others may rely on.
 type Printed struct {
-	Audit record.AuditEntry `json:"audit"`
+	Audit  record.AuditEntry `json:"audit"`
+	Schema int               `json:"schema"` // its version
 }
+
+// Print is an entry as it is printed.
+func Print(e record.AuditEntry) Printed { return Printed{Audit: e, Schema: 1} }

@@ -13,22 +13,21 @@ import (
 
 // ShowMode answers with an application's mode as the rules set it.
 func ShowMode(c *call.Call) (call.Result, error) {
-	app, err := strconv.Atoi(c.Line.Words[0])
+	app, err := call.ModeApp(c.Line.Words[0])
 	if err != nil {
-		return call.Result{}, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
+		return call.Result{}, err
 	}
 	rules, err := c.Given().Rules(apiclient.RuleFilter{})
 	if err != nil {
 		return call.Result{}, refusal.FromService(err)
 	}
 	mode := describe.ModeByRules(rules, app)
-	name := c.Account.AppName(apiclient.Known(int64(app)))
 	own, narrower := describe.ModeRules(rules, app)
 	inherited := ""
-	if by := describe.ModeRuleInForce(rules, app); by != nil && by != own {
+	if by := describe.ModeRuleInForce(rules, app); by != nil && (by != own || app == apiclient.AllApps) {
 		inherited = "the account's, by rule " + strconv.FormatInt(by.ID, 10) + "; "
 	}
-	lines := []text.Text{text.New("Mode of ", name, " by rules: ", text.Bold(describe.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
+	lines := []text.Text{text.New("Mode of ", describe.ModeApp(c.Account, app), " by rules: ", text.Bold(describe.ModeName(mode)), " (", inherited, "a node's own setting can override it)")}
 	for _, rule := range narrower {
 		lines = append(lines, text.New("• for a part of it: ", describe.Rule(c.Account, rule), ", rule ", text.Code(fmt.Sprint(rule.ID))))
 	}

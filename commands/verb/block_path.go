@@ -1,14 +1,11 @@
 package verb
 
 import (
-	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/grammar"
-	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
-	"github.com/wafbot/wafbot/internal/text"
 )
 
 func blockPath() *call.Command {
@@ -18,7 +15,7 @@ func blockPath() *call.Command {
 		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
 			{Name: "method", Object: true, Required: true, Help: "GET, POST, …: only this one is blocked"},
-			{Name: "place", Object: true, Required: true, Help: "HOST/PATH, exactly"},
+			{Name: "place", Object: true, Required: true, Help: "HOST/PATH, exactly; without HOST: this path on every host"},
 			{Name: "for", Label: "How long", Required: true, Help: "how long: 30m, 12h", Read: call.ReadDuration, Bare: grammar.IsDuration, Options: form.Lengths},
 			{Name: "app", Help: "one application by id or name; left out: all that have this path", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
 			form.ArgAttack, form.ArgReason,
@@ -33,6 +30,5 @@ func planBlockPath(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	approval.Need(c, policy.ApproveBlockPath, text.New("blocking a path blocks every user there"))
 	return one(spec.Plan(c, c.Line.Keys["for"]))
 }

@@ -29,8 +29,8 @@ func indicator() *call.Command {
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
 			{Name: "regex", Object: true, Required: true, Help: "the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; it is tried on usual browsers and search engines first", Read: readRegex},
 			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
-			{Name: "host", Help: "requests to this host only; left out: all of them", Read: readHost},
-			{Name: "path", Help: "requests to exactly this path of the host only"},
+			{Name: "host", Help: "requests to this host only; left out: every host", Read: readHost},
+			{Name: "path", Help: "requests to this path only; /x/*.* is one level below /x/, /x/**/*.* everything below", Read: readPath},
 			form.ArgFor(policy.Policy.IndicatorFor), form.ArgAttack, form.ArgReason,
 		},
 		Example: `indicator User-Agent "sqlmap/1[.][0-9]" host=shop.example.com for=4h`,
@@ -52,6 +52,14 @@ func readHeader(value string, _ *call.Account) (string, error) {
 	return name, nil
 }
 
+func readPath(value string, _ *call.Account) (string, error) {
+	path, err := apiclient.ParsePath(value)
+	if err != nil {
+		return "", refusal.Invalid("path", value, "/login", text.Sanitize(err.Error(), 300))
+	}
+	return path.String(), nil
+}
+
 func readHost(value string, _ *call.Account) (string, error) { return strings.ToLower(value), nil }
 
 func readRegex(value string, _ *call.Account) (string, error) {
@@ -70,13 +78,11 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case keys["host"] == "" && keys["path"] != "":
-		return nil, c.Cmd.Misuse(text.New(text.Code("path="), " needs ", text.Code("host=")))
-	case keys["host"] == "":
+	if keys["host"] == "" {
 		approval.Need(c, policy.ApproveRulesEverywhere, text.New("without ", text.Code("host="), " it holds for every host"))
 	}
-	conditions, err := apiclient.ScopeConditions(apiclient.Scope{Host: keys["host"], Path: keys["path"]})
+	scope := apiclient.Scope{Host: keys["host"], Path: keys["path"]}
+	conditions, err := apiclient.ScopeConditions(scope)
 	if err != nil {
 		return nil, refusal.Guarded(text.New("that can't be said to the service: ", text.Sanitize(err.Error(), 200)))
 	}
@@ -93,6 +99,7 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 		return nil, err
 	}
 	p.Warnings, p.Notes = indicatorEffect(header, tried, rule.AttackType)
+	p.Notes = append(p.Notes, change.PathNotes(scope)...)
 	change.WarnCannotBlock(c, &p, nil)
 	return one(change.PlanRule(c, p, rule, what+": there is an indicator"))
 }

@@ -3,7 +3,6 @@ package verb
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -20,10 +19,10 @@ import (
 func mode() *call.Command {
 	return &call.Command{
 		Name: "mode", Role: record.Viewer,
-		Summary: "show an application's filtration mode, or switch it for a time",
+		Summary: "show the filtration mode of an application or the account, or switch it for a time",
 		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
-			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
+			{Name: "app", Object: true, Required: true, Help: "the application's id or name, or app:default; account: the account's own mode, of all applications without one", Label: "Application", Read: call.ReadModeApp, Options: form.ModeApps},
 			{Name: "mode", Object: true, Help: "off, monitoring, safe_blocking, block or default; a milder one than now needs an admin", Read: readMode, Options: form.ModeOptions},
 			form.ArgFor(nil), form.ArgAttack, form.ArgReason,
 		},
@@ -53,9 +52,9 @@ func readMode(value string, _ *call.Account) (string, error) {
 }
 
 func planMode(c *call.Call) ([]call.Plan, error) {
-	app, err := strconv.Atoi(c.Line.Words[0])
+	app, err := call.ModeApp(c.Line.Words[0])
 	if err != nil {
-		return nil, fmt.Errorf("read application %q: %w", c.Line.Words[0], err)
+		return nil, err
 	}
 	to := c.Line.Words[1]
 	length, err := change.Length(c, c.Line.Keys["for"], c.Policy.ModeFor(to))
@@ -71,17 +70,23 @@ func planMode(c *call.Call) ([]call.Plan, error) {
 	if err := change.GuardMode(c, app, to); err != nil {
 		return nil, err
 	}
-	name := c.Account.AppName(apiclient.Known(int64(app)))
+	name := describe.ModeApp(c.Account, app)
 	p := change.ForTime(c, record.Line{Name: "mode", Words: c.Line.Words}, fmt.Sprintf("Switch %s to %s", name, to), length)
 	p.Role = change.ModeRole(from, to)
 	if old != nil && old.Mode == to { // also default
 		by, from = old, to
 	}
 	if from == to {
-		p.Nothing = text.New(name, " is in mode ", text.Bold(to), " already, ", change.ByRule(c, by.ID))
+		is := text.New(name, " is in mode ")
+		if app == apiclient.AllApps {
+			is = text.New("the account's own mode is ")
+		}
+		p.Nothing = text.New(is, text.Bold(to), " already, ", change.ByRule(c, by.ID))
 		return []call.Plan{p}, nil
 	}
-	p.Steps = change.ModeSteps(app, to, old, rules)
+	if p.Steps, err = change.ModeSteps(app, to, rules); err != nil {
+		return nil, err
+	}
 	p.Warnings = append(change.ModeWarnings(name, from, to, length, narrower), change.LockedWarnings(c)...)
 	return []call.Plan{p}, nil
 }

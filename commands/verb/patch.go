@@ -17,12 +17,12 @@ import (
 func patch() *call.Command {
 	return &call.Command{
 		Name: "patch", Role: record.Responder, Flags: []string{call.FlagLocked},
-		Summary: "virtual patch: block one type of attack in exactly one part of the requests to one path",
+		Summary: "virtual patch: block one type of attack in exactly one part of the requests to a path",
 		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
-			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; left out with attack=: the attack's own"},
+			{Name: "target", Object: true, Many: true, Help: "[METHOD] HOST/PATH; without HOST: every host. /x/* is one level below /x/, names with an extension left out; /x/*.* those, too; /x/**/*.* everything below. Left out with attack=: the attack's own"},
 			form.ArgAttack,
-			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", "), Read: readPatchType, Options: form.PatchTypes},
+			{Name: "type", Help: "the type of attack: " + strings.Join(apiclient.PatchTypes(), ", ") + "; any blocks every request that has the part, clean ones too, and needs an admin", Read: readPatchType, Options: form.PatchTypes},
 			{Name: "part", Help: "the part of the request: get.q, post.form_urlencoded.login, header.X, uri", Read: readPart},
 			{Name: "app", Help: "one application by id or name; left out: the attack's, or all", Label: "Application", Read: call.ReadApp, Options: form.ConfiguredApps},
 			form.ArgFor(policy.Policy.PatchFor), form.ArgReason,
@@ -41,11 +41,8 @@ func patch() *call.Command {
 
 func readPatchType(value string, _ *call.Account) (string, error) {
 	value = strings.ToLower(value)
-	if value == describe.AnyAttack {
-		return "", refusal.Invalid("type of attack", value, "sqli", "It blocks every request that has the part, clean ones too")
-	}
-	if !apiclient.Patchable(value) {
-		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(apiclient.PatchTypes(), ", "))
+	if value != describe.AnyAttack && !apiclient.Patchable(value) {
+		return "", refusal.Invalid("type of attack for a patch", value, "sqli", "One of ", strings.Join(append(apiclient.PatchTypes(), describe.AnyAttack), ", "))
 	}
 	return value, nil
 }

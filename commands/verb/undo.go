@@ -47,7 +47,7 @@ func undo() *call.Command {
 			{Name: "by", Help: "all that a user did: @me, a mention, or a part of a name or id; with since=, or --all"},
 			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: call.ReadDuration, Bare: grammar.IsDuration},
 		},
-		Flags: []string{change.FlagAll}, AlwaysAsked: change.FlagAll,
+		Flags:   []string{change.FlagAll},
 		Example: "undo by=@me since=30m",
 		Typed:   undoTyped,
 		Plan:    planUndo,

@@ -2,7 +2,10 @@ package verb
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -15,11 +18,32 @@ import (
 func vulns() *call.Command {
 	return &call.Command{
 		Name: "vulns", Role: record.Viewer, Flags: []string{"all"},
-		Summary: "the security issues that are open, the most severe first",
-		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too", Read: call.OneOf("word", "all")}, call.ArgPage},
-		Example: "vulns all",
-		Read:    readVulns,
+		Summary: "the security issues that are open, the most severe first; or one with its incidents",
+		Args:    []call.Arg{{Name: "which", Object: true, Help: "all: closed ones and false positives too; or an issue's id: that one with its incidents", Read: readWhichVulns}, call.ArgPage},
+		Example: "vulns 812",
+		Read: func(c *call.Call) (call.Result, error) {
+			if len(c.Line.Words) > 0 && c.Line.Words[0] != allVulns {
+				return readVuln(c, c.Line.Words[0])
+			}
+			return readVulns(c)
+		},
 	}
+}
+
+// allVulns is the word for the issues that are closed, too.
+const allVulns = "all"
+
+// vulnID is an issue's id, as the service or its console writes it.
+var vulnID = regexp.MustCompile(`^[A-Za-z0-9:._-]*[0-9][A-Za-z0-9:._-]*$`)
+
+func readWhichVulns(value string, _ *call.Account) (string, error) {
+	switch {
+	case strings.EqualFold(value, allVulns):
+		return allVulns, nil
+	case vulnID.MatchString(value):
+		return value, nil
+	}
+	return "", refusal.Invalid("issue", value, "812", text.Code("all"), ", or the id of one")
 }
 
 func readVulns(c *call.Call) (call.Result, error) {
@@ -65,4 +89,94 @@ func vulnLine(v apiclient.Vulnerability) text.Text {
 		return line
 	}
 	return text.New(line, text.Cell(": "), text.Code(describe.Where(apiclient.Attack{Method: v.Method, Domain: v.Domain, Path: v.Path})))
+}
+
+// incidentsBack is how far back an issue's incidents are listed.
+const incidentsBack = 30 * 24 * time.Hour
+
+// vulnShown is an issue with its incidents, for programs.
+type vulnShown struct {
+	Vulnerability *apiclient.Vulnerability `json:"vulnerability"` // nil: not known
+	Incidents     []call.AttackRow         `json:"incidents"`     // nil: not known
+}
+
+// readVuln shows one issue with its incidents, by its id or the one that the console shows. Of the two listings one may be unknown.
+func readVuln(c *call.Call, typed string) (call.Result, error) {
+	issues, noIssues := c.Given().Vulnerabilities(apiclient.VulnFilter{})
+	attacks, noAttacks := c.Given().Attacks(apiclient.AttackFilter{From: c.Now.Add(-incidentsBack), IncidentsOnly: true})
+	if noIssues != nil && noAttacks != nil {
+		return call.Result{}, refusal.FromService(noIssues)
+	}
+	id, shown := typed, vulnShown{}
+	lines := []text.Text{text.New(text.Bold(c.Account.Name), ": ", text.Code(typed), ", an issue of which nothing else is known", because(c, noIssues))}
+	if i := slices.IndexFunc(issues, func(v apiclient.Vulnerability) bool { return v.ID == typed || strings.EqualFold(v.WID, typed) }); i >= 0 {
+		id, shown.Vulnerability = issues[i].ID, &issues[i]
+		lines = append([]text.Text{text.New(text.Bold(c.Account.Name), ": ", vulnLine(issues[i]))}, vulnDetails(issues[i])...)
+	}
+	attacks = slices.DeleteFunc(attacks, func(a apiclient.Attack) bool { return a.VulnID != id })
+	if shown.Vulnerability == nil && len(attacks) == 0 && noIssues == nil && noAttacks == nil {
+		return call.Result{}, refusal.Usage(text.New("Unknown security issue: ", text.Code(typed), ". ", text.Code("vulns all"), " lists them"))
+	}
+	if noAttacks != nil {
+		lines = append(lines, text.New("Its incidents are unknown", because(c, noAttacks)))
+		return call.Result{Account: c.Account.Name, Data: shown, Lines: lines}, nil
+	}
+	return vulnIncidents(c, shown, lines, attacks)
+}
+
+// because is why something is unknown, to go behind the words that say so.
+func because(c *call.Call, err error) text.Text {
+	if err == nil {
+		return nil
+	}
+	words, _ := call.ForPeople(c.Invocation, refusal.FromService(err))
+	return text.New(": ", words)
+}
+
+// vulnDetails are what the listing has no room for.
+func vulnDetails(v apiclient.Vulnerability) (lines []text.Text) {
+	given := func(word string) string { return cmp.Or(text.Sanitize(word, text.MaxField), "unknown") }
+	lines = append(lines, text.New("Found by ", given(strings.ToLower(v.DetectionMethod)), ", target ", given(v.Target), ", in the console ", given(v.WID), describe.Part(apiclient.Attack{Parameter: v.Parameter})))
+	for _, words := range []string{v.Description, v.Additional} {
+		if words != "" {
+			lines = append(lines, text.New(text.Sanitize(words, text.MaxPath)))
+		}
+	}
+	return lines
+}
+
+// vulnIncidents adds the issue's incidents, the newest first, each with its attack's id and the way to its card.
+func vulnIncidents(c *call.Call, shown vulnShown, lines []text.Text, attacks []apiclient.Attack) (call.Result, error) {
+	var ids []string
+	for _, a := range attacks {
+		ids = append(ids, record.AttackID(c.Account.Name, a.ID))
+	}
+	links := map[string]string{}
+	if c.Actor.Via != record.ViaCLI { // a terminal opens nothing, and must not wait for Slack
+		links = c.Given().CardLinks(ids[:min(call.LongList, len(ids))])
+	}
+	shown.Incidents = []call.AttackRow{}
+	for i, a := range attacks {
+		row := call.NewAttackRow(c.Account, a, record.Triage{})
+		row.Ongoing, row.Card = c.Ongoing(c.Account, a), links[ids[i]]
+		shown.Incidents = append(shown.Incidents, row)
+	}
+	lines = append(lines, text.New(text.Count(len(attacks), "incident"), " in the last ", text.Duration(incidentsBack), olderIncidents(shown.Vulnerability, int64(len(attacks)))))
+	pages := call.Pages(c, 1)
+	lines = append(lines, pages.Table(describe.AttackTitles(), len(attacks), func(i int) text.Text {
+		return describe.AttackWithCard(c.Account, attacks[i], c.Now, describe.CardLink(shown.Incidents[i].Card))
+	})...)
+	return pages.Finish(call.Result{Account: c.Account.Name, Data: shown, Lines: lines})
+}
+
+// olderIncidents says how many incidents of an issue there are beside those that were listed.
+func olderIncidents(v *apiclient.Vulnerability, listed int64) text.Text {
+	older := text.Code("incidents since=90d")
+	switch {
+	case v == nil || !v.Incidents.Known:
+		return text.New("; whether there are older ones is unknown: ", older, " lists all")
+	case v.Incidents.N > listed:
+		return text.New("; ", v.Incidents.N-listed, " more, says the service: ", older, " lists all")
+	}
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/wrongclock"
 )
 
 var (
@@ -63,12 +65,16 @@ func troubles() map[string]trouble {
 		},
 		"a replica is killed": {
 			set:   func(in *installation) { in.stop(1, syscall.SIGKILL) },
-			clear: func(in *installation) { in.start(1, "") },
+			clear: func(in *installation) { in.start(1, in.binary) },
 			alert: "WafbotReplicasMissing",
 		},
 		"a clock is an hour ahead": {
-			set:   func(in *installation) { in.stop(1, syscall.SIGTERM); in.start(1, "1h") },
-			clear: func(in *installation) { in.stop(1, syscall.SIGTERM); in.start(1, "") },
+			set: func(in *installation) {
+				wrong := in.build("wrong", wrongclock.Flags(in.t)...)
+				in.stop(1, syscall.SIGTERM)
+				in.start(1, wrong)
+			},
+			clear: func(in *installation) { in.stop(1, syscall.SIGTERM); in.start(1, in.binary) },
 			alert: "WafbotClockWrong",
 		},
 		"the permission is lost": {
@@ -134,8 +140,8 @@ func TestRound(t *testing.T) {
 
 // play sets a fault, waits for its alert, and takes the fault away.
 func (in *installation) play(t *testing.T, one trouble) {
-	began := time.Now()
 	one.set(in)
+	began := time.Now()
 	longest := 10*time.Minute/faster + spare
 	fires := func() bool { return slices.Contains(in.fired(time.Since(began)), one.alert) }
 	for time.Since(began) < longest && (one.alert == "" || !fires()) {
@@ -169,7 +175,7 @@ func (in *installation) play(t *testing.T, one trouble) {
 // fired are the alerts that fired so lately, in order.
 func (in *installation) fired(lately time.Duration) (names []string) {
 	in.t.Helper()
-	found, err := in.query(`count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[` + lately.Round(time.Second).String() + `]))`)
+	found, err := in.query(`count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[` + (lately.Truncate(time.Second) + time.Second).String() + `]))`)
 	require.NoError(in.t, err)
 	for labels := range found {
 		names = append(names, strings.TrimSuffix(strings.TrimPrefix(labels, "map[alertname:"), "]"))

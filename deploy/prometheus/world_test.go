@@ -32,7 +32,7 @@ const faster = 10
 type installation struct {
 	t          *testing.T
 	dir        string
-	binary     string // whose clock can be wrong
+	binary     string
 	world      string // its control API
 	env        []string
 	redis      *redistest.Server
@@ -45,18 +45,25 @@ type installation struct {
 func install(t *testing.T) *installation {
 	t.Helper()
 	in := &installation{t: t, dir: t.TempDir(), redis: redistest.StartDurable(t)}
-	in.binary = filepath.Join(in.dir, "wafbot")
-	build := exec.Command("go", append(append([]string{"build", "-o", in.binary}, wrongclock.Flags(t)...), "../../cmd/wafbot")...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	in.binary = in.build("wafbot")
 	in.open()
 	for i := range in.replicas {
 		in.listens[i] = free(t)
-		in.start(i, "")
+		in.start(i, in.binary)
 	}
 	in.scrape()
 	return in
+}
+
+// build compiles the program as it is shipped, but for the flags.
+func (in *installation) build(name string, flags ...string) string {
+	in.t.Helper()
+	binary := filepath.Join(in.dir, name)
+	cmd := exec.Command("go", append(append([]string{"build", "-ldflags", "-s -w", "-o", binary}, flags...), "../../cmd/wafbot")...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	require.NoError(in.t, err, "%s", out)
+	return binary
 }
 
 // open starts the emulated world.
@@ -100,11 +107,11 @@ func (in *installation) run(cmd *exec.Cmd, name string) {
 	})
 }
 
-// start starts a replica; its machine's clock is wrong by so much, as wrongclock reads it.
-func (in *installation) start(i int, clock string) {
+// start starts a replica, with an hour as what its machine's clock is ahead if the binary can be wrong.
+func (in *installation) start(i int, binary string) {
 	in.t.Helper()
-	cmd := exec.Command(in.binary, "serve")
-	cmd.Env = append(append(os.Environ(), in.env...), "WAFBOT_LISTEN="+in.listens[i], wrongclock.Variable+"="+clock)
+	cmd := exec.Command(binary, "serve")
+	cmd.Env = append(append(os.Environ(), in.env...), "WAFBOT_LISTEN="+in.listens[i], wrongclock.Variable+"=0s:1h")
 	in.run(cmd, fmt.Sprintf("replica%d", i))
 	in.replicas[i] = cmd
 }

@@ -59,19 +59,25 @@ func TestWhatASoakShortensIsThere(t *testing.T) {
 // shortened is an overlay for go build: what is kept for an hour or for days is kept for a minute.
 func shortened(t *testing.T) string {
 	t.Helper()
-	dir, replaced := t.TempDir(), map[string]string{}
-	for file, constant := range map[string]string{
+	return overlaid(t, "time.Minute", map[string]string{
 		"poller/decision.go": "keptAfterEvent", "internal/store/cards.go": "cardAtFor", "internal/store/changes.go": "endedFor",
 		"internal/store/evidence.go": "evidenceFor", "internal/store/outbox.go": "notifiedFor", "internal/store/work.go": "deliveryFor",
-	} {
+	})
+}
+
+// overlaid is an overlay for go build in which constants, each of its file, have another value.
+func overlaid(t *testing.T, value string, constants map[string]string) string {
+	t.Helper()
+	dir, replaced := t.TempDir(), map[string]string{}
+	for file, constant := range constants {
 		path, err := filepath.Abs("../../" + file)
 		require.NoError(t, err)
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		kept := regexp.MustCompile(`(?m)^(\s*(?:const )?` + constant + `\s*= ).*$`)
-		require.Len(t, kept.FindAll(text, -1), 1, "%s has no constant %s", file, constant)
+		found := regexp.MustCompile(`(?m)^(\s*(?:const )?` + constant + `\s*= ).*$`)
+		require.Len(t, found.FindAll(text, -1), 1, "%s has no constant %s", file, constant)
 		replaced[path] = filepath.Join(dir, constant+".go")
-		require.NoError(t, os.WriteFile(replaced[path], kept.ReplaceAll(text, []byte("${1}time.Minute")), 0o600))
+		require.NoError(t, os.WriteFile(replaced[path], found.ReplaceAll(text, []byte("${1}"+value)), 0o600))
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
 	require.NoError(t, err)

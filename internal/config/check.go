@@ -40,6 +40,8 @@ func (c *Config) check() {
 			`write "sources:" with them into the file, "sources: []" if there are none, or set WAFBOT_NEVER_DENY, which may be empty`)
 	}
 	c.checkPolicies()
+	c.checkWebhooks()
+	c.checkPagers()
 }
 
 // checkLeaf applies the checks of a key's field to its value, or to each value of its list.

@@ -19,6 +19,7 @@ type Config struct {
 	Listen   string            `yaml:"listen" env:"WAFBOT_LISTEN"`
 	Accounts []Account         `yaml:"accounts"`
 	Runbooks map[string]string `yaml:"runbooks" check:"web"` // attack type, or "*" for the others: URL
+	Webhooks []Webhook         `yaml:"webhooks"`
 	Sources  []Source          `yaml:"sources"`
 	Policy   Policy            `yaml:"policy"`
 	Audit    Audit             `yaml:"audit"`
@@ -132,10 +133,13 @@ type OneOrMore []string
 
 // Page is the pager to call for an unacknowledged attack.
 type Page struct {
-	URL     apiclient.Secret `yaml:"url"` // often holds the pager's key
-	URLFile string           `yaml:"url_file"`
-	Format  string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
-	After   time.Duration    `yaml:"after" check:"positive"`
+	Name              string           `yaml:"name"` // "": no acknowledgements come back
+	URL               apiclient.Secret `yaml:"url"`  // often holds the pager's key
+	URLFile           string           `yaml:"url_file"`
+	Format            string           `yaml:"format" check:"oneof=pagerduty alertmanager json"`
+	After             time.Duration    `yaml:"after" check:"positive"`
+	WebhookSecret     apiclient.Secret `yaml:"webhook_secret"` // signs what the pager sends
+	WebhookSecretFile string           `yaml:"webhook_secret_file"`
 }
 
 // Storm says when attacks are grouped in one card.

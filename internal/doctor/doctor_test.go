@@ -239,3 +239,16 @@ func TestDoctorWarnsOfRedisClock(t *testing.T) {
 	requireOne(t, e.of(doctor.Warn), "redis "+wire.Addr(), "its clock is off this machine's by 2 h", "NTP")
 	requireOne(t, e.of(doctor.OK), "account acme: its clock agrees with this machine's within 30 s")
 }
+
+func TestDoctorNamesTheStateOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	for version, says := range map[string][]string{
+		"1":  {"holds the state of an older wafbot, which this one can't read", "give redis.key_prefix a value that it never had", "docs/upgrading.md"},
+		"99": {"holds the state of a newer wafbot", "update this one"},
+	} {
+		redis := miniredis.RunT(t)
+		require.NoError(t, redis.Set("{work}:version", version))
+		e := newPatient(t, healthy).with("WAFBOT_REDIS_URL=redis://" + redis.Addr() + "/0").examine(t)
+		requireOne(t, e.of(doctor.Wrong), append([]string{"redis " + redis.Addr()}, says...)...)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
 )
@@ -55,8 +56,12 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	if f.RoundTrip > slowRedis {
 		found[0].State, found[0].Fix = Warn, "move it nearer to wafbot: clicks wait for it"
 	}
-	if s.Replicas.Hear(ctx) == nil {
+	switch err := s.Replicas.Hear(ctx); {
+	case err == nil:
 		found = append(found, clockApart("redis", host, c.clocks.Offsets().Redis))
+	case errors.Is(err, refusal.ErrOlder), errors.Is(err, refusal.ErrNewer):
+		text, fix, _ := strings.Cut(err.Error(), ": ")
+		found = append(found, wrong(strings.TrimPrefix(text, "redis "), fix).of("redis", host))
 	}
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
 		found = append(found, f.of("redis", host))

@@ -3,7 +3,6 @@ package pager
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,7 +129,7 @@ func (p *Pager) Send(ctx context.Context, e Event) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return &Failure{Text: "it can't be reached", Err: withoutURL(err)}
+		return &Failure{Text: "it can't be reached", Err: apiclient.WithoutURL(err)}
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -159,12 +158,4 @@ func (p *Pager) accepted(status int) bool {
 		return status == http.StatusOK
 	}
 	return status/100 == 2
-}
-
-// withoutURL is a transport's error without the address, which is a secret.
-func withoutURL(err error) error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		return cmp.Or(u.Err, errors.New("no answer"))
-	}
-	return err
 }

@@ -1,6 +1,10 @@
 package pire
 
-import "unicode"
+import (
+	"iter"
+	"math/bits"
+	"unicode"
+)
 
 // What ^ and $ match: before the first character, and behind the last one.
 const (
@@ -16,12 +20,7 @@ func (r *Regexp) MatchAnyCase(text string) bool { return r.found(text, false) ||
 
 func (r *Regexp) found(text string, fold bool) bool {
 	m := &match{text: append(append([]rune{begin}, []rune(text)...), end), fold: fold, known: map[step]set{}}
-	for at := range len(m.text) + 1 {
-		if m.ends(r.root, at).any() {
-			return true
-		}
-	}
-	return false
+	return !m.ends(r.root, m.everywhere()).empty()
 }
 
 // match finds where parts of an expression end in a text.
@@ -31,6 +30,7 @@ type match struct {
 	known map[step]set
 }
 
+// step is a match of a part from one place on.
 type step struct {
 	part node
 	from int
@@ -38,58 +38,90 @@ type step struct {
 
 // node is a part of an expression.
 type node interface {
-	// ends are all the places where a match from a place on ends.
-	ends(m *match, from int) set
+	// ends are all the places where a match from one of some places on ends. It may return the set that it got, and changes none.
+	ends(m *match, from set) set
 }
 
-func (m *match) ends(n node, from int) set {
-	s, known := m.known[step{n, from}]
+func (m *match) ends(n node, from set) set {
+	if from.empty() {
+		return from
+	}
+	return n.ends(m, from)
+}
+
+// endsFrom are the ends of matches from one place on. Each is found once, so that the time is bounded however deep an expression is nested.
+func (m *match) endsFrom(n node, place int) set {
+	s, known := m.known[step{n, place}]
 	if !known {
-		s = n.ends(m, from)
-		m.known[step{n, from}] = s
+		from := m.none()
+		from.put(place)
+		s = m.ends(n, from)
+		m.known[step{n, place}] = s
 	}
 	return s
 }
 
-// set is a set of places in a text.
-type set []bool
-
-func (m *match) none() set { return make(set, len(m.text)+1) }
-
-func (m *match) at(place int) set {
+// onceMore are the ends of a part's matches from each of the places on.
+func (m *match) onceMore(n node, from set) set {
 	s := m.none()
-	s[place] = true
+	for place := range from.places() {
+		s.add(m.endsFrom(n, place))
+	}
 	return s
 }
 
-func (s set) any() bool {
-	for _, in := range s {
-		if in {
-			return true
-		}
-	}
-	return false
-}
+// set is a set of places in a text, a bit each. Places lie before characters; the last one lies behind the end.
+type set []uint64
 
-// add puts the places of another set in, and reports whether there were new ones.
-func (s set) add(other set) (more bool) {
-	for place, in := range other {
-		if in && !s[place] {
-			s[place], more = true, true
-		}
-	}
-	return more
-}
+func (m *match) none() set { return make(set, len(m.text)/64+1) }
 
-// after are the ends of matches that begin at one of the places.
-func (m *match) after(places set, n node) set {
+func (m *match) everywhere() set {
 	s := m.none()
-	for place, in := range places {
-		if in {
-			s.add(m.ends(n, place))
-		}
+	for place := range len(m.text) + 1 {
+		s.put(place)
 	}
 	return s
+}
+
+func (s set) put(place int) { s[place/64] |= 1 << (place % 64) }
+
+func (s set) empty() bool {
+	for _, word := range s {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (s set) add(other set) {
+	for i, word := range other {
+		s[i] |= word
+	}
+}
+
+func (s set) keep(other set) {
+	for i, word := range other {
+		s[i] &= word
+	}
+}
+
+func (s set) remove(other set) {
+	for i, word := range other {
+		s[i] &^= word
+	}
+}
+
+func (s set) places() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(64*i + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 type span struct{ from, to rune }
@@ -100,11 +132,14 @@ type one struct {
 	negated bool
 }
 
-func (c *one) ends(m *match, from int) set {
-	if from == len(m.text) || !c.has(m.text[from], m.fold) {
-		return m.none()
+func (c *one) ends(m *match, from set) set {
+	s := m.none()
+	for place := range from.places() {
+		if place < len(m.text) && c.has(m.text[place], m.fold) {
+			s.put(place + 1)
+		}
 	}
-	return m.at(from + 1)
+	return s
 }
 
 func (c *one) has(r rune, fold bool) bool {
@@ -129,17 +164,16 @@ func (c *one) in(r rune) bool {
 
 type concatenation struct{ parts []node }
 
-func (c *concatenation) ends(m *match, from int) set {
-	s := m.at(from)
+func (c *concatenation) ends(m *match, from set) set {
 	for _, part := range c.parts {
-		s = m.after(s, part)
+		from = m.ends(part, from)
 	}
-	return s
+	return from
 }
 
 type alternation struct{ either []node }
 
-func (a *alternation) ends(m *match, from int) set {
+func (a *alternation) ends(m *match, from set) set {
 	s := m.none()
 	for _, one := range a.either {
 		s.add(m.ends(one, from))
@@ -147,26 +181,37 @@ func (a *alternation) ends(m *match, from int) set {
 	return s
 }
 
+// intersection asks for each place by itself: both sides must match the same text.
 type intersection struct{ both []node }
 
-func (b *intersection) ends(m *match, from int) set {
+func (b *intersection) ends(m *match, from set) set {
+	if len(b.both) == 1 {
+		return m.ends(b.both[0], from)
+	}
 	s := m.none()
-	s.add(m.ends(b.both[0], from))
-	for _, other := range b.both[1:] {
-		also := m.ends(other, from)
-		for place := range s {
-			s[place] = s[place] && also[place]
+	for place := range from.places() {
+		all := m.none()
+		all.add(m.endsFrom(b.both[0], place))
+		for _, other := range b.both[1:] {
+			all.keep(m.endsFrom(other, place))
 		}
+		s.add(all)
 	}
 	return s
 }
 
+// complement asks for each place by itself, like an intersection.
 type complement struct{ of node }
 
-func (c *complement) ends(m *match, from int) set {
-	s, not := m.none(), m.ends(c.of, from)
-	for place := from; place < len(s); place++ {
-		s[place] = !not[place]
+func (c *complement) ends(m *match, from set) set {
+	s := m.none()
+	for place := range from.places() {
+		others := m.none()
+		for behind := place; behind <= len(m.text); behind++ {
+			others.put(behind)
+		}
+		others.remove(m.endsFrom(c.of, place))
+		s.add(others)
 	}
 	return s
 }
@@ -177,17 +222,17 @@ type repetition struct {
 	least, most int
 }
 
-func (r *repetition) ends(m *match, from int) set {
-	now := m.at(from)
-	for n := 0; n < r.least && now.any(); n++ {
-		now = m.after(now, r.part)
+func (r *repetition) ends(m *match, from set) set {
+	for range r.least {
+		from = m.onceMore(r.part, from)
 	}
 	s := m.none()
-	s.add(now)
-	for n := r.least; n != r.most; n++ {
-		if now = m.after(now, r.part); !s.add(now) {
-			break
-		}
+	s.add(from)
+	for n := r.least; n != r.most && !from.empty(); n++ {
+		more := m.onceMore(r.part, from)
+		more.remove(s)
+		s.add(more)
+		from = more
 	}
 	return s
 }

@@ -80,6 +80,24 @@ func TestAsGo(t *testing.T) {
 	})
 }
 
+// The time that a match takes is bounded by the lengths of pattern and text, however deep the pattern is nested.
+func TestLongAndDeep(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("ab", 150)
+	for pattern, want := range map[string]bool{
+		strings.Repeat("a", 3_000):                                  false,
+		strings.Repeat("[ab]", 300) + "$":                         true,
+		strings.Repeat("(a*", 50) + strings.Repeat(")*", 50) + "c":  false,
+		strings.Repeat("(.{100}", 5) + strings.Repeat("){100}", 5):  false,
+		strings.Repeat("(~(c", 20) + strings.Repeat("))", 20) + "d": false,
+		strings.Repeat("(~(", 20) + "b" + strings.Repeat("))", 20):  true,
+	} {
+		r, err := pire.Parse(pattern)
+		require.NoError(t, err, pattern)
+		require.Equal(t, want, r.Match(text), "%.50s", pattern)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"^(~(a))$", "[^a-z]{2,3}|x&y", `\d`, "((a))+"} {
 		f.Add(pattern)

@@ -11,19 +11,20 @@ import (
 // Via says how a request came.
 type Via string
 
-// The ways a request comes. ViaClock is wafbot itself, ending what was made for a time.
+// The ways a request comes. ViaPager is a pager on which somebody acknowledged, ViaClock is wafbot itself, ending what was made for a time.
 const (
 	ViaSlash   Via = "slash"
 	ViaMention Via = "mention" // also a message to the bot alone
 	ViaButton  Via = "button"
 	ViaForm    Via = "form"
 	ViaCLI     Via = "cli"
+	ViaPager   Via = "pager"
 	ViaClock   Via = "clock"
 )
 
 // Actor is who asks.
 type Actor struct {
-	ID   string `json:"id"`             // Slack user id, or "cli:<os user>"
+	ID   string `json:"id"`             // Slack user id, "cli:<os user>", or "pagerduty:<user id there>"
 	Team string `json:"team,omitempty"` // id of the Slack workspace as whose user the person is known; "": at a terminal
 	Name string `json:"name"`           // for people
 	Via  Via    `json:"via"`

@@ -23,34 +23,35 @@ const (
 
 // Change is one thing that wafbot was asked to do to the service and what became of it.
 type Change struct {
-	ID         string       `json:"id"`
-	Account    string       `json:"account"`
-	Line       Line         `json:"line"`              // canonical
-	Effect     string       `json:"effect"`            // the line without reason and attack: equal effects are one
-	AttackID   string       `json:"attack,omitempty"`  // what it is for, as AttackID makes it
-	Does       string       `json:"does"`              // in words: "Deny 203.0.113.7 everywhere"
-	When       string       `json:"when,omitempty"`    // when it works: "in about 1 min"
-	Role       Role         `json:"role,omitempty"`    // the least role that may ask for it
-	Undoes     string       `json:"undoes,omitempty"`  // the change that this one undoes
-	Extends    string       `json:"extends,omitempty"` // the change whose end this one moves
-	With       string       `json:"with,omitempty"`    // the first of the changes that were claimed together; "": it is alone, or the first
-	Actor      Actor        `json:"actor"`
-	Approved   *Actor       `json:"approved,omitempty"`   // who approved it; nil: no approval was needed, or it was overridden
-	Overridden bool         `json:"overridden,omitempty"` // it needed approval, and the asker did it without
-	Request    string       `json:"request,omitempty"`    // by which it was made
-	Reason     string       `json:"reason,omitempty"`
-	At         time.Time    `json:"at"`
-	Observed   *Observation `json:"observed,omitempty"` // the attack as the poller last saw it then; nil: not known
-	Until      time.Time    `json:"until,omitzero"`     // zero: no end
-	Renew      time.Time    `json:"renew,omitzero"`     // wafbot prolongs it to then at most, while one of its addresses still tries; zero: it doesn't
-	State      State        `json:"state"`
-	Steps      []Step       `json:"steps"`
-	Fault      string       `json:"fault,omitempty"` // for people: why it failed
-	EndedBy    *Actor       `json:"ended_by,omitempty"`
-	EndedAt    time.Time    `json:"ended_at,omitzero"`
-	Gone       bool         `json:"gone,omitempty"` // nothing of it was left when it was undone
-	Asked      time.Time    `json:"asked,omitzero"` // the end of which people were asked whether it is to come
-	Late       *Late        `json:"late,omitempty"` // its end is overdue; of an undo, the end that it brought about was
+	ID           string       `json:"id"`
+	Account      string       `json:"account"`
+	Line         Line         `json:"line"`              // canonical
+	Effect       string       `json:"effect"`            // the line without reason and attack: equal effects are one
+	AttackID     string       `json:"attack,omitempty"`  // what it is for, as AttackID makes it
+	Does         string       `json:"does"`              // in words: "Deny 203.0.113.7 everywhere"
+	When         string       `json:"when,omitempty"`    // when it works: "in about 1 min"
+	Role         Role         `json:"role,omitempty"`    // the least role that may ask for it
+	Undoes       string       `json:"undoes,omitempty"`  // the change that this one undoes
+	Extends      string       `json:"extends,omitempty"` // the change whose end this one moves
+	With         string       `json:"with,omitempty"`    // the first of the changes that were claimed together; "": it is alone, or the first
+	Actor        Actor        `json:"actor"`
+	Approved     *Actor       `json:"approved,omitempty"`   // who approved it; nil: no approval was needed, or it was overridden
+	Overridden   bool         `json:"overridden,omitempty"` // it needed approval, and the asker did it without
+	Request      string       `json:"request,omitempty"`    // by which it was made
+	Reason       string       `json:"reason,omitempty"`
+	At           time.Time    `json:"at"`
+	Observed     *Observation `json:"observed,omitempty"` // the attack as the poller last saw it then; nil: not known
+	Until        time.Time    `json:"until,omitzero"`     // zero: no end
+	Renew        time.Time    `json:"renew,omitzero"`     // wafbot prolongs it to then at most, while one of its addresses still tries; zero: it doesn't
+	State        State        `json:"state"`
+	Steps        []Step       `json:"steps"`
+	Fault        string       `json:"fault,omitempty"` // for people: why it failed
+	EndedBy      *Actor       `json:"ended_by,omitempty"`
+	EndedAt      time.Time    `json:"ended_at,omitzero"`
+	ModeVerified bool         `json:"mode_verified,omitempty"` // the listing was read after it set a mode, and what was wrong is its Fault
+	Gone         bool         `json:"gone,omitempty"`          // nothing of it was left when it was undone
+	Asked        time.Time    `json:"asked,omitzero"`          // the end of which people were asked whether it is to come
+	Late         *Late        `json:"late,omitempty"`          // its end is overdue; of an undo, the end that it brought about was
 }
 
 // StepKind is what a step does.
@@ -131,6 +132,8 @@ func (c Change) Unseeable() string {
 			return "the service doesn't list which sources are of that kind"
 		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleRegex:
 			return "the service doesn't list which requests match"
+		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode && len(s.Rule.Conditions) == 0:
+			return "it depends on which applications have a mode of their own"
 		case s.Kind == CreateRule && s.Rule.Type == apiclient.RuleMode && s.Rule.Mode != apiclient.ModeBlock:
 			return "no record shows by which mode it was let through"
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,22 @@ const (
 	DrillChanged         EventKind = "drill"
 	SummaryDue           EventKind = "summary due"
 )
+
+// Name is the kind as configurations and programs write it: new_incident.
+func (k EventKind) Name() string { return strings.ReplaceAll(string(k), " ", "_") }
+
+// AuditName stands for audit entries among the names of events.
+const AuditName = "audit"
+
+// EventNames are the names of all kinds of events, and AuditName, sorted.
+func EventNames() []string {
+	names := []string{AuditName}
+	for kind := range kinds {
+		names = append(names, kind.Name())
+	}
+	slices.Sort(names)
+	return names
+}
 
 // kinds are all kinds of events, with the payload and the rank of each.
 var kinds = map[EventKind]struct {

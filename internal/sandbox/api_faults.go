@@ -47,6 +47,8 @@ func serviceFaults() []faultKind {
 		{"500_applied", "carries out, then answers 500"},
 		{"reset_applied", "carries out, then resets the connection"},
 		{"lagging", "lists what was written until 10 s ago"},
+		{"mode_replaced", "with a new mode, removes the others for the same requests"},
+		{"mode_kept", "with a new mode, keeps the others: the last written holds"},
 		{"endless", "lists attacks without end"},
 	}
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -50,7 +51,7 @@ type clickBody struct {
 	Cancel  bool   `json:"cancel,omitempty"`
 
 	View   string         `json:"view,omitempty"`   // instead of channel and ts: its id, or modal or home
-	Values map[string]any `json:"values,omitempty"` // what is filled in there before
+	Values map[string]any `json:"values,omitempty"` // what is filled in or chosen before
 }
 
 type commandBody struct {
@@ -75,6 +76,8 @@ func (w *deliveryAPI) routes() []route {
 		{Method: "GET", Path: "/sandbox/slack/deliveries", Does: "the last 200 clicks, commands and submissions delivered to the bot", handle: w.getDeliveries},
 		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/replay", Does: "deliver the same signed bytes again", Body: struct{}{}, handle: w.postReplay},
 		{Method: "POST", Path: "/sandbox/slack/deliveries/{id}/forge", Does: "deliver the same body with a wrong signature", Body: struct{}{}, handle: w.postForge},
+		{Method: "POST", Path: "/sandbox/slack/verify_url", Does: "send url_verification, as Slack does when an address for events is set", Body: struct{}{}, handle: w.postVerifyURL},
+		{Method: "POST", Path: "/sandbox/slack/ssl_check", Does: "send ssl_check, as Slack does to see the certificate of a command's address", Body: struct{}{}, handle: w.postCheckSSL},
 	}
 }
 
@@ -219,6 +222,26 @@ func (w *deliveryAPI) postReplay(req *http.Request) (any, error) {
 		return nil, err
 	}
 	sent, err := w.Slack.Replay(req.Context(), earlier)
+	return w.delivered(sent, err)
+}
+
+func (w *deliveryAPI) postVerifyURL(req *http.Request) (any, error) {
+	return w.checked(req, w.Slack.VerifyURL)
+}
+
+func (w *deliveryAPI) postCheckSSL(req *http.Request) (any, error) {
+	return w.checked(req, w.Slack.CheckSSL)
+}
+
+// checked answers with the result of a check of the bot's address, which only a bot that takes signed requests has.
+func (w *deliveryAPI) checked(req *http.Request, check func(context.Context) (workspace.Delivery, error)) (any, error) {
+	w.mu.Lock()
+	address := w.deliver
+	w.mu.Unlock()
+	if address == "" {
+		return nil, refuse(http.StatusConflict, "no address is set: POST the base address where the bot takes signed requests to /sandbox/deliver")
+	}
+	sent, err := check(req.Context())
 	return w.delivered(sent, err)
 }
 

@@ -103,6 +103,22 @@ func TestAClickReachesTheBotAndCanBeReplayedAndForged(t *testing.T) {
 	require.Contains(t, c.refused(400, "/sandbox/slack/click", `{"user":"ann","channel":"#waf","ts":"`+ts+`","button":"Allow"}`), "Deny")
 }
 
+func TestTheAddressIsCheckedAsSlackDoes(t *testing.T) {
+	t.Parallel()
+	c := quiet(t)
+	for _, check := range []string{"verify_url", "ssl_check"} {
+		require.Contains(t, c.refused(409, "/sandbox/slack/"+check, `{}`), "/sandbox/deliver")
+	}
+	url, arrived := bot(t, http.StatusOK)
+	c.w.DeliverTo(url)
+	require.Contains(t, c.post("/sandbox/slack/verify_url", `{}`)["warning"], "challenge", "the bot answers nothing")
+	require.Equal(t, "/slack/events", (<-arrived).URL.Path)
+	require.Equal(t, true, c.post("/sandbox/slack/ssl_check", `{}`)["acked"])
+	certificate := <-arrived
+	require.Equal(t, "/slack/commands", certificate.URL.Path)
+	require.Equal(t, "1", certificate.PostForm.Get("ssl_check"))
+}
+
 func TestACommandThatTheBotFailsShowsAWarning(t *testing.T) {
 	t.Parallel()
 	c := quiet(t)

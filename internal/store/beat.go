@@ -55,13 +55,13 @@ for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
 end
 return answer`)
 
-// hear tells a process that doesn't beat what a beat would have told it about switches and the time: in a cluster each server has a clock of its own.
-// KEYS[1] the beats of replicas that switch all changes off; ARGV[1] after how many ms without a beat a replica is dead. Result: how many of them live, and
-// Redis' time in Unix µs.
+// hear tells a process that doesn't beat what a beat would have told it about switches, the time and the state's version: in a cluster each server has a clock of
+// its own. KEYS[1] the beats of replicas that switch all changes off, KEYS[2] the version of the state; ARGV[1] after how many ms without a beat a replica is dead.
+// Result: how many of them live, Redis' time in Unix µs, and the version, empty in an empty Redis.
 var hear = redis.NewScript(`
 local t = redis.call('TIME')
 local off = redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[1], '+inf')
-return {tostring(off), t[1] .. string.format('%06d', t[2])}`)
+return {tostring(off), t[1] .. string.format('%06d', t[2]), redis.call('GET', KEYS[2]) or ''}`)
 
 // versionError is refusal.ErrNewer or refusal.ErrOlder if the state is of another version than this process reads.
 func versionError(version string) error {
@@ -154,14 +154,20 @@ func readLiving(answer []string) (living, sharing []string) {
 	return living, sharing
 }
 
-// Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or not yet.
+// Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or not yet. It fails with refusal.ErrNewer or
+// refusal.ErrOlder when Redis holds the state of another version.
 func (s *Replicas) Hear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	asked := time.Now()
-	answer, err := hear.Run(ctx, s.rdb, []string{s.key(keyOff)}, deadAfter.Milliseconds()).StringSlice()
+	answer, err := hear.Run(ctx, s.rdb, []string{s.key(keyOff), s.key(keyVersion)}, deadAfter.Milliseconds()).StringSlice()
 	if err != nil {
 		return fmt.Errorf("ask for redis' time and the switch of changes: %w", err)
+	}
+	if answer[2] != "" {
+		if err := versionError(answer[2]); err != nil {
+			return err
+		}
 	}
 	s.peers.mu.Lock()
 	s.peers.off = answer[0] != "0"

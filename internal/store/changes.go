@@ -54,7 +54,7 @@ func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...chang
 	for _, decision := range all {
 		c := decision.Change
 		b.due(b.key(keyDue, d.account), c.ID, decision.Next)
-		if decision.Asks || decision.Late || decision.Listed {
+		if decision.Asks || decision.Late || decision.Listed || decision.Seen {
 			b.do("HSET", b.key(keyChanges, d.account), c.ID, b.json(c))
 		}
 		if decision.Ended {

@@ -59,6 +59,10 @@ import (
 //	                                that were claimed with it
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured; audit.max_entries
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
+//	{a:NAME}:webhook:ID     stream  record.Event or record.AuditEntry to be sent to that  25 h after the last; 8 MiB
+//	                                webhook                                               and 24 h, when sent
+//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, and how many were dropped that  25 h after the last
+//	                                isn't said yet
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
 const (
@@ -106,6 +110,8 @@ const (
 	keyClaim        = "{a:%s}:claim:%s"
 	keyAudit        = "{a:%s}:audit"
 	keyAudited      = "{a:%s}:audited"
+	keyWebhook      = "{a:%s}:webhook:%s"
+	keyWebhookKept  = "{a:%s}:webhook:%s:kept"
 	keyPace         = "{c:%s}:pace"
 	keyEdits        = "{w:%s}:edits"
 )
@@ -121,6 +127,3 @@ func (k keyspace) key(pattern string, of ...any) string {
 // keyNone is a key of the same slot that is never there. A script whose first write deletes it is carried out by a Redis whose memory is full, too: after a
 // first write, which here needs no memory, Redis takes the others.
 func keyNone(like string) string { return like[:strings.Index(like, "}:")] + "}:none" }
-
-// batch is an empty one.
-func (k keyspace) batch() batch { return batch{keyspace: k} }

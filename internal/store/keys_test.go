@@ -99,11 +99,11 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	}
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:acme:1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
-		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
+		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "webhook:h1", "webhook:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
 	onEach(t, func(t *testing.T, w *world) {
 		wire := newWire(t, w.addr)
 		wire.tellTime(-time.Hour)
-		s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + wire.Addr() + "/0"}, Off: true})
+		s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + wire.Addr() + "/0"}, Off: true, Webhooks: hooks{"audit": {"h1"}}})
 		require.NoError(t, s.Replicas.Hear(t.Context()), "of two clocks, this machine's counts as the wrong one")
 		leaveEverything(t, s)
 		found := map[string]bool{}
@@ -134,7 +134,9 @@ func TestEachInstallationHasAVersionOfItsOwn(t *testing.T) {
 		for _, prefix := range []string{"", "new:"} {
 			owning(t, (&world{addr: w.addr, prefix: prefix}).open(t))
 		}
-		_, ended := running(t, (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas.Beat)
+		old := (&world{addr: w.addr, prefix: "old:"}).open(t).Replicas
+		require.ErrorIs(t, old.Hear(t.Context()), refusal.ErrOlder)
+		_, ended := running(t, old.Beat)
 		require.ErrorIs(t, await(t, ended), refusal.ErrOlder)
 	})
 }
@@ -153,7 +155,7 @@ func TestCluster(t *testing.T) {
 	net := w.newWire(t)
 	_, port, _ := strings.Cut(net.Addr(), ":")
 	require.NoError(t, w.rdb.ConfigSet(ctx, "cluster-announce-port", port).Err())
-	s := openURL(t, "redis-cluster://"+net.Addr())
+	s := openWith(t, store.Config{Address: address.Options{URL: "redis-cluster://" + net.Addr()}, Webhooks: hooks{"audit": {"h1"}}})
 	leaveEverything(t, s)
 	for _, key := range append(w.keys(t), "foo", "{}x", "a{b}{c}") {
 		want, err := w.rdb.ClusterKeySlot(ctx, key).Result()

@@ -24,6 +24,7 @@ type Config struct {
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
 	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
+	Webhooks  Subscriptions // nil: no webhook wants anything
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 }
@@ -49,6 +50,7 @@ type Store struct {
 	Drills      *Drills
 	People      *People
 	Pace        *Pace
+	Webhooks    *Webhooks
 }
 
 // One type a concern. They share one client.
@@ -85,6 +87,8 @@ type (
 	People struct{ *client }
 	// Pace shares Slack's rate limits out.
 	Pace struct{ *client }
+	// Webhooks holds what is to be sent to webhooks.
+	Webhooks struct{ *client }
 )
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
@@ -97,6 +101,7 @@ type client struct {
 	clocks  *clock.Clocks
 	away    func(err error)
 	off     bool
+	hooks   Subscriptions
 	replica string // what this process is called among all replicas
 	peers   peers
 	held    sync.Map // *owned, by account
@@ -135,7 +140,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
 		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
-		clocks:  cmp.Or(cfg.Clocks, clock.New()),
+		hooks: cmp.Or[Subscriptions](cfg.Webhooks, noWebhooks{}), clocks: cmp.Or(cfg.Clocks, clock.New()),
 		replica: newReplica(), peers: peers{changed: make(chan struct{})},
 	}
 	rdb.AddHook(once{lost: s.moved})
@@ -143,7 +148,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 		client: s,
 		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
 		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
-		Drills: &Drills{s}, People: &People{s}, Pace: &Pace{s},
+		Drills: &Drills{s}, People: &People{s}, Pace: &Pace{s}, Webhooks: &Webhooks{s},
 	}
 }
 

@@ -167,7 +167,14 @@ func ShowsStops(last record.AttackState, now *record.Stopped, at time.Time) bool
 // Differs reports whether a card with then's figures is stale. Fewer hits, sources or payloads than before are an effect of sampling.
 func Differs(then, now apiclient.Attack) bool {
 	return rose(then.Hits, now.Hits) || rose(then.SourceCount, now.SourceCount) || rose(then.Payloads, now.Payloads) ||
-		now.Last.After(then.Last) || now.Status() != then.Status() || now.FalsePositive() != then.FalsePositive() || topSource(now) != topSource(then)
+		now.Last.After(then.Last) || now.Status() != then.Status() || now.FalsePositive() != then.FalsePositive() || topSource(now) != topSource(then) ||
+		answered(now) != answered(then)
+}
+
+// answered is the code of an answer other than an error; 0: none is known.
+func answered(a apiclient.Attack) int {
+	code, _ := a.Answered()
+	return code
 }
 
 func rose(then, now apiclient.Figure) bool {

@@ -42,6 +42,9 @@ func sources(n int64) func(*apiclient.Attack) {
 func payloads(n int64) func(*apiclient.Attack) {
 	return func(a *apiclient.Attack) { a.Payloads = apiclient.Known(n) }
 }
+func codes(all ...int) func(*apiclient.Attack) {
+	return func(a *apiclient.Attack) { a.StatusCodes = all }
+}
 func unknownHits(a *apiclient.Attack) { a.Hits = apiclient.Figure{} }
 func noLast(a *apiclient.Attack)      { a.Last = time.Time{} }
 func topIs(ip string) func(*apiclient.Attack) {
@@ -161,6 +164,8 @@ func TestCompare(t *testing.T) {
 		"newer hit, a minute on":                   {last: minuteOld(notified(pausing)), observed: observed(), want: record.Grew},
 		"more sources, a minute on":                {last: minuteOld(notified()), observed: observed(sources(4)), want: record.Grew},
 		"more payloads, a minute on":               {last: minuteOld(notified()), observed: observed(payloads(6)), want: record.Grew},
+		"an answer other than an error":            {last: minuteOld(notified(pausing)), observed: observed(pausing, codes(200, 500)), want: record.Grew},
+		"an answer that is an error":               {last: minuteOld(notified(pausing)), observed: observed(pausing, codes(403, 500))},
 		"other top source, a minute on":            {last: minuteOld(notified()), observed: observed(topIs("198.51.100.4")), want: record.Grew},
 		"quiet":                                    {last: notified(), observed: observed(over), want: record.WentQuiet},
 		"nearly quiet":                             {last: notified(), observed: observed(hitAgo(15*time.Minute - time.Second)), want: record.Grew},

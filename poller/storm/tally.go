@@ -118,15 +118,12 @@ func (t *Tally) addCommon(a apiclient.Attack, first bool) {
 		}
 	}
 	if a.Path != all.Path {
-		all.Path = manyPaths
+		all.Path = apiclient.SeveralPaths
 	}
 	if !a.First.IsZero() && (all.First.IsZero() || a.First.Before(all.First)) {
 		all.First = a.First
 	}
 }
-
-// manyPaths is what the service writes where an attack has several.
-const manyPaths = "[multiple]"
 
 // add counts an attack.
 func (t *Tally) add(a apiclient.Attack) {
@@ -141,7 +138,7 @@ func (t *Tally) add(a apiclient.Attack) {
 		s.LastThrough = a.Last
 	}
 	join(&t.Attack, a)
-	if a.Path != "" && a.Path != manyPaths {
+	if a.Path != "" && a.Path != apiclient.SeveralPaths {
 		t.places[brief(strings.TrimSpace(a.Method+" "+a.Domain+a.Path))]++
 	}
 	var top apiclient.Source

@@ -50,6 +50,12 @@ func (s *Sender) VerifyURL(ctx context.Context) (Delivery, error) {
 	return d, err
 }
 
+// CheckSSL sends what Slack sends now and then to see that the address of the slash command has a valid certificate.
+func (s *Sender) CheckSSL(ctx context.Context) (Delivery, error) {
+	body := marshal(map[string]string{"token": VerificationToken, "ssl_check": "1"})
+	return s.Replay(ctx, s.packed(Delivery{Type: TypeCommand, Payload: body}, HTTP))
+}
+
 // signed is a delivery as a request with the current time and signature.
 func (s *Sender) signed(d Delivery) Delivery {
 	var contentType string

@@ -2,6 +2,7 @@ package waf
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -49,10 +50,11 @@ func onlyNull(filter *params, field string) bool {
 func (s *Service) listAttacks(c call) reply {
 	c.body.known("filter", "offset", "limit", "order_by", "order_desc")
 	filter := c.body.object("filter")
-	filter.known("clientid", "time", "vulnid", "!vulnid")
+	filter.known("clientid", "time", "vulnid", "!vulnid", "!type")
 	owned := c.account.owns(filter)
 	inTime := parseSpans(filter)
 	incidents, rest := onlyNull(filter, "!vulnid"), onlyNull(filter, "vulnid")
+	leftOut := optional[[]string](filter, "!type")
 	descending := optional[bool](c.body, "order_desc")
 	order := orderBy(c.body, map[string]func(*record) int64{
 		"":           func(*record) int64 { return 0 },
@@ -69,7 +71,7 @@ func (s *Service) listAttacks(c call) reply {
 	}
 	var found []*record
 	for _, r := range c.account.records {
-		if inTime(r.last) && !(incidents && r.vulnID == 0) && !(rest && r.vulnID != 0) {
+		if inTime(r.last) && !(incidents && r.vulnID == 0) && !(rest && r.vulnID != 0) && !slices.Contains(leftOut, r.kind) {
 			found = append(found, r)
 		}
 	}

@@ -168,7 +168,7 @@ func (c condition) met(r web) bool {
 	return matches(*c.Value, value)
 }
 
-// tried is how many characters of a value are tried on a regular expression, which takes time by the square of them.
+// tried is how many characters of a value are tried on a regular expression, which takes long for a long one.
 const tried = 1000
 
 func matches(regex, value string) bool {

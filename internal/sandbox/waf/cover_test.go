@@ -31,13 +31,19 @@ func conditionsOf(short string) string {
 
 func TestPathsCovered(t *testing.T) {
 	t.Parallel()
-	paths := []string{"/", "/users", "/api/users", "/a/b/c.php", "/my/api", "/my/api/x", "/my/api/x/y", "/my/api/", "[multiple]"}
+	paths := []string{"/", "/users", "/api/users", "/a/b/c.php", "/my/api", "/my/api/x", "/my/api/x.php", "/my/api/x/y", "/my/api/", "[multiple]"}
 	for conditions, covered := range map[string][]string{
 		"action_name=, action_ext absent, path 0 absent":                   {"/"},
 		"action_name=users, action_ext absent, path 0 absent":              {"/users"},
 		"path 0=api, path 1 absent, action_name=users, action_ext absent":  {"/api/users"},
 		"path 0=a, path 1=b, path 2 absent, action_name=c, action_ext=php": {"/a/b/c.php"},
-		"path 0=my, path 1=api":                                            {"/my/api/x", "/my/api/x/y", "/my/api/"},
+		"path 0=my, path 1=api":                                            {"/my/api/x", "/my/api/x.php", "/my/api/x/y", "/my/api/"},
+		"path 0=my, path 1=api, path 2 absent":                             {"/my/api/x", "/my/api/x.php", "/my/api/"},
+		"path 0=my, path 1=api, path 2 absent, action_ext absent":          {"/my/api/x", "/my/api/"},
+		"path 0=my, action_ext=php":                                        {"/my/api/x.php"},
+		"action_ext=php":                                                   {"/a/b/c.php", "/my/api/x.php"},
+		"action_name=x, action_ext absent":                                 {"/my/api/x"},
+		"path 0=my, action_name=x":                                         {"/my/api/x", "/my/api/x.php"},
 		"path 0=my, path 1 absent, action_name=api":                        {"/my/api"},
 		"uri=/my/api/x":           {"/my/api/x"},
 		"instance=4, method=POST": paths,

@@ -32,6 +32,8 @@ type Fault struct {
 	//   500_applied      carries out, then answers 500
 	//   reset_applied    carries out, then resets the connection
 	//   lagging          lists what was written until 10 s ago
+	//   mode_replaced    with the creation of a mode, removes the others for the same requests silently
+	//   mode_kept        then keeps them: the last written holds
 	//   endless          lists attacks without end, behind those that there are; incidents as ever
 	Kind string `json:"kind"`
 	// RetryAfter is the header of that name with status:N; "" sends none.
@@ -40,8 +42,14 @@ type Fault struct {
 	Times int `json:"times,omitempty"`
 }
 
+// What becomes of the mode rules for the same requests as a new one.
+const (
+	modeReplaced = "mode_replaced"
+	modeKept     = "mode_kept"
+)
+
 func plainFaults() []string {
-	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging", "endless"}
+	return []string{"unauthenticated", "html", "hang", "reset", "slow", "cut", "500_applied", "reset_applied", "lagging", modeReplaced, modeKept, "endless"}
 }
 
 // SetFault adds a fault. The first one that fits a request is used.
@@ -152,20 +160,20 @@ func (s *Service) serveFault(w http.ResponseWriter, r *http.Request, c faultyCal
 	case "reset":
 		reset(w)
 	case "slow":
-		applied := s.serve(r, c.body, s.lag)
+		applied := s.serve(r, c.body, call{lag: s.lag})
 		if wait(r.Context(), slowness) {
 			s.finish(w, c, applied)
 		}
 	case "cut":
-		s.cutOff(w, c, s.serve(r, c.body, s.lag))
+		s.cutOff(w, c, s.serve(r, c.body, call{lag: s.lag}))
 	case "500_applied":
-		s.serve(r, c.body, s.lag)
+		s.serve(r, c.body, call{lag: s.lag})
 		s.finish(w, c, refusal(http.StatusInternalServerError, faultBody(http.StatusInternalServerError)))
 	case "reset_applied":
-		s.serve(r, c.body, s.lag)
+		s.serve(r, c.body, call{lag: s.lag})
 		reset(w)
 	case "endless":
-		answered := s.serve(r, c.body, s.lag)
+		answered := s.serve(r, c.body, call{lag: s.lag})
 		if r.URL.Path == "/v1/objects/attack" && answered.status == http.StatusOK {
 			answered.body = s.withoutEnd(c.body, answered.body)
 		}
@@ -222,6 +230,8 @@ func faultBody(status int) string {
 		return "User not authenticated"
 	case http.StatusNotFound:
 		return "Not found"
+	case http.StatusConflict:
+		return "Already exists"
 	case http.StatusLocked:
 		return "Rules updates have been locked, try again later"
 	case http.StatusTooManyRequests:

@@ -31,7 +31,7 @@ func (a *account) parseRule(p *params) *rule {
 		r.attackType = oneOf(p, "attack_type", append(patchable(), virtualPatch))
 		r.comment = comment(p)
 		r.regex = required[string](p, "regex")
-		if _, err := pire.Parse(r.regex); err != nil || r.regex == "" {
+		if _, err := pire.Parse(r.regex); p.given("regex") && (err != nil || r.regex == "") {
 			p.refuse("regex", "is invalid")
 		}
 	case "service_mode":

@@ -33,7 +33,7 @@ type record struct {
 	review                        string
 	// met is how many hits of a denied source came, most of which aren't reported.
 	met int64
-	// floats: its figures come as 12.0, as some do with the real service.
+	// floats: its figures come as 12.0, and that it has no vulnerability as 0, as some do with the real service.
 	floats bool
 }
 
@@ -107,9 +107,17 @@ func (r *record) view(clientID int) map[string]any {
 		"first_time": r.first.Unix(), "last_time": r.last.Unix(),
 		"hits": r.figure(r.hits()), "ip_count": r.figure(int64(len(r.sources) + len(r.others))),
 		"ip_top": ips, "country_top": countries, "statuscodes": r.statusCodes(),
-		"vulnid": orNull(r.vulnID), "threat": r.figure(int64(kind.threat)), "target": kind.target,
+		"vulnid": r.vulnerability(), "threat": r.figure(int64(kind.threat)), "target": kind.target,
 		"vectors_count": 1 + r.hits()/35, "block_status": r.blockStatus(), "state": orNull(r.review),
 	}
+}
+
+// vulnerability is the id of the one that was exploited, or one of the two ways to write that there is none.
+func (r *record) vulnerability() any {
+	if r.vulnID == 0 && !r.floats {
+		return nil
+	}
+	return r.vulnID
 }
 
 func orNull[T comparable](value T) any {

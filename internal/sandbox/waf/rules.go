@@ -3,6 +3,7 @@ package waf
 import (
 	"cmp"
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -119,8 +120,29 @@ func (s *Service) createRule(c call) reply {
 	created.updatedAt = now
 	created.from = now.Add(s.delay(ruleDelay))
 	c.account.addRule(created)
+	// "Last write wins or silent removal": which of the two nobody can tell before.
+	if created.kind == "service_mode" && s.replacesMode(c, created.id) {
+		c.account.removeOtherModes(created, s.delay(ruleDelay))
+	}
 	s.notify()
 	return answer(c.account.view(created))
+}
+
+// replacesMode reports whether the mode rule with that id is one that removes the others for the same requests.
+func (s *core) replacesMode(c call, id int64) bool {
+	if c.secondMode != "" {
+		return c.secondMode == modeReplaced
+	}
+	return rand.New(rand.NewPCG(s.seed, uint64(id))).IntN(2) == 0
+}
+
+// removeOtherModes removes the mode rules for the same requests as a new one, of which no answer tells.
+func (a *account) removeOtherModes(made *rule, takes time.Duration) {
+	for _, r := range a.rules {
+		if r.kind == made.kind && r.actionID == made.actionID && r.id != made.id && r.listed() {
+			r.removed, r.until = made.updatedAt, made.updatedAt.Add(takes)
+		}
+	}
 }
 
 // addRule gives the rule its ids.

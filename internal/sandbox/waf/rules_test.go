@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
 )
 
 const (
@@ -146,4 +148,51 @@ func TestWhichModeWins(t *testing.T) {
 	require.Equal(t, "block", mode(), "the narrower one before the newer one")
 	create("default", onShop)
 	require.Equal(t, "block", mode(), "default sets nothing")
+}
+
+// modesFor are the modes of the rules that are listed for a set of conditions, in the order in which they were made.
+func (w *world) modesFor(actionID any) (modes []any) {
+	w.t.Helper()
+	for _, r := range w.list("/v1/objects/hint", fmt.Sprintf(`{"filter":{"clientid":[5],"actionid":%v}}`, actionID)) {
+		if r["type"] == "service_mode" {
+			modes = append(modes, r["mode"])
+		}
+	}
+	return modes
+}
+
+// Of two mode rules for the same requests the later holds, and the service may remove the earlier without a word: by seed, or as it is told.
+func TestASecondModeForTheSameRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mode := func(mode, action string) map[string]any {
+		return w.createRule(fmt.Sprintf(`{"clientid":5,"type":"service_mode","mode":%q,"validated":false,"action":%s}`, mode, action))
+	}
+	kept, removed := 0, 0
+	for range 20 {
+		before := len(w.modesFor(mode("block", `[{"type":"equal","value":"x","point":["path",0]}]`)["actionid"]))
+		if before == 1 {
+			removed++
+		} else {
+			kept++
+		}
+	}
+	require.Positive(t, kept)
+	require.Positive(t, removed)
+
+	require.NoError(t, w.SetFault(waf.Fault{Endpoint: "POST /v1/objects/hint/create", Kind: "mode_replaced"}))
+	own := mode("off", `[]`)
+	require.Equal(t, []any{"off"}, w.modesFor(own["actionid"]), "the account's own, too")
+	require.Empty(t, own["action"])
+	narrow := mode("block", `[{"type":"equal","value":"4","point":["instance"]},{"type":"equal","value":"x","point":["path",0]}]`)
+	require.Equal(t, []any{"block"}, w.modesFor(narrow["actionid"]))
+	require.Equal(t, []any{"off"}, w.modesFor(own["actionid"]), "other requests keep theirs")
+	w.createRule(patch(`[["uri"]]`, "any", `[]`))
+	require.Equal(t, []any{"off"}, w.modesFor(own["actionid"]), "a patch is none")
+	w.ClearFaults()
+	require.NoError(t, w.SetFault(waf.Fault{Endpoint: "POST /v1/objects/hint/create", Kind: "mode_kept"}))
+	for range 5 {
+		mode("block", `[]`)
+	}
+	require.Equal(t, []any{"off", "block", "block", "block", "block", "block"}, w.modesFor(own["actionid"]))
 }

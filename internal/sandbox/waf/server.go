@@ -33,6 +33,8 @@ type call struct {
 	body    *params
 	http    *http.Request
 	lag     time.Duration // of what it lists behind what was written
+
+	secondMode string // the fault that says what becomes of the mode rules beside a new one; "": the seed says
 }
 
 type endpoint func(*Service, call) reply
@@ -74,16 +76,18 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	record, fault := s.receive(r, body)
-	lag := s.lag
+	c := call{lag: s.lag}
 	switch fault.Kind {
 	case "":
 	case "lagging":
-		lag = laggingFault
+		c.lag = laggingFault
+	case modeReplaced, modeKept:
+		c.secondMode = fault.Kind
 	default:
 		s.serveFault(w, r, faultyCall{fault, record, body})
 		return
 	}
-	answered := s.serve(r, body, lag)
+	answered := s.serve(r, body, c)
 	s.answered(record, answered.status)
 	write(w, answered)
 }
@@ -110,8 +114,8 @@ func (s *Service) answered(record *Request, status int) {
 	record.Status = status
 }
 
-// serve carries out a request.
-func (s *Service) serve(r *http.Request, body []byte, lag time.Duration) reply {
+// serve carries out a request, as the call says how.
+func (s *Service) serve(r *http.Request, body []byte, c call) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.authenticate(r)
@@ -122,7 +126,7 @@ func (s *Service) serve(r *http.Request, body []byte, lag time.Duration) reply {
 	if handle == nil {
 		return notFound()
 	}
-	c := call{account: a, http: r, lag: lag}
+	c.account, c.http = a, r
 	if r.Method != http.MethodGet {
 		if mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(mediaType), "application/json") {
 			return refusal(http.StatusUnsupportedMediaType, "Unsupported media type")

@@ -25,7 +25,7 @@ type Config struct {
 	Speed float64
 	// Lag is how far listings are behind writes; it is divided by Speed. 0 means 2 s, below 0 none.
 	Lag time.Duration
-	// Seed makes ids and addresses repeatable.
+	// Seed makes ids and addresses repeatable, and which second mode rule of a scope removes the first.
 	Seed uint64
 	// Now is the service's clock; nil means time.Now.
 	Now func() time.Time
@@ -66,6 +66,7 @@ type traffic struct {
 // core is the state of the accounts. Its lock guards the layers above it, too.
 type core struct {
 	speed float64
+	seed  uint64
 	lag   time.Duration // of listings behind writes
 	now   func() time.Time
 
@@ -79,6 +80,7 @@ type core struct {
 func New(cfg Config) *Service {
 	c := &core{
 		speed:   cfg.Speed,
+		seed:    cfg.Seed,
 		now:     cfg.Now,
 		random:  rand.New(rand.NewPCG(cfg.Seed, 0)),
 		changed: make(chan struct{}),

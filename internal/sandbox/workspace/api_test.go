@@ -79,6 +79,25 @@ func TestBodiesOfCalls(t *testing.T) {
 }
 
 // What the bot posts carries who it is, what people type comes as rich text, and a channel says when it was made.
+func TestPeopleAndChannelsHaveWhatSlacksDo(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	shapes := map[string][]string{
+		"users.info?user=U1ANN": {
+			`"is_admin":false`, `"is_owner":false`, `"is_primary_owner":false`, `"is_app_user":false`, `"tz_label":"`, `"tz_offset":0`, `"updated":1`,
+		},
+		"conversations.info?channel=C1WAF": {
+			`"is_shared":false`, `"is_org_shared":false`, `"is_mpim":false`, `"is_general":false`, `"unlinked":0`, `"updated":1`, `"context_team_id":"T0SANDBOX"`, `"previous_names":[]`,
+		},
+	}
+	for call, fields := range shapes {
+		_, _, body := raw(t, w.base+"/api/"+call, "application/x-www-form-urlencoded", "")
+		for _, field := range fields {
+			require.Contains(t, body, field, call)
+		}
+	}
+}
+
 func TestShapesOfMessagesAndChannels(t *testing.T) {
 	t.Parallel()
 	w := start(t)

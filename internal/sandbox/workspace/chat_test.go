@@ -112,6 +112,13 @@ func TestThreads(t *testing.T) {
 	require.NoError(t, err)
 	refused(t, "thread_not_found", post(ephemeral))
 	require.Equal(t, parent, w.Messages("#waf")[1].ThreadTS)
+	anns, err := w.Say(workspace.Saying{User: "ann", Channel: "#waf", ThreadTS: parent, Text: "me too"})
+	require.NoError(t, err)
+	thread, _, _, err := w.client.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{ChannelID: "C1WAF", Timestamp: parent})
+	require.NoError(t, err)
+	require.Equal(t, []string{"U0WAFBOT", "U1ANN"}, thread[0].ReplyUsers, "who replied")
+	require.Equal(t, "U0WAFBOT", thread[1].ParentUserId)
+	require.NoError(t, w.Delete("ann", "#waf", anns.TS))
 
 	_, _, err = w.client.DeleteMessageContext(t.Context(), "C1WAF", parent)
 	require.NoError(t, err)
@@ -153,6 +160,9 @@ func TestLongTexts(t *testing.T) {
 	require.Len(t, w.Messages("#waf"), 3, "a longer one is split")
 	w.post(t, "C1WAF", slack.MsgOptionText(strings.Repeat("ü", 40_001), false), card())
 	require.Len(t, []rune(w.Messages("#waf")[3].Text), 40_000)
+	_, _, body := raw(t, w.base+"/api/chat.postMessage", "application/json", `{"channel":"C1WAF","text":"`+strings.Repeat("ü", 40_001)+`"}`)
+	require.Contains(t, body, `"warning":"message_truncated"`)
+	require.Contains(t, body, `"response_metadata":{"warnings":["message_truncated"]}`)
 }
 
 func TestEphemeral(t *testing.T) {

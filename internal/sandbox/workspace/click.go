@@ -19,8 +19,8 @@ type Click struct {
 	Cancel  bool   `json:"cancel"`  // answer the confirm dialog with no: nothing is sent
 
 	View string `json:"view,omitempty"` // id of the view instead of channel and ts, or modal or home: the one that is seen
-	// Values are filled into the view before, as those of a Submission. Button may name one of them whose change sends an
-	// action: an input with dispatch_action, or a select outside of inputs.
+	// Values are filled in before, as those of a Submission; a message forgets them afterwards. Button may name one of them whose
+	// change sends an action: an input with dispatch_action, or a select outside of inputs.
 	Values map[string]any `json:"values,omitempty"`
 }
 
@@ -51,14 +51,21 @@ func (w *Workspace) prepareClick(c Click) (Delivery, error) {
 	if m == nil || m.Ephemeral && m.EphemeralFor != u.ID {
 		return Delivery{}, fmt.Errorf("%s sees no message %s in #%s", u.Name, c.TS, channel.Name)
 	}
-	p, err := blockkit.FindPart(blockkit.Parts(m.allBlocks()), c.Button)
+	blocks := m.allBlocks()
+	fields := blockkit.Fields(blocks)
+	state := blockkit.NewState(fields, nil)
+	if err := blockkit.Fill(state, fields, c.Values, typedNames{w.people}); err != nil {
+		return Delivery{}, err
+	}
+	element, action, err := w.actionOf(blocks, state, c.Button)
 	if err != nil || c.Cancel {
-		return Delivery{}, errors.Join(err, cancelled(c, p.Element))
+		return Delivery{}, errors.Join(err, cancelled(c, element))
 	}
 	response := w.newResponse(u.ID, channel.ID, m)
 	payload := w.clickPayload(u, channel, m)
+	payload["state"] = answer{"values": state}
 	payload["response_url"] = response
-	payload["actions"] = []answer{p.Action(w.nextTS())}
+	payload["actions"] = []answer{action}
 	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload), ResponseURL: response}, nil
 }
 
@@ -95,7 +102,7 @@ func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 		return Delivery{}, err
 	}
 	w.notify()
-	element, action, err := w.viewAction(v, c.Button)
+	element, action, err := w.actionOf(v.blocks(), v.state, c.Button)
 	if err != nil || c.Cancel {
 		return Delivery{}, errors.Join(err, cancelled(c, element))
 	}
@@ -107,18 +114,18 @@ func (w *Workspace) prepareViewClick(c Click) (Delivery, error) {
 	return Delivery{Type: delivery.TypeInteractive, Payload: marshal(payload)}, nil
 }
 
-// viewAction finds what is clicked or changed in a view, and returns its element and its action for the payload.
-func (w *Workspace) viewAction(v *openView, name string) (element map[string]any, action answer, err error) {
-	clickable, err := blockkit.FindPart(blockkit.Parts(v.blocks()), name)
+// actionOf finds what is clicked or changed in blocks, and returns its element and its action for the payload.
+func (w *Workspace) actionOf(blocks []map[string]any, state blockkit.State, name string) (element map[string]any, action answer, err error) {
+	clickable, err := blockkit.FindPart(blockkit.Parts(blocks), name)
 	if err == nil {
 		return clickable.Element, clickable.Action(w.nextTS()), nil
 	}
-	f, fieldErr := blockkit.FindField(v.fields(), name)
+	f, fieldErr := blockkit.FindField(blockkit.Fields(blocks), name)
 	if fieldErr != nil || !f.Dispatches {
 		return nil, nil, err
 	}
 	action = answer{"block_id": f.BlockID, "action_id": f.ActionID, "action_ts": w.nextTS()}
-	maps.Copy(action, v.state[f.BlockID][f.ActionID])
+	maps.Copy(action, state[f.BlockID][f.ActionID])
 	return f.Element, action, nil
 }
 
@@ -144,7 +151,6 @@ func (w *Workspace) clickPayload(u User, c *Channel, m *stored) answer {
 	payload["container"] = container
 	payload["trigger_id"] = w.newTrigger(u.ID, "")
 	payload["channel"] = answer{"id": c.ID, "name": c.Name}
-	payload["state"] = answer{"values": answer{}}
 	if !m.Ephemeral { // the content of an ephemeral message isn't kept, so Slack can't send it
 		message := w.wire(m, false)
 		delete(message, "metadata")

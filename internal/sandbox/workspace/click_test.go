@@ -105,6 +105,24 @@ func TestClickFindsItsButton(t *testing.T) {
 	require.Len(t, w.bot.got(), 5, "neither errors nor a no send anything")
 }
 
+func TestASelectInAMessageSendsItsOption(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	ts := w.post(t, "C1WAF", slack.MsgOptionBlocks(slack.NewActionBlock("row", slack.NewOptionsSelectBlockElement(
+		slack.OptTypeStatic, slack.NewTextBlockObject("plain_text", "p", false, false), "pick",
+		slack.NewOptionBlockObject("1", slack.NewTextBlockObject("plain_text", "One", false, false), nil),
+		slack.NewOptionBlockObject("2", slack.NewTextBlockObject("plain_text", "Two", false, false), nil),
+	))))
+	_, err := w.Click(t.Context(), workspace.Click{User: "ann", Channel: "waf", TS: ts, Button: "pick", Values: map[string]any{"pick": "Two"}})
+	require.NoError(t, err)
+	var sent slack.InteractionCallback
+	require.NoError(t, json.Unmarshal([]byte(w.bot.got()[0].form.Get("payload")), &sent))
+	require.Equal(t, "2", sent.ActionCallback.BlockActions[0].SelectedOption.Value)
+	require.Equal(t, "2", sent.BlockActionState.Values["row"]["pick"].SelectedOption.Value)
+	_, err = w.Click(t.Context(), workspace.Click{User: "ann", Channel: "waf", TS: ts, Button: "pick", Values: map[string]any{"pick": "Three"}})
+	require.ErrorContains(t, err, "Three")
+}
+
 func TestEphemeralClicksAreThatUsersAlone(t *testing.T) {
 	t.Parallel()
 	w := start(t)

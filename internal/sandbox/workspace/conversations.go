@@ -130,20 +130,25 @@ func (w *people) openedDirect(a args, c *Channel, before bool) (answer, error) {
 	return out, nil
 }
 
-// channelsMade is when all channels were, in Unix seconds.
-const channelsMade = 1_577_836_800
+// founded is when all channels and user groups were made, in Unix seconds.
+const founded = 1_577_836_800
+
+// founder is who made them; empty: there is nobody.
+func (w *people) founder() string {
+	if len(w.users) == 0 {
+		return ""
+	}
+	return w.users[0].ID
+}
 
 func (w *people) wireChannel(c *Channel) answer {
-	creator := ""
-	if len(w.users) > 0 {
-		creator = w.users[0].ID
-	}
 	unset := answer{"value": "", "creator": "", "last_set": 0}
 	out := answer{
-		"created": channelsMade, "creator": creator, "topic": unset, "purpose": unset,
+		"created": founded, "creator": w.founder(), "topic": unset, "purpose": unset,
 		"id": c.ID, "name": c.Name, "name_normalized": c.Name, "is_member": c.BotIsMember,
 		"is_channel": c.family() == "channels", "is_group": c.family() == "groups", "is_im": c.family() == "im",
-		"is_private": c.Private, "is_archived": c.Archived, "is_ext_shared": false,
+		"is_private": c.Private, "is_archived": c.Archived, "is_ext_shared": false, "is_shared": false, "is_org_shared": false, "is_mpim": false,
+		"is_general": false, "unlinked": 0, "updated": founded * 1000, "context_team_id": w.cfg.TeamID, "previous_names": []string{},
 	}
 	if c.family() == "im" && len(c.Members) == 1 {
 		out["user"] = c.Members[0]

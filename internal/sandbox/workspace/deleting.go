@@ -17,8 +17,8 @@ func chatDelete(w *webAPI, a args) (answer, error) {
 	return answer{"channel": c.ID, "ts": m.TS}, nil
 }
 
-// Delete deletes a message as a person (name or id) in a channel (id or #name), as its author or an owner of the workspace does. The bot gets no
-// event, and replies stay.
+// Delete deletes a message as a person (name or id) in a channel (id or #name), as its author or an owner of the workspace does. The bot gets an
+// event in the background, and replies stay.
 func (w *messageStore) Delete(user, channel, ts string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,8 +34,19 @@ func (w *messageStore) Delete(user, channel, ts string) error {
 	return nil
 }
 
+// erase deletes a message that is not ephemeral. To the bot, one with replies changes into a tombstone.
 func (w *messageStore) erase(m *stored) {
+	before, at := *m, w.nextTS()
 	m.deleted = true
+	w.emitMessage(m, at, func() answer {
+		event := answer{"type": "message", "hidden": true, "ts": at, "previous_message": w.wire(&before, false)}
+		if w.leftReplies(m) {
+			event["subtype"], event["message"] = "message_changed", w.wire(m, false)
+		} else {
+			event["subtype"], event["deleted_ts"] = "message_deleted", m.TS
+		}
+		return event
+	})
 	w.notify()
 }
 
@@ -55,9 +66,12 @@ func (w *messageStore) wasDeleted(channel, ts string) bool {
 // leftReplies reports whether a deleted message has replies. Then Slack shows a tombstone.
 func (w *messageStore) leftReplies(m *stored) bool { return len(w.replies(m.Channel, m.TS)) > 0 }
 
+// tombstoneUser is whose message a tombstone is.
+const tombstoneUser = "USLACKBOT"
+
 // tombstone is a deleted message with replies as the Web API has it.
 func (w *messageStore) tombstone(m *stored) answer {
-	out := answer{"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "hidden": true, "ts": m.TS, "text": "This message was deleted."}
+	out := answer{"type": "message", "subtype": "tombstone", "user": tombstoneUser, "hidden": true, "ts": m.TS, "text": "This message was deleted."}
 	w.wireThread(m, out)
 	return out
 }

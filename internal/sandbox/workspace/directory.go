@@ -93,7 +93,8 @@ func wireUser(u User) answer {
 	return answer{
 		"id": u.ID, "team_id": u.TeamID, "name": u.Name, "real_name": u.RealName, "deleted": u.Deleted,
 		"is_bot": u.Bot, "is_restricted": u.Restricted || u.UltraRestricted, "is_ultra_restricted": u.UltraRestricted,
-		"is_stranger": u.Stranger, "tz": "Etc/UTC",
+		"is_stranger": u.Stranger, "is_admin": false, "is_owner": false, "is_primary_owner": false, "is_app_user": false,
+		"tz": "Etc/UTC", "tz_label": "Coordinated Universal Time", "tz_offset": 0, "updated": founded,
 		"profile": answer{"real_name": u.RealName, "display_name": u.Name, "team": u.TeamID},
 	}
 }

@@ -73,7 +73,7 @@ func (w *messageStore) emitMention(m *stored, at string) {
 		return
 	}
 	event := w.wire(m, false)
-	for _, other := range []string{"attachments", "metadata", "subtype", "reply_count", "latest_reply"} {
+	for _, other := range []string{"attachments", "metadata", "subtype", "reply_count", "latest_reply", "reply_users", "reply_users_count"} {
 		delete(event, other)
 	}
 	event["type"] = "app_mention"

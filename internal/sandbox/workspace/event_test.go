@@ -134,6 +134,25 @@ func TestAnEditIsAnEventAndMentionsAgain(t *testing.T) {
 	}, subscribed("app_mention", "message.channels"))
 }
 
+func TestADeletionIsAnEvent(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		parent := b.say("ann", "#waf", "parent")
+		reply, err := b.Say(workspace.Saying{User: "ann", Channel: "#waf", ThreadTS: parent.TS, Text: "reply"})
+		require.NoError(b.t, err)
+		require.NoError(b.t, b.Delete("ann", "#waf", parent.TS))
+		require.NoError(b.t, b.Delete("ann", "#waf", reply.TS))
+		events := b.settledEvents()
+		require.Len(b.t, events, 4)
+		buried, deleted := events[2], events[3]
+		require.Equal(b.t, []any{"message_changed", true}, []any{buried["subtype"], buried["hidden"]}, "a message with replies leaves a tombstone")
+		require.Equal(b.t, "tombstone", buried["message"].(map[string]any)["subtype"])
+		require.Equal(b.t, "parent", buried["previous_message"].(map[string]any)["text"])
+		require.Equal(b.t, []any{"message_deleted", true, reply.TS}, []any{deleted["subtype"], deleted["hidden"], deleted["deleted_ts"]})
+		require.Equal(b.t, "reply", deleted["previous_message"].(map[string]any)["text"])
+		require.Equal(b.t, deleted["event_ts"], deleted["ts"])
+	}, subscribed("message.channels"))
+}
+
 func TestAnEventIsRetriedOnAnotherLink(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		first := b.greeted()

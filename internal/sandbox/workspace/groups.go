@@ -34,8 +34,10 @@ func usergroupsUsersList(w *webAPI, a args) (answer, error) {
 // wireGroup is a user group as answers and events have it, without its members.
 func (w *people) wireGroup(g UserGroup) answer {
 	group := answer{
-		"id": g.ID, "team_id": w.cfg.TeamID, "handle": g.Handle, "name": g.Name, "is_usergroup": true,
-		"date_update": w.changedAt(g.ID), "date_delete": 0, "user_count": len(g.Users),
+		"id": g.ID, "team_id": w.cfg.TeamID, "handle": g.Handle, "name": g.Name, "description": "",
+		"is_usergroup": true, "is_subteam": true, "is_external": false, "auto_provision": false, "auto_type": nil,
+		"created_by": w.founder(), "prefs": answer{"channels": []string{}, "groups": []string{}},
+		"date_create": founded, "date_update": w.changedAt(g.ID), "date_delete": 0, "user_count": len(g.Users),
 	}
 	if g.Disabled {
 		group["date_delete"] = w.changedAt(g.ID)

@@ -118,6 +118,9 @@ func TestUserGroupsAndPeopleChange(t *testing.T) {
 	require.Equal(t, []string{"subteam_updated", "subteam_members_changed", "subteam_updated", "subteam_created", "user_change"}, types)
 	updated := data[*slackevents.SubteamUpdatedEvent](t, events[0])
 	require.Equal(t, []any{"S1SEC", []string{"U2BOB"}}, []any{updated.Subteam.ID, updated.Subteam.Users})
+	for _, field := range []string{`"is_subteam":true`, `"is_external":false`, `"auto_provision":false`, `"created_by":"U`, `"date_create":1`} {
+		require.Contains(t, string(events[0].Payload), field, "Slack's types have it")
+	}
 	members := data[*slackevents.SubteamMembersChangedEvent](t, events[1])
 	require.Equal(t, []any{"S1SEC", []string{"U2BOB"}, []string{"U1ANN"}, 1, 1, w.clock.Now().Unix()},
 		[]any{members.SubteamID, members.AddedUsers, members.RemovedUsers, members.AddedUsersCount, members.RemovedUsersCount, members.DateUpdate})

@@ -119,9 +119,14 @@ func (w *webAPI) respondInPlace(r *response, a args) error {
 	if m.Ephemeral && a["response_type"] == "in_channel" {
 		return refuse("invalid_response_type")
 	}
-	if a.flag("delete_original") {
-		m.Gone, m.deleted = m.Ephemeral, !m.Ephemeral
+	switch {
+	case !a.flag("delete_original"):
+	case m.Ephemeral:
+		m.Gone = true
 		w.notify()
+		return nil
+	default:
+		w.erase(m)
 		return nil
 	}
 	said, err := w.content(a)

@@ -286,18 +286,24 @@ func testDecisions(t *testing.T, s Store) {
 	deleted := record.Change{ID: "c3", Account: Account, State: record.StateDone, At: at.Add(-2 * time.Second), Steps: []record.Step{
 		{Kind: record.DeleteEntry, Entry: &apiclient.IPRule{ID: 7}, Sent: true, SentAt: at, Done: true},
 	}}
-	save(t, s, asked, quiet, deleted)
+	switched := record.Change{ID: "c4", Account: Account, State: record.StateDone, At: at.Add(-3 * time.Second), Until: at.Add(time.Hour), Steps: []record.Step{
+		{Kind: record.CreateRule, Rule: &apiclient.Rule{ID: 8, Type: apiclient.RuleMode, Mode: apiclient.ModeBlock}, Sent: true, SentAt: at.Add(time.Second), Done: true, ID: 8},
+	}}
+	save(t, s, asked, quiet, deleted, switched)
+	require.Contains(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, change.CheckAt(switched))), "c4", "which mode it left is looked at soon")
 	require.Equal(t, []string{"c3"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, change.CheckAt(deleted))), "whether it went is looked at soon")
 	deleted.Fault = "still listed"
 	notified := asked
 	notified.Does = "asked whether it is to hold longer"
 	checked := quiet
 	checked.Does = "only checked"
+	verified := change.ModeVerified(switched, nil)
+	require.Equal(t, switched.Until.Add(-15*time.Minute), verified.Next, "then before its end")
 	drafted(t, s, func(l commands.Draft) {
-		require.NoError(t, l.SaveDue(ctx, nil, change.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: checked}, change.DueDecision{Change: deleted, Listed: true}))
+		require.NoError(t, l.SaveDue(ctx, nil, verified, change.DueDecision{Change: notified, Asks: true, Next: at.Add(time.Minute)}, change.DueDecision{Change: checked}, change.DueDecision{Change: deleted, Listed: true}))
 	})
-	require.Equal(t, []record.Change{notified, quiet, deleted}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are notified of changes the change")
-	require.Equal(t, []string{"c1"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")
+	require.Equal(t, []record.Change{notified, quiet, deleted, verified.Change}, got[[]record.Change](t)(s.Ledger.Changes(ctx, Account)), "only what people are notified of changes the change")
+	require.Equal(t, []string{"c1", "c4"}, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(2*time.Hour))), "no next time: never")
 	require.Empty(t, got[[]string](t)(s.Due.DueChanges(ctx, Account, at.Add(59*time.Second))))
 }
 

@@ -1,0 +1,143 @@
+package apiclient
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Path is which paths a rule is for, in the service's own condition language: /a/b is this path alone. A last segment of * is any name without an
+// extension, *.php any name with this one, b.* this name with any extension or none, *.* any name at all. ** before it stands for any number of
+// further segments: /a/* is one level below /a/, /a/**/*.* everything below.
+type Path struct {
+	Dirs    []string // the segments before the last, from the first on
+	Deep    bool     // any number of further segments may follow them
+	Name    string   // the last segment up to its first dot
+	AnyName bool
+	Ext     string // what follows the dot
+	HasExt  bool   // Ext is the extension; else there is none
+	AnyExt  bool   // any extension, or none
+}
+
+// everyPath is how a rule for all paths is typed; its conditions say nothing of the path.
+const everyPath = "/**/*.*"
+
+// ParsePath reads a path of the condition language. A last segment of ** is short for **/*.*, and "" for every path. It refuses what no conditions
+// say exactly: queries, the service's "[multiple]", and * in place of a segment before the last or of a part of one.
+func ParsePath(text string) (Path, error) {
+	if text == "" {
+		text = everyPath
+	}
+	switch {
+	case !strings.HasPrefix(text, "/"):
+		return Path{}, fmt.Errorf("path %q: must begin with /", text)
+	case len(text) > MaxPath: // it may be cut
+		return Path{}, fmt.Errorf("path %.40q…: must be %d bytes at most", text, MaxPath)
+	case strings.ContainsAny(text, "?#"):
+		return Path{}, fmt.Errorf("path %q: must not hold a query", text)
+	case strings.Contains(text, SeveralPaths) || !visible(strings.ReplaceAll(text, " ", "")):
+		return Path{}, fmt.Errorf("path %q: must be one path", text)
+	}
+	p := Path{Dirs: strings.Split(text[1:], "/")}
+	last := p.Dirs[len(p.Dirs)-1]
+	p.Dirs = p.Dirs[:len(p.Dirs)-1]
+	if last == "**" {
+		p.Deep, last = true, "*.*"
+	} else if n := len(p.Dirs); n > 0 && p.Dirs[n-1] == "**" {
+		p.Deep, p.Dirs = true, p.Dirs[:n-1]
+	}
+	p.Name, p.Ext, p.HasExt = strings.Cut(last, ".")
+	if p.Name == "*" {
+		p.Name, p.AnyName = "", true
+	}
+	if p.Ext == "*" {
+		p.Ext, p.HasExt, p.AnyExt = "", false, true
+	}
+	if slices.Contains(p.Dirs, "") {
+		return Path{}, errors.New("path must not hold an empty segment")
+	}
+	if strings.Contains(strings.Join(append(slices.Clone(p.Dirs), p.Name, p.Ext), "/"), "*") {
+		return Path{}, fmt.Errorf(`path %q: "*" stands for a whole last segment or extension only: /x/* is one level below /x/, /x/**/*.* everything below`, text)
+	}
+	return p, nil
+}
+
+// String is the path as ParsePath reads it.
+func (p Path) String() string {
+	segments := slices.Clone(p.Dirs)
+	if p.Deep {
+		segments = append(segments, "**")
+	}
+	last := p.Name
+	if p.AnyName {
+		last = "*"
+	}
+	switch {
+	case p.AnyExt:
+		last += ".*"
+	case p.HasExt:
+		last += "." + p.Ext
+	}
+	return "/" + strings.Join(append(segments, last), "/")
+}
+
+// Exact reports whether it is one path.
+func (p Path) Exact() bool { return !p.Deep && !p.AnyName && !p.AnyExt }
+
+// Begins reports whether it is all paths that begin with its segments, which conditions on positions alone say.
+func (p Path) Begins() bool { return p.Deep && p.AnyName && p.AnyExt }
+
+// conditions encode the path: all segments but the last by position, and that there are no more; the last as name and extension. What may be
+// anything has none.
+func (p Path) conditions() (cs []Condition) {
+	for i, segment := range p.Dirs {
+		cs = append(cs, equal(segment, "path", i))
+	}
+	if !p.Deep {
+		cs = append(cs, absent("path", len(p.Dirs)))
+	}
+	if !p.AnyName {
+		cs = append(cs, equal(p.Name, "action_name"))
+	}
+	switch {
+	case p.AnyExt:
+	case p.HasExt:
+		cs = append(cs, equal(p.Ext, "action_ext"))
+	default:
+		cs = append(cs, absent("action_ext"))
+	}
+	return cs
+}
+
+// isPathPoint reports whether a condition's point is a part of the path.
+func isPathPoint(point []string) bool {
+	return slices.Contains([]string{"path", "action_name", "action_ext"}, point[0])
+}
+
+// readPath is the path that conditions on its parts say, as far as they do: whether they say just that the way back shows.
+func readPath(cs []Condition) Path {
+	p, segments := Path{Deep: true, AnyName: true, AnyExt: true}, map[string]string{}
+	for _, c := range cs {
+		switch point := normalPoint(c.Point); {
+		case point[0] == "action_name":
+			p.Name, p.AnyName = c.Value, false
+		case point[0] == "action_ext":
+			p.Ext, p.HasExt, p.AnyExt = c.Value, c.Type != ConditionAbsent, false
+		case c.Type == ConditionAbsent:
+			p.Deep = false
+		case len(point) == 2:
+			segments[point[1]] = c.Value
+		}
+	}
+	for segment, ok := segments["0"]; ok; segment, ok = segments[strconv.Itoa(len(p.Dirs))] {
+		p.Dirs = append(p.Dirs, segment)
+	}
+	return p
+}
+
+func visible(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) < 0
+}

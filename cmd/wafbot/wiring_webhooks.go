@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/webhooks"
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// sendTo puts together what sends to webhooks.
+func (a *app) sendTo(list webhooks.List) (err error) {
+	a.webhooks, err = webhooks.New(webhooks.Config{Webhooks: list, Queues: a.store.Webhooks, Changes: a.store.Ledger, Clock: a.clocks, Metrics: a.metrics, Log: a.log})
+	return err
+}
+
+// pagers are the pagers whose acknowledgements come back.
+type pagers struct {
+	cfg   *config.Config
+	pages *store.Pages
+}
+
+// Secret implements bot.Pagers.
+func (p pagers) Secret(name string) apiclient.Secret { return p.cfg.PagerSecret(name) }
+
+// Called implements bot.Pagers.
+func (p pagers) Called(ctx context.Context, pager, id string) (account, attack string, err error) {
+	for i := range p.cfg.Accounts {
+		a := &p.cfg.Accounts[i]
+		routes := a.RoutesOf(pager)
+		if len(routes) == 0 {
+			continue
+		}
+		pages, err := p.pages.Pages(ctx, a.Name)
+		if err != nil {
+			return "", "", err
+		}
+		for _, page := range pages {
+			if page.ID == id && page.State == record.PageCalling && slices.Contains(routes, page.Route) {
+				return a.Name, page.Attack, nil
+			}
+		}
+	}
+	return "", "", nil
+}

@@ -1,0 +1,138 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/text"
+)
+
+// Place is which requests a change of rules is for, but for the application: "exactly POST shop.example.com/login", "every path below /api/ on every
+// host".
+func Place(s apiclient.Scope) string {
+	path, err := apiclient.ParsePath(s.Path)
+	switch {
+	case err != nil, path.Exact():
+		return "exactly " + Requests(s)
+	case path.Begins():
+		return toPaths(s, path)
+	}
+	return Requests(s)
+}
+
+// Requests is which requests a rule's scope is for, but for the application. One that names the first segments only is shown as that: whether the
+// service takes it for all below nothing says.
+func Requests(s apiclient.Scope) string {
+	path, err := apiclient.ParsePath(s.Path)
+	method, host := text.Sanitize(s.Method, 10), text.Sanitize(s.Host, text.MaxHost)
+	switch {
+	case err == nil && !path.Exact() && !path.Begins():
+		return toPaths(s, path)
+	case err == nil && path.Begins():
+		words := strings.TrimSpace(method + " " + cmp.Or(host, "every host"))
+		if len(path.Dirs) > 0 {
+			words += ", path begins " + dirName(path)
+		}
+		return words
+	}
+	words := strings.TrimSpace(method + " " + host + text.Sanitize(s.Path, text.MaxPath))
+	if host == "" {
+		words += " on every host"
+	}
+	return words
+}
+
+// toPaths is a scope of several paths in words.
+func toPaths(s apiclient.Scope, p apiclient.Path) string {
+	words := pathsName(p) + " on " + cmp.Or(text.Sanitize(s.Host, text.MaxHost), "every host")
+	if s.Method != "" {
+		words = text.Sanitize(s.Method, 10) + " to " + words
+	}
+	return words
+}
+
+func dirName(p apiclient.Path) string {
+	return text.Sanitize(strings.TrimSuffix("/"+strings.Join(p.Dirs, "/"), "/")+"/", text.MaxPath)
+}
+
+// pathsName is several paths in words: "every .php path one level below /x/".
+func pathsName(p apiclient.Path) string {
+	if p.Begins() && len(p.Dirs) == 0 {
+		return "every path"
+	}
+	name, ext := text.Sanitize(p.Name, text.MaxField), text.Sanitize("."+p.Ext, text.MaxField)
+	what := "every path"
+	switch {
+	case p.AnyName && p.HasExt:
+		what = "every " + ext + " path"
+	case p.AnyName && !p.AnyExt:
+		what = "every path without an extension"
+	case p.AnyName:
+	case p.AnyExt:
+		what = fmt.Sprintf("every path named %q, with any extension or none,", name)
+	case p.HasExt:
+		what = fmt.Sprintf("every path named %q", name+ext)
+	default:
+		what = fmt.Sprintf("every path named %q", name)
+	}
+	if !p.Deep {
+		what += " one level"
+	}
+	return what + " below " + dirName(p)
+}
+
+// Scope is which requests a rule is for, in words, or where no words say just that, by each of its conditions. It names applications as the account
+// does; without one by their numbers, which don't change with the configuration.
+func Scope(a *call.Account, conditions []apiclient.Condition) string {
+	if len(conditions) == 0 {
+		return "everywhere"
+	}
+	s, ok := apiclient.ConditionsScope(conditions)
+	if !ok {
+		return "where " + toTheLetter(conditions)
+	}
+	words, app := "for "+Requests(s), ""
+	switch {
+	case !s.App.Known:
+		return words
+	case a == nil:
+		app = fmt.Sprintf("app=%d", s.App.N)
+	default:
+		app = text.Sanitize(a.AppName(s.App), text.MaxField)
+	}
+	switch {
+	case len(conditions) == 1:
+		return "for " + app
+	case a == nil:
+		return words + " " + app
+	case strings.Contains(words, " on "), strings.Contains(words, ", "):
+		return words + ", " + app
+	}
+	return words + " on " + app
+}
+
+// maxConditions is how many conditions a line shows.
+const maxConditions = 20
+
+// toTheLetter is conditions one by one, as the service has them.
+func toTheLetter(conditions []apiclient.Condition) string {
+	var all []string
+	for _, c := range conditions[:min(len(conditions), maxConditions)] {
+		words := apiclient.Point{c.Point}.String() + " " + c.Type
+		switch {
+		case c.Type == "" || len(c.Point) == 0:
+			words = "a condition that can't be read"
+		case c.Type != apiclient.ConditionAbsent:
+			words += " " + strconv.Quote(c.Value)
+		}
+		all = append(all, text.Sanitize(words, 2*text.MaxPath))
+	}
+	if more := len(conditions) - maxConditions; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,258 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/webhook"
+)
+
+// queues are those of one account, by webhook, as the store keeps them.
+type queues struct {
+	mu      sync.Mutex
+	entries map[string][]Entry
+	dropped map[string]int
+	placed  int
+}
+
+func newQueues() *queues { return &queues{entries: map[string][]Entry{}, dropped: map[string]int{}} }
+
+// add has an audit entry wait for each of the webhooks.
+func (q *queues) add(attack string, ids ...string) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.placed++
+	for _, id := range ids {
+		e := record.AuditEntry{N: int64(q.placed), At: time.Now(), Account: "acme", Attack: attack, Line: "ack attack=" + attack, Outcome: "done"}
+		q.entries[id] = append(q.entries[id], Entry{Place: strconv.Itoa(q.placed), At: time.Now(), Audit: &e})
+	}
+	return q.placed
+}
+
+func (q *queues) Waiting(_ context.Context, _, id string, said int) (Queue, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dropped[id] -= said
+	q.entries[id] = slices.DeleteFunc(q.entries[id], func(e Entry) bool {
+		old := time.Since(e.At) >= WaitsFor
+		if old {
+			q.dropped[id]++
+		}
+		return old
+	})
+	all := q.entries[id]
+	return Queue{Entries: slices.Clone(all[:min(len(all), AtOnce)]), Waiting: len(all), Dropped: q.dropped[id]}, nil
+}
+
+func (q *queues) Done(_ context.Context, _, id, place string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.entries[id] = slices.DeleteFunc(q.entries[id], func(e Entry) bool { return e.Place == place })
+	return nil
+}
+
+// program is what a webhook leads to.
+type program struct {
+	mu    sync.Mutex
+	fail  func(body string) error // nil: it takes everything
+	tries []time.Time
+	got   []string // the numbers of audit entries that it took
+}
+
+func (p *program) Send(_ context.Context, m webhook.Message) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tries = append(p.tries, time.Now())
+	if p.fail != nil {
+		if err := p.fail(string(m.Body)); err != nil {
+			return err
+		}
+	}
+	_, after, _ := strings.Cut(string(m.Body), `"audit":{"n":`)
+	n, _, _ := strings.Cut(after, ",")
+	p.got = append(p.got, n)
+	return nil
+}
+
+func (p *program) takes(fail func(body string) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = fail
+}
+
+func (p *program) took() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.got, " ")
+}
+
+func (p *program) tried() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.tries)
+}
+
+type outside struct{}
+
+func (outside) Outside() time.Time { return time.Now() }
+
+// sending is an account whose events are sent to programs, one webhook each.
+type sending struct {
+	*Webhooks
+	*queues
+	ids      []string
+	programs []*program
+	log      bytes.Buffer
+}
+
+func newSending(t *testing.T, n int) *sending {
+	t.Helper()
+	s := &sending{queues: newQueues()}
+	var list List
+	for i := range n {
+		one := Webhook{Name: fmt.Sprintf("webhooks[%d]", i), URL: apiclient.Secret(fmt.Sprintf("http://127.0.0.1/%d", i)), Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", Events: []string{Everything}, Accounts: []string{Everything}}
+		list, s.ids = append(list, one), append(s.ids, one.ID())
+	}
+	var err error
+	s.Webhooks, err = New(Config{Webhooks: list, Queues: s.queues, Clock: outside{}, Log: slog.New(slog.NewTextHandler(&s.log, nil))})
+	require.NoError(t, err)
+	for _, r := range s.receivers {
+		p := &program{}
+		r.to, s.programs = p, append(s.programs, p)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Run(ctx, ctx, &call.Account{Name: "acme"})
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	synctest.Wait()
+	return s
+}
+
+// sends adds an entry about an attack for all webhooks, and wakes them.
+func (s *sending) sends(attack string) string {
+	n := s.add(attack, s.ids...)
+	s.Wake("acme")
+	synctest.Wait()
+	return strconv.Itoa(n)
+}
+
+func (s *sending) count(outcome string, i int) float64 {
+	return testutil.ToFloat64(s.events.WithLabelValues(fmt.Sprintf("webhooks[%d]", i), outcome))
+}
+
+func away(string) error { return &webhook.Failure{Text: "it can't be reached"} }
+
+// A program that is away for a day is tried again and again, ever more seldom, and loses nothing of the last day; what is older is dropped, which is said. The other
+// program has everything at once.
+func TestADeadReceiverBlocksOnlyItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSending(t, 2)
+		dead, other := s.programs[0], s.programs[1]
+		dead.takes(away)
+		for _, attack := range []string{"a1", "a2", "a1"} {
+			s.sends(attack)
+		}
+		require.Equal(t, "1 2 3", other.took(), "at once")
+		require.Len(t, dead.tried(), 1, "a failure is a pause for all")
+		require.Equal(t, map[string]string{"webhooks[0]": "it can't be reached"}, s.Trouble())
+
+		time.Sleep(23 * time.Hour)
+		s.sends("a4")
+		tried := dead.tried()
+		require.Greater(t, len(tried), 23*60/5)
+		require.Less(t, len(tried), 400, "seldom")
+		require.Less(t, tried[1].Sub(tried[0]), 3*time.Second, "soon at first")
+		require.InDelta(t, 5*time.Minute, tried[len(tried)-1].Sub(tried[len(tried)-2]), float64(2*time.Second))
+		require.Equal(t, 1, strings.Count(s.log.String(), "doesn't take events"), "said once")
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.Equal(t, 1, strings.Count(s.log.String(), "events were dropped"), s.log.String())
+		require.Contains(t, s.log.String(), "account=acme dropped=3")
+		require.Equal(t, []float64{3, 0, 4}, []float64{s.count("dropped", 0), s.count("dropped", 1), s.count("delivered", 1)})
+
+		dead.takes(nil)
+		time.Sleep(6 * time.Minute)
+		require.Equal(t, "4", dead.took())
+		require.Contains(t, s.log.String(), "takes events again")
+		require.Empty(t, s.Trouble())
+		require.Equal(t, "1 2 3 4", other.took())
+	})
+}
+
+// A program that refuses one event gets what is about other attacks, and what is about the same one in order, when it takes it.
+func TestARefusedEventHoldsUpItsAttackOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSending(t, 1)
+		p := s.programs[0]
+		p.takes(func(body string) error {
+			if strings.Contains(body, `"n":1,`) {
+				return &webhook.Failure{Text: "it refuses the event (422)", Refused: true}
+			}
+			return nil
+		})
+		for _, attack := range []string{"a1", "a2", "a1", "a3", ""} {
+			s.sends(attack)
+		}
+		require.Equal(t, "2 4 5", p.took())
+		require.Empty(t, s.Trouble(), "it answers")
+		require.Equal(t, 1, strings.Count(s.log.String(), "refuses an event"))
+		p.takes(nil)
+		time.Sleep(time.Hour)
+		require.Equal(t, "2 4 5 1 3", p.took())
+	})
+}
+
+// 410 is for good.
+func TestAReceiverThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSending(t, 1)
+		p := s.programs[0]
+		p.takes(func(string) error { return &webhook.Failure{Text: "it wants no more events (410)", Gone: true} })
+		s.sends("a1")
+		p.takes(nil)
+		s.sends("a2")
+		time.Sleep(WaitsFor + time.Hour)
+		require.Len(t, p.tried(), 1)
+		require.Equal(t, 1, strings.Count(s.log.String(), "wants no more events"))
+		require.Contains(t, s.log.String(), "dropped=2")
+		require.EqualValues(t, 2, s.count("dropped", 0), "all of it ends")
+		require.Equal(t, map[string]string{"webhooks[0]": "it wants no more events (410)"}, s.Trouble())
+	})
+}
+
+// After an outage all that waits goes out at once, and what nobody woke it for is found.
+func TestMoreThanIsReadAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSending(t, 1)
+		for range 3*AtOnce + 1 {
+			s.add("a1", s.ids...)
+		}
+		require.Empty(t, s.programs[0].took())
+		time.Sleep(lookEvery + time.Second)
+		require.Len(t, s.programs[0].tried(), 3*AtOnce+1)
+		require.True(t, strings.HasPrefix(s.programs[0].took(), "1 2 3 4 "))
+		require.True(t, slices.IsSortedFunc(strings.Fields(s.programs[0].took()), func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y }))
+	})
+}
