@@ -10,10 +10,10 @@ SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 VERSIONS_FOR ?= 20s
 
-.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance alerts
+.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance release install-test alerts
 
 build: ## the binary, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/wafbot ./cmd/wafbot
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(./scripts/ldflags)" -o bin/wafbot ./cmd/wafbot
 
 test: tools ## everything, uncached because go does not see what the chaos suite builds: with a real redis-server, a real browser, and the race detector where there is a C compiler
 	./scripts/test -count=1 -timeout $(TIMEOUT) $(LONGEST) ./...
@@ -27,6 +27,12 @@ image-test: tools image ## the image with the compose file's settings, against t
 helm-test: ## the Helm chart: lint, unit tests, its renderings against deploy/helm/rendered (UPDATE=1 writes them) and Kubernetes' schemas
 	./scripts/helm-test
 
+release: ## in dist/, all that a release has, built twice and compared; COSIGN_KEY signs it
+	./scripts/release
+
+install-test: ## the ways of docs/install.md, to the letter, on a Debian that has nothing else; as root
+	./scripts/install-test
+
 short: ## what needs Go alone
 	$(GO) test -short ./...
 
@@ -37,6 +43,7 @@ lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	$(GO) vet -tags image,pictures ./...
 	golangci-lint run ./...
+	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
 
 bench: ## figures, beside a careless bot or a raw round trip of the same run
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 15m ./...

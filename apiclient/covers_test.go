@@ -28,6 +28,11 @@ func TestCoversPatch(t *testing.T) {
 	everyMethod.Method = ""
 	other := login
 	other.Path = "/logout"
+	at := func(path string) apiclient.Rule {
+		wide := everyMethod
+		wide.Path = path
+		return rule("sqli", q, wide)
+	}
 	for name, tt := range map[string]struct {
 		wide   apiclient.Rule
 		covers bool
@@ -38,6 +43,11 @@ func TestCoversPatch(t *testing.T) {
 		"closed":               {rule("any", host, login), true},
 		"any attack there":     {rule("any", q, everyMethod), true},
 		"any in another part":  {rule("any", apiclient.Point{{"get", "x"}}, login), false},
+		"every path":           {at("/**/*.*"), true},
+		"its level":            {at("/*"), true},
+		"its name anywhere":    {at("/**/login"), true},
+		"below another path":   {at("/login/**/*.*"), false},
+		"an extension":         {at("/*.php"), false},
 		"another type":         {rule("xss", q, everyMethod), false},
 		"another part":         {rule("sqli", apiclient.Point{{"get", "x"}}, everyMethod), false},
 		"another path":         {rule("sqli", q, other), false},

@@ -79,13 +79,15 @@ func (a Attack) pathPart(point []string) (value string, there, known bool) {
 	segments := strings.Split(strings.TrimPrefix(a.Path, "/"), "/")
 	last := len(segments) - 1
 	name, ext, hasExt := strings.Cut(segments[last], ".")
-	switch point[0] {
-	case "action_name":
+	switch {
+	case len(point) == 1 && point[0] == "action_name":
 		return name, true, true
-	case "action_ext":
+	case len(point) == 1 && point[0] == "action_ext":
 		return ext, hasExt, true
+	case len(point) != 2 || point[0] != "path":
+		return "", false, false
 	}
-	i, err := strconv.Atoi(point[len(point)-1])
+	i, err := strconv.Atoi(point[1])
 	if err != nil || i < 0 || i >= last {
 		return "", false, err == nil && i >= 0
 	}

@@ -102,6 +102,8 @@ func TestWhatARecordTellsOfConditions(t *testing.T) {
 		"a pattern":           {apiclient.Condition{Type: "regex", Value: "users", Point: []any{"action_name"}}, apiclient.MetUnknown},
 		"the whole address":   {eq("/api/v1/users.json", "uri"), apiclient.MetUnknown},
 		"no index":            {eq("api", "path", "x"), apiclient.MetUnknown},
+		"an index too few":    {eq("api", "path"), apiclient.MetUnknown},
+		"an index too many":   {eq("users", "action_name", 0), apiclient.MetUnknown},
 		"unreadable":          {apiclient.Condition{}, apiclient.MetUnknown},
 	} {
 		require.Equal(t, of.want, apiclient.ConditionsMet([]apiclient.Condition{of.c}, a), name)

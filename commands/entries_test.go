@@ -75,6 +75,9 @@ func TestAConfiguredTimeShorterThanTheServiceKeeps(t *testing.T) {
 	res, err = w.do(clicked)
 	require.NoError(t, err)
 	require.Equal(t, "done", res.Outcome)
+	res, err = w.try(bob, "contain 203.0.113.8 attack="+id)
+	require.NoError(t, err)
+	require.Contains(t, textOf(res), "this one may hold longer than 2 min")
 }
 
 func TestDenyTheTopSource(t *testing.T) {

@@ -87,7 +87,7 @@ func TestLinesAsPeopleTypeThem(t *testing.T) {
 		{ann, "deny 203.0.113.7", "undo all", "Missing: attack= or by=. Example: undo all by=@me"},
 		{ann, "", "undo by=@rob", "Missing: since=, how far back. Example: undo by=@me since=30m"},
 		{ann, "", "extend 4h", "Missing: change, the change's id, as c7k2m9xw4. Example: extend c7k2m9xw4 for=4h"},
-		{root, "", "close /login 30m", "Missing: place, HOST/PATH, exactly. Example: block-path POST shop.example.com/login for=30m"},
+		{root, "", "close /login 30m", "Missing: place, HOST/PATH, exactly; without HOST: this path on every host. Example: block-path POST shop.example.com/login for=30m"},
 		{ann, "", "ack", "Missing: attack=, the attack's id, as on its card; in a card's thread it need not be written. Example: ack attack=ak7q2m9xw"},
 		{ann, "", "ack ATTACK", "One word too many: ATTACK (did you mean attack=ATTACK?). Example: ack attack="},
 		{ann, "", "verdict fp attack=ATTACK", "Invalid verdict: fp. One of real, false_positive, test. Example: verdict real"},

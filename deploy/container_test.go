@@ -33,6 +33,7 @@ type imageConfig struct {
 	User            string
 	Env             []string
 	Entrypoint, Cmd []string
+	Labels          map[string]string
 }
 
 func openImage(t *testing.T) image {

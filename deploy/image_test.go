@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"syscall"
@@ -53,6 +54,19 @@ func TestCertificatesAndTimeZonesAreInTheBinary(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, string(out), "accounts", "the only thing that is missing")
 	require.NotContains(t, string(out), "timezone")
+}
+
+func TestTheImageSaysWhichBuildItIs(t *testing.T) {
+	i := openImage(t)
+	label := func(name string) string {
+		value := i.config.Labels["org.opencontainers.image."+name]
+		require.NotEmpty(t, value, name)
+		return value
+	}
+	require.Equal(t, "https://github.com/wafbot/wafbot", label("source"))
+	out, err := i.command(t, service{}, nil, "version").Output()
+	require.NoError(t, err)
+	require.Regexp(t, "^"+regexp.QuoteMeta("wafbot "+label("version")+" (commit "+label("revision")+", "+label("created")+", go"), string(out))
 }
 
 // redisOn is the compose file's Redis on a volume.

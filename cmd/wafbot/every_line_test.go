@@ -407,7 +407,7 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 		w.Slack.SetRateLimits(false)
 	}
 	playOver(t, aRedis(t), workspace.IngressEither, two, func(t *testing.T, w *world) {
-		l, ann := &liner{world: w}, person{"ann", record.Admin}
+		l, ann := &liner{world: w, refused: map[string]int{}}, person{"ann", record.Admin}
 		ways := map[string]func(line string) string{
 			"slash": func(line string) string { answer, _ := l.inSlack(ann, func() { w.types("ann", line) }); return answer },
 			"mention": func(line string) string {
@@ -433,6 +433,8 @@ func TestEveryLineThatNeedsApproval(t *testing.T) {
 				require.Len(t, w.sent(), before, "%s by %s", line, via)
 				id := regexp.MustCompile(`\br[0-9a-hjkmnp-tv-z]{8}\b`).FindString(answer)
 				if via != "cli" {
+					l.restartsBefore(ann)
+					l.refused["ann"]++
 					refused, _ := l.inSlack(ann, func() { w.types("ann", "approve "+id) })
 					require.Contains(t, refused, "you asked for this yourself: another user has to decide", "%s by %s", line, via)
 				}

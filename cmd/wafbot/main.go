@@ -62,11 +62,13 @@ func isTerminal(f *os.File) bool {
 
 // programs are the commands that run or check the bot. Every other word is a verb of the grammar.
 type programs struct {
-	Demo     demoCmd     `cmd:"" help:"The whole thing in an emulated world on loopback: open the printed address."`
-	Sandbox  sandboxCmd  `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
-	Serve    serveCmd    `cmd:"" help:"The bot."`
-	Doctor   doctorCmd   `cmd:"" help:"Checks configuration, Slack, accounts and Redis, and says how to fix what is wrong."`
-	Manifest manifestCmd `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
+	Demo       demoCmd       `cmd:"" help:"The whole thing in an emulated world on loopback: open the printed address."`
+	Sandbox    sandboxCmd    `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
+	Serve      serveCmd      `cmd:"" help:"The bot."`
+	Doctor     doctorCmd     `cmd:"" help:"Checks configuration, Slack, accounts and Redis, and says how to fix what is wrong."`
+	Manifest   manifestCmd   `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
+	Version    versionCmd    `cmd:"" help:"Version, commit, date and Go version; also --version."`
+	Completion completionCmd `cmd:"" help:"What makes bash, zsh or fish complete words: the script goes to standard output."`
 }
 
 // run does what the arguments say and returns the exit code. The first word distinguishes a program, which kong parses, from a line of the grammar.
@@ -86,6 +88,12 @@ func run(ctx context.Context, t terminal) int {
 	switch first := t.args[0]; {
 	case first == "-h" || first == "--help":
 		fmt.Fprint(t.out, usage(programs))
+		return exitDone
+	case first == "--version":
+		t.args = []string{"version"}
+		return runProgram(ctx, parser, t)
+	case first == completeWord:
+		t.complete(programs, t.args[1:])
 		return exitDone
 	case first == "help" && len(t.args) == 2 && isProgram(t.args[1]):
 		t.args = []string{t.args[1], "--help"}

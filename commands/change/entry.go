@@ -92,7 +92,7 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	}
 	p := ForTime(c, record.Line{Name: l.Name, Words: wordsOf(targets)}.With("app", c.Line.Keys["app"]), "", length)
 	p.When = describe.EntryWorks
-	warnShort(&p, lasts, length)
+	warnShort(c, &p, length)
 	if l.list != apiclient.ListAllow {
 		warnShared(c, &p, targets)
 		WarnCannotBlock(c, &p, apps)
@@ -124,12 +124,12 @@ func (l Listing) PlanFor(c *call.Call, targets []grammar.Target, lasts string) (
 	return p, nil
 }
 
-// warnShort says that an entry may hold longer than it is to: it asks where the line says how long, and notes it where the configuration does.
-func warnShort(p *call.Plan, lasts string, length time.Duration) {
+// warnShort says that an entry may hold longer than it is to: it asks where the person said how long, and notes it where the configuration does.
+func warnShort(c *call.Call, p *call.Plan, length time.Duration) {
 	words := describe.ShortEntry(length)
 	switch {
 	case words == "":
-	case lasts == "":
+	case c.Invocation.Line.Keys["for"] == "": // not the call's line: a plan that is made again may have completed it
 		p.Notes = append(p.Notes, text.New(words))
 	default:
 		p.Warnings = append(p.Warnings, refusal.Warning{

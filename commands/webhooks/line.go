@@ -68,13 +68,11 @@ func (l *line) pass(held, more context.Context) time.Duration {
 	if q.Dropped > 0 {
 		l.to.dropped(l.account.Name, q.Dropped)
 	}
-	l.to.waiting.WithLabelValues(l.to.Name, l.account.Name).Set(float64(q.Waiting))
 	l.forget(q)
 	if gone {
 		return lookEvery
 	}
 	wait, sent, err := l.sendAll(held, more, q.Entries)
-	l.to.waiting.WithLabelValues(l.to.Name, l.account.Name).Set(float64(q.Waiting - sent))
 	switch {
 	case err != nil:
 		return l.storeFails(held, err)

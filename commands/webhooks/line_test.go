@@ -18,6 +18,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/webhook"
 )
@@ -129,7 +130,7 @@ func newSending(t *testing.T, n int) *sending {
 		list, s.ids = append(list, one), append(s.ids, one.ID())
 	}
 	var err error
-	s.Webhooks, err = New(Config{Webhooks: list, Queues: s.queues, Clock: outside{}, Log: slog.New(slog.NewTextHandler(&s.log, nil))})
+	s.Webhooks, err = New(Config{Webhooks: list, Queues: s.queues, Clock: outside{}, Events: metrics.New().Hooks, Log: slog.New(slog.NewTextHandler(&s.log, nil))})
 	require.NoError(t, err)
 	for _, r := range s.receivers {
 		p := &program{}
@@ -155,7 +156,7 @@ func (s *sending) sends(attack string) string {
 }
 
 func (s *sending) count(outcome string, i int) float64 {
-	return testutil.ToFloat64(s.events.WithLabelValues(fmt.Sprintf("webhooks[%d]", i), outcome))
+	return testutil.ToFloat64(s.cfg.Events.WithLabelValues(fmt.Sprintf("webhooks[%d]", i), outcome))
 }
 
 func away(string) error { return &webhook.Failure{Text: "it can't be reached"} }

@@ -159,12 +159,16 @@ func TestHostileTextToWebhooks(t *testing.T) {
 		require.NoError(t, hostiletext.Plain(string(m.body)))
 		require.Less(t, len(m.body), 256<<10)
 	}
-	texts := []string{strings.Repeat("<script>\u202e", 2_000), strings.Repeat("é", 20_000)}
+	long := []string{strings.Repeat("<script>\u202e", 2_000), strings.Repeat("é", 20_000)}
+	texts, some := slices.Clone(long), []record.EventKind{record.NewIncident, record.ChangeSettled, record.APIUnreachable, record.PagerUnreachable}
 	for _, sample := range hostiletext.Samples() {
 		texts = append(texts, sample.Text)
 	}
 	for _, text := range texts {
 		for kind, payload := range payloads(text) {
+			if !slices.Contains(long, text) && !slices.Contains(some, kind) {
+				continue
+			}
 			check(eventMessage(acme, record.Event{ID: "e1", Account: "acme", Kind: kind, At: noon, Payload: payload}, changeWith(text)))
 		}
 		by := record.Actor{ID: "U1", Name: text, Via: record.ViaSlash}

@@ -28,11 +28,10 @@ type sender interface {
 type receiver struct {
 	Webhook
 
-	to      sender
-	log     *slog.Logger
-	events  *prometheus.CounterVec
-	waiting *prometheus.GaugeVec
-	calls   chan struct{}
+	to     sender
+	log    *slog.Logger
+	events *prometheus.CounterVec
+	calls  chan struct{}
 
 	mu       sync.Mutex
 	failures int       // in a row, that are about no one message
@@ -41,10 +40,8 @@ type receiver struct {
 	gone     bool      // it wants none, until this process ends
 }
 
-func newReceiver(one Webhook, to sender, w *Webhooks) *receiver {
-	return &receiver{
-		Webhook: one, to: to, log: w.cfg.Log.With("webhook", one.Name), events: w.events, waiting: w.waiting, calls: make(chan struct{}, callsAtOnce),
-	}
+func newReceiver(one Webhook, to sender, cfg Config) *receiver {
+	return &receiver{Webhook: one, to: to, log: cfg.Log.With("webhook", one.Name), events: cfg.Events, calls: make(chan struct{}, callsAtOnce)}
 }
 
 // pause is how long nothing is sent; gone: it is for good.

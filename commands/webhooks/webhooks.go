@@ -2,7 +2,6 @@
 package webhooks
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/webhook"
 )
@@ -100,7 +98,7 @@ type Config struct {
 	Queues   Queues
 	Changes  Changes
 	Clock    Clock
-	Metrics  *metrics.Metrics // nil: counted for nobody
+	Events   *prometheus.CounterVec // by webhook and outcome: delivered, failed (and tried again), dropped
 	Log      *slog.Logger
 }
 
@@ -108,8 +106,6 @@ type Config struct {
 type Webhooks struct {
 	cfg       Config
 	receivers []*receiver
-	events    *prometheus.CounterVec
-	waiting   *prometheus.GaugeVec
 
 	mu    sync.Mutex
 	lines map[string][]*line // by account that this replica owns
@@ -117,17 +113,13 @@ type Webhooks struct {
 
 // New makes Webhooks. Nothing is sent yet.
 func New(cfg Config) (*Webhooks, error) {
-	cfg.Metrics = cmp.Or(cfg.Metrics, metrics.New())
-	w := &Webhooks{
-		cfg: cfg, lines: map[string][]*line{},
-		events: cfg.Metrics.WebhookEvents, waiting: cfg.Metrics.WebhookWaiting,
-	}
+	w := &Webhooks{cfg: cfg, lines: map[string][]*line{}}
 	for _, one := range cfg.Webhooks {
 		to, err := webhook.New(one.URL, one.Secret)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.Name, err)
 		}
-		w.receivers = append(w.receivers, newReceiver(one, to, w))
+		w.receivers = append(w.receivers, newReceiver(one, to, cfg))
 	}
 	return w, nil
 }
@@ -171,9 +163,6 @@ func (w *Webhooks) Run(held, more context.Context, account *call.Account) {
 		g.Go(func() { l.run(held, more) })
 	}
 	g.Wait()
-	for _, l := range lines {
-		w.waiting.DeleteLabelValues(l.to.Name, account.Name)
-	}
 }
 
 func (w *Webhooks) set(account string, lines []*line) {

@@ -52,7 +52,7 @@ var floors = []floor{
 	{"commands/report", on("commands/advice", "commands/change", "commands/efficacy", "commands/headline", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a report is composed of facts", nil},
 	{"commands/form", on("commands/report", "commands/change", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "commands/grammar", "commands/refusal"), "a form follows from a command's description", nil},
 	{"commands/paging", on("commands/headline", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "poller", "internal/pager", "internal/delay"), "whom to page follows from routes and triage; it sends through interfaces", nil},
-	{"commands/webhooks", on("commands/describe", "commands/call", "commands/policy", "commands/grammar", "internal/webhook", "internal/delay", "internal/metrics"), "what other programs are sent follows from records; it meets the store and the wire through interfaces", nil},
+	{"commands/webhooks", on("commands/describe", "commands/call", "commands/policy", "commands/grammar", "internal/webhook", "internal/delay"), "what other programs are sent follows from records; it meets the store and the wire through interfaces", nil},
 	{"commands/routing", on("commands/call", "commands/policy", "poller"), "where an attack goes follows from the routes and from what is stored", nil},
 	{"commands/verb", on("commands", "internal/nearest", "internal/pire"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
 	{"commands", on("commands", "internal/delay", "internal/metrics"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},

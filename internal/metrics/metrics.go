@@ -41,9 +41,7 @@ type Metrics struct {
 	Polls   *prometheus.HistogramVec // seconds by account
 	Changes *prometheus.CounterVec   // verb, outcome
 	Pages   *prometheus.CounterVec   // account, outcome
-
-	WebhookEvents  *prometheus.CounterVec // webhook, outcome
-	WebhookWaiting *prometheus.GaugeVec   // webhook, account
+	Hooks   *prometheus.CounterVec   // webhook, outcome
 
 	defined []Definition
 	counted *prometheus.Registry
@@ -65,15 +63,8 @@ func New() *Metrics {
 	m.Polls = m.histogram("poll_duration_seconds", "How long polls took that this replica made, failed ones too.", prometheus.ExponentialBuckets(0.05, 2.5, 10), "account")
 	m.Changes = m.counter("changes_total", "Entries of the audit log that this replica made, by verb and outcome: done, half, failed, unknown (perhaps done), refused, nothing, dry_run, asked, waiting, approved, overridden, rejected, closed, expired.", "verb", "outcome")
 	m.Pages = m.counter("pager_calls_total", "Calls of pagers, and resolved calls, by outcome: taken, failed (and tried again), refused.", "account", "outcome")
-	m.WebhookEvents = m.counter("webhook_events_total", "Events and audit entries for webhooks, by outcome: delivered, failed (and tried again), dropped (they waited for a day, or too much waited).", "webhook", "outcome")
-	m.WebhookWaiting = m.gauge("webhook_waiting_events", "Events and audit entries of this replica's accounts that wait for a webhook, when they were last looked at.", "webhook", "account")
+	m.Hooks = m.counter("webhook_events_total", "Events and audit entries for webhooks, by outcome: delivered, failed (and tried again), dropped (they waited for a day, or too much waited).", "webhook", "outcome")
 	return m
-}
-
-func (m *Metrics) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.define(name, "gauge", help, labels), Help: help}, labels)
-	m.counted.MustRegister(v)
-	return v
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

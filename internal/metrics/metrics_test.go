@@ -84,7 +84,7 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	m := New()
 	for _, v := range []interface{ Inc() }{
 		m.SlackCalls.WithLabelValues("chat.postMessage", "ok"), m.SlackRefused.WithLabelValues("chat.update"), m.Notified.WithLabelValues("new_attack", "high"),
-		m.Changes.WithLabelValues("deny", "done"), m.Pages.WithLabelValues("acme", "taken"), m.WebhookEvents.WithLabelValues("siem", "delivered"), m.WebhookWaiting.WithLabelValues("siem", "acme"),
+		m.Changes.WithLabelValues("deny", "done"), m.Pages.WithLabelValues("acme", "taken"), m.Hooks.WithLabelValues("siem", "delivered"),
 	} {
 		v.Inc()
 	}

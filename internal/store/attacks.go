@@ -17,21 +17,21 @@ import (
 func (s *Attacks) LastPoll(ctx context.Context, account string) (r poller.State, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
-	ask(q, q.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
+	ask(q, q.redis.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
 	return r, q.send(ctx, "last poll of "+account)
 }
 
 func (q *questions) askPoll(ctx context.Context, account string, lastGood *time.Time, outage *record.Outage) {
-	q.askTime(q.Get(ctx, q.key(keyLastGood, account)), lastGood, "last poll of "+account)
-	ask(q, q.Get(ctx, q.key(keyOutage, account)), outage, "outage of "+account)
+	q.askTime(q.redis.Get(ctx, q.key(keyLastGood, account)), lastGood, "last poll of "+account)
+	ask(q, q.redis.Get(ctx, q.key(keyOutage, account)), outage, "outage of "+account)
 }
 
 // Load reads an account's attacks for its poller, some at a time: they may be many.
 func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err error) {
 	q := s.questions()
 	q.askPoll(ctx, account, &r.LastGood, &r.Outage)
-	q.askTime(q.Get(ctx, s.key(keyFirstStart, account)), &r.FirstStart, "first start of "+account)
-	ask(q, q.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
+	q.askTime(q.redis.Get(ctx, s.key(keyFirstStart, account)), &r.FirstStart, "first start of "+account)
+	ask(q, q.redis.Get(ctx, s.key(keyCap, account)), &r.Cap, "cap of "+account)
 	if err := q.send(ctx, "state of "+account); err != nil {
 		return poller.State{}, err
 	}

@@ -58,11 +58,11 @@ func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string,
 	if err != nil {
 		return d, t, err
 	}
-	q := &questions{Pipeliner: server.Pipeline(), keyspace: s.keyspace} // of one server: a cluster's client would repeat it
+	q := &questions{redis: server.Pipeline(), keyspace: s.keyspace} // of one server: a cluster's client would repeat it
 	if s.copies > 0 {
 		t, err = s.begun(s.write(ctx, beginNotify, c.keys, c.args...), account, now)
 	} else {
-		answer := beginNotify.EvalSha(ctx, q, c.keys, c.args...)
+		answer := beginNotify.EvalSha(ctx, q.redis, c.keys, c.args...)
 		q.read = append(q.read, func() (err error) {
 			if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // the server is a new one
 				answer = beginNotify.Run(ctx, s.rdb, c.keys, c.args...)
@@ -78,12 +78,12 @@ func (s *Cards) BeginCard(ctx context.Context, account, attack, delivery string,
 }
 
 func (s *Cards) details(ctx context.Context, q *questions, account, attack string) (d record.AttackDetails, err error) {
-	ask(q, q.HGet(ctx, s.key(keyAttacks, account), attack), &d.State, "attack "+attack)
-	ask(q, q.HGet(ctx, s.key(keyTriage, account), attack), &d.Triage, "triage of "+attack)
-	ask(q, q.HGet(ctx, s.key(keyPages, account), attack), &d.Page, "page of "+attack)
+	ask(q, q.redis.HGet(ctx, s.key(keyAttacks, account), attack), &d.State, "attack "+attack)
+	ask(q, q.redis.HGet(ctx, s.key(keyTriage, account), attack), &d.Triage, "triage of "+attack)
+	ask(q, q.redis.HGet(ctx, s.key(keyPages, account), attack), &d.Page, "page of "+attack)
 	q.askContext(ctx, account, &d.Context)
 	q.askPoll(ctx, account, &d.LastGood, &d.Outage)
-	changes, efficacy, card := q.HVals(ctx, s.key(keyChanges, account)), q.HGetAll(ctx, s.key(keyEfficacy, account)), q.HGet(ctx, s.key(keyCards, account), attack)
+	changes, efficacy, card := q.redis.HVals(ctx, s.key(keyChanges, account)), q.redis.HGetAll(ctx, s.key(keyEfficacy, account)), q.redis.HGet(ctx, s.key(keyCards, account), attack)
 	if err = q.send(ctx, "details of "+attack); err != nil {
 		return d, err
 	}

@@ -29,15 +29,15 @@ type draft struct {
 // the draft follows from that. It fails with refusal.ErrEmptied, unless unread is set, as long as what Redis lost wasn't rebuilt.
 func (s *Ledger) Begin(ctx context.Context, account, attack string, unread bool) (b record.Basis, d commands.Draft, err error) {
 	q := s.questions()
-	epoch, revision := q.Get(ctx, s.key(keyEpoch, account)), q.Get(ctx, s.key(keyRevision, account)) // before the rest: what is written meanwhile makes it another
+	epoch, revision := q.redis.Get(ctx, s.key(keyEpoch, account)), q.redis.Get(ctx, s.key(keyRevision, account)) // before the rest: what is written meanwhile makes it another
 	q.askContext(ctx, account, &b.Context)
-	ask(q, q.Get(ctx, s.key(keyPermission, account)), &b.Loss, "permission loss of "+account)
+	ask(q, q.redis.Get(ctx, s.key(keyPermission, account)), &b.Loss, "permission loss of "+account)
 	var shown record.AttackState
 	if attack != "" {
-		ask(q, q.HGet(ctx, s.key(keyTriage, account), attack), &b.Triage, "triage of "+attack)
-		ask(q, q.HGet(ctx, s.key(keyAttacks, account), attack), &shown, "attack "+attack)
+		ask(q, q.redis.HGet(ctx, s.key(keyTriage, account), attack), &b.Triage, "triage of "+attack)
+		ask(q, q.redis.HGet(ctx, s.key(keyAttacks, account), attack), &shown, "attack "+attack)
 	}
-	changes := q.HVals(ctx, s.key(keyChanges, account))
+	changes := q.redis.HVals(ctx, s.key(keyChanges, account))
 	if err := q.send(ctx, "what changes of "+account+" go by"); err != nil {
 		return record.Basis{}, commands.Draft{}, err
 	}

@@ -23,8 +23,8 @@ const (
 func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err error) {
 	var card record.DrillCard
 	q := s.questions()
-	ask(q, q.HGet(ctx, s.key(keyDrill, account), fieldDrill), &d, fieldDrill)
-	ask(q, q.HGet(ctx, s.key(keyDrill, account), fieldCard), &card, fieldCard)
+	ask(q, q.redis.HGet(ctx, s.key(keyDrill, account), fieldDrill), &d, fieldDrill)
+	ask(q, q.redis.HGet(ctx, s.key(keyDrill, account), fieldCard), &card, fieldCard)
 	if err := q.send(ctx, "drill of "+account); err != nil {
 		return record.Drill{}, err
 	}

@@ -77,8 +77,8 @@ func (s *Attacks) Outages(ctx context.Context, account string, since time.Time) 
 	}
 	var now record.Outage
 	q := s.questions()
-	gaps := q.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key(keyGaps, account), ByScore: true, Start: from, Stop: "+inf"})
-	ask(q, q.Get(ctx, s.key(keyOutage, account)), &now, "outage of "+account)
+	gaps := q.redis.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key(keyGaps, account), ByScore: true, Start: from, Stop: "+inf"})
+	ask(q, q.redis.Get(ctx, s.key(keyOutage, account)), &now, "outage of "+account)
 	if err := q.send(ctx, "outages of "+account); err != nil {
 		return nil, err
 	}

@@ -112,14 +112,14 @@ func newest[T any](ctx context.Context, s *client, answer *redis.StringSliceCmd,
 
 // questions are asked in one round trip.
 type questions struct {
-	redis.Pipeliner
+	redis redis.Pipeliner // not embedded: its hundreds of methods would be compiled again
 	keyspace
 
 	read []func() error // the answers
 }
 
 func (s *client) questions() *questions {
-	return &questions{Pipeliner: s.rdb.Pipeline(), keyspace: s.keyspace}
+	return &questions{redis: s.rdb.Pipeline(), keyspace: s.keyspace}
 }
 
 // ask has an answer's JSON be read when it is there.
@@ -143,7 +143,7 @@ func (q *questions) askTime(answer *redis.StringCmd, into *time.Time, what strin
 
 // send asks, and reads the answers.
 func (q *questions) send(ctx context.Context, what string) error {
-	if _, err := q.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "NOSCRIPT") { // of that the script's reader knows
+	if _, err := q.redis.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "NOSCRIPT") { // of that the script's reader knows
 		return fmt.Errorf("read %s: %w", what, err)
 	}
 	var faults []error

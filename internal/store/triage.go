@@ -74,10 +74,10 @@ func (s *Triage) AccountContext(ctx context.Context, account string) (c record.A
 }
 
 func (q *questions) askContext(ctx context.Context, account string, c *record.AccountContext) {
-	ask(q, q.Get(ctx, q.key(keyProtected, account)), &c.Protected, "protected ranges of "+account)
-	ask(q, q.Get(ctx, q.key(keyLocked, account)), &c.RulesLockedAt, "lock of "+account)
-	ask(q, q.Get(ctx, q.key(keySources, account)), &c.Sources, "sources of "+account)
-	ask(q, q.Get(ctx, q.key(keyMutes, account)), &c.Mutes, "mutes of "+account)
+	ask(q, q.redis.Get(ctx, q.key(keyProtected, account)), &c.Protected, "protected ranges of "+account)
+	ask(q, q.redis.Get(ctx, q.key(keyLocked, account)), &c.RulesLockedAt, "lock of "+account)
+	ask(q, q.redis.Get(ctx, q.key(keySources, account)), &c.Sources, "sources of "+account)
+	ask(q, q.redis.Get(ctx, q.key(keyMutes, account)), &c.Mutes, "mutes of "+account)
 }
 
 // SaveProtected replaces all protected ranges of the account, and marks the attacks' cards stale.
