@@ -4,9 +4,19 @@ import assert from 'node:assert/strict';
 
 const patience = 20_000; // ms, for what must come on a busy machine
 
+const running = new Set();
+process.on('exit', () => running.forEach((program) => program.kill()));
+
+// start starts a program that ends with this process, also when that breaks off.
+export function start(program, args, options) {
+  const started = spawn(program, args, options);
+  running.add(started);
+  return started;
+}
+
 // openWorld starts `wafbot sandbox` and resolves when it is ready.
 export async function openWorld() {
-  const program = spawn(process.env.WAFBOT, ['sandbox'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const program = start(process.env.WAFBOT, ['sandbox'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const env = await environmentOf(program);
   const world = new World(program, env);
   await world.post('/sandbox/attacks/stop', {});

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	lookEvery = 30 * time.Second // how often a queue is looked at that nobody woke
-	storeWait = 5 * time.Second  // the pause after the store failed
+	lookEvery  = 30 * time.Second // how often a queue is looked at that nobody woke
+	storeWait  = 5 * time.Second  // the pause after the store failed
+	stopWithin = time.Second      // how long a call under way may take when an account is given up: whoever owns it next sends it again
 )
 
 // line is what one account has for one webhook.
@@ -26,7 +27,6 @@ type line struct {
 	wake    chan struct{}
 	said    int              // of the dropped ones, that the store doesn't know of yet
 	refused map[string]tries // by place
-	failing bool             // the store can't be read, which is logged once
 }
 
 // tries are those of an entry that the receiver refused.
@@ -41,6 +41,9 @@ func newLine(cfg Config, account *call.Account, to *receiver) *line {
 
 // run sends until more ends.
 func (l *line) run(held, more context.Context) {
+	held, drop := context.WithCancel(held)
+	defer drop()
+	defer context.AfterFunc(more, func() { time.AfterFunc(stopWithin, drop) })()
 	for {
 		again := time.NewTimer(l.pass(held, more))
 		select {
@@ -64,7 +67,8 @@ func (l *line) pass(held, more context.Context) time.Duration {
 	if err != nil {
 		return l.storeFails(held, err)
 	}
-	l.failing, l.said = false, q.Dropped
+	l.to.noteStore(nil)
+	l.said = q.Dropped
 	if q.Dropped > 0 {
 		l.to.dropped(l.account.Name, q.Dropped)
 	}
@@ -84,11 +88,10 @@ func (l *line) pass(held, more context.Context) time.Duration {
 	return wait
 }
 
-// storeFails logs once that the queue can't be read.
+// storeFails notes that the queue can't be read, and returns how long to wait.
 func (l *line) storeFails(held context.Context, err error) time.Duration {
-	if !l.failing && held.Err() == nil {
-		l.log.Error("read what waits for the webhook", "err", err)
-		l.failing = true
+	if held.Err() == nil {
+		l.to.noteStore(err)
 	}
 	return storeWait
 }

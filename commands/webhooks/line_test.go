@@ -3,6 +3,7 @@ package webhooks
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -29,6 +30,7 @@ type queues struct {
 	entries map[string][]Entry
 	dropped map[string]int
 	placed  int
+	away    error // nil: the store is there
 }
 
 func newQueues() *queues { return &queues{entries: map[string][]Entry{}, dropped: map[string]int{}} }
@@ -48,6 +50,9 @@ func (q *queues) add(attack string, ids ...string) (n int) {
 func (q *queues) Waiting(_ context.Context, _, id string, said int) (Queue, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.away != nil {
+		return Queue{}, q.away
+	}
 	q.dropped[id] -= said
 	q.entries[id] = slices.DeleteFunc(q.entries[id], func(e Entry) bool {
 		old := time.Since(e.At) >= WaitsFor
@@ -67,15 +72,26 @@ func (q *queues) Done(_ context.Context, _, id, place string) error {
 	return nil
 }
 
+func (q *queues) lose(away error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.away = away
+}
+
 // program is what a webhook leads to.
 type program struct {
 	mu    sync.Mutex
+	hangs bool                    // it takes calls, and never answers
 	fail  func(body string) error // nil: it takes everything
 	tries []time.Time
 	got   []string // the numbers of audit entries that it took
 }
 
-func (p *program) Send(_ context.Context, m webhook.Message) error {
+func (p *program) Send(ctx context.Context, m webhook.Message) error {
+	if p.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries = append(p.tries, time.Now())
@@ -108,6 +124,24 @@ func (p *program) tried() []time.Time {
 	return slices.Clone(p.tries)
 }
 
+// journal is a log that can be read meanwhile.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
 type outside struct{}
 
 func (outside) Outside() time.Time { return time.Now() }
@@ -118,7 +152,8 @@ type sending struct {
 	*queues
 	ids      []string
 	programs []*program
-	log      bytes.Buffer
+	log      journal
+	stop     func() // the account is given up
 }
 
 func newSending(t *testing.T, n int) *sending {
@@ -136,13 +171,14 @@ func newSending(t *testing.T, n int) *sending {
 		p := &program{}
 		r.to, s.programs = p, append(s.programs, p)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	more, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.Run(ctx, ctx, &call.Account{Name: "acme"})
+		s.Run(t.Context(), more, &call.Account{Name: "acme"})
 	}()
-	t.Cleanup(func() { stop(); <-ended })
+	s.stop = func() { stop(); <-ended }
+	t.Cleanup(s.stop)
 	synctest.Wait()
 	return s
 }
@@ -255,5 +291,36 @@ func TestMoreThanIsReadAtATime(t *testing.T) {
 		require.Len(t, s.programs[0].tried(), 3*AtOnce+1)
 		require.True(t, strings.HasPrefix(s.programs[0].took(), "1 2 3 4 "))
 		require.True(t, slices.IsSortedFunc(strings.Fields(s.programs[0].took()), func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y }))
+	})
+}
+
+// A receiver that hangs doesn't hold up another replica that takes the account over.
+func TestAReceiverThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSending(t, 2)
+		s.programs[0].hangs = true
+		s.sends("a1")
+		require.Equal(t, "1", s.programs[1].took())
+		begun := time.Now()
+		s.stop()
+		require.LessOrEqual(t, time.Since(begun), 2*time.Second)
+		require.Len(t, s.entries[s.ids[0]], 1, "it is sent again")
+	})
+}
+
+// With the store away nothing is sent, which is logged once; what waits goes out when it is back.
+func TestTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSending(t, 1)
+		s.lose(errors.New("connection refused"))
+		s.sends("a1")
+		time.Sleep(time.Hour)
+		require.Empty(t, s.programs[0].took())
+		require.Equal(t, 1, strings.Count(s.log.String(), "read what waits for the webhook"))
+		s.lose(nil)
+		time.Sleep(storeWait + time.Second)
+		require.Equal(t, "1", s.programs[0].took())
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/hostiletext"
+	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -152,6 +153,7 @@ func TestIDs(t *testing.T) {
 
 // What attackers and people write is in JSON strings, bounded, and nothing in it is unseen; the whole is bounded, too.
 func TestHostileTextToWebhooks(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	s := documented(t)
 	check := func(m *message) {

@@ -38,6 +38,7 @@ type receiver struct {
 	next     time.Time // not before
 	why      string    // it takes no events; "": it does, as far as is known
 	gone     bool      // it wants none, until this process ends
+	unread   bool      // what waits for it can't be read
 }
 
 func newReceiver(one Webhook, to sender, cfg Config) *receiver {
@@ -87,6 +88,9 @@ func (r *receiver) send(ctx context.Context, m webhook.Message) error {
 
 // answers notes that the receiver answers. The caller holds mu.
 func (r *receiver) answers() {
+	if r.gone {
+		return
+	}
 	if r.why != "" {
 		r.log.Info("the webhook takes events again")
 	}
@@ -105,6 +109,16 @@ func (r *receiver) fails(f *webhook.Failure) {
 	r.next = time.Now().Add(max(delay.Jitter(0, firstAgain)+delay.Backoff(r.failures, firstAgain, longAgain), f.RetryAfter))
 	r.failures++
 	r.why = f.Text
+}
+
+// noteStore logs, once for all accounts, that what waits can't be read; nil: it can.
+func (r *receiver) noteStore(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil && !r.unread {
+		r.log.Error("read what waits for the webhook", "err", err)
+	}
+	r.unread = err != nil
 }
 
 // dropped says that so many events of an account were never sent.

@@ -147,7 +147,7 @@ func (w *Webhooks) Wake(account string) {
 	}
 }
 
-// Run sends what an account has for its webhooks until more ends. A call under way by then is finished, unless held ends. The replica that owns the account has
+// Run sends what an account has for its webhooks until more ends. A call under way by then is finished within a second, unless held ends. The replica that owns the account has
 // the only one.
 func (w *Webhooks) Run(held, more context.Context, account *call.Account) {
 	var lines []*line

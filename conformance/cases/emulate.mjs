@@ -1,6 +1,5 @@
 // wafbot itself against emulate, a Slack emulator that others wrote. The service is the emulated world's, Redis a real redis-server.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import http from 'node:http';
 import { createRequire } from 'node:module';
@@ -8,7 +7,7 @@ import net from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { WebClient } from '@slack/web-api';
 import { createEmulator } from 'emulate';
-import { openWorld, refused, silent, until } from '../world.mjs';
+import { openWorld, refused, silent, start, until } from '../world.mjs';
 
 const { version } = createRequire(fileURLToPath(import.meta.resolve('emulate')))('../package.json');
 const botToken = 'xoxb-emulate-wafbot';
@@ -119,14 +118,14 @@ function freePort() {
 
 async function startRedis(ends) {
   const port = await freePort();
-  const server = spawn('redis-server', ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const server = start('redis-server', ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], { stdio: ['ignore', 'pipe', 'ignore'] });
   ends.push(() => server.kill());
   await printed(server.stdout, /Ready to accept connections/, 'redis-server');
   return `redis://127.0.0.1:${port}/0`;
 }
 
 async function startBot(ends, world, env) {
-  const bot = spawn(process.env.WAFBOT, ['serve'], { env: { ...process.env, ...world.env, WAFBOT_SLACK_APP_TOKEN: '', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const bot = start(process.env.WAFBOT, ['serve'], { env: { ...process.env, ...world.env, WAFBOT_SLACK_APP_TOKEN: '', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
   ends.push(
     () =>
       new Promise((resolve) => {

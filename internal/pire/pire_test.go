@@ -86,7 +86,7 @@ func TestLongAndDeep(t *testing.T) {
 	text := strings.Repeat("ab", 150)
 	for pattern, want := range map[string]bool{
 		strings.Repeat("a", 3_000):                                  false,
-		strings.Repeat("[ab]", 300) + "$":                         true,
+		strings.Repeat("[ab]", 300) + "$":                           true,
 		strings.Repeat("(a*", 50) + strings.Repeat(")*", 50) + "c":  false,
 		strings.Repeat("(.{100}", 5) + strings.Repeat("){100}", 5):  false,
 		strings.Repeat("(~(c", 20) + strings.Repeat("))", 20) + "d": false,
