@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,6 +24,7 @@ type Config struct {
 	HTTP      *http.Client  // nil: one of its own as NewHTTP makes it; redirects are never followed, whatever it sets
 	Tries     int           // how often one request is sent at most; 0: 4
 	Clock     Clock         // learns the time from each answer but refusals and faults; nil: none
+	Log       *slog.Logger  // each call, as detail; nil: discarded
 	Pause     time.Duration // before the first repeat, doubling to 30 times as long; while rules are locked 5 times; 0: 1 s
 }
 
@@ -39,7 +41,8 @@ type Client struct {
 	http     *http.Client
 	tries    int
 	step     time.Duration
-	clock    Clock        // nil: none
+	clock    Clock // nil: none
+	log      *slog.Logger
 	seed     maphash.Seed // of the sums of attack records: no attacker can make two records with the same
 	clientID chan int     // holds one value, but while the client id is requested; 0: not known yet
 }
@@ -59,7 +62,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		base: base, token: token, http: withoutRedirects(cfg.HTTP), tries: cmp.Or(cfg.Tries, 4), step: cmp.Or(cfg.Pause, time.Second),
-		clock: cfg.Clock, seed: maphash.MakeSeed(), clientID: make(chan int, 1),
+		clock: cfg.Clock, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), seed: maphash.MakeSeed(), clientID: make(chan int, 1),
 	}
 	c.clientID <- cfg.ClientID
 	return c, nil

@@ -68,7 +68,9 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 	}
 	unknown := false
 	for try := 1; ; try++ {
+		sent := time.Now()
 		ans, failure := c.authorised(ctx, k, body)
+		c.logCall(ctx, k, time.Since(sent), failure)
 		if failure == nil {
 			ans.doubtful = unknown
 			return ans, nil
@@ -84,6 +86,14 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 			return answer{}, failure
 		}
 	}
+}
+
+func (c *Client) logCall(ctx context.Context, k call, took time.Duration, failure *Error) {
+	if failure != nil {
+		c.log.DebugContext(ctx, "called the service", "call", k.op, "took", took, "err", failure)
+		return
+	}
+	c.log.DebugContext(ctx, "called the service", "call", k.op, "took", took)
 }
 
 // authorised sends the call once, and a second time when it was refused with a token that has been replaced since:

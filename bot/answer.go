@@ -40,9 +40,9 @@ func (a *answers) resultMessage(req request, res call.Result, err error) card.Me
 	case errors.As(err, &refused):
 		return card.Refused(refused)
 	}
-	words, ref := call.ForPeople(req.Invocation, err)
-	if ref != "" {
-		a.cfg.Log.Error("carry out request", "reference", ref, "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
+	words, fault := call.ForPeople(req.Invocation, err)
+	if fault {
+		a.cfg.Log.ErrorContext(req.within(context.Background()), "carry out request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
 	}
 	return say(words)
 }
@@ -96,7 +96,7 @@ func (a *answers) send(ctx context.Context, req request, msg card.Message) (wait
 	if err == nil {
 		return 0, false
 	}
-	a.log.warn("answer request", "user", req.Invocation.Actor.ID, "err", err)
+	a.log.warn(ctx, "answer request", "user", req.Invocation.Actor.ID, "err", err)
 	if errors.Is(err, errNoAddress) {
 		return 0, false
 	}
@@ -113,7 +113,7 @@ func (a *answers) answerView(ctx context.Context, req request, msg card.Message)
 		err = a.cfg.Slack.UpdateView(ctx, req.View, v)
 	}
 	if err != nil && slackconn.ErrorName(err) != "not_found" {
-		a.log.warn("answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		a.log.warn(ctx, "answer in view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func (a *answers) answerView(ctx context.Context, req request, msg card.Message)
 // drawHome draws a Home tab without an answer, and tries once.
 func (a *answers) drawHome(ctx context.Context, req request) {
 	if err := a.publishHome(ctx, req, nil); err != nil {
-		a.cfg.Log.Warn("draw home tab", "user", req.Invocation.Actor.ID, "err", err)
+		a.cfg.Log.WarnContext(ctx, "draw home tab", "user", req.Invocation.Actor.ID, "err", err)
 	}
 }
 
@@ -146,7 +146,7 @@ func (a *answers) home(ctx context.Context, req request) []slack.Block {
 	if refused, ok := errors.AsType[*refusal.Refusal](err); ok && errors.Is(err, refusal.ErrDenied) {
 		return card.HomeUnavailable(refused.All())
 	}
-	text, ref := call.ForPeople(inv, err)
-	a.cfg.Log.Error("read home tab", "reference", ref, "user", inv.Actor.ID, "err", err)
+	text, _ := call.ForPeople(inv, err)
+	a.cfg.Log.ErrorContext(ctx, "read home tab", "user", inv.Actor.ID, "err", err)
 	return card.HomeUnavailable(text)
 }

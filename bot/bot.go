@@ -9,15 +9,13 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -86,25 +84,31 @@ type Notifier interface {
 	Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error)
 }
 
+// State reads how this replica is, but for what the Bot itself knows.
+type State interface {
+	Metrics(ctx context.Context) metrics.State
+}
+
 // Config is what a Bot works with. Slack, Runner, Verbs, Notifier, Inbox, Links, Cards, Redis and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
-	Slack      *slackconn.Client
-	Secret     apiclient.Secret // signs Slack's requests; "": none are received over HTTP
-	Runner     Runner
-	Verbs      Verbs
-	Notifier   Notifier
-	Inbox      Inbox
-	Links      slackconn.Links
-	Cards      Cards
-	Redis      Redis
-	Accounts   []notify.Account
-	Command    string                   // the slash command, for messages that name it
-	Pagers     Pagers                   // nil: none acknowledges
-	Webhooks   func() map[string]string // those that don't take events, and why; nil: there are none
-	Broken     func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Collectors []prometheus.Collector   // shown on /metrics beside the bot's own
-	Log        *slog.Logger             // nil: discarded
-	Clocks     *clock.Clocks            // nil: this machine's
+	Slack    *slackconn.Client
+	Secret   apiclient.Secret // signs Slack's requests; "": none are received over HTTP
+	Runner   Runner
+	Verbs    Verbs
+	Notifier Notifier
+	Inbox    Inbox
+	Links    slackconn.Links
+	Cards    Cards
+	Redis    Redis
+	Accounts []notify.Account
+	Command  string                   // the slash command, for messages that name it
+	Pagers   Pagers                   // nil: none acknowledges
+	Webhooks func() map[string]string // those that don't take events, and why; nil: there are none
+	Broken   func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
+	Metrics  *metrics.Metrics         // nil: counted for nobody
+	State    State                    // shown on /metrics
+	Log      *slog.Logger             // nil: discarded
+	Clocks   *clock.Clocks            // nil: this machine's
 }
 
 // Bot receives what people click and type, and shows them what happens.
@@ -115,7 +119,6 @@ type Bot struct {
 	server   *server
 	worker   *worker
 	socket   *slackconn.Socket
-	metrics  *metrics
 	readings sync.Map // account → progress of its Reading
 }
 
@@ -124,21 +127,17 @@ func New(cfg Config) *Bot {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	cfg.Clocks = cmp.Or(cfg.Clocks, clock.New())
-	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log), metrics: newMetrics()}
-	b.metrics.registry.MustRegister(append(cfg.Collectors, cfg.Slack.Collector())...)
+	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
+	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log)}
 	answers := &answers{&b.cfg, b.log}
-	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: b.metrics.overload, open: make(chan struct{}, maxReads)}
+	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: cfg.Metrics.DroppedReads, open: make(chan struct{}, maxReads)}
 	forms := &forms{&b.cfg, b.requests, answers}
 	ingress := &ingress{&b.cfg, b.log, b.requests, forms}
-	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: b.metrics}
+	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: cfg.Metrics}
 	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}
 	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
-		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: b.metrics.opens, Acknowledged: b.metrics.acknowledged, Log: cfg.Log,
+		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged, Log: cfg.Log,
 	})
-	b.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "wafbot", Name: "socket_links", Help: "Socket Mode links that can receive.",
-	}, func() float64 { open, _ := b.socket.State(); return float64(open) }))
 	return b
 }
 
@@ -166,6 +165,15 @@ func (b *Bot) handler() http.Handler {
 	}
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("/readyz", b.ready)
-	mux.Handle("/metrics", promhttp.HandlerFor(b.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", b.cfg.Metrics.Serve(b.state))
 	return mux
+}
+
+// state is what /metrics shows beside what was counted.
+func (b *Bot) state(ctx context.Context) (s metrics.State) {
+	if b.cfg.State != nil {
+		s = b.cfg.State.Metrics(ctx)
+	}
+	s.SocketLinks, _ = b.socket.State()
+	return s
 }

@@ -45,19 +45,19 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		Event json.RawMessage `json:"event"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
-		in.log.warn("read event", "err", err)
+		in.log.warn(ctx, "read event", "err", err)
 		return
 	}
 	if outer.Type == "app_rate_limited" {
-		in.cfg.Log.Error("slack limits events: there were too many in the last hour")
+		in.cfg.Log.ErrorContext(ctx, "slack limits events: there were too many in the last hour")
 		return
 	}
-	if in.foreign(outer.App) || len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
+	if in.foreign(ctx, outer.App) || len(outer.Event) == 0 || in.peopleEvent(ctx, outer.Event) {
 		return
 	}
 	var m message
 	if err := json.Unmarshal(outer.Event, &m); err != nil {
-		in.log.warn("read event", "err", err)
+		in.log.warn(ctx, "read event", "err", err)
 		return
 	}
 	if outer.ID != "" {
@@ -78,7 +78,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 func (in *ingress) message(ctx context.Context, d delivery, m message) {
 	self, err := in.cfg.Slack.Self(ctx)
 	if err != nil {
-		in.cfg.Log.Error("take message", "channel", m.Channel, "user", m.User, "err", err)
+		in.cfg.Log.ErrorContext(ctx, "take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
 			in.requests.reply(in.asked(ctx, d, m), say(text.New("Failed, not done: Slack didn't answer wafbot in time, so what you wrote could not be read. Write it again")))
 		}
@@ -155,7 +155,7 @@ func (in *ingress) cardAt(ctx context.Context, channel, thread string) (account,
 	for _, a := range in.cfg.Accounts {
 		attack, err := in.cfg.Cards.AttackAt(ctx, a.Name, channel, thread)
 		if err != nil {
-			in.log.warn("find card of thread", "channel", channel, "err", err)
+			in.log.warn(ctx, "find card of thread", "channel", channel, "err", err)
 			return "", ""
 		}
 		if attack != "" {
@@ -224,9 +224,9 @@ func (in *ingress) peopleEvent(ctx context.Context, event []byte) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peopleTimeout)
 	defer cancel()
 	if err := in.cfg.Slack.PeopleChanged(ctx, of); err != nil {
-		in.log.warn("invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
+		in.log.warn(ctx, "invalidate people: the other replicas keep their cache", "for", slackconn.PeopleCachedFor, "err", err)
 		return true
 	}
-	in.cfg.Log.Debug("people invalidated", "of", of, "event", e.Type)
+	in.cfg.Log.DebugContext(ctx, "people invalidated", "of", of, "event", e.Type)
 	return true
 }

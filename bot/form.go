@@ -79,7 +79,7 @@ func (f *forms) showView(req request, words string, needs func(line record.Line)
 		if err == nil || slackconn.ErrorName(err) == "not_found" { // the view was closed
 			return nil
 		}
-		f.cfg.Log.Error("draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.cfg.Log.ErrorContext(ctx, "draw view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 		req.View = id // else it would stay a loading view
 		return &reply{req, say(text.New("The form could not be shown. Without a form it is ", text.Code(words)))}
 	})
@@ -112,7 +112,7 @@ func (f *forms) openLoading(ctx context.Context, req request, words string) (id 
 	if slackconn.ErrorName(err) == "exchanged_trigger_id" {
 		return "", nil
 	}
-	f.cfg.Log.Warn("open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+	f.cfg.Log.WarnContext(ctx, "open view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	return "", &reply{req, say(text.New("The form could not be opened in time. Click or type it again; without a form it is ", text.Code(words)))}
 }
 
@@ -128,7 +128,7 @@ func (f *forms) askInView(ctx context.Context, req request, r *refusal.Refusal) 
 		_, err = f.cfg.Slack.OpenView(ctx, req.Trigger, v)
 	}
 	if err != nil {
-		f.cfg.Log.Info("ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
+		f.cfg.Log.InfoContext(ctx, "ask in a message instead of a view", "user", req.Invocation.Actor.ID, "err", slackconn.Detailed(err))
 	}
 	return err == nil
 }

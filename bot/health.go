@@ -9,17 +9,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/internal/version"
 )
 
 // readiness is the body of /readyz.
 type readiness struct {
 	Ready    bool                    `json:"ready"`
+	Version  string                  `json:"version"`
 	Redis    string                  `json:"redis"` // "ok", or what is wrong
 	Slack    string                  `json:"slack"`
 	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // the methods that Slack refuses because there were too many calls, and until when
@@ -69,9 +69,9 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	within(2*time.Second, b.cfg.Redis.Ping, &redis)
 	within(slackPatience, b.cfg.Slack.Usable, &workspace)
 	asked.Wait()
-	state := readiness{Ready: true, Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
+	state := readiness{Ready: true, Version: version.Get().String(), Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
 	if redis != nil {
-		b.log.warn("not ready", "err", redis) // anybody who reaches the port may ask
+		b.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
 		state.Ready, state.Redis = false, "can't be written"
 		if refusal.Full(redis) {
 			state.Redis += ": its memory is full. Changes are refused until it has room again"
@@ -111,30 +111,4 @@ func (b *Bot) accountState(a notify.Account) (s accountState) {
 		s.Failing, s.EndsWait, s.Capped, s.LastGood = h.Failing, b.cfg.Clocks.Unsure(a.Name), h.Capped, h.LastGood
 	}
 	return s
-}
-
-// metrics are the counters of /metrics.
-type metrics struct {
-	registry     *prometheus.Registry
-	acknowledged prometheus.Histogram
-	forged       prometheus.Counter
-	overload     prometheus.Counter
-	opens        prometheus.Counter
-}
-
-func newMetrics() *metrics {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help})
-	}
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		acknowledged: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "wafbot", Name: "acknowledge_seconds", Help: "Time from a delivery of Slack's to its acknowledgement.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 13),
-		}),
-		forged:   counter("forged_requests_total", "Requests whose signature was refused."),
-		overload: counter("dropped_reads_total", "Requests that were acknowledged but not answered because too many were under way."),
-		opens:    counter("socket_opens_total", "Attempts to open a Socket Mode link."),
-	}
-	m.registry.MustRegister(m.acknowledged, m.forged, m.overload, m.opens)
-	return m
 }

@@ -34,7 +34,7 @@ func (in *ingress) command(ctx context.Context, d delivery, get func(field strin
 			Actor: record.Actor{ID: get("user_id"), Team: get("team_id"), Name: get("user_name"), Via: record.ViaSlash},
 		},
 	}
-	if in.foreign(get("api_app_id")) {
+	if in.foreign(ctx, get("api_app_id")) {
 		in.requests.reply(req, ofAnotherApp())
 		return
 	}
@@ -118,10 +118,10 @@ type payload struct {
 func (in *ingress) interaction(ctx context.Context, d delivery, body []byte) *slack.ViewSubmissionResponse {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
-		in.log.warn("read interaction", "err", err)
+		in.log.warn(ctx, "read interaction", "err", err)
 		return nil
 	}
-	switch foreign, submission := in.foreign(p.App), p.Type == "view_submission"; {
+	switch foreign, submission := in.foreign(ctx, p.App), p.Type == "view_submission"; {
 	case foreign && submission:
 		return in.forms.pushAnswer(p.request(d), ofAnotherApp())
 	case foreign:
@@ -186,7 +186,7 @@ func (p payload) request(d delivery) request {
 
 // unknown answers a button that this version doesn't know: old messages keep their buttons.
 func (in *ingress) unknown(req request, action string) {
-	in.log.warn("unknown action", "action", action, "user", req.Invocation.Actor.ID)
+	in.log.warn(req.within(context.Background()), "unknown action", "action", action, "user", req.Invocation.Actor.ID)
 	in.requests.reply(req, say(text.New("This message is out of date: its button does nothing any more. ", text.Code(in.cfg.Command+" status"), " shows what is going on, ",
 		text.Code(in.cfg.Command+" help"), " what can be typed")))
 }

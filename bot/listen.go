@@ -87,5 +87,5 @@ func (c *connections) drop(e *list.Element) {
 	conn := c.order.Remove(e).(net.Conn)
 	delete(c.at, conn)
 	_ = conn.Close()
-	c.log.warn("too many connections: closed the one whose last request began longest ago", "most", maxConnections, "from", conn.RemoteAddr().String())
+	c.log.warn(context.Background(), "too many connections: closed the one whose last request began longest ago", "most", maxConnections, "from", conn.RemoteAddr().String())
 }

@@ -71,7 +71,7 @@ func (s *server) pager(w http.ResponseWriter, r *http.Request) {
 	}
 	var e pagerEvent
 	if err := json.Unmarshal(body, &e); err != nil {
-		s.log.warn("read what a pager sent", "pager", name, "err", err)
+		s.log.warn(r.Context(), "read what a pager sent", "pager", name, "err", err)
 		http.Error(w, "no event of version 3", http.StatusBadRequest)
 		return
 	}
@@ -81,7 +81,7 @@ func (s *server) pager(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 	defer cancel()
 	if err := s.ingress.acknowledged(ctx, name, e, body); err != nil {
-		s.log.warn("accept what a pager acknowledged", "pager", name, "err", err)
+		s.log.warn(r.Context(), "accept what a pager acknowledged", "pager", name, "err", err)
 		http.Error(w, "not now: send it again", http.StatusServiceUnavailable) // which PagerDuty does
 	}
 }
@@ -122,7 +122,7 @@ func (in *ingress) acknowledged(ctx context.Context, pager string, e pagerEvent,
 		return err
 	}
 	if attack == "" {
-		in.log.warn("a pager acknowledged a call that isn't wafbot's, or that pages nobody any more", "pager", pager)
+		in.log.warn(ctx, "a pager acknowledged a call that isn't wafbot's, or that pages nobody any more", "pager", pager)
 		return nil
 	}
 	sum := sha256.Sum256([]byte(pager + "\x00" + cmp.Or(e.Event.ID, string(body))))

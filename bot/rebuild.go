@@ -206,7 +206,7 @@ func (b *Bot) persist(ctx context.Context, ask func() error) error {
 			return err
 		}
 		wait = max(wait, delay.Backoff(try, time.Second, time.Minute))
-		b.cfg.Log.Warn("read back from slack", "err", err, "again_in", wait)
+		b.cfg.Log.WarnContext(ctx, "read back from slack", "err", err, "again_in", wait)
 		if err := delay.Sleep(ctx, wait); err != nil {
 			return err
 		}

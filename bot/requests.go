@@ -46,6 +46,11 @@ type request struct {
 	names []string // of its delivery
 }
 
+// within is a context in which what is logged names the request.
+func (r request) within(ctx context.Context) context.Context {
+	return record.WithRequest(ctx, r.Invocation.RequestID())
+}
+
 // acceptTimeout bounds what is done before a delivery is acknowledged. Slack waits three seconds.
 const acceptTimeout = 2 * time.Second
 
@@ -98,6 +103,7 @@ func (r *requests) refuses(ctx context.Context, req request) bool {
 // store stores a change, once for each delivery. If it isn't stored it returns what to say. A long line that is refused anyway takes no room in Redis: it is
 // answered as a read is. A short one takes little until it is carried out, and its acknowledgement doesn't wait.
 func (r *requests) store(ctx context.Context, req request) (failed *card.Message) {
+	ctx = req.within(ctx)
 	if len(req.Invocation.Line.String()) > maxLogged && r.refuses(ctx, req) {
 		r.read(req)
 		return nil
@@ -110,13 +116,13 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 	}
 	switch {
 	case err != nil:
-		r.cfg.Log.Error("accept request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
+		r.cfg.Log.ErrorContext(ctx, "accept request", "user", req.Invocation.Actor.ID, "line", text.Cut(req.Invocation.Line.String(), maxLogged), "err", err)
 		if slackconn.DialFailed(err) || refusal.RefusedByStore(err) {
 			return new(say(refusal.Away(err).Text))
 		}
 		return new(say(perhapsStored()))
 	case waiting > 0:
-		r.log.warn("too many requests of one person at once", "user", req.Invocation.Actor.ID)
+		r.log.warn(ctx, "too many requests of one person at once", "user", req.Invocation.Actor.ID)
 		return new(say(text.New("Not done: ", waiting, " of your lines wait already, and one is carried out after another. Send it again when they are answered")))
 	}
 	return nil
@@ -219,7 +225,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		r.open <- struct{}{}
 		leave := sync.OnceFunc(func() { <-r.open })
 		defer leave()
-		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		ctx, cancel := context.WithTimeout(req.within(context.Background()), readTimeout)
 		defer cancel()
 		made := do(ctx)
 		if made == nil {

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ func newSampledLog(log *slog.Logger) *sampledLog {
 }
 
 // warn logs a warning. Its words are the cause, of which there are few; what differs is in the attributes.
-func (s *sampledLog) warn(words string, attributes ...any) {
+func (s *sampledLog) warn(ctx context.Context, words string, attributes ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n, lately := s.more[words]; lately {
@@ -30,7 +31,7 @@ func (s *sampledLog) warn(words string, attributes ...any) {
 		return
 	}
 	s.more[words] = 0
-	s.log.Warn(words, attributes...)
+	s.log.WarnContext(ctx, words, attributes...)
 	time.AfterFunc(logEvery, func() { s.count(words) })
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/metrics"
 )
 
 // server receives over HTTP.
@@ -25,7 +26,7 @@ type server struct {
 	cfg     *Config
 	log     *sampledLog
 	ingress *ingress
-	metrics *metrics
+	metrics *metrics.Metrics
 	bodies  bodies
 }
 
@@ -49,7 +50,7 @@ func (s *server) signed(handle func(w http.ResponseWriter, r *http.Request, d de
 		defer cancel()
 		// The signature is the delivery's name: it covers the time and the body.
 		handle(w, r.WithContext(ctx), delivery{names: []string{signatureID(r.Header)}, at: s.cfg.Clocks.Now()}, body)
-		s.metrics.acknowledged.Observe(time.Since(begun).Seconds())
+		s.metrics.Acknowledged.Observe(time.Since(begun).Seconds())
 	}
 }
 
@@ -102,14 +103,14 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, words := http.StatusBadRequest, "body can't be read"
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.Is(err, errForged):
-		s.metrics.forged.Inc()
+		s.metrics.Forged.Inc()
 		status, words = http.StatusUnauthorized, errForged.Error()
 	case errors.As(err, &tooLarge):
 		status, words = http.StatusRequestEntityTooLarge, "body is over 1 MiB"
 	case errors.Is(err, errBodies):
 		status, words = http.StatusServiceUnavailable, errBodies.Error()
 	}
-	s.log.warn("refuse request: "+words, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
+	s.log.warn(r.Context(), "refuse request: "+words, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
 	w.Header().Set("Connection", "close")
 	http.Error(w, words, status)
 }
@@ -129,7 +130,7 @@ func signatureID(header http.Header) string {
 func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		s.log.warn("read command", "err", err)
+		s.log.warn(r.Context(), "read command", "err", err)
 		return
 	}
 	if form.Get("ssl_check") == "1" { // of Slack itself, which only wants the acknowledgement
@@ -142,7 +143,7 @@ func (s *server) command(_ http.ResponseWriter, r *http.Request, d delivery, bod
 func (s *server) interaction(w http.ResponseWriter, r *http.Request, d delivery, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		s.log.warn("read interaction", "err", err)
+		s.log.warn(r.Context(), "read interaction", "err", err)
 		return
 	}
 	answer := s.ingress.interaction(r.Context(), d, []byte(form.Get("payload")))
@@ -177,7 +178,7 @@ func (in *ingress) Envelope(ctx context.Context, e slackconn.Envelope) *slack.Vi
 	case "slash_commands":
 		var fields map[string]any
 		if err := json.Unmarshal(e.Payload, &fields); err != nil {
-			in.log.warn("read command", "err", err)
+			in.log.warn(ctx, "read command", "err", err)
 			return nil
 		}
 		in.command(ctx, d, func(name string) string { text, _ := fields[name].(string); return text })
@@ -186,7 +187,7 @@ func (in *ingress) Envelope(ctx context.Context, e slackconn.Envelope) *slack.Vi
 	case "events_api":
 		in.event(ctx, d, e.Payload)
 	default:
-		in.log.warn("unknown envelope", "type", e.Type)
+		in.log.warn(ctx, "unknown envelope", "type", e.Type)
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ func (f *forms) submittedInTime(ctx context.Context, p payload, d delivery) *sla
 // line is stored before the form closes.
 func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.ViewSubmissionResponse {
 	req := p.request(d)
+	ctx = req.within(ctx)
 	req.View = "" // the view closes
 	req.names = append(req.names, "view "+p.View.ID)
 	req.Invocation.Actor.Via = record.ViaForm
@@ -55,7 +56,7 @@ func (f *forms) submitted(ctx context.Context, p payload, d delivery) *slack.Vie
 	}
 	switch {
 	case err != nil, m.Line == "", p.View.CallbackID != card.ViewForm && p.View.CallbackID != card.ViewAsk:
-		f.cfg.Log.Warn("unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
+		f.cfg.Log.WarnContext(ctx, "unknown form", "kind", p.View.CallbackID, "user", req.Invocation.Actor.ID, "err", err)
 		return f.pushAnswer(req, say(text.New("This form is of another version of wafbot. Nothing was done: close it and open it again")))
 	case p.View.CallbackID == card.ViewAsk:
 		req.Invocation.Anyway = !questionExpired(m.Asked, d.at)
@@ -78,7 +79,7 @@ func (f *forms) checkForm(ctx context.Context, req request, values map[string][]
 	defer cancel()
 	filled, err := f.cfg.Runner.Form(drawing, req.Invocation)
 	if drawing.Err() != nil && err != nil {
-		f.cfg.Log.Warn("read form again", "user", req.Invocation.Actor.ID, "err", err)
+		f.cfg.Log.WarnContext(ctx, "read form again", "user", req.Invocation.Actor.ID, "err", err)
 		return f.pushAnswer(req, say(text.New("Failed: the facts for the form could not be read in time. Send it again in a moment")))
 	}
 	if err != nil {

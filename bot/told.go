@@ -43,12 +43,12 @@ func person(inv call.Invocation) string { return inv.Actor.Team + "/" + inv.Acto
 // drop drops a request for which there is no room, and tells who asked, who would wait for an answer. That is tried once.
 func (r *requests) drop(req request) {
 	r.overload.Inc()
-	r.log.warn("too many requests at once", "user", req.Invocation.Actor.ID)
+	r.log.warn(req.within(context.Background()), "too many requests at once", "user", req.Invocation.Actor.ID)
 	if !r.told.first(person(req.Invocation)) {
 		return
 	}
 	r.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), tellWithin)
+		ctx, cancel := context.WithTimeout(req.within(context.Background()), tellWithin)
 		defer cancel()
 		r.answers.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; until then others of yours may be dropped without a word")))
 	})

@@ -32,7 +32,7 @@ func (w *worker) run(held, more context.Context) error {
 		handed := time.Now()
 		var req request
 		if err := json.Unmarshal(p.Work(), &req); err != nil {
-			w.cfg.Log.Error("read accepted request", "err", err)
+			w.cfg.Log.ErrorContext(held, "read accepted request", "err", err)
 			req = request{Version: unreadable}
 		}
 		w.turns.take(w.cfg.accountOf(req.Invocation), func(leave func()) {
@@ -57,16 +57,17 @@ const unreadable = -1
 
 // handle carries out and answers a request that was handed over.
 func (w *worker) handle(held, more context.Context, one work) {
+	held, more = one.within(held), one.within(more)
 	switch {
 	case one.Version == unreadable:
 	case one.Version > workVersion:
-		w.cfg.Log.Error("a newer wafbot accepted this request: left to it")
+		w.cfg.Log.ErrorContext(held, "a newer wafbot accepted this request: left to it")
 		return // this replica is about to lose its role
 	case !w.carryOut(held, more, one):
 		return
 	}
 	if err := one.piece.Done(held); err != nil {
-		w.cfg.Log.Error("finish request", "err", err)
+		w.cfg.Log.ErrorContext(held, "finish request", "err", err)
 	}
 }
 
@@ -169,7 +170,7 @@ func (w *worker) markInProgress(ctx context.Context, req request) {
 		return
 	}
 	if err := w.cfg.Notifier.MarkActed(ctx, account, attack); err != nil {
-		w.cfg.Log.Warn("mark card", "attack", attack, "err", err)
+		w.cfg.Log.WarnContext(ctx, "mark card", "attack", attack, "err", err)
 	}
 }
 
@@ -183,6 +184,6 @@ func (w *worker) failedInThread(ctx context.Context, req request, err error) {
 	words, _ := call.ForPeople(req.Invocation, err)
 	msg := say(text.New(text.User(req.Invocation.Actor.ID), " ", words))
 	if err := w.cfg.Notifier.Post(ctx, notify.Post{Channel: req.Channel, Thread: thread, Delivery: "failed " + req.Invocation.ID, Account: req.Invocation.Line.Keys["account"], Message: msg}); err != nil {
-		w.cfg.Log.Error("reply in thread", "channel", req.Channel, "err", err)
+		w.cfg.Log.ErrorContext(ctx, "reply in thread", "channel", req.Channel, "err", err)
 	}
 }

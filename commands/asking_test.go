@@ -76,8 +76,8 @@ func (w *world) refuses(who record.Actor, line string, kind error, words ...stri
 	before := w.changesSent()
 	_, err := w.try(who, line)
 	require.ErrorIs(w.t, err, kind)
-	said, ref := call.ForPeople(call.Invocation{}, err)
-	require.Empty(w.t, ref)
+	said, fault := call.ForPeople(call.Invocation{}, err)
+	require.False(w.t, fault)
 	for _, word := range words {
 		require.Contains(w.t, said.String(), word)
 	}

@@ -106,7 +106,7 @@ func (l *loader) storedAttacks(ctx context.Context, a *call.Account, typed strin
 	for _, id := range idsMeant(a, typed) {
 		known, err := l.knownAttacks(ctx, a.Name, id)
 		if err != nil {
-			l.cfg.Log.Warn("read known attacks", "account", a.Name, "err", err)
+			l.cfg.Log.WarnContext(ctx, "read known attacks", "account", a.Name, "err", err)
 			break
 		}
 		for id, attack := range known {
@@ -149,7 +149,7 @@ func (l *loader) pastAttacks(ctx context.Context, a *call.Account, typed string)
 	id := record.FoldID(typed)
 	e, ok, err := l.cfg.History.Evidence(ctx, a.Name, id)
 	if err != nil {
-		l.cfg.Log.Warn("read evidence", "account", a.Name, "err", err)
+		l.cfg.Log.WarnContext(ctx, "read evidence", "account", a.Name, "err", err)
 		return nil, &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("wafbot's store (Redis) can't be reached, and what is known of past attacks is in it. Try again in a moment")}
 	}
 	if !ok {

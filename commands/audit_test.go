@@ -21,8 +21,9 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	w.seed(waf.IPRule{Subnet: "203.0.113.7", Reason: "by hand", ExpiredAt: w.clock().Add(time.Hour).Unix()})
 	ch := w.does(ann, "deny attack="+id[:6]+" reason=why")
 	e := w.lastAudit()
+	require.Regexp(t, "^e[0-9a-z]{8}$", e.RequestID)
 	require.Equal(t, record.AuditEntry{
-		N: 1, At: w.clock(), Account: "acme", Actor: ann, Line: "deny 203.0.113.7 attack=" + id + " for=4h reason=why", Outcome: "done", Change: ch.ID, Attack: id,
+		N: 1, At: w.clock(), Account: "acme", Actor: ann, Line: "deny 203.0.113.7 attack=" + id + " for=4h reason=why", Outcome: "done", Change: ch.ID, RequestID: e.RequestID, Attack: id,
 		Before: []string{`add to list black: 203.0.113.7 apps=[0] until 2026-11-20T04:00:00Z force=false reason="by hand"`},
 		After:  []string{`add to list black: 203.0.113.7 apps=[0] until 2026-11-20T07:00:00Z force=true reason="wafbot ` + ch.ID + ` by Ann (U1ANN) for ` + id + `: why"`},
 		Why:    "why",

@@ -45,7 +45,7 @@ func (x *executor) begin(ctx context.Context, c *job) error {
 func (x *executor) await(ctx context.Context, c *job, cause error, try int) error {
 	inHand, waits := errors.AsType[*refusal.InHand](cause)
 	if !waits {
-		x.cfg.Log.Debug("plan again", "account", c.Account.Name, "line", c.Line.String(), "err", cause)
+		x.cfg.Log.DebugContext(ctx, "plan again", "account", c.Account.Name, "line", c.Line.String(), "err", cause)
 		return nil
 	}
 	err := x.settleAbandoned(ctx, inHand.Change)
@@ -92,7 +92,7 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error 
 		return refusal.Away(err)
 	}
 	defer claim.Release(ctx)
-	own := x.clockJob(ch.Account)
+	own := x.clockJob(held, ch.Account)
 	own.claim = claim
 	if err := x.loader.begin(held, own, ch.AttackID); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (x *executor) settleAbandoned(ctx context.Context, ch record.Change) error 
 		case left.Partly():
 			_, err = x.carryOutSteps(held, own, left, false)
 		default:
-			x.settle(&left, fault)
+			x.settle(held, own, &left, fault)
 			err = x.saveOutcome(held, own, left)
 		}
 		if refusal.PlansAgain(err) || errors.Is(err, refusal.ErrAway) {

@@ -8,9 +8,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/metrics"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // Config is what a Runner works with. All fields must be set that don't say otherwise.
@@ -37,8 +41,9 @@ type Config struct {
 	Router   Router
 	Notifier Notifier // nil: no one is notified
 
-	AuditOut io.Writer    // each audit entry as a JSON line; nil: nowhere
-	Log      *slog.Logger // nil: discarded
+	Changes  *prometheus.CounterVec // audit entries by verb and outcome; nil: counted for nobody
+	AuditOut io.Writer              // each audit entry as a JSON line; nil: nowhere
+	Log      *slog.Logger           // nil: discarded
 	Clocks   Clocks
 	// Sleep waits between two looks at what became of a call of unknown outcome, or returns the context's error; nil: delay.Sleep.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -58,6 +63,7 @@ type Runner struct {
 func New(cfg Config) *Runner {
 	cfg = withDefaults(cfg)
 	cfg.Commands = verb.All()
+	countFromZero(cfg)
 	r := &Runner{cfg: &cfg, accounts: map[string]*call.Account{}, recorder: newRecorder(&cfg)}
 	for _, a := range cfg.Accounts {
 		r.accounts[a.Name] = a
@@ -67,9 +73,25 @@ func New(cfg Config) *Runner {
 	return r
 }
 
+// countFromZero has the failures of changes counted from 0: what begins with the first one looks to Prometheus as if there had been none.
+func countFromZero(cfg Config) {
+	for _, c := range cfg.Commands {
+		if c.Plan == nil {
+			continue
+		}
+		for _, outcome := range []string{string(record.StateFailed), string(record.StateHalf), unknownOutcome} {
+			cfg.Changes.WithLabelValues(c.Name, outcome)
+		}
+	}
+}
+
+// unknownOutcome is that of a change in the audit log that was perhaps done.
+const unknownOutcome = "unknown"
+
 // withDefaults fills in what may be left out.
 func withDefaults(cfg Config) Config {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Changes = cmp.Or(cfg.Changes, metrics.New().Changes)
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.AuditOut = cmp.Or(cfg.AuditOut, io.Discard)
 	if cfg.Sleep == nil {

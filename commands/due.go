@@ -35,13 +35,13 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 		switch {
 		case r.accounts[account].Policy.ChangesNow() != policy.ChangesOn:
 			if !warned {
-				r.cfg.Log.Warn("changes are not on: what was made for a time before is not ended", "account", account)
+				r.cfg.Log.WarnContext(ctx, "changes are not on: what was made for a time before is not ended", "account", account)
 			}
 			warned = true
 		case !now.Before(again):
 			if err := d.checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
 				again = now.Add(change.RetryEvery)
-				r.cfg.Log.Error("check due changes", "account", account, "err", err, "again", again)
+				r.cfg.Log.ErrorContext(ctx, "check due changes", "account", account, "err", err, "again", again)
 			}
 		}
 		r.checkRequests(ctx, account) // after the changes: what was cut short has an outcome by then
@@ -99,7 +99,7 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 
 // saveDue writes down what came of checking an account's changes, as they are stored when it is written.
 func (d dueChecker) saveDue(ctx context.Context, account string, at func(known []record.Change) []change.DueDecision) error {
-	c := d.runner.executor.clockJob(account)
+	c := d.runner.executor.clockJob(ctx, account)
 	var events []record.Event
 	err := d.runner.executor.settled(ctx, c, func() error {
 		all := at(c.Changes)
@@ -119,8 +119,8 @@ func (d dueChecker) saveDue(ctx context.Context, account string, at func(known [
 }
 
 // clockJob is what wafbot does by itself on an account.
-func (x *executor) clockJob(account string) *job {
-	c := &call.Call{Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock}, Now: x.cfg.now(account)}
+func (x *executor) clockJob(ctx context.Context, account string) *job {
+	c := &call.Call{Setup: x.cfg.Setup, Loaded: call.NewFacts(), Invocation: call.Invocation{Actor: clock, Within: cmp.Or(record.RequestOf(ctx), call.NewRequestID())}, Now: x.cfg.now(account)}
 	c.On(x.loader.accounts[account])
 	return &job{Call: c}
 }
@@ -178,7 +178,7 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 		return ctx.Err()
 	}
 	if err != nil {
-		d.runner.cfg.Log.Error("end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
+		d.runner.cfg.Log.ErrorContext(ctx, "end or extend change", "account", ch.Account, "change", ch.ID, "line", line.String(), "err", err)
 	}
 	return d.saveDue(ctx, ch.Account, func(known []record.Change) []change.DueDecision {
 		i := record.IndexChange(known, ch.ID)
@@ -202,7 +202,7 @@ func (d dueChecker) settle(ctx context.Context, ch record.Change, now time.Time)
 		return ctx.Err()
 	}
 	if !errors.Is(err, refusal.ErrClaimed) {
-		d.runner.cfg.Log.Warn("settle a change that was cut short", "account", ch.Account, "change", ch.ID, "err", err)
+		d.runner.cfg.Log.WarnContext(ctx, "settle a change that was cut short", "account", ch.Account, "change", ch.ID, "err", err)
 	}
 	return d.saveDue(ctx, ch.Account, func([]record.Change) []change.DueDecision {
 		return []change.DueDecision{{Change: ch, Next: now.Add(change.RetryEvery)}}
@@ -221,7 +221,7 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now ti
 		case i < 0:
 			return []change.DueDecision{{Change: ch}}
 		case failed != nil:
-			d.runner.cfg.Log.Warn("look whether deleted entries went", "account", ch.Account, "change", ch.ID, "err", failed)
+			d.runner.cfg.Log.WarnContext(ctx, "look whether deleted entries went", "account", ch.Account, "change", ch.ID, "err", failed)
 			return []change.DueDecision{{Change: known[i], Next: now.Add(change.RetryEvery)}}
 		}
 		return []change.DueDecision{change.VerifyDeletion(known[i], entries)}
@@ -311,7 +311,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 	if err != nil || !slices.ContainsFunc(all, due) {
 		return // nothing is, or it is checked again within a second
 	}
-	c := r.executor.clockJob(account)
+	c := r.executor.clockJob(ctx, account)
 	if err = r.loader.begin(ctx, c, c.AttackID()); err == nil {
 		all, err = r.loader.approvals(ctx, c)
 	}
@@ -321,7 +321,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 		}
 	}
 	if err != nil && !refusal.PlansAgain(err) && ctx.Err() == nil { // else it is checked again within a second
-		r.cfg.Log.Error("check due requests", "account", account, "err", err)
+		r.cfg.Log.ErrorContext(ctx, "check due requests", "account", account, "err", err)
 	}
 }
 

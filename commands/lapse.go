@@ -23,7 +23,7 @@ const (
 func (r *Runner) RunLapses(ctx context.Context, account string) {
 	for delay.Sleep(ctx, lapseEvery) == nil {
 		if err := (lapser{r}).check(ctx, account); err != nil && ctx.Err() == nil {
-			r.cfg.Log.Warn("check acknowledgements", "account", account, "err", err)
+			r.cfg.Log.WarnContext(ctx, "check acknowledgements", "account", account, "err", err)
 		}
 	}
 }

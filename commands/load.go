@@ -113,7 +113,7 @@ const keepListings = 5 * time.Second
 func (l *loader) begin(ctx context.Context, c *job, attack string) (err error) {
 	if c.basis, c.draft, err = l.basis(ctx, c, attack); err != nil {
 		if ctx.Err() == nil {
-			l.cfg.Log.Warn("read what changes go by", "account", c.Account.Name, "err", err)
+			l.cfg.Log.WarnContext(ctx, "read what changes go by", "account", c.Account.Name, "err", err)
 		}
 		return refusal.Away(err)
 	}
@@ -161,7 +161,7 @@ func (l *loader) loadOne(ctx context.Context, f *call.Facts, n call.Need) (got c
 		got.Answer, got.At = got.Value, l.cfg.onService(n.Account, asked)
 	}
 	if got.Err != nil && ctx.Err() == nil {
-		l.cfg.Log.Warn("read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
+		l.cfg.Log.WarnContext(ctx, "read fact", "fact", string(n.Fact), "account", n.Account, "err", got.Err)
 	}
 	return got
 }

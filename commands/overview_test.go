@@ -277,7 +277,7 @@ func TestTakeOver(t *testing.T) {
 	require.Equal(t, bob.ID, w.said(one).Owner.From)
 	require.Len(t, w.ledger.triaged, before+3, "each card is drawn again")
 	require.Empty(t, w.notified.of(record.HandedOver), "no user is notified once for each attack")
-	event := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Payload: record.Assignment{To: ann.ID}}
+	event := record.Event{ID: "take over " + inv.ID, Account: "acme", Kind: record.TookOver, At: inv.At, Payload: record.Assignment{To: ann.ID}, Request: inv.RequestID()}
 	require.Equal(t, []record.Event{event}, w.notified.events)
 
 	res, err = w.do(inv)

@@ -75,7 +75,7 @@ func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(
 			return nil
 		}
 		t.Revision++
-		event := permissionEvent(t, c.Account.Channel)
+		event := c.ofRequest(permissionEvent(t, c.Account.Channel))[0]
 		if err := c.draft.SavePermissionLoss(ctx, t, event); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (x *executor) savePermissionLoss(ctx context.Context, c *job, becomes func(
 		return nil
 	})
 	if err != nil {
-		x.cfg.Log.Error("write down a permission loss", "account", c.Account.Name, "err", err)
+		x.cfg.Log.ErrorContext(ctx, "write down a permission loss", "account", c.Account.Name, "err", err)
 	}
 }
 
@@ -135,6 +135,6 @@ func (x *executor) noteRulesLocked(ctx context.Context, c *job, ch record.Change
 	ctx, cancel := outlive(ctx)
 	defer cancel()
 	if err := x.store(ctx, c, "", func() error { return c.draft.SaveLocked(ctx, at) }); err != nil {
-		x.cfg.Log.Warn("write down whether rules are locked", "account", ch.Account, "err", err)
+		x.cfg.Log.WarnContext(ctx, "write down whether rules are locked", "account", ch.Account, "err", err)
 	}
 }

@@ -192,7 +192,7 @@ func (x *executor) closeUndone(ctx context.Context, c *job, id string) error {
 	for i := range all {
 		if all[i].ID == id {
 			all[i].Gone = true
-			events = changeEvents(all[i], c.Account.Channel)
+			events = c.ofRequest(changeEvents(all[i], c.Account.Channel)...)
 		}
 	}
 	if _, err := c.draft.SaveChanges(ctx, nil, events, all...); err != nil {

@@ -38,14 +38,15 @@ func (w *recorder) record(ctx context.Context, e record.AuditEntry) {
 	defer cancel()
 	n, err := w.cfg.Audit.Append(ctx, e)
 	if err != nil {
-		w.cfg.Log.Error("keep audit entry", "account", e.Account, "err", err)
+		w.cfg.Log.ErrorContext(ctx, "keep audit entry", "account", e.Account, "err", err)
 	}
 	e.N = n
 	w.print(e)
 }
 
-// print writes an entry to the log's output.
+// print counts an entry and writes it to the log's output.
 func (w *recorder) print(e record.AuditEntry) {
+	w.cfg.Changes.WithLabelValues(w.verb(e), e.Outcome).Inc()
 	line, err := json.Marshal(report.Print(e))
 	if err != nil {
 		w.cfg.Log.Error("write audit entry", "account", e.Account, "err", err)
@@ -94,6 +95,16 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	w.record(ctx, e)
 	return err
+}
+
+// verb is the verb of an entry, or "other": what people type at will is no label.
+func (w *recorder) verb(e record.AuditEntry) string {
+	name, _, _ := strings.Cut(e.Line, " ")
+	cmd, err := call.LookUp(w.cfg.Commands, name)
+	if err != nil {
+		return "other"
+	}
+	return cmd.Name
 }
 
 // Run records each minute how many refusals of an hour that is over were only counted, and at its end how many of the others were.
@@ -176,6 +187,14 @@ func dueEvents(l change.DueDecision, channel string) (events []record.Event) {
 	if l.Listed {
 		one.ID, one.Kind, one.At = ch.ID+":listed", record.ChangeSettled, ch.At
 		events = append(events, one)
+	}
+	return events
+}
+
+// ofRequest has events name the request that they come of.
+func (c *job) ofRequest(events ...record.Event) []record.Event {
+	for i := range events {
+		events[i].Request = c.RequestID()
 	}
 	return events
 }

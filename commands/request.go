@@ -99,7 +99,7 @@ func (r *Runner) saveRequest(ctx context.Context, c *job, entry *record.AuditEnt
 	ctx, cancel := outlive(ctx)
 	defer cancel()
 	q.Revision++
-	event := approvalEvent(*q, c.Account.Channel)
+	event := c.ofRequest(approvalEvent(*q, c.Account.Channel))[0]
 	n, err := c.draft.SaveRequest(ctx, entry, *q, event)
 	if err != nil {
 		q.Revision--
@@ -153,7 +153,7 @@ func (r *Runner) closeRequest(ctx context.Context, c *job, q record.ApprovalRequ
 
 // asAsker is a request's line as its asker's call. It works on what was loaded for the decision.
 func (r *Runner) asAsker(c *job, q record.ApprovalRequest, line record.Line) (*job, error) {
-	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: r.cfg.Clocks.Now(), Account: q.Account, Anyway: true, Begun: c.Begun})
+	asked, err := r.lookUp(call.Invocation{Line: line, Actor: q.Asker, ID: q.ID, At: r.cfg.Clocks.Now(), Account: q.Account, Anyway: true, Begun: c.Begun, Within: c.RequestID()})
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (r *Runner) settleRequest(ctx context.Context, c *job, q record.ApprovalReq
 		return r.saveRequest(ctx, c, nil, &q)
 	})
 	if failed != nil { // it is checked again in a while
-		r.cfg.Log.Error("write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
+		r.cfg.Log.ErrorContext(ctx, "write down what came of a request", "account", q.Account, "request", q.ID, "err", failed)
 	}
 	res.Lines = append([]text.Text{describe.Approval(q, c.Now)}, res.Lines...)
 	res.Data = q

@@ -182,7 +182,7 @@ func (l *loader) rights(ctx context.Context, who record.Actor, on []*call.Accoun
 		l.addGroupRoles(ctx, who.ID, on, all)
 	}
 	if err != nil {
-		l.cfg.Log.Debug("look up member", "user", who.ID, "err", err) // the Slack client logs it once a minute
+		l.cfg.Log.DebugContext(ctx, "look up member", "user", who.ID, "err", err) // the Slack client logs it once a minute
 		for name, s := range all {
 			s.Role, s.Was, s.Unsure = min(s.Role, record.Viewer), min(s.Was, record.Viewer), true
 			all[name] = s
@@ -207,7 +207,7 @@ func (l *loader) addGroupRoles(ctx context.Context, user string, on []*call.Acco
 	slices.Sort(ask)
 	in, err := l.cfg.Members.Groups(ctx, user, slices.Compact(ask))
 	if err != nil {
-		l.cfg.Log.Debug("look up user groups", "user", user, "err", err) // the Slack client logs it once
+		l.cfg.Log.DebugContext(ctx, "look up user groups", "user", user, "err", err) // the Slack client logs it once
 	}
 	for _, a := range on {
 		s := all[a.Name]

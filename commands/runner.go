@@ -15,6 +15,7 @@ import (
 // What changes nothing is read and answered instead of the last five. An error that wraps a Refusal is for the person who asked; others are
 // faults. An answer to a person begins with its outcome.
 func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, err error) {
+	ctx = record.WithRequest(ctx, inv.RequestID())
 	if inv.Actor.Via != record.ViaClock { // which reads no answer
 		defer func() { res, err = res.WithOutcome(), refusal.WithOutcome(err) }()
 	}

@@ -28,7 +28,7 @@ func (x *executor) carryOutSteps(ctx context.Context, c *job, ch record.Change, 
 	if errors.Is(fault, refusal.ErrAway) && !sent {
 		return ch, fault
 	}
-	x.settle(&ch, fault)
+	x.settle(ctx, c, &ch, fault)
 	x.noteRefused(ctx, c, fault, ch.Refused())
 	x.noteRulesLocked(ctx, c, ch, fault)
 	x.acknowledgeByActing(ctx, c, ch) // before the change is kept: a redelivery finishes both
@@ -102,13 +102,13 @@ func overwritten(all []record.Step, s record.Step) bool {
 }
 
 // settle writes the outcome into the change. One of unknown outcome stays begun, so that it is verified when it is met.
-func (x *executor) settle(ch *record.Change, fault error) {
+func (x *executor) settle(ctx context.Context, c *job, ch *record.Change, fault error) {
 	if fault == nil {
 		ch.State, ch.Fault = record.StateDone, ""
 		return
 	}
-	text, ref := call.ForPeople(call.Invocation{ID: ch.ID, At: ch.At}, refusal.FromService(fault))
-	x.cfg.Log.Error("carry out change", "account", ch.Account, "change", ch.ID, "reference", ref, "err", fault)
+	text, _ := call.ForPeople(c.Invocation, refusal.FromService(fault))
+	x.cfg.Log.ErrorContext(ctx, "carry out change", "account", ch.Account, "change", ch.ID, "err", fault)
 	ch.Fault = text.String()
 	switch {
 	case errors.Is(fault, change.ErrOutcomeUnknown):
@@ -140,7 +140,7 @@ func (x *executor) acknowledgeByActing(ctx context.Context, c *job, ch record.Ch
 		return err
 	})
 	if err != nil {
-		x.cfg.Log.Error("acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
+		x.cfg.Log.ErrorContext(ctx, "acknowledge by acting", "account", ch.Account, "attack", ch.AttackID, "err", err)
 	}
 }
 
@@ -151,7 +151,7 @@ func (x *executor) saveOutcome(ctx context.Context, c *job, ch record.Change) er
 	if ch.State == record.StateDone {
 		all = append(all, change.Affected(c.Call, ch)...)
 	}
-	events := changeEvents(ch, c.Account.Channel)
+	events := c.ofRequest(changeEvents(ch, c.Account.Channel)...)
 	n, err := c.save(ctx, &entry, events, all...)
 	switch {
 	case err == nil:
@@ -211,7 +211,7 @@ func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, ste
 		if !errors.Is(err, change.ErrOutcomeUnknown) {
 			return x.done(c, err, steps)
 		}
-		x.cfg.Log.Warn("outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
+		x.cfg.Log.WarnContext(ctx, "outcome of a change is unknown, reading back", "account", ch.Account, "change", ch.ID, "err", err)
 		return x.verifySteps(ctx, c, ch, steps)
 	}))
 }

@@ -167,7 +167,7 @@ func (d *doubt) createAgain(ctx context.Context) error {
 	_ = d.cfg.Sleep(ctx, efficacy.ListedWithin) // after a stop the look fails by itself
 	rules, err := d.rules(ctx)
 	if err != nil { // the undo verifies again
-		d.cfg.Log.Warn("look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
+		d.cfg.Log.WarnContext(ctx, "look whether a rule was made twice", "account", d.change.Account, "change", d.change.ID, "err", err)
 	}
 	for _, id := range efficacy.EqualRules(rules, *d.step.Rule) {
 		if id == d.step.ID || slices.Contains(d.step.Equal, id) {

@@ -123,6 +123,7 @@ func notInHand(c *job, targets []record.Target) error {
 
 // saveWrites stores what a command writes, one after another. The first error ends it.
 func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
+	s.Events = c.ofRequest(s.Events...)
 	if len(s.Triage) > 0 || s.Drill == nil && len(s.Events) > 0 {
 		if err := c.draft.SaveTriage(ctx, s.Triage, s.Events...); err != nil {
 			return err

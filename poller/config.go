@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -17,23 +18,24 @@ import (
 
 // Config says what to poll and who is notified.
 type Config struct {
-	Account     string        // its name
-	API         API           // reads the service
-	Store       Store         // holds what was decided
-	Notifier    Notifier      // is woken for events
-	Clock       Clock         // the service's; nil: this machine's
-	Preferences Preferences   // nil: nothing is muted, and grouped attacks get no cards on request
-	Observer    Observer      // nil: none
-	Interval    time.Duration // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
-	Lookback    time.Duration // how far back records are read; 0: DefaultLookback
-	OngoingFor  time.Duration // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
-	Limits      Limits        // the zero one: 50,000 attacks, 100 MB and 5 minutes a poll
-	Routes      []Route       // nil: DefaultRoutes(Channel); empty: nothing gets a card
-	Storm       storm.Config  // the zero one: each attack gets a card of its own
-	QuietHours  QuietHours    // zero: there are none
-	Channel     string        // of the first message, and of routes without one
-	Log         *slog.Logger  // nil: slog.Default()
-	Starts      *rate.Limiter // paces Run's first polls of all accounts that share it; nil: each polls at once
+	Account     string              // its name
+	API         API                 // reads the service
+	Store       Store               // holds what was decided
+	Notifier    Notifier            // is woken for events
+	Clock       Clock               // the service's; nil: this machine's
+	Preferences Preferences         // nil: nothing is muted, and grouped attacks get no cards on request
+	Observer    Observer            // nil: none
+	Interval    time.Duration       // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
+	Lookback    time.Duration       // how far back records are read; 0: DefaultLookback
+	OngoingFor  time.Duration       // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
+	Limits      Limits              // the zero one: 50,000 attacks, 100 MB and 5 minutes a poll
+	Routes      []Route             // nil: DefaultRoutes(Channel); empty: nothing gets a card
+	Storm       storm.Config        // the zero one: each attack gets a card of its own
+	QuietHours  QuietHours          // zero: there are none
+	Channel     string              // of the first message, and of routes without one
+	Polls       prometheus.Observer // how long each took, in seconds; nil: for nobody
+	Log         *slog.Logger        // nil: slog.Default()
+	Starts      *rate.Limiter       // paces Run's first polls of all accounts that share it; nil: each polls at once
 }
 
 // Where the configuration says nothing.

@@ -22,6 +22,7 @@ type Health struct {
 	LastGood time.Time // when the last complete poll ended, on the service's clock; zero: there was none yet
 	Failing  string    // why it fails, in words for people; "": it does not
 	Since    time.Time // when it began to fail, on this machine's clock
+	Attacks  int       // that are known
 	Capped   string    // what there is more of than is watched, in words for people; "": all is watched
 }
 

@@ -30,6 +30,9 @@ func (p *Poller) Poll(ctx context.Context) error {
 	begin := time.Now()
 	err := p.poll(ctx)
 	if ctx.Err() == nil {
+		if p.cfg.Polls != nil {
+			p.cfg.Polls.Observe(time.Since(begin).Seconds())
+		}
 		p.noteHealth(err, begin)
 		p.notifyOutage(ctx, err)
 	}

@@ -123,7 +123,7 @@ func (p *Poller) Health() Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.health
-	h.Capped = p.st.cap.Says()
+	h.Capped, h.Attacks = p.st.cap.Says(), len(p.st.records)
 	return h
 }
 

@@ -38,7 +38,7 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 			if err := n.emit(ctx, summaryEvent(account, a.Channel, due)); err == nil {
 				last = due
 			} else {
-				n.cfg.Log.Warn("store event of a hand-over", "account", account, "err", err)
+				n.cfg.Log.WarnContext(ctx, "store event of a hand-over", "account", account, "err", err)
 				wait = emitAgain
 			}
 		}
@@ -66,7 +66,7 @@ func (r *drillClock) run(held, more context.Context) {
 			end = time.After(drillAgain)
 		case d.Waits() && !r.now().Before(d.Until):
 			if _, err := r.notifier.cfg.Runner.Do(held, stopOf(d, r.notifier.cfg.Clocks.Now())); err != nil {
-				r.notifier.cfg.Log.Warn("end drill", "account", r.account, "err", err)
+				r.notifier.cfg.Log.WarnContext(held, "end drill", "account", r.account, "err", err)
 			}
 			end = time.After(drillAgain)
 		case d.Waits():

@@ -168,7 +168,7 @@ func (n *Notifier) catchUp(ctx context.Context, e record.Event, drawn facts, fou
 		err = n.MarkActed(ctx, e.Account, drawn.attack)
 	}
 	if err != nil {
-		n.cfg.Log.Error("read what was done since a card was drawn", "account", e.Account, "err", err)
+		n.cfg.Log.ErrorContext(ctx, "read what was done since a card was drawn", "account", e.Account, "err", err)
 	}
 }
 

@@ -114,7 +114,7 @@ func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message)
 		}
 		err := d.cfg.Slack.Update(ctx, at.Channel, at.TS, opts...)
 		if err == nil {
-			d.metrics.edits.Inc()
+			d.cfg.Metrics.SlackEdits.Inc()
 			return nil
 		}
 		plainer, ok := d.plainer(slackconn.MethodUpdate, msg, err)
@@ -134,7 +134,7 @@ func (d *deliverer) bringUpToDate(ctx context.Context, p Post) error {
 	if err == nil {
 		err = d.edit(ctx, p.replaces, p.Message)
 		if err != nil && !repeatable(err) {
-			d.cfg.Log.Warn("edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
+			d.cfg.Log.WarnContext(ctx, "edit message", "what", p.Delivery, "channel", p.replaces.Channel, "ts", p.replaces.TS, "err", err)
 			return nil
 		}
 	}
@@ -162,7 +162,7 @@ func (d *deliverer) plainer(method string, m card.Message, err error) (card.Mess
 	default:
 		return card.Message{}, false
 	}
-	d.metrics.refused.WithLabelValues(method).Inc()
+	d.cfg.Metrics.SlackRefused.WithLabelValues(method).Inc()
 	d.cfg.Log.Error("slack refuses what is in a message, sending it plainer", "method", method, "err", slackconn.Detailed(err))
 	return m, true
 }

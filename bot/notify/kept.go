@@ -87,7 +87,7 @@ func (n *Notifier) saveDrillCard(ctx context.Context, e record.Event, f facts, d
 	found, _, err := n.deliver.readings.find(ctx, d.post, d.first, begun)
 	switch {
 	case err != nil:
-		n.cfg.Log.Warn("find the card of a drill", "account", e.Account, "err", err)
+		n.cfg.Log.WarnContext(ctx, "find the card of a drill", "account", e.Account, "err", err)
 		saved.Fault = "the channel's history can't be read: " + slackconn.Brief(err)
 	case found != d.at.TS:
 		saved.Fault = "it isn't there"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // lane is what waits for its turn in a channel.
@@ -42,6 +43,7 @@ func (e *orderError) Error() string { return "waits for others about " + e.subje
 
 // work notifies one event. When that fails its lane pauses, unless something urgent comes: Slack may be back, and may take that.
 func (q *queue) work(held context.Context, w *queued) {
+	held = record.WithRequest(held, w.Request)
 	begun := time.Now()
 	first, err := q.turn(held, w)
 	if err == nil && first {
@@ -68,6 +70,7 @@ func (q *queue) notified(w *queued) {
 	q.trials.forget(w.ID)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.known[w.ID] = time.Time{}
 	q.lately = append(q.lately, done{w.ID, time.Now()})
 	delete(q.slots, w.ID)
 	w.parked = false
@@ -80,7 +83,7 @@ func (q *queue) notified(w *queued) {
 		}
 		heap.Init(&l.waits)
 	}
-	q.notifier.metrics.notified.WithLabelValues(string(w.Kind), string(w.Severity())).Inc()
+	q.notifier.cfg.Metrics.Notified.WithLabelValues(string(w.Kind), string(w.Severity())).Inc()
 }
 
 // end makes room in an event's lane, and gives its subjects to others, unless its message is in doubt. The caller holds mu.
@@ -112,8 +115,8 @@ func (q *queue) park(w *queued, begun time.Time, later *laterError) {
 	l := q.end(w)
 	heap.Push(&q.aside, w)
 	if later.cause != nil {
-		q.notifier.cfg.Log.Warn("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", later)
-		q.notifier.metrics.failed.Inc()
+		q.notifier.cfg.Log.WarnContext(w.within(), "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", later)
+		q.notifier.cfg.Metrics.NotifyFailures.Inc()
 	}
 	if later.failed {
 		l.fail(begun, doubtsFree)
@@ -133,8 +136,8 @@ func (l *lane) fail(begun time.Time, free int) {
 
 // again puts back what could not be notified. A channel that can't be posted to gives it to the account's own channel, so that it is never lost.
 func (q *queue) again(w *queued, begun time.Time, err error) {
-	q.notifier.cfg.Log.Error("notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
-	q.notifier.metrics.failed.Inc()
+	q.notifier.cfg.Log.ErrorContext(w.within(), "notify event", "account", w.Account, "kind", w.Kind, "channel", w.Channel, "err", err)
+	q.notifier.cfg.Metrics.NotifyFailures.Inc()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.failed++

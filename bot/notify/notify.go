@@ -6,17 +6,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -42,7 +40,7 @@ type Runner interface {
 	Do(ctx context.Context, inv call.Invocation) (call.Result, error)
 }
 
-// Config is what a Notifier works with. No default is filled in but for Log and Clocks: the configuration has them.
+// Config is what a Notifier works with. No default is filled in but for Metrics, Log and Clocks: the configuration has them.
 type Config struct {
 	Slack             *slackconn.Client
 	Stores            Stores
@@ -54,6 +52,7 @@ type Config struct {
 	Burst             int               // how many at once
 	EditsPerMinute    int               // in the workspace
 	Zone              *time.Location    // of the hours of a summary
+	Metrics           *metrics.Metrics  // nil: counted for nobody
 	Log               *slog.Logger      // nil: discarded
 	Clocks            *clock.Clocks     // nil: this machine's
 }
@@ -64,7 +63,6 @@ type Notifier struct {
 	read     loader
 	deliver  *deliverer
 	handlers map[record.EventKind]handler
-	metrics  *metrics
 
 	mu    sync.Mutex
 	owned map[string]*owned // by account
@@ -75,25 +73,12 @@ func New(cfg Config) *Notifier {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	cfg.Clocks = cmp.Or(cfg.Clocks, clock.New())
-	n := &Notifier{cfg: cfg, read: loader{cfg}, metrics: newMetrics(), owned: map[string]*owned{}}
+	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
+	n := &Notifier{cfg: cfg, read: loader{cfg}, owned: map[string]*owned{}}
 	read := newReadings(cfg.Slack)
-	n.deliver = &deliverer{cfg: cfg, metrics: n.metrics, queue: n.queue, others: newTrials(time.Time{}, read), readings: read, onTheWay: map[string]chan struct{}{}}
+	n.deliver = &deliverer{cfg: cfg, queue: n.queue, others: newTrials(time.Time{}, read), readings: read, onTheWay: map[string]chan struct{}{}}
 	n.handlers = n.table()
 	return n
-}
-
-// Collectors are the Notifier's metrics.
-func (n *Notifier) Collectors() []prometheus.Collector {
-	gauge := func(name, help string, value func(backlog) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "wafbot", Name: name, Help: help}, func() float64 { return value(n.backlog()) })
-	}
-	return []prometheus.Collector{
-		n.metrics.posts, n.metrics.edits, n.metrics.refused, n.metrics.failed, n.metrics.notified,
-		gauge("events_waiting", "Events that wait to be notified, of the accounts that this replica owns.", func(b backlog) float64 { return float64(b.events) }),
-		gauge("cards_stale", "Cards that wait to be redrawn, of the accounts that this replica owns.", func(b backlog) float64 { return float64(b.cards) }),
-		gauge("cards_stale_seconds", "Since when the oldest of them waits.", func(b backlog) float64 { return b.oldest.Seconds() }),
-	}
 }
 
 // owned is an account whose events this replica notifies, whose cards it redraws, and whose drills it ends.
@@ -146,24 +131,18 @@ func (n *Notifier) setOwned(account string, o *owned) {
 	}
 }
 
-// backlog is what waits in the accounts that this replica owns.
-type backlog struct {
-	events, cards int
-	oldest        time.Duration // how long the oldest of the cards has waited
-}
-
-func (n *Notifier) backlog() (all backlog) {
-	n.mu.Lock()
-	owned := slices.Collect(maps.Values(n.owned))
-	n.mu.Unlock()
-	for _, o := range owned {
-		all.events += o.queue.waiting()
-		cards, since := o.redraws.backlog()
-		if all.cards += cards; !since.IsZero() {
-			all.oldest = max(all.oldest, n.cfg.Clocks.Now().Sub(since))
-		}
+// Backlog is what waits in an account; nothing, if another replica owns it.
+func (n *Notifier) Backlog(account string) (events, staleCards metrics.Queue) {
+	o := n.own(account)
+	if o == nil {
+		return events, staleCards
 	}
-	return all
+	cards, since := o.redraws.backlog()
+	if !since.IsZero() {
+		staleCards.Age = max(0, n.cfg.Clocks.Now().Sub(since))
+	}
+	staleCards.Waiting = cards
+	return o.queue.backlog(), staleCards
 }
 
 // own is what this replica does for an account; nil if another replica owns it.
@@ -243,29 +222,4 @@ func (n *Notifier) account(name string) (Account, bool) {
 		return Account{}, false
 	}
 	return n.cfg.Accounts[i], true
-}
-
-// metrics are counted for /metrics.
-type metrics struct {
-	posts    prometheus.Counter
-	edits    prometheus.Counter
-	refused  *prometheus.CounterVec
-	failed   prometheus.Counter
-	notified *prometheus.CounterVec
-}
-
-func newMetrics() *metrics {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help})
-	}
-	vector := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "wafbot", Name: name, Help: help}, labels)
-	}
-	return &metrics{
-		posts:    counter("slack_posts_total", "Messages posted."),
-		edits:    counter("slack_edits_total", "Messages edited."),
-		refused:  vector("slack_refused_total", "Messages that Slack refused for what is in them and that were sent plainer, by method.", "method"),
-		failed:   counter("slack_failures_total", "Attempts to notify an event that failed and are repeated."),
-		notified: vector("events_notified_total", "Events notified, by kind, and by the severity of their attack.", "kind", "severity"),
-	}
 }

@@ -61,7 +61,6 @@ func (f facts) underCard(reply, elsewhere Post) Post {
 // deliverer posts and edits messages, verifies before a resend, and records what was delivered.
 type deliverer struct {
 	cfg      Config
-	metrics  *metrics
 	queue    func(account string) *queue // nil: another replica owns the account
 	others   *trials                     // of deliveries of accounts that have no queue here
 	readings *readings
@@ -117,11 +116,11 @@ func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done deliv
 		if err == nil {
 			t.posted = done.at
 			d.readings.posted(p, sent)
-			d.metrics.posts.Inc()
+			d.cfg.Metrics.SlackPosts.Inc()
 			return done, nil
 		}
 		v, wait := slackconn.Judge(err)
-		d.cfg.Log.Warn("post message", "channel", p.Channel, "try", try, "err", err)
+		d.cfg.Log.WarnContext(ctx, "post message", "channel", p.Channel, "try", try, "err", err)
 		switch v {
 		case slackconn.Doubtful:
 			return done, d.doubt(p, t, sent, err)
@@ -195,7 +194,7 @@ func (d *deliverer) record(ctx context.Context, e record.Event, at record.Place,
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		d.cfg.Log.Error("record delivery", "account", e.Account, "kind", e.Kind, "err", err)
+		d.cfg.Log.ErrorContext(ctx, "record delivery", "account", e.Account, "kind", e.Kind, "err", err)
 		if err := delay.Sleep(ctx, recordAgain); err != nil {
 			return err
 		}
@@ -215,11 +214,11 @@ func (d *deliverer) withdraw(ctx context.Context, at record.Place) {
 		err := d.cfg.Slack.Delete(ctx, at.Channel, at.TS)
 		v, wait := slackconn.Judge(err)
 		if err == nil || v == slackconn.ChannelClosed || v == slackconn.Forbidden {
-			d.cfg.Log.Warn("another replica posted this too: withdrew it", "channel", at.Channel, "ts", at.TS, "err", err)
+			d.cfg.Log.WarnContext(ctx, "another replica posted this too: withdrew it", "channel", at.Channel, "ts", at.TS, "err", err)
 			return
 		}
 		if delay.Sleep(ctx, max(wait, time.Second)) != nil {
-			d.cfg.Log.Error("another replica posted this too, and it can't be withdrawn", "channel", at.Channel, "ts", at.TS, "err", err)
+			d.cfg.Log.ErrorContext(ctx, "another replica posted this too, and it can't be withdrawn", "channel", at.Channel, "ts", at.TS, "err", err)
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -22,7 +23,7 @@ type queue struct {
 	mu      sync.Mutex
 	lanes   map[string]*lane     // by channel; by "" that which posts nothing
 	aside   byDue                // parked events that are not due
-	known   map[string]bool      // ids that wait, or were notified lately: an outbox read meanwhile must not bring them again
+	known   map[string]time.Time // since when an event waits, by id; zero: it was notified lately, and an outbox read meanwhile must not bring it again
 	lately  []done               // the latter, in order
 	claims  map[string]*queued   // events that are being notified or parked, by id
 	holders map[string]*queued   // the same, by subject
@@ -41,7 +42,7 @@ type done struct {
 
 func newQueue(n *Notifier, account string) *queue {
 	return &queue{
-		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]bool{},
+		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]time.Time{},
 		claims: map[string]*queued{}, holders: map[string]*queued{}, behind: map[string][]*queued{}, missing: true,
 		wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
 	}
@@ -59,11 +60,11 @@ func (q *queue) add(events []record.Event) {
 		q.lately = q.lately[1:]
 	}
 	for _, e := range events {
-		if q.known[e.ID] {
+		if _, known := q.known[e.ID]; known {
 			continue
 		}
-		q.known[e.ID] = true
 		w := &queued{Event: e, since: time.Now(), subjects: []string{subject(e)}, rank: e.Rank()}
+		q.known[e.ID] = w.since
 		q.wait(w)
 		if w.stormCard() {
 			time.AfterFunc(stormPatience, func() { q.grow(w) })
@@ -115,6 +116,19 @@ func (q *queue) waiting() int {
 	return len(q.known) - len(q.lately)
 }
 
+// backlog is what waits here.
+func (q *queue) backlog() (all metrics.Queue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, since := range q.known {
+		if !since.IsZero() {
+			all.Waiting++
+			all.Age = max(all.Age, time.Since(since))
+		}
+	}
+	return all
+}
+
 // run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has it.
 func (q *queue) run(held, more context.Context) {
 	defer q.trials.forget()
@@ -144,7 +158,7 @@ func (q *queue) load(ctx context.Context) {
 	}
 	events, err := q.notifier.cfg.Stores.Outbox.Waiting(ctx, q.account)
 	if err != nil {
-		q.notifier.cfg.Log.Warn("read outbox", "account", q.account, "err", err)
+		q.notifier.cfg.Log.WarnContext(ctx, "read outbox", "account", q.account, "err", err)
 		return // it is read again within a second
 	}
 	q.mu.Lock()

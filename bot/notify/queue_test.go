@@ -172,6 +172,12 @@ func emits(n *Notifier, channel, name string) {
 	n.Notify("acme", []record.Event{{ID: name, Account: "acme", Channel: channel, Kind: record.PagerUnreachable, At: time.Now(), Payload: record.PagerFault{Why: name, Route: "r"}}})
 }
 
+// waiting is how many events of the account wait.
+func waiting(n *Notifier) int {
+	events, _ := n.Backlog("acme")
+	return events.Waiting
+}
+
 // all is what Slack took: where, what, and how long after the start.
 func (s *choosy) all() []string {
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -18,6 +19,9 @@ type queued struct {
 	rank     int       // its own, or that of the most urgent event that waits for it
 	index    int       // in the heap of its lane, or of what is put aside; -1: in neither
 }
+
+// within is a context in which what is logged names the request that the event came of.
+func (w *queued) within() context.Context { return record.WithRequest(context.Background(), w.Request) }
 
 // stuckAfter is how often an event fails before others go first: Slack may be away, which says nothing about this one, or refuse it for ever.
 const stuckAfter = 3

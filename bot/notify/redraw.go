@@ -122,7 +122,7 @@ func (o stale) compare(other stale) int {
 func (r *redrawQueue) drawOne(ctx context.Context) (wait time.Duration, unless <-chan struct{}) {
 	o, wait, err := r.next(ctx)
 	if err != nil {
-		r.notifier.cfg.Log.Warn("read stale cards", "account", r.account, "err", err)
+		r.notifier.cfg.Log.WarnContext(ctx, "read stale cards", "account", r.account, "err", err)
 		return redrawAgain, nil
 	}
 	if wait > 0 {
@@ -130,7 +130,7 @@ func (r *redrawQueue) drawOne(ctx context.Context) (wait time.Duration, unless <
 	}
 	wait, err = r.notifier.deliver.editSlot(ctx, o.mark.Urgency != record.UrgentActed)
 	if err != nil {
-		r.notifier.cfg.Log.Warn("redraw card", "err", err)
+		r.notifier.cfg.Log.WarnContext(ctx, "redraw card", "err", err)
 		return redrawAgain, nil
 	}
 	if wait > 0 {

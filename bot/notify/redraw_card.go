@@ -13,6 +13,7 @@ import (
 
 // draw edits one card (chat.update) and returns how long to wait before the next.
 func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
+	ctx = record.WithRequest(ctx, o.mark.Request)
 	if o.mark.Urgency == record.UrgentStorm {
 		r.drawn[o.attack] = r.notifier.cfg.Clocks.Now()
 	}
@@ -22,7 +23,7 @@ func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 		return 0
 	}
 	r.tried[o.attack] = r.notifier.cfg.Clocks.Now()
-	r.notifier.cfg.Log.Warn("redraw card", "account", r.account, "attack", o.attack, "err", err)
+	r.notifier.cfg.Log.WarnContext(ctx, "redraw card", "account", r.account, "attack", o.attack, "err", err)
 	if repeatable(err) {
 		_, wait := slackconn.Judge(err)
 		return max(wait, redrawAgain)

@@ -35,7 +35,7 @@ func sixty(t *testing.T, lags time.Duration, refuses func(channel, text string) 
 			emits(n, "C1", fmt.Sprint(i))
 		}
 		time.Sleep(time.Minute)
-		require.Zero(t, n.backlog().events)
+		require.Zero(t, waiting(n))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		require.Len(t, s.took, 60)

@@ -30,7 +30,7 @@ func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t *trial) (a
 	ts, current, err := d.readings.find(ctx, p, t.first, read)
 	switch name := slackconn.ErrorName(err); {
 	case name == "missing_scope" || name == "channel_not_found" || name == "not_in_channel":
-		d.cfg.Log.Warn("can't verify whether a message was posted", "channel", p.Channel, "err", err)
+		d.cfg.Log.WarnContext(ctx, "can't verify whether a message was posted", "channel", p.Channel, "err", err)
 	case err != nil && nowhere(err):
 		return at, err
 	case err != nil:

@@ -91,7 +91,7 @@ func (s *Client) LogMissingScopes(ctx context.Context) {
 		self, err := s.Self(ctx)
 		if err == nil {
 			for _, scope := range self.Missing() {
-				s.log.Warn("slack's token lacks a scope", "scope", scope.Name, "for", scope.For, "without_it", scope.Without, "fix", FixScope(scope.Name))
+				s.log.WarnContext(ctx, "slack's token lacks a scope", "scope", scope.Name, "for", scope.For, "without_it", scope.Without, "fix", FixScope(scope.Name))
 			}
 			return
 		}

@@ -176,7 +176,7 @@ func (s *Socket) keepAlive(ctx context.Context, l *link, read <-chan struct{}) {
 		_ = l.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin)) // the read deadline finds a dead link
 		held, err := s.cfg.Links.TakeLink(ctx, l.id, l.max)
 		if !held && err == nil && l.max == maxSpares {
-			s.cfg.Log.Info("spare socket mode link given up: all of the app's are taken")
+			s.cfg.Log.InfoContext(ctx, "spare socket mode link given up: all of the app's are taken")
 			l.leave()
 			return
 		}
@@ -193,7 +193,7 @@ func (s *Socket) read(ctx context.Context, l *link) error {
 		l.alive()
 		f, err := readFrame(data)
 		if err != nil {
-			s.cfg.Log.Warn("read frame of link", "envelope", f.Envelope, "err", err)
+			s.cfg.Log.WarnContext(ctx, "read frame of link", "envelope", f.Envelope, "err", err)
 		}
 		switch {
 		case f.Type == "disconnect":

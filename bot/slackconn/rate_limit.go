@@ -1,8 +1,12 @@
 package slackconn
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/url"
@@ -20,9 +24,10 @@ import (
 // caller sends requests to Slack. After a 429 it calls no method before its Retry-After is over, but for what is urgent. Other methods go on. Its errors
 // hold no URL.
 type caller struct {
-	client  *http.Client
-	api     string // prefix of the methods' URLs
-	refused *prometheus.CounterVec
+	client *http.Client
+	api    string // prefix of the methods' URLs
+	calls  *prometheus.CounterVec
+	log    *slog.Logger
 
 	mu   sync.Mutex
 	held map[string]hold // by method
@@ -35,12 +40,10 @@ type hold struct {
 }
 
 // newCaller copies the client, because it must follow no redirect: a 307 sends the whole form, token included, to the host that it names.
-func newCaller(client *http.Client, api string) *caller {
+func newCaller(client *http.Client, api string, calls *prometheus.CounterVec, log *slog.Logger) *caller {
 	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &caller{client: &own, api: api, held: map[string]hold{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "wafbot", Name: "slack_limited_total", Help: "Calls that Slack refused because there were too many (429), by method.",
-	}, []string{"method"})}
+	return &caller{client: &own, api: api, held: map[string]hold{}, calls: calls, log: log}
 }
 
 // heldError says that a method was not called because of an earlier 429.
@@ -62,6 +65,9 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 	}
 	sent := time.Now()
 	res, err := c.client.Do(req)
+	outcome := outcomeOf(res, err)
+	c.calls.WithLabelValues(method, outcome).Inc()
+	c.log.DebugContext(req.Context(), "called slack", "method", method, "outcome", outcome, "took", time.Since(sent))
 	if err != nil {
 		return nil, &unansweredError{WithoutURL(err)}
 	}
@@ -77,6 +83,35 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 		c.release(method, sent)
 	}
 	return res, nil
+}
+
+// outcomeOf is what became of a call. Slack answers most errors with 200, and says so in the field ok.
+func outcomeOf(res *http.Response, err error) string {
+	switch {
+	case err != nil || res.StatusCode >= http.StatusInternalServerError:
+		return "failed"
+	case res.StatusCode == http.StatusTooManyRequests:
+		return "limited"
+	case res.StatusCode != http.StatusOK:
+		return "refused"
+	}
+	body := &peekedBody{bufio.NewReader(res.Body), res.Body}
+	res.Body = body
+	all, _ := body.Peek(maxRefusal) // what fails here fails again when it is read
+	answer := struct{ OK *bool }{}
+	if json.Unmarshal(all, &answer) == nil && answer.OK != nil && !*answer.OK {
+		return "refused"
+	}
+	return "ok"
+}
+
+// maxRefusal is how long an answer with an error is at most, in bytes. Longer ones are pages of records.
+const maxRefusal = 4 << 10
+
+// peekedBody is the body of an answer whose beginning was looked at.
+type peekedBody struct {
+	*bufio.Reader
+	io.Closer
 }
 
 // method is the method of the Web API that an address is of.
@@ -105,7 +140,6 @@ const (
 // hold has a method not called for as long as Slack says.
 func (c *caller) hold(method string, header http.Header) time.Duration {
 	now, wait := time.Now(), min(max(apiclient.RetryAfter(header), shortestHold), longestHold)
-	c.refused.WithLabelValues(method).Inc()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.held[method]
@@ -173,9 +207,6 @@ type urgentKey struct{}
 
 // Urgent makes calls urgent: they are sent once a minute although Slack asked for a longer pause.
 func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
-
-// Collector counts the calls that Slack refused with 429.
-func (s *Client) Collector() prometheus.Collector { return s.http.refused }
 
 // Methods that take messages.
 const (

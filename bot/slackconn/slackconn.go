@@ -11,19 +11,22 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/slack-go/slack"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/metrics"
 )
 
 // Config is what a Client works with.
 type Config struct {
-	Token    apiclient.Secret // the bot's
-	AppToken apiclient.Secret // opens Socket Mode links; "": none are opened
-	APIURL   string           // ends with a slash; "": Slack's own
-	HTTP     *http.Client     // nil: one with a timeout of 10 s; slack-go's own has none
-	People   People           // nil: there is only one replica
-	Log      *slog.Logger     // nil: discarded
+	Token    apiclient.Secret       // the bot's
+	AppToken apiclient.Secret       // opens Socket Mode links; "": none are opened
+	APIURL   string                 // ends with a slash; "": Slack's own
+	HTTP     *http.Client           // nil: one with a timeout of 10 s; slack-go's own has none
+	People   People                 // nil: there is only one replica
+	Calls    *prometheus.CounterVec // by method and outcome; nil: counted for nobody
+	Log      *slog.Logger           // nil: discarded
 }
 
 // Client is the connection to one workspace.
@@ -71,8 +74,9 @@ func Connect(cfg Config) *Client {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Calls = cmp.Or(cfg.Calls, metrics.New().SlackCalls)
 	address := cmp.Or(cfg.APIURL, slack.APIURL)
-	caller := newCaller(cfg.HTTP, address)
+	caller := newCaller(cfg.HTTP, address, cfg.Calls, cfg.Log)
 	return &Client{
 		api:     slack.New(cfg.Token.Reveal(), slack.OptionAppLevelToken(cfg.AppToken.Reveal()), slack.OptionHTTPClient(caller), slack.OptionAPIURL(address)),
 		http:    caller,

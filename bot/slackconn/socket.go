@@ -94,7 +94,7 @@ func (s *Socket) Receive(ctx context.Context) error {
 		if !s.opened() {
 			return err
 		}
-		s.cfg.Log.Error("receiving over socket mode has ended: fix it and start wafbot again", "err", err)
+		s.cfg.Log.ErrorContext(ctx, "receiving over socket mode has ended: fix it and start wafbot again", "err", err)
 		<-ctx.Done()
 	}
 	return nil
@@ -156,7 +156,7 @@ func (s *Socket) openLink(ctx context.Context, most int) (*link, error) {
 	defer s.mu.Unlock()
 	s.open++
 	s.once, s.trouble = true, ""
-	s.cfg.Log.Info("socket mode link opened", "open", s.open)
+	s.cfg.Log.InfoContext(ctx, "socket mode link opened", "open", s.open)
 	return l, nil
 }
 
@@ -227,7 +227,7 @@ func (s *Socket) dropSlot(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), slotEvery)
 	defer cancel()
 	if err := s.cfg.Links.DropLink(ctx, id); err != nil {
-		s.cfg.Log.Warn("release link", "err", err) // it expires in a few seconds
+		s.cfg.Log.WarnContext(ctx, "release link", "err", err) // it expires in a few seconds
 	}
 }
 

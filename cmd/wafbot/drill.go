@@ -132,7 +132,7 @@ func (t terminal) playDrill(ctx context.Context, ended func(describe.DrillStep))
 	err = beside(ctx, world, func(ctx context.Context) error {
 		ctx, stop := context.WithCancel(ctx)
 		served := make(chan error, 1)
-		log := newLog(t.err, slog.LevelError)
+		log := newLog(t.err, slog.LevelError, cfg.Log.Format)
 		go func() { served <- serve(ctx, cfg, l, botOptions{log: log, audit: io.Discard}) }()
 		steps = drill.InSandbox(ctx, world, ended)
 		stop()

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -12,9 +15,39 @@ import (
 const maxLogged = 1_000
 
 // newLog is the program's log, one line an event. Values are sanitized and cut: strangers wrote some of them.
-func newLog(out io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: logged}))
+func newLog(out io.Writer, level slog.Level, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logged}
+	if format == config.LogJSON {
+		return slog.New(ofRequest{slog.NewJSONHandler(out, options)})
+	}
+	return slog.New(ofRequest{slog.NewTextHandler(out, options)})
 }
+
+// logAs is the program's log as the configuration wants it.
+func logAs(out io.Writer, cfg config.Log) *slog.Logger {
+	level := slog.LevelInfo
+	_ = level.UnmarshalText([]byte(cfg.Level)) // which was checked
+	return newLog(out, level, cfg.Format)
+}
+
+// ofRequest names the request that a line is logged for.
+type ofRequest struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h ofRequest) Handle(ctx context.Context, r slog.Record) error {
+	if id := record.RequestOf(ctx); id != "" {
+		r.AddAttrs(slog.String("request_id", id))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h ofRequest) WithAttrs(all []slog.Attr) slog.Handler {
+	return ofRequest{h.Handler.WithAttrs(all)}
+}
+
+// WithGroup implements slog.Handler.
+func (h ofRequest) WithGroup(name string) slog.Handler { return ofRequest{h.Handler.WithGroup(name)} }
 
 func logged(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {

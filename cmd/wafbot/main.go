@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -146,7 +145,7 @@ func runProgram(ctx context.Context, parser *kong.Kong, t terminal) (code int) {
 		return t.fail(misused{fmt.Errorf("%s; wafbot %s --help says more", plainly(err), t.args[0])})
 	}
 	cmd.BindTo(ctx, (*context.Context)(nil))
-	err = cmd.Run(&t, newLog(t.err, slog.LevelInfo))
+	err = cmd.Run(&t, logAs(t.err, config.Log{}))
 	if err == nil || errors.Is(err, context.Canceled) {
 		return exitDone
 	}

@@ -21,7 +21,7 @@ type serveCmd struct {
 }
 
 // Run serves until the context ends.
-func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error {
+func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 	cfg, err := config.Load(s.Config, t.environ)
 	if err != nil {
 		return misused{err}
@@ -29,6 +29,7 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error
 	if err := cfg.CheckServe(); err != nil {
 		return misused{err}
 	}
+	log := logAs(t.err, cfg.Log)
 	boundMemory(log)
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestTheServiceListsAttacksWithoutEnd(t *testing.T) {
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, body, `"capped":"over 50,000 attacks in 24 h: only the newest and all incidents are watched"`)
 		_, body = w.get("/metrics")
-		require.Contains(t, body, "wafbot_accounts_capped 1")
+		require.Contains(t, body, `wafbot_account_capped{account="acme"} 1`)
 		w.types("vic", "status")
 		w.ephemeral("vic", "Not all attacks are watched: over 50,000 attacks in 24 h")
 		w.attack(waf.AttackSpec{Path: "/worked", Hits: 100, Vulnerability: sqlHole()})

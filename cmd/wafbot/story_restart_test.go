@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -34,7 +35,7 @@ func (w *world) another() other {
 	both.Go(func() {
 		_ = s.Inbox.Work(ctx, func(p *store.Piece) {
 			o.took <- string(p.Work())
-			newLog(w.journal, slog.LevelInfo).Info("another replica takes work") // which wakes the story that waits for it
+			newLog(w.journal, slog.LevelInfo, config.LogText).Info("another replica takes work") // which wakes the story that waits for it
 		})
 	})
 	o.die = sync.OnceFunc(func() {

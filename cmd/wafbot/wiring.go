@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -20,11 +19,11 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
-	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/webhooks"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
@@ -48,8 +47,7 @@ type app struct {
 	notifier *notify.Notifier
 	webhooks *webhooks.Webhooks
 	tenants  map[string]*tenant // by account
-	calls    *prometheus.CounterVec
-	hooked   *prometheus.CounterVec // see webhooks.NewEvents
+	metrics  *metrics.Metrics
 }
 
 // tenant is an account with what works for it alone.
@@ -67,7 +65,7 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, calls: paging.NewCalls(), hooked: webhooks.NewEvents()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, metrics: metrics.New()}
 	var err error
 	a.store, err = store.Open(store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
@@ -80,7 +78,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
-	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Log: log})
+	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Calls: a.metrics.SlackCalls, Log: log})
 	var accounts []*call.Account
 	var posted []notify.Account
 	services := map[string]commands.Service{}
@@ -96,13 +94,13 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		Setup:    call.Setup{Accounts: accounts, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: &lineWriter{out: o.audit}, Log: log, Clocks: a.clocks, Notifier: a, Polling: a,
+		AuditOut: &lineWriter{out: o.audit}, Changes: a.metrics.Changes, Log: log, Clocks: a.clocks, Notifier: a, Polling: a,
 		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: a, Router: a,
 		Cards: a, Drills: a.store.Drills,
 	})
 	a.notifier = notify.New(notify.Config{
 		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: cfg.Slack.Command, Runbooks: cfg.Runbooks,
-		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Log: log, Clocks: a.clocks,
+		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Metrics: a.metrics, Log: log, Clocks: a.clocks,
 		Stores: notify.Stores{
 			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
 			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: a.store.Pace,
@@ -110,8 +108,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Log: log, Clocks: a.clocks,
-		Collectors: append(append(a.notifier.Collectors(), a.calls, a.hooked, a.capped()), a.clockOffsets()...),
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
 	})
 	return a, nil
 }
@@ -122,7 +119,7 @@ const startsPerSecond = 200
 // tenant puts together what works for one account, by its place in the configuration.
 func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	cfg, guards := a.cfg.Accounts[i], a.cfg.PolicyOf(i)
-	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name)})
+	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name), Log: a.log.With("account", cfg.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
@@ -135,7 +132,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
-		Channel: cfg.Channel, Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
+		Channel: cfg.Channel, Polls: a.metrics.Polls.WithLabelValues(cfg.Name), Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
 	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, speed)
 	t.pagers, err = cfg.Pagers()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/netip"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands"
@@ -89,20 +87,6 @@ func (a *app) Changed(account string) {
 		t.poller.RefreshSettings()
 		t.efficacy.Refresh()
 	}
-}
-
-// capped counts the accounts of this replica of which not all attacks are watched.
-func (a *app) capped() prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "wafbot", Name: "accounts_capped", Help: "Accounts that this replica owns and that have more attacks than are watched: only the newest and all incidents are.",
-	}, func() (n float64) {
-		for _, t := range a.tenants {
-			if t.poller.Health().Capped != "" {
-				n++
-			}
-		}
-		return n
-	})
 }
 
 // Observe implements poller.Observer: it judges the account's mitigations by what the poll found, and shows what that means.

@@ -13,7 +13,7 @@ import (
 
 // sendTo puts together what sends to webhooks.
 func (a *app) sendTo(list webhooks.List) (err error) {
-	a.webhooks, err = webhooks.New(webhooks.Config{Webhooks: list, Queues: a.store.Webhooks, Changes: a.store.Ledger, Clock: a.clocks, Events: a.hooked, Log: a.log})
+	a.webhooks, err = webhooks.New(webhooks.Config{Webhooks: list, Queues: a.store.Webhooks, Changes: a.store.Ledger, Clock: a.clocks, Events: a.metrics.Hooks, Log: a.log})
 	return err
 }
 

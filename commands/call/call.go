@@ -3,7 +3,6 @@ package call
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -39,7 +38,7 @@ func (c *Call) DropAttack() {
 
 // AuditEntry is the audit entry of what came of the call.
 func (c *Call) AuditEntry(outcome string) record.AuditEntry {
-	return record.AuditEntry{At: c.Now, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID()}
+	return record.AuditEntry{At: c.Now, Account: c.OnlyAccount(), Actor: c.Actor, Line: c.Line.String(), Outcome: outcome, Attack: c.AttackID(), RequestID: c.RequestID()}
 }
 
 // Ongoing reports whether the attack's last hit is so young that it counts as going on.
@@ -61,6 +60,7 @@ type Invocation struct {
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Yes     bool         `json:"-"`                 // all questions were answered with yes beforehand, unseen: only some are asked all the same
 	Ask     bool         `json:"ask,omitempty"`     // do nothing but say what would be done
+	Within  string       `json:"-"`                 // the id of the request that it is a part of, as what was approved is of the approval; "": it is one itself
 	Begun   func()       `json:"-"`                 // called once, as soon as what it changes is stored, so that the same person's next line may be planned; nil: nobody waits
 }
 
@@ -197,11 +197,10 @@ const (
 // None reports whether a person may do nothing at all.
 func (r Rights) None() bool { return r.Role == record.NoRole && r.Could == record.NoRole }
 
-// ForPeople is what a person may be shown of an error: the words of a refusal, or a reference by which a fault is found in the log.
-func ForPeople(inv Invocation, err error) (words text.Text, ref string) {
+// ForPeople is what a person may be shown of an error: the words of a refusal, or of a fault the request's id, by which it is found in the log.
+func ForPeople(inv Invocation, err error) (words text.Text, fault bool) {
 	if refused, ok := errors.AsType[*refusal.Refusal](err); ok {
-		return refused.All(), ""
+		return refused.All(), false
 	}
-	ref = "e" + record.ShortHash(inv.ID, fmt.Sprint(inv.At.UnixNano()))
-	return text.New(text.Bold("Failed"), ": something went wrong inside wafbot. Its log says what, under the reference ", text.Code(ref)), ref
+	return text.New(text.Bold("Failed"), ": something went wrong inside wafbot. Its log says what, under the reference ", text.Code(inv.RequestID())), true
 }

@@ -143,7 +143,7 @@ func DryRun(ch record.Change, p call.Plan) []text.Text {
 func AuditEntry(c *call.Call, ch record.Change) record.AuditEntry {
 	e := record.AuditEntry{
 		At: c.Now, Account: ch.Account, Actor: c.Actor, Line: ch.Line.String(), Outcome: string(ch.State), Change: ch.ID, Attack: ch.AttackID, Why: ch.Reason,
-		Request: ch.Request, Approved: ch.Approved,
+		Request: ch.Request, Approved: ch.Approved, RequestID: c.RequestID(),
 	}
 	if ch.State == record.StateBegun {
 		e.Outcome = "unknown"

@@ -61,7 +61,7 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 		case err != nil && !t.refused && p.cfg.Clock.Now().Sub(c.page.EndedAt) <= pageEndFor:
 			return nil
 		case err != nil:
-			p.cfg.Log.Error("the page was not resolved at the pager: resolve it there by hand", "attack", c.id, "why", err)
+			p.cfg.Log.ErrorContext(ctx, "the page was not resolved at the pager: resolve it there by hand", "attack", c.id, "why", err)
 		}
 	}
 	c.page.State, c.page.Fault = record.PageEnded, ""
@@ -70,7 +70,7 @@ func (p *Paging) end(ctx context.Context, c candidate) error {
 
 // gone ends a page whose pager the configuration doesn't have any more.
 func (p *Paging) gone(ctx context.Context, c candidate) error {
-	p.cfg.Log.Error("the pager of a route was called, and the route has none any more: resolve it there by hand", "route", c.page.Route, "attack", c.id)
+	p.cfg.Log.ErrorContext(ctx, "the pager of a route was called, and the route has none any more: resolve it there by hand", "route", c.page.Route, "attack", c.id)
 	c.page.State = record.PageEnded
 	return p.save(ctx, c.page)
 }

@@ -74,15 +74,8 @@ type Config struct {
 	Triage   Triage
 	Attacks  Attacks
 	Notifier Notifier
-	Calls    *prometheus.CounterVec // see NewCalls
+	Calls    *prometheus.CounterVec // by account and outcome: taken, failed (and tried again), refused
 	Log      *slog.Logger
-}
-
-// NewCalls counts what became of calls of pagers, by account.
-func NewCalls() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "wafbot", Name: "pager_calls_total", Help: "Calls of pagers, and resolved calls, by outcome: taken, failed (and tried again), refused.",
-	}, []string{"account", "outcome"})
 }
 
 // Paging calls an account's pagers. The replica that owns the account has the only one.
@@ -122,7 +115,7 @@ func (p *Paging) Run(held, more context.Context) {
 	defer every.Stop()
 	for logged := false; ; {
 		if err := p.round(held); err != nil && held.Err() == nil && !logged {
-			p.cfg.Log.Error("find due pages", "err", err)
+			p.cfg.Log.ErrorContext(held, "find due pages", "err", err)
 			logged = true
 		} else if err == nil {
 			logged = false

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/internal/metrics"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/webhook"
 )
@@ -164,7 +165,7 @@ func newSending(t *testing.T, n int) *sending {
 		list, s.ids = append(list, one), append(s.ids, one.ID())
 	}
 	var err error
-	s.Webhooks, err = New(Config{Webhooks: list, Queues: s.queues, Clock: outside{}, Events: NewEvents(), Log: slog.New(slog.NewTextHandler(&s.log, nil))})
+	s.Webhooks, err = New(Config{Webhooks: list, Queues: s.queues, Clock: outside{}, Events: metrics.New().Hooks, Log: slog.New(slog.NewTextHandler(&s.log, nil))})
 	require.NoError(t, err)
 	for _, r := range s.receivers {
 		p := &program{}

@@ -98,16 +98,8 @@ type Config struct {
 	Queues   Queues
 	Changes  Changes
 	Clock    Clock
-	Events   *prometheus.CounterVec // see NewEvents
+	Events   *prometheus.CounterVec // by webhook and outcome: delivered, failed (and tried again), dropped
 	Log      *slog.Logger
-}
-
-// NewEvents counts what became of what webhooks are to get, by their key in the configuration.
-func NewEvents() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "wafbot", Name: "webhook_events_total",
-		Help: "Events and audit entries for webhooks, by outcome: delivered, failed (and tried again), dropped (they waited for a day, or too much waited).",
-	}, []string{"webhook", "outcome"})
 }
 
 // Webhooks sends to all webhooks what this replica's accounts have for them.

@@ -32,6 +32,7 @@ var floors = []floor{
 	{"internal/clock", nil, "the time is the same for every package, so it stands below everything", nil},
 	{"internal/delay", nil, "waiting before another try is the same for every package", nil},
 	{"internal/version", nil, "which build this is depends on nothing that is built", nil},
+	{"internal/metrics", []string{"internal/version"}, "what is measured is named in one place, which knows nothing of how it comes about", nil},
 	{"internal/pire", nil, "it knows patterns and texts alone: an indicator is tried with it, and the emulated service goes by it", nil},
 	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
 	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
@@ -54,7 +55,7 @@ var floors = []floor{
 	{"commands/webhooks", on("commands/describe", "commands/call", "commands/policy", "commands/grammar", "internal/webhook", "internal/delay"), "what other programs are sent follows from records; it meets the store and the wire through interfaces", nil},
 	{"commands/routing", on("commands/call", "commands/policy", "poller"), "where an attack goes follows from the routes and from what is stored", nil},
 	{"commands/verb", on("commands", "internal/nearest", "internal/pire"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
-	{"commands", on("commands", "internal/delay"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
+	{"commands", on("commands", "internal/delay", "internal/metrics"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
 
 	{"poller/compare", base, "whether an attack got worse is a pure function of two records of it", nil},
 	{"poller/storm", on("poller/compare"), "which attacks are grouped is a pure function of what was seen", nil},
@@ -62,9 +63,9 @@ var floors = []floor{
 
 	{"bot/card", on("commands"), "a card is a pure function of records: it knows neither the wire nor who asks", nil},
 	{"bot/slackconn/slacktest", nil, "Slack's end of the wire in tests shares no code with what it tests", nil},
-	{"bot/slackconn", []string{"apiclient", "internal/delay"}, "the wire doesn't know what is said over it", nil},
-	{"bot/notify", on("internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay"), "events become messages without anyone clicking", nil},
-	{"bot", on("internal/clock", "bot", "commands", "internal/delay"), "bot and its packages alone know Slack; they meet the store in cmd", []string{"github.com/slack-go/slack"}},
+	{"bot/slackconn", []string{"apiclient", "internal/delay", "internal/metrics"}, "the wire doesn't know what is said over it", nil},
+	{"bot/notify", on("internal/clock", "internal/metrics", "bot/card", "bot/slackconn", "commands", "poller", "internal/delay"), "events become messages without anyone clicking", nil},
+	{"bot", on("internal/clock", "internal/metrics", "internal/version", "bot", "commands", "internal/delay"), "bot and its packages alone know Slack; they meet the store in cmd", []string{"github.com/slack-go/slack"}},
 
 	{"internal/store/address", []string{"apiclient"}, "how Redis is reached is checked where the configuration is, which needs no store for that", nil},
 	{"internal/store", on("internal/clock", "commands", "poller", "internal/delay", "internal/store/address"), "only the store knows Redis; it meets the bot in cmd", []string{"github.com/redis/go-redis/v9"}},
@@ -90,7 +91,7 @@ var floors = []floor{
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
-	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill", "internal/rebuild", "internal/version"), "main alone puts the parts together", nil},
+	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill", "internal/rebuild", "internal/version", "internal/metrics"), "main alone puts the parts together", nil},
 }
 
 type listed struct {

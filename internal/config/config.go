@@ -13,6 +13,7 @@ import (
 // table of keys: the key in the file, the variable that sets it too, and how its values are checked (see origins.checkValue).
 type Config struct {
 	Timezone *time.Location    `yaml:"timezone"`
+	Log      Log               `yaml:"log"`
 	Slack    Slack             `yaml:"slack"`
 	Redis    Redis             `yaml:"redis"`
 	Listen   string            `yaml:"listen" env:"WAFBOT_LISTEN"`
@@ -25,6 +26,18 @@ type Config struct {
 
 	origins *origins // a pointer, so that printing a Config never shows what was written
 }
+
+// Log is what is logged to standard error, and how.
+type Log struct {
+	Level  string `yaml:"level" env:"WAFBOT_LOG_LEVEL" check:"oneof=debug info warn error"`
+	Format string `yaml:"format" env:"WAFBOT_LOG_FORMAT" check:"oneof=text json"`
+}
+
+// How the log is written.
+const (
+	LogText = "text" // key=value
+	LogJSON = "json" // an object a line
+)
 
 // Slack is the workspace and its rate limits.
 type Slack struct {

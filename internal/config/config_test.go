@@ -76,6 +76,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 		Command: "/waf-test", MessagesPerSecond: 0.5, Burst: 5, EditsPerMinute: 30,
 	}, c.Slack)
 	require.Equal(t, config.Redis{URL: "redis://:red-secret-is@127.0.0.1:6380/1", WaitReplicas: 1}, c.Redis)
+	require.Equal(t, config.Log{Level: "debug", Format: "json"}, c.Log)
 	require.Equal(t, "0.0.0.0:9090", c.Listen)
 	require.Len(t, c.Accounts, 2)
 	require.Equal(t, config.Account{
@@ -150,6 +151,7 @@ func TestDefaultsHoldWhereKeysAreLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Config{
 		Timezone: time.UTC,
+		Log:      config.Log{Level: "info", Format: "text"},
 		Slack:    config.Slack{APIURL: "https://slack.com/api/", Command: "/waf", MessagesPerSecond: 1, Burst: 4, EditsPerMinute: 40},
 		Redis:    config.Redis{URL: "redis://127.0.0.1:6379/0"},
 		Listen:   "127.0.0.1:8080",

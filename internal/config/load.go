@@ -58,6 +58,7 @@ func defaults() *Config {
 	p := policy.Defaults()
 	return &Config{
 		Timezone: time.UTC,
+		Log:      Log{Level: "info", Format: LogText},
 		Slack: Slack{
 			APIURL:            "https://slack.com/api/",
 			Command:           "/waf",

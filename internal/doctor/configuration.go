@@ -15,6 +15,7 @@ import (
 	"github.com/wafbot/wafbot/internal/pager"
 	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/internal/text"
+	"github.com/wafbot/wafbot/internal/version"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -37,9 +38,9 @@ func configProblems(err error) []Finding {
 
 // config checks the configuration itself: what serve needs, and what is allowed but perhaps not meant.
 func (c checkup) config() []Finding {
-	found := []Finding{{"config", c.cfg.File(), OK, fmt.Sprintf("read, accounts: %d", len(c.cfg.Accounts)), ""}}
+	found := []Finding{{"version", "", OK, version.Get().String(), ""}, {"config", c.cfg.File(), OK, fmt.Sprintf("read, accounts: %d", len(c.cfg.Accounts)), ""}}
 	if err := c.cfg.CheckServe(); err != nil {
-		found = configProblems(err)
+		found = append(found[:1], configProblems(err)...)
 	}
 	return slices.Concat(found, c.policies(), c.plainText(), c.secrets(), c.deadRoutes(), c.pagers(), c.quietHours())
 }

@@ -54,7 +54,7 @@ func (s State) rank() int { return slices.Index([]State{Wrong, Warn, Note, OK}, 
 
 // Finding is what was found out about one thing.
 type Finding struct {
-	Check   string `json:"check"`   // what kind of thing: config, redis, slack, scope, channel, people, account, route, post
+	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, post
 	Subject string `json:"subject"` // which one, with its id
 	State   State  `json:"state"`
 	Text    string `json:"text"`

@@ -84,14 +84,16 @@ type AuditEntry struct {
 	Actor   Actor     `json:"actor"`
 	Line    string    `json:"line"`
 	// done, half, failed, unknown, refused, nothing, dry_run, asked; of an approval request waiting, approved, overridden, rejected, closed, expired
-	Outcome  string   `json:"outcome"`
-	Change   string   `json:"change,omitempty"`
-	Request  string   `json:"request,omitempty"`
-	Approved *Actor   `json:"approved,omitempty"` // who approved the change
-	Attack   string   `json:"attack,omitempty"`
-	Before   []string `json:"before,omitempty"` // what stood there
-	After    []string `json:"after,omitempty"`  // what was sent, or written down
-	Why      string   `json:"why,omitempty"`    // the reason given, or why it was refused
+	Outcome string `json:"outcome"`
+	Change  string `json:"change,omitempty"`
+	Request string `json:"request,omitempty"`
+	// RequestID is what the log calls the request that this came of; "": an older version wrote the entry.
+	RequestID string   `json:"request_id,omitempty"`
+	Approved  *Actor   `json:"approved,omitempty"` // who approved the change
+	Attack    string   `json:"attack,omitempty"`
+	Before    []string `json:"before,omitempty"` // what stood there
+	After     []string `json:"after,omitempty"`  // what was sent, or written down
+	Why       string   `json:"why,omitempty"`    // the reason given, or why it was refused
 }
 
 // ErrBadEntry says that an audit entry is kept in a form that can't be read.

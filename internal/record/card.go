@@ -66,4 +66,5 @@ type RedrawMark struct {
 	Urgency Urgency   // the highest since the card was last drawn
 	Since   time.Time // since when the card is stale, on Redis' clock; zero: unknown
 	ID      string    // unique per mark: a slow redraw can't clear the mark of a newer change
+	Request string    // what the log calls the request that the last mark came of; "": of none
 }

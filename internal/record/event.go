@@ -106,6 +106,7 @@ type Event struct {
 	Channel string    `json:"channel"` // where its card is or goes
 	At      time.Time `json:"at"`      // on the service's clock for what a poll found, else on this machine's
 	Payload Payload   `json:"payload,omitempty"`
+	Request string    `json:"request_id,omitempty"` // what the log calls the request that it came of; "": of none
 }
 
 // UnmarshalJSON reads an event with the payload of its kind. An unknown kind is an error.

@@ -82,7 +82,7 @@ func (s *Attacks) Save(ctx context.Context, account string, u poller.Update) err
 			}
 		}
 	}
-	b.poll(account, u)
+	b.poll(ctx, account, u)
 	b.announce(eventsOf[""]...) // in the step that stores what they are of
 	return step()
 }
@@ -113,7 +113,7 @@ func (b *batch) deleteAttacks(account string, attackids []string) {
 }
 
 // poll adds what an update has beside attacks and events. nil leaves as it is what is stored.
-func (b *batch) poll(account string, u poller.Update) {
+func (b *batch) poll(ctx context.Context, account string, u poller.Update) {
 	if u.Cap != nil {
 		b.do("SET", b.key(keyCap, account), b.json(u.Cap))
 	}
@@ -133,7 +133,7 @@ func (b *batch) poll(account string, u poller.Update) {
 		b.do("SET", b.key(keySources, account), b.json(u.Sources))
 	}
 	for _, attackid := range u.Stale {
-		b.stale(account, record.UrgentState, record.AttackID(account, attackid))
+		b.stale(ctx, account, record.UrgentState, record.AttackID(account, attackid))
 	}
 	if !u.LastGood.IsZero() {
 		b.do("SET", b.key(keyLastGood, account), u.LastGood.UnixMilli())

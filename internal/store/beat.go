@@ -200,6 +200,13 @@ func (s *Replicas) Off() bool {
 	return s.peers.off
 }
 
+// Living is how many replicas live, as this one last heard; ok is false when it hasn't lately.
+func (s *Replicas) Living() (n int, ok bool) {
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	return len(s.peers.living), time.Since(s.peers.heardAt) < deadAfter
+}
+
 // share is how many of so many accounts are this replica's; ok is false when it hasn't heard of the others lately. The living ones whose machines' clocks
 // are right split them evenly; where that leaves a rest, those that began first have one more each.
 func (s *client) share(accounts int) (n int, changed <-chan struct{}, ok bool) {

@@ -99,21 +99,28 @@ func (s *Cards) details(ctx context.Context, q *questions, account, attack strin
 func (s *Cards) MarkStale(ctx context.Context, account, attack string, urgency record.Urgency) error {
 	b := s.batch()
 	b.needed = true
-	b.stale(account, urgency, attack)
+	b.stale(ctx, account, urgency, attack)
 	_, err := s.save(ctx, conditions{}, &b, "mark of card of "+attack)
 	return err
 }
 
 // stale marks the cards of attacks stale; "" is none.
-func (b *batch) stale(account string, urgency record.Urgency, attacks ...string) {
+func (b *batch) stale(ctx context.Context, account string, urgency record.Urgency, attacks ...string) {
 	for _, attack := range attacks {
 		if attack != "" {
-			b.do("STALE", b.key(keyRedraw, account), attack, int(urgency), markID())
+			b.do("STALE", b.key(keyRedraw, account), attack, int(urgency), markID(ctx))
 		}
 	}
 }
 
-func markID() string { return strconv.FormatUint(rand.Uint64(), 36) }
+// markID is unique; after a dot it holds the request that the mark comes of, if there is one.
+func markID(ctx context.Context) string {
+	id := strconv.FormatUint(rand.Uint64(), 36)
+	if request := record.RequestOf(ctx); request != "" {
+		id += "." + request
+	}
+	return id
+}
 
 // Stale are the marks of the attacks whose cards are stale. Redrawn takes them back.
 func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.RedrawMark, error) {
@@ -129,15 +136,16 @@ func (s *Cards) Stale(ctx context.Context, account string) (map[string]record.Re
 }
 
 // newMark is a mark of now, by Redis' clock as STALE makes them.
-func (s *client) newMark(urgency record.Urgency) string {
-	return fmt.Sprint(int(urgency), " ", s.clocks.Now().UnixMilli(), " ", markID())
+func (s *client) newMark(ctx context.Context, urgency record.Urgency) string {
+	return fmt.Sprint(int(urgency), " ", s.clocks.Now().UnixMilli(), " ", markID(ctx))
 }
 
 // readMark reads a mark. One in another form has only its ID.
 func readMark(text string) record.RedrawMark {
 	m := record.RedrawMark{ID: text}
 	urgency, rest, _ := strings.Cut(text, " ")
-	since, _, ok := strings.Cut(rest, " ")
+	since, id, ok := strings.Cut(rest, " ")
+	_, m.Request, _ = strings.Cut(id, ".")
 	rank, err := strconv.Atoi(urgency)
 	ms, sinceErr := strconv.ParseInt(since, 10, 64)
 	if ok && err == nil && sinceErr == nil {

@@ -23,18 +23,18 @@ func (d *draft) SaveChanges(ctx context.Context, entry *record.AuditEntry, event
 		return 0, nil
 	}
 	b := d.store.batch()
-	b.changes(d.account, all)
+	b.changes(ctx, d.account, all)
 	b.announce(events...)
 	b.audit(entry, d.store.audits)
 	return d.save(ctx, &b, "changes")
 }
 
 // changes stores changes, with the times at which they are due, and marks their attacks' cards stale.
-func (b *batch) changes(account string, all []record.Change) {
+func (b *batch) changes(ctx context.Context, account string, all []record.Change) {
 	for _, c := range all {
 		b.do("HSET", b.key(keyChanges, account), c.ID, b.json(c))
 		b.due(b.key(keyDue, account), c.ID, change.CheckAt(c))
-		b.stale(account, record.UrgentActed, c.AttackID)
+		b.stale(ctx, account, record.UrgentActed, c.AttackID)
 	}
 }
 
@@ -58,7 +58,7 @@ func (d *draft) SaveDue(ctx context.Context, events []record.Event, all ...chang
 			b.do("HSET", b.key(keyChanges, d.account), c.ID, b.json(c))
 		}
 		if decision.Ended {
-			b.stale(d.account, record.UrgentActed, c.AttackID)
+			b.stale(ctx, d.account, record.UrgentActed, c.AttackID)
 		}
 	}
 	b.announce(events...)
@@ -118,7 +118,7 @@ func (s *Ledger) SaveEfficacy(ctx context.Context, account string, all []efficac
 	b := s.batch()
 	for _, j := range all {
 		b.do("HSET", b.key(keyEfficacy, account), j.Change.ID, b.json(j.Efficacy))
-		b.stale(account, j.Urgency(), j.Change.AttackID)
+		b.stale(ctx, account, j.Urgency(), j.Change.AttackID)
 	}
 	b.announce(events...)
 	return s.saveAsOwner(ctx, account, &b, "efficacy of "+account)

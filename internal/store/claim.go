@@ -88,7 +88,7 @@ func (d *draft) Claim(ctx context.Context, all ...record.Change) (held context.C
 	b := d.store.batch()
 	l := newLease(d.store.key(keyClaim, d.account, all[0].ClaimedAs()), claimFor)
 	b.do("SET", l.key, l.token, "PX", claimFor.Milliseconds())
-	b.changes(d.account, all)
+	b.changes(ctx, d.account, all)
 	until := time.Now().Add(claimFor) // from before the request is sent, so that it is never later than Redis' own
 	if _, err := d.save(ctx, &b, "claim"); err != nil {
 		return nil, nil, err
@@ -130,7 +130,7 @@ func (s *client) claimed(ctx context.Context, account string, l *lease, until ti
 func (c *claim) SaveChanges(ctx context.Context, entry *record.AuditEntry, events []record.Event, all ...record.Change) (n int64, err error) {
 	b := c.store.batch()
 	b.needed = true
-	b.changes(c.account, all)
+	b.changes(ctx, c.account, all)
 	b.announce(events...)
 	b.audit(entry, c.store.audits)
 	b.do("SET", b.key(keyRevision, c.account), rand.Text())

@@ -136,7 +136,7 @@ func (s *Outbox) Notified(ctx context.Context, n record.Event, channel, ts strin
 		s.key(keyAttempt, n.Account, record.CardDelivery(n.Account, attackid)), s.key(keyAttacks, n.Account),
 	}
 	former, _ := n.Payload.(record.CardReplaced)
-	left := s.newMark(record.UrgentState)
+	left := s.newMark(ctx, record.UrgentState)
 	if again, stands := record.Reposted(n.ID); again && !stands {
 		left = ""
 	}

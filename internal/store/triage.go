@@ -26,7 +26,7 @@ func (d *draft) SaveTriage(ctx context.Context, all map[string]record.Triage, ev
 	b := d.store.batch()
 	for attack, triage := range all {
 		b.do("HSET", b.key(keyTriage, d.account), attack, b.json(triage))
-		b.stale(d.account, record.UrgentActed, attack)
+		b.stale(ctx, d.account, record.UrgentActed, attack)
 	}
 	b.announce(events...)
 	_, err := d.save(ctx, &b, "triage of "+d.account)
@@ -57,7 +57,7 @@ func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...str
 		left := last.Sub(d.store.clocks.ServiceNow(d.account)) + time.Second
 		b.do("SET", b.key(keyMutes, d.account), b.json(all), "PX", max(left, time.Second).Milliseconds())
 	}
-	b.stale(d.account, record.UrgentActed, attacks...)
+	b.stale(ctx, d.account, record.UrgentActed, attacks...)
 	defer d.store.outdate(d.account)
 	_, err := d.save(ctx, &b, "mutes of "+d.account)
 	return err
@@ -84,7 +84,7 @@ func (q *questions) askContext(ctx context.Context, account string, c *record.Ac
 func (d *draft) SaveProtected(ctx context.Context, all []record.Protected, attacks ...string) error {
 	b := d.store.batch()
 	b.do("SET", b.key(keyProtected, d.account), b.json(all))
-	b.stale(d.account, record.UrgentActed, attacks...)
+	b.stale(ctx, d.account, record.UrgentActed, attacks...)
 	_, err := d.save(ctx, &b, "protected ranges of "+d.account)
 	return err
 }
@@ -117,7 +117,7 @@ func (s *Pages) SavePage(ctx context.Context, account string, p record.Page, eve
 	b := s.batch()
 	b.needed = true
 	b.do("HSET", b.key(keyPages, account), p.Attack, b.json(p))
-	b.stale(account, record.UrgentState, p.Attack)
+	b.stale(ctx, account, record.UrgentState, p.Attack)
 	b.announce(events...)
 	return s.saveAsOwner(ctx, account, &b, "page of "+p.Attack)
 }

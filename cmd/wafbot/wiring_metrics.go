@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/clock"
+	"github.com/wafbot/wafbot/internal/metrics"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+// Metrics implements bot.State. Accounts are as this replica knows them that owns them; what Redis holds is left out while it is away.
+func (a *app) Metrics(ctx context.Context) metrics.State {
+	s := metrics.State{RedisUp: a.store.Ping(ctx) == nil}
+	if n, heard := a.store.Replicas.Living(); heard {
+		s.Replicas = &n
+	}
+	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
+	var owned []string
+	for _, account := range a.cfg.Accounts {
+		if a.notifier.Owns(account.Name) {
+			owned = append(owned, account.Name)
+		}
+	}
+	var waiting *store.Waiting
+	if s.RedisUp {
+		if w, err := a.store.Waiting(ctx, owned); err == nil {
+			waiting = &w
+			s.Requests = &metrics.Queue{Waiting: w.Requests, Age: age(w.OldestRequest, a.clocks.Now())}
+		}
+	}
+	for _, account := range a.cfg.Accounts {
+		s.Accounts = append(s.Accounts, a.accountMetrics(account.Name, waiting))
+	}
+	return s
+}
+
+// accountMetrics is how an account is; waiting is nil where it isn't known.
+func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Account {
+	t := a.tenants[name]
+	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: a.notifier.Owns(name)}
+	if !m.Owned {
+		return m
+	}
+	h := t.poller.Health()
+	m.Polled, m.Reachable, m.LastGood, m.Attacks, m.Capped = h.Known(), h.Failing == "", h.LastGood, h.Attacks, h.Capped != ""
+	m.Events, m.StaleCards = a.notifier.Backlog(name)
+	if waiting == nil {
+		return m
+	}
+	if w, read := waiting.Accounts[name]; read {
+		m.PermissionLost = &w.PermissionLost
+		m.Approvals = &metrics.Queue{Waiting: w.Approvals, Age: age(w.OldestApproval, a.clocks.ServiceNow(name))}
+	}
+	return m
+}
+
+// clocksAhead are how far the clocks that wafbot goes by are ahead of this machine's: Redis', and of the services' the one that is farthest from it; nil: not read yet.
+func clocksAhead(o clock.Offsets) (redis, service *time.Duration) {
+	if o.RedisKnown {
+		redis = &o.Redis
+	}
+	if account, d := o.Farthest(); account != "" {
+		service = &d
+	}
+	return redis, service
+}
+
+// age is how long something has waited; 0: nothing does.
+func age(since, now time.Time) time.Duration {
+	if since.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(since))
+}
