@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 
@@ -91,24 +92,26 @@ type State interface {
 
 // Config is what a Bot works with. Slack, Runner, Verbs, Notifier, Inbox, Links, Cards, Redis and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
-	Slack    *slackconn.Client
-	Secret   apiclient.Secret // signs Slack's requests; "": none are received over HTTP
-	Runner   Runner
-	Verbs    Verbs
-	Notifier Notifier
-	Inbox    Inbox
-	Links    slackconn.Links
-	Cards    Cards
-	Redis    Redis
-	Accounts []notify.Account
-	Command  string                   // the slash command, for messages that name it
-	Pagers   Pagers                   // nil: none acknowledges
-	Webhooks func() map[string]string // those that don't take events, and why; nil: there are none
-	Broken   func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Metrics  *metrics.Metrics         // nil: counted for nobody
-	State    State                    // shown on /metrics
-	Log      *slog.Logger             // nil: discarded
-	Clocks   *clock.Clocks            // nil: this machine's
+	Slack         *slackconn.Client
+	Secret        apiclient.Secret // signs Slack's requests; "": none are received over HTTP
+	Runner        Runner
+	Verbs         Verbs
+	Notifier      Notifier
+	Inbox         Inbox
+	Door          *Door           // nil: one of its own, over Links
+	Links         slackconn.Links // of a Door of its own
+	Cards         Cards
+	Redis         Redis
+	Accounts      []notify.Account
+	Command       string                   // the slash command, for messages that name it
+	Pagers        Pagers                   // nil: none acknowledges
+	Webhooks      func() map[string]string // those that don't take events, and why; nil: there are none
+	Broken        func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
+	Configuration func() Configuration     // how it stands; nil: it isn't shown
+	Metrics       *metrics.Metrics         // nil: counted for nobody
+	State         State                    // shown on /metrics
+	Log           *slog.Logger             // nil: discarded
+	Clocks        *clock.Clocks            // nil: this machine's
 }
 
 // Bot receives what people click and type, and shows them what happens.
@@ -118,8 +121,9 @@ type Bot struct {
 	requests *requests
 	server   *server
 	worker   *worker
-	socket   *slackconn.Socket
-	readings sync.Map // account → progress of its Reading
+	pages    http.Handler
+	received sync.WaitGroup // deliveries that aren't acknowledged yet
+	readings sync.Map       // account → progress of its Reading
 }
 
 // New makes a Bot.
@@ -128,6 +132,9 @@ func New(cfg Config) *Bot {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
+	if cfg.Door == nil {
+		cfg.Door = NewDoor(cfg.Slack, cfg.Links, cfg.Metrics, cfg.Log)
+	}
 	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log)}
 	answers := &answers{&b.cfg, b.log}
 	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: cfg.Metrics.DroppedReads, open: make(chan struct{}, maxReads)}
@@ -135,18 +142,25 @@ func New(cfg Config) *Bot {
 	ingress := &ingress{&b.cfg, b.log, b.requests, forms}
 	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: cfg.Metrics}
 	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}
-	b.socket = slackconn.NewSocket(slackconn.SocketConfig{
-		Slack: cfg.Slack, Links: cfg.Links, Handler: ingress, Opens: cfg.Metrics.SocketOpens, Acknowledged: cfg.Metrics.Acknowledged, Log: cfg.Log,
-	})
+	b.pages = b.handler()
 	return b
 }
 
 // Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
 func (b *Bot) Drain(ctx context.Context) { b.requests.wait(ctx) }
 
+// Serve receives Slack's requests over HTTP, and answers probes, until the context ends.
+func (b *Bot) Serve(ctx context.Context, l net.Listener) error {
+	b.cfg.Door.Admit(b)
+	return b.cfg.Door.Serve(ctx, l)
+}
+
 // Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses the
 // token for good from the beginning.
-func (b *Bot) Receive(ctx context.Context) error { return b.socket.Receive(ctx) }
+func (b *Bot) Receive(ctx context.Context) error {
+	b.cfg.Door.Admit(b)
+	return b.cfg.Door.Receive(ctx)
+}
 
 // Work carries out stored requests: one person's on one account in order, all others side by side. It begins no request after more has ended, and
 // returns when those in progress are done, or held ends.
@@ -174,6 +188,6 @@ func (b *Bot) state(ctx context.Context) (s metrics.State) {
 	if b.cfg.State != nil {
 		s = b.cfg.State.Metrics(ctx)
 	}
-	s.SocketLinks, _ = b.socket.State()
+	s.SocketLinks, _ = b.cfg.Door.linked()
 	return s
 }

@@ -25,9 +25,27 @@ type readiness struct {
 	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // the methods that Slack refuses because there were too many calls, and until when
 	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
 	Accounts map[string]accountState `json:"accounts"`
+	Config   *Configuration          `json:"config,omitempty"`
 	Clocks   string                  `json:"clocks,omitempty"`   // which are wrong
 	Webhooks map[string]string       `json:"webhooks,omitempty"` // those that don't take events from this replica, and why
 	Sources  map[string]string       `json:"sources,omitempty"`  // sources whose file can't be read, and why; the last good content counts
+}
+
+// Configuration is how a replica's configuration stands.
+type Configuration struct {
+	Hash      string            `json:"hash"`
+	Loaded    time.Time         `json:"loaded,omitzero"`     // when
+	Failed    string            `json:"failed,omitempty"`    // what came of the last attempt to load it again; "": it was taken
+	Differing []string          `json:"differing,omitempty"` // the hosts of replicas with another one
+	Removed   map[string]string `json:"removed,omitempty"`   // accounts that it has no more, and what becomes of their changes
+}
+
+// Remove notes an account that the configuration has no more.
+func (c *Configuration) Remove(account, what string) {
+	if c.Removed == nil {
+		c.Removed = map[string]string{}
+	}
+	c.Removed[account] = what
 }
 
 type accountState struct {
@@ -45,7 +63,7 @@ func (b *Bot) ingress() string {
 	if b.cfg.Secret != "" {
 		ways = append(ways, "http")
 	}
-	if open, _ := b.socket.State(); open > 0 {
+	if open, _ := b.cfg.Door.linked(); open > 0 {
 		ways = append(ways, "socket mode")
 	}
 	return strings.Join(ways, ", ")
@@ -78,7 +96,7 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if state.Ingress = b.ingress(); state.Ingress == "" {
-		_, trouble := b.socket.State()
+		_, trouble := b.cfg.Door.linked()
 		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
 	}
 	if workspace != nil {
@@ -90,6 +108,9 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if b.cfg.Broken != nil {
 		state.Sources = b.cfg.Broken()
+	}
+	if b.cfg.Configuration != nil {
+		state.Config = new(b.cfg.Configuration())
 	}
 	for _, a := range b.cfg.Accounts {
 		state.Accounts[a.Name] = b.accountState(a)

@@ -27,11 +27,11 @@ const (
 	maxConnections = 1024
 )
 
-// Serve receives Slack's requests over HTTP, and answers probes, until the context ends.
-func (b *Bot) Serve(ctx context.Context, l net.Listener) error {
-	all := &connections{log: b.log, order: list.New(), at: map[net.Conn]*list.Element{}}
+// Serve receives over HTTP until the context ends.
+func (d *Door) Serve(ctx context.Context, l net.Listener) error {
+	all := &connections{log: d.log, order: list.New(), at: map[net.Conn]*list.Element{}}
 	server := &http.Server{
-		Handler: b.handler(), ReadTimeout: requestWithin, WriteTimeout: responseWithin, IdleTimeout: idleFor, MaxHeaderBytes: maxHeaders, ConnState: all.changed,
+		Handler: d, ReadTimeout: requestWithin, WriteTimeout: responseWithin, IdleTimeout: idleFor, MaxHeaderBytes: maxHeaders, ConnState: all.changed,
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -180,4 +181,24 @@ func TestOnePersonAtTheTerminalAndInSlack(t *testing.T) {
 
 	inSlack := w.waits(ann, "deny country:NL")
 	w.refuses(atTerminal("ann"), "approve "+inSlack.ID, refusal.ErrDenied, "the terminal can ask for approval and never give it")
+}
+
+// Of hundreds of accounts an answer names a few, and the one that was probably meant.
+func TestHundredsOfAccountsAreNotListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *commands.Config) {
+		for i := range 300 {
+			one := *c.Accounts[0]
+			one.Name = fmt.Sprintf("customer-%03d-of-the-eu", i)
+			c.Accounts = append(c.Accounts, &one)
+			c.Services[one.Name] = c.Services["acme"]
+		}
+	})
+	w.refuses(bob, "deny 203.0.113.7", refusal.ErrUsage, "Missing: account=, one of: acme, customer-000-of-the-eu, ")
+	w.refuses(bob, "deny 203.0.113.7", refusal.ErrUsage, "customer-008-of-the-eu and 291 more")
+	w.refuses(bob, "status account=customer-217-of-the-ue", refusal.ErrUsage, "(did you mean customer-217-of-the-eu?). One of: acme, ")
+	require.Contains(t, textOf(w.reads(bob, "status")), "and 291 more. wafbot is live")
+	require.Less(t, len(textOf(w.reads(bob, "status"))), 3_000)
+	require.Less(t, len(textOf(w.reads(bob, "whoami"))), 3_000)
+	require.Less(t, len(textOf(w.reads(bob, "attacks"))), 3_000)
 }

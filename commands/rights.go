@@ -7,6 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -118,7 +119,11 @@ func accountFor(c *job, addressed *call.Account) *call.Account {
 
 // refuseHidden refuses a line that names an account which isn't there, or doesn't exist for the person, in the same words. The latter's audit log says who tried.
 func (w *recorder) refuseHidden(ctx context.Context, c *job, hidden *call.Account) error {
-	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.New("Unknown account: ", refusal.Typed(c.named()), ". One of: ", call.AccountNames(c.Accounts))}
+	var names []string
+	for _, a := range c.Accounts {
+		names = append(names, a.Name)
+	}
+	said := &refusal.Refusal{Kind: refusal.ErrUsage, Cause: refusal.ErrRecorded, Text: text.New("Unknown account: ", refusal.Typed(c.named()), grammar.Hint(c.named(), names), ". One of: ", call.AccountNames(c.Accounts))}
 	if c.Could > record.NoRole {
 		said.Kind, said.Text = refusal.ErrDenied, text.New("Slack doesn't say just now whether a user group lets you see an account ", refusal.Typed(c.named()), ". Try again in a moment")
 	}

@@ -38,7 +38,17 @@ type terminal struct {
 	out     io.Writer
 	err     io.Writer
 
-	settle time.Duration // see botOptions
+	hangup chan os.Signal // what comes here counts as SIGHUP; nil: the signal itself
+	settle time.Duration  // see botOptions
+}
+
+// hangups are the SIGHUPs from now on. Until they are asked for, the signal ends the process, as it does any other when its terminal is closed.
+func (t *terminal) hangups() <-chan os.Signal {
+	if t.hangup == nil {
+		t.hangup = make(chan os.Signal, 1)
+		signal.Notify(t.hangup, syscall.SIGHUP)
+	}
+	return t.hangup
 }
 
 func main() {
@@ -66,6 +76,7 @@ type programs struct {
 	Sandbox    sandboxCmd    `cmd:"" help:"The emulated world alone; prints the environment that points a bot at it."`
 	Serve      serveCmd      `cmd:"" help:"The bot."`
 	Doctor     doctorCmd     `cmd:"" help:"Checks configuration, Slack, accounts and Redis, and says how to fix what is wrong."`
+	Config     configCmd     `cmd:"" help:"Checks a configuration (check), shows it as it counts (show), or prints its JSON schema (schema)."`
 	Manifest   manifestCmd   `cmd:"" help:"The Slack app manifest as YAML; the link that creates the app goes to standard error."`
 	Version    versionCmd    `cmd:"" help:"Version, commit, date and Go version; also --version."`
 	Completion completionCmd `cmd:"" help:"What makes bash, zsh or fish complete words: the script goes to standard output."`

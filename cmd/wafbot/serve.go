@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,8 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/metrics"
 )
 
 // serveCmd runs the bot.
@@ -22,12 +23,9 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
-	cfg, err := config.Load(s.Config, t.environ)
+	cfg, folders, err := loadToServe(s.Config, t.environ)
 	if err != nil {
-		return misused{err}
-	}
-	if err := cfg.CheckServe(); err != nil {
-		return misused{err}
+		return err
 	}
 	log := logAs(t.err, cfg.Log)
 	boundMemory(log)
@@ -36,7 +34,12 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
 	}
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
-	return serve(ctx, cfg, l, botOptions{log: log, audit: t.out})
+	bots := succession{
+		load:     func() (*config.Config, *config.Folders, error) { return loadToServe(s.Config, t.environ) },
+		listener: l, log: log, hangup: t.hangups(), folders: folders,
+		o: botOptions{log: log, audit: &lineWriter{out: t.out}, clocks: clock.New(), loads: &loads{}, metrics: metrics.New()},
+	}
+	return bots.run(ctx, cfg)
 }
 
 // botOptions are what a bot gets beside its configuration.
@@ -46,6 +49,11 @@ type botOptions struct {
 	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 	clocks *clock.Clocks // nil: of this machine
+
+	metrics *metrics.Metrics // nil: its own
+	loads   *loads           // how loading the configuration goes; nil: it is never loaded again
+	door    *bot.Door        // nil: the bot's own
+	removed []tenancy        // accounts that the configuration has no more
 }
 
 // How long each step of a stop may take.
@@ -58,22 +66,30 @@ const (
 // To stop, it first stops receiving: otherwise it could acknowledge what it no longer carries out. Then it finishes what is in hand. Last it signs
 // off from the other replicas.
 func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions) error {
+	defer func() { _ = l.Close() }() // unless it received
 	a, err := build(cfg, o)
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
+	return a.run(ctx, func(ctx context.Context) error {
+		receiving, ctx := errgroup.WithContext(ctx)
+		receiving.Go(func() error { return a.bot.Serve(ctx, l) })
+		receiving.Go(func() error { return a.receive(ctx, a.bot) })
+		return receiving.Wait()
+	})
+}
+
+// run runs the bot until the context ends. receive returns when nothing more comes in.
+func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) error {
 	defer a.store.Close()
 	if err := a.hear(ctx); err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer p.begin(stopWork)
-		receiving, ctx := errgroup.WithContext(ctx)
-		receiving.Go(func() error { return a.bot.Serve(ctx, l) })
-		receiving.Go(func() error { return a.receive(ctx) })
-		err := receiving.Wait()
+		err := receive(ctx)
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
 		defer cancel()
 		a.bot.Drain(drain)
@@ -83,6 +99,8 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
 	g.Go(func() error { a.slack.FindApp(ctx); return nil })
 	g.Go(func() error { a.watchClocks(ctx); return nil })
+	g.Go(func() error { a.watchAccounts(ctx); return nil })
+	g.Go(func() error { a.watchConfigurations(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		a.explain(p.living, err)
@@ -119,13 +137,9 @@ func (p *phases) begin(limit time.Duration) {
 
 // share carries out changes and owns accounts, each shared among all replicas.
 func (a *app) share(p *phases) error {
-	var names []string
-	for _, account := range a.cfg.Accounts {
-		names = append(names, account.Name)
-	}
 	g := errgroup.Group{}
 	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
-	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, names, a.own)) })
+	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, a.names(), a.own)) })
 	return g.Wait()
 }
 
@@ -137,9 +151,14 @@ func unlessStopped(ctx context.Context, err error) error {
 	return nil
 }
 
+// receiver receives over Socket Mode.
+type receiver interface {
+	Receive(ctx context.Context) error
+}
+
 // receive receives over Socket Mode until the context ends. If Slack refuses the token, the bot ends only if it doesn't receive over HTTP.
-func (a *app) receive(ctx context.Context) error {
-	err := a.bot.Receive(ctx)
+func (a *app) receive(ctx context.Context, from receiver) error {
+	err := from.Receive(ctx)
 	if err != nil && a.cfg.Slack.SigningSecret != "" {
 		a.log.Error("no socket mode, clicks come over http only", "err", err)
 		return nil

@@ -23,6 +23,7 @@ type noters struct {
 	mu    sync.Mutex
 	acked map[string]bool
 	lost  int
+	why   []string // of the lost ones
 }
 
 // mayWait is how many of a person's notes may wait before the writers do: of more than 64 the bot says that it doesn't take them.
@@ -56,6 +57,8 @@ func (w *world) notes(ids []string) *noters {
 					n.acked[note] = true
 				} else {
 					n.lost++
+					d.Payload = nil
+					n.why = append(n.why, fmt.Sprintf("%+v %v", d, err))
 				}
 				n.mu.Unlock()
 			}

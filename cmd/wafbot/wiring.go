@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -48,6 +49,9 @@ type app struct {
 	webhooks *webhooks.Webhooks
 	tenants  map[string]*tenant // by account
 	metrics  *metrics.Metrics
+	hash     string // of the configuration
+	loads    *loads // nil: the configuration is never loaded again
+	left     leftOver
 }
 
 // tenant is an account with what works for it alone.
@@ -55,6 +59,8 @@ type tenant struct {
 	*call.Account
 
 	cfg      config.Account
+	policy   config.Policy
+	removed  bool // it isn't in the configuration any more
 	api      *apiclient.Client
 	poller   *poller.Poller // nil at a terminal: nothing is polled from there
 	efficacy *efficacy.Watch
@@ -65,12 +71,14 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, metrics: metrics.New()}
-	var err error
-	a.store, err = store.Open(store.Config{
-		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
-		Clocks: a.clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Away: a.redisAway, Webhooks: cfg.WebhookList(),
-	})
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	stored := storeConfig(cfg, a.clocks)
+	stored.Away, stored.Configured = a.redisAway, store.Configured{Hash: a.hash, Host: host}
+	a.store, err = store.Open(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +86,17 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
-	a.slack = slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: a.store.People, Calls: a.metrics.SlackCalls, Log: log})
+	a.slack = slackOf(cfg, a.store, a.metrics, log)
 	var accounts []*call.Account
 	var posted []notify.Account
 	services := map[string]commands.Service{}
-	for i := range cfg.Accounts {
-		t, err := a.tenant(i, o.speed)
+	configured := len(cfg.Accounts)
+	for i, each := range append(withPolicies(cfg), o.removed...) {
+		t, err := a.tenant(each, o.speed)
 		if err != nil {
 			return nil, err
 		}
+		t.removed = i >= configured
 		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
 		accounts, posted = append(accounts, t.Account), append(posted, t.posted())
 	}
@@ -107,23 +117,42 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		},
 	})
 	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
+		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links, Door: o.door,
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted[:configured], Configuration: a.configuration, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Metrics: a.metrics, State: state{a}, Log: log, Clocks: a.clocks,
 	})
 	return a, nil
+}
+
+func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
+	return store.Config{
+		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
+		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Webhooks: cfg.WebhookList(),
+	}
+}
+
+func slackOf(cfg *config.Config, s *store.Store, count *metrics.Metrics, log *slog.Logger) *slackconn.Client {
+	return slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: s.People, Calls: count.SlackCalls, Log: log})
 }
 
 // startsPerSecond are the accounts that are first polled in a second, when many are taken up at once: a first poll reads everything.
 const startsPerSecond = 200
 
-// tenant puts together what works for one account, by its place in the configuration.
-func (a *app) tenant(i int, speed float64) (*tenant, error) {
-	cfg, guards := a.cfg.Accounts[i], a.cfg.PolicyOf(i)
+// withPolicies are the configuration's accounts, each with its policy.
+func withPolicies(cfg *config.Config) (all []tenancy) {
+	for i, account := range cfg.Accounts {
+		all = append(all, tenancy{account, cfg.PolicyOf(i)})
+	}
+	return all
+}
+
+// tenant puts together what works for one account.
+func (a *app) tenant(of tenancy, speed float64) (*tenant, error) {
+	cfg, guards := of.Account, of.policy
 	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name), Log: a.log.With("account", cfg.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	t := &tenant{cfg: cfg, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
+	t := &tenant{cfg: cfg, policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
 		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
 		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
@@ -142,7 +171,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 // posted is the account as its messages need it.
 func (t *tenant) posted() notify.Account {
 	a := notify.Account{Account: t.Account, Channels: t.cfg.Channels(), Settings: t.poller.Settings, Health: t.poller.Health}
-	if t.cfg.Summary.At != "" {
+	if t.cfg.Summary.At != "" && !t.removed {
 		a.Summary = t.cfg.Summary
 	}
 	return a

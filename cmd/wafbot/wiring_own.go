@@ -40,8 +40,10 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		})
 	}
 	g.Go(func() { a.notifier.Own(held, more, account, unread) })
-	g.Go(func() { _ = a.tenants[account].poller.Run(more) })
-	g.Go(func() { a.paging(a.tenants[account]).Run(held, more) })
+	if t := a.tenants[account]; !t.removed {
+		g.Go(func() { _ = t.poller.Run(more) })
+		g.Go(func() { a.paging(t).Run(held, more) })
+	}
 	g.Go(func() { a.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { a.runner.RunLapses(more, account) })
 	g.Go(func() { a.webhooks.Run(held, more, a.tenants[account].Account) })

@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/text"
 )
 
 // Account is one tenant of the service.
@@ -100,11 +101,7 @@ func Overlap(a, b []int) bool {
 	return Everywhere(a) || Everywhere(b) || slices.ContainsFunc(a, func(id int) bool { return slices.Contains(b, id) })
 }
 
-// AccountNames are the names of accounts, for people.
-func AccountNames(accounts []*Account) string {
-	var names []string
-	for _, a := range accounts {
-		names = append(names, a.Name)
-	}
-	return strings.Join(names, ", ")
+// AccountNames are the names of accounts, for people: of many the first ones.
+func AccountNames(accounts []*Account) text.Text {
+	return text.Enumerate(accounts, ShortList, func(a *Account) text.Text { return text.New(a.Name) })
 }

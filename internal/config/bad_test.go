@@ -31,6 +31,7 @@ func requireProblems(t *testing.T, mistakes []badConfig) {
 			require.IsType(t, &config.Error{}, err)
 			got := strings.ReplaceAll(strings.ReplaceAll(err.Error(), path, "FILE"), filepath.Dir(path), "DIR")
 			require.Equal(t, strings.TrimSpace(bad.want), got)
+			requireSchemaAgrees(t, bad.yaml, got)
 		})
 	}
 }

@@ -49,8 +49,8 @@ func (o *origins) checkLeaf(l leaf) {
 	if l.value.IsZero() && !o.isSet(l.key) {
 		return // left out, and without a default
 	}
-	if above := l.key[:max(strings.LastIndex(l.key, "."), 0)]; !o.isSet(l.key) && o.keys[above].text != "" {
-		l.key = above // a single word stands for it
+	if short, _ := o.at(above(l.key)); !o.isSet(l.key) && short.text != "" {
+		l.key = above(l.key) // a single word stands for it
 	}
 	for check := range strings.SplitSeq(l.tag.Get("check"), ",") {
 		if l.value.Kind() != reflect.Slice {
@@ -204,7 +204,7 @@ func (o *origins) webAddress(key, text string) {
 
 func (c *Config) checkAccounts() {
 	o := c.origins
-	if len(c.Accounts) == 0 {
+	if len(c.Accounts) == 0 && !o.isWrong("accounts_dir") {
 		o.report("accounts", "there is none; write one into the file, or set WAFBOT_API_URL, WAFBOT_API_TOKEN and WAFBOT_CHANNEL")
 	}
 	seen := map[string]bool{}

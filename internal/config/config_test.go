@@ -40,6 +40,7 @@ func load(t testing.TB, yaml string, environ ...string) *config.Config {
 	t.Helper()
 	c, err := config.Load(write(t, yaml), environ)
 	require.NoError(t, err)
+	requireSchemaAgrees(t, yaml, "")
 	return c
 }
 
@@ -48,7 +49,7 @@ func keys(c *config.Config) config.Config {
 	var bare config.Config
 	from, to := reflect.ValueOf(c).Elem(), reflect.ValueOf(&bare).Elem()
 	for i := range from.NumField() {
-		if from.Type().Field(i).IsExported() {
+		if from.Type().Field(i).IsExported() && from.Type().Field(i).Name != "AccountDefaults" {
 			to.Field(i).Set(from.Field(i))
 		}
 	}
@@ -68,6 +69,9 @@ func TestConfigWithEveryKey(t *testing.T) {
 	c, err := config.Load("testdata/full.yaml", fullEnviron)
 	require.NoError(t, err)
 	require.NoError(t, c.CheckServe())
+	text, err := os.ReadFile("testdata/full.yaml")
+	require.NoError(t, err)
+	requireSchemaAgrees(t, string(text), "")
 
 	cannot := false
 	require.Equal(t, "Europe/Berlin", c.Timezone.String())

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +20,10 @@ import (
 // that follow know where each key was written.
 type decoder struct {
 	*origins
-	environ map[string]string // for ${X}
+	file     string            // that is decoded: the configuration's, or one of accounts_dir
+	folder   string            // where relative paths start
+	environ  map[string]string // for ${X}
+	defaults *Account          // what accounts begin with
 }
 
 // shorthand is a type that may also be written as a single value: short says where that goes.
@@ -33,39 +38,47 @@ func (a *Application) short() any { return &a.Name }
 
 func (u *TerminalUser) short() any { return &u.Role }
 
-// file decodes a whole file and reports whether it was YAML. Of a file that isn't, it reports only the first fault.
-func (d *decoder) file(data io.Reader, c *Config) bool {
+// document reads a whole file and returns what it begins with, nil if it holds nothing; ok is false if it isn't YAML. Then it reports the first fault alone.
+func (d *decoder) document(data string) (root *yaml.Node, ok bool) {
 	var first, second yaml.Node
-	loader, err := yaml.NewLoader(data)
+	loader, err := yaml.NewLoader(strings.NewReader(data))
 	if err == nil {
 		err = loader.Load(&first)
 	}
 	if errors.Is(err, io.EOF) {
-		return true
+		return nil, true
 	}
 	if err == nil {
 		if err = loader.Load(&second); err == nil {
 			d.reportAt(d.place(&second), "YAML", "a second document starts here; one file holds one configuration")
-			return false
+			return nil, false
 		}
 	}
 	if !errors.Is(err, io.EOF) {
 		d.broken(err)
-		return false
+		return nil, false
 	}
-	root := first.Content[0]
+	return first.Content[0], true
+}
+
+// configuration decodes the configuration's file, and the files of the accounts_dir that it names. It reports whether there is something to check.
+func (d *decoder) configuration(data string, c *Config) bool {
+	root, ok := d.document(data)
 	switch {
-	case root.Kind == yaml.MappingNode:
-		d.fields(root, reflect.ValueOf(c).Elem(), "")
-	case root.Tag != "!!null":
+	case root == nil || root.Tag == "!!null":
+		return ok
+	case root.Kind != yaml.MappingNode:
 		d.reportAt(d.place(root), "YAML", "does not start with a key; write keys of the configuration, such as accounts:")
 		return false
 	}
-	return true
+	d.defaults = &c.AccountDefaults
+	d.fields(root, reflect.ValueOf(c).Elem(), "")
+	d.accountsDir(c)
+	return !d.full()
 }
 
 func (d *decoder) broken(err error) {
-	at, text := d.root, "cannot be read"
+	at, text := Position{d.file, 1, 1}, "cannot be read"
 	if load, ok := errors.AsType[*yaml.LoadError](err); ok {
 		text = load.Message
 		if load.Mark.Line > 0 {
@@ -76,15 +89,19 @@ func (d *decoder) broken(err error) {
 }
 
 func (d *decoder) place(n *yaml.Node) Position {
-	return Position{File: d.root.File, Line: n.Line, Col: n.Column}
+	return Position{File: d.file, Line: n.Line, Col: n.Column}
 }
 
 // decode puts a node into a field of Config.
 func (d *decoder) decode(n *yaml.Node, v reflect.Value, key string) {
-	d.keys[key] = origin{Position: d.place(n)}
+	at := d.place(n)
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
+	if !d.spend(at, 1) {
+		return
+	}
+	d.keys[key] = origin{Position: at, whole: n.Kind != yaml.MappingNode}
 	if n.Tag == "!!null" {
 		d.report(key, "has no value; write one or leave the key out")
 		return
@@ -107,6 +124,9 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, key string) {
 		d.fields(n, v.Elem(), key)
 	default:
 		d.fields(n, v, key)
+		if a, ok := v.Addr().Interface().(*Account); ok && a.Token != "" && !d.isSet(key+".token_file") {
+			a.TokenFile = "" // the one of account_defaults
+		}
 	}
 }
 
@@ -144,63 +164,80 @@ func below(key, name string) string {
 func Element(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 
 func (d *decoder) fields(n *yaml.Node, v reflect.Value, key string) {
-	fields := map[string]reflect.Value{}
+	fields := map[string]int{}
 	var names []string
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("yaml"); name != "" {
-			fields[name] = v.Field(i)
+		if name := v.Type().Field(i).Tag.Get("yaml"); name != "" && !(key == defaultsKey && isOwn(name)) {
+			fields[name] = i
 			names = append(names, name)
 		}
 	}
-	d.pairs(n, key, func(k, value *yaml.Node) {
-		field, ok := fields[k.Value]
-		if !ok {
-			d.reportAt(d.place(k), below(key, printable(k.Value)), "unknown key; "+didYouMean(k.Value, names, "remove it"))
-			return
+	var known []pair
+	for _, p := range d.pairs(n, key) {
+		switch _, ok := fields[p.key.Value]; {
+		case ok:
+			known = append(known, p)
+		case key == "" && strings.HasPrefix(p.key.Value, "x-"): // for anchors
+		case key == defaultsKey && isOwn(p.key.Value):
+			d.reportAt(d.place(p.key), below(key, p.key.Value), "is each account's own; write it there")
+		default:
+			d.reportAt(d.place(p.key), below(key, printable(p.key.Value)), "unknown key; "+didYouMean(p.key.Value, names, "remove it"))
 		}
-		d.decode(value, field, below(key, k.Value))
-	})
+	}
+	slices.SortStableFunc(known, func(a, b pair) int { return fields[a.key.Value] - fields[b.key.Value] }) // accounts begin with account_defaults
+	for _, p := range known {
+		before := d.nodes
+		d.decode(p.value, v.Field(fields[p.key.Value]), below(key, p.key.Value))
+		if key == "" && p.key.Value == defaultsKey {
+			d.inherited = d.nodes - before
+		}
+	}
 }
 
+// entries puts a mapping into a map. What the map holds already is merged by key.
 func (d *decoder) entries(n *yaml.Node, v reflect.Value, key string) {
-	v.Set(reflect.MakeMap(v.Type()))
-	d.pairs(n, key, func(k, value *yaml.Node) {
+	merged := reflect.MakeMap(v.Type())
+	for _, name := range v.MapKeys() {
+		merged.SetMapIndex(name, v.MapIndex(name))
+	}
+	v.Set(merged)
+	for _, p := range d.pairs(n, key) {
 		name := reflect.New(v.Type().Key()).Elem()
-		if err := setText(name.Addr().Interface(), k.Value); err != nil {
-			d.reportAt(d.place(k), below(key, printable(k.Value)), "as a key "+err.Error())
-			return
+		if err := setText(name.Addr().Interface(), p.key.Value); err != nil {
+			d.reportAt(d.place(p.key), below(key, printable(p.key.Value)), "as a key "+err.Error())
+			continue
 		}
-		entry := newWithDefaults(v.Type().Elem())
-		d.decode(value, entry, below(key, k.Value))
+		entry, at := newWithDefaults(v.Type().Elem()), below(key, p.key.Value)
+		d.decode(p.value, entry, at)
+		if from, ok := d.keys[at]; ok {
+			from.whole = true
+			d.keys[at] = from
+		}
 		v.SetMapIndex(name, entry)
-	})
-}
-
-// pairs calls each for every key of a mapping, but reports keys that are no plain word or come twice.
-func (d *decoder) pairs(n *yaml.Node, key string, each func(k, value *yaml.Node)) {
-	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k := n.Content[i]
-		if k.Kind != yaml.ScalarNode {
-			d.reportAt(d.place(k), below(key, "?"), "a key must be a plain word")
-			continue
-		}
-		if line, doubled := seen[k.Value]; doubled {
-			d.reportAt(d.place(k), below(key, printable(k.Value)), fmt.Sprintf("given twice, first on line %d; remove one", line))
-			continue
-		}
-		seen[k.Value] = k.Line
-		each(k, n.Content[i+1])
 	}
 }
 
 func (d *decoder) elements(n *yaml.Node, v reflect.Value, key string) {
-	list := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	list := reflect.MakeSlice(v.Type(), 0, 0)
 	for i, child := range n.Content {
-		list.Index(i).Set(newWithDefaults(v.Type().Elem()))
-		d.decode(child, list.Index(i), Element(key, i))
+		element := d.element(child, v.Type().Elem())
+		if d.full() {
+			break
+		}
+		d.decode(child, element, Element(key, i))
+		list = reflect.Append(list, element)
 	}
 	v.Set(list)
+}
+
+// element is a list's element before it is decoded: an account begins with account_defaults.
+func (d *decoder) element(n *yaml.Node, t reflect.Type) reflect.Value {
+	if t == reflect.TypeFor[Account]() && d.spend(d.place(n), d.inherited) {
+		account := reflect.New(t).Elem()
+		account.Set(reflect.ValueOf(*d.defaults))
+		return account
+	}
+	return newWithDefaults(t)
 }
 
 func (d *decoder) scalar(n *yaml.Node, target any, key string) {
@@ -208,6 +245,9 @@ func (d *decoder) scalar(n *yaml.Node, target any, key string) {
 	if err != nil {
 		d.report(key, "%v", err)
 		return
+	}
+	if (leaf{key: key}).isFile() && text != "" && !filepath.IsAbs(text) {
+		text = filepath.Join(d.folder, text)
 	}
 	from := d.keys[key]
 	if _, secret := target.(*apiclient.Secret); !secret {
@@ -256,16 +296,19 @@ func leavesOf(l leaf) (all []leaf) {
 
 // variable is the environment variable that sets the key; "": none. Those of the policy set the one for all accounts.
 func (l leaf) variable() string {
-	if strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
+	if l.ofDefaults() || strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
 		return ""
 	}
 	return l.tag.Get("env")
 }
+
+// ofDefaults reports whether accounts begin with it.
+func (l leaf) ofDefaults() bool { return strings.HasPrefix(l.key, defaultsKey+".") }
 
 // isSecret reports whether its value must not be shown.
 func (l leaf) isSecret() bool { return l.value.Type() == reflect.TypeFor[apiclient.Secret]() }
 
 // isFile reports whether it names a file. Relative paths start at the configuration file's folder.
 func (l leaf) isFile() bool {
-	return strings.HasSuffix(l.key, "_file") || strings.HasSuffix(l.key, ".file")
+	return strings.HasSuffix(l.key, "_file") || strings.HasSuffix(l.key, ".file") || l.key == "accounts_dir"
 }

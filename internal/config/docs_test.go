@@ -41,7 +41,7 @@ func leaves(v reflect.Value, key string, leaf func(key string, value reflect.Val
 			continue
 		}
 		at := strings.TrimPrefix(key+"."+name, ".")
-		if at == "accounts[].policy" || at == "accounts[].sources" { // its keys are those of policy, and of sources
+		if at == "accounts[].policy" || at == "accounts[].sources" || at == "account_defaults" { // its keys are those of policy, and of sources
 			leaf(at, reflect.Zero(field.Type()))
 			continue
 		}
@@ -172,9 +172,23 @@ func TestTheSmallestFileOfTheDocsLoads(t *testing.T) {
 	require.True(t, found)
 	yaml, _, found = strings.Cut(yaml, "```")
 	require.True(t, found)
+	require.NoError(t, load(t, withSecrets(t, yaml)).CheckServe())
+}
+
+// withSecrets is a configuration whose files in /run/secrets are there.
+func withSecrets(t *testing.T, yaml string) string {
+	t.Helper()
 	secrets := t.TempDir()
-	for _, name := range []string{"slack-bot-token", "slack-signing-secret", "acme"} {
-		require.NoError(t, os.WriteFile(filepath.Join(secrets, name), []byte("secret\n"), 0o600))
+	for _, found := range regexp.MustCompile(`/run/secrets/([\w-]+)`).FindAllStringSubmatch(yaml, -1) {
+		require.NoError(t, os.WriteFile(filepath.Join(secrets, found[1]), []byte("secret\n"), 0o600))
 	}
-	require.NoError(t, load(t, strings.ReplaceAll(yaml, "/run/secrets", secrets)).CheckServe())
+	return strings.ReplaceAll(yaml, "/run/secrets", secrets)
+}
+
+func TestTheExampleLoads(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "wafbot.example.yaml"))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(text), "# yaml-language-server: $schema=wafbot.schema.json\n"), "an editor looks at the first line")
+	require.NoError(t, load(t, withSecrets(t, string(text))).CheckServe())
 }

@@ -17,8 +17,8 @@ const (
 
 // environment applies the variables, which win over the file. An empty one counts as left out, unless it is a list.
 func (o *origins) environment(c *Config, environ map[string]string) {
-	written, account := c.Accounts, Account{Name: "default"}
-	account.setDefaults()
+	written, account := c.Accounts, c.AccountDefaults
+	account.Name = "default"
 	c.Accounts = []Account{account} // for the variables of an account
 	all, makesAccount := c.leaves(), false
 	o.unknownVariables(all, environ)
@@ -109,7 +109,7 @@ func (c *Config) AsWritten(text string) string {
 
 // Variable is the variable that set a key; for a key that isn't set and without a file, the one that would set it; else "".
 func (c *Config) Variable(key string) string {
-	if from, set := c.origins.keys[key]; set || c.File() != "" {
+	if from, set := c.origins.at(key); set || c.File() != "" {
 		return from.variable
 	}
 	return variableFor(key)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -22,20 +21,11 @@ type SecretFile struct {
 func (c *Config) SecretFiles() (all []SecretFile) {
 	for _, l := range c.leaves() {
 		public := l.key == "redis.tls.ca_file" || l.key == "redis.tls.cert_file"
-		if path := l.value.String(); strings.HasSuffix(l.key, "_file") && path != "" && !public {
+		if path := l.value.String(); strings.HasSuffix(l.key, "_file") && path != "" && !public && !l.ofDefaults() {
 			all = append(all, SecretFile{l.key, path})
 		}
 	}
 	return all
-}
-
-// rebase makes relative paths start at the folder of the configuration file.
-func (c *Config) rebase(folder string) {
-	for _, l := range c.leaves() {
-		if path := l.value.String(); l.isFile() && path != "" && !filepath.IsAbs(path) {
-			l.value.SetString(filepath.Join(folder, path))
-		}
-	}
 }
 
 // readFiles reads the secrets and the sources that are kept in files. An account's token is read by the API client, again whenever its file
@@ -44,16 +34,16 @@ func (c *Config) readFiles() {
 	all := c.leaves()
 	for i, l := range all {
 		key, isFile := strings.CutSuffix(l.key, "_file")
-		if !isFile || !c.origins.isSet(l.key) || all[i-1].key != key { // the field of a secret stands before that of its file
+		if !isFile || !c.origins.isSet(l.key) || all[i-1].key != key || l.ofDefaults() { // the field of a secret stands before that of its file
 			continue
 		}
-		secret, err := readSecret(l.value.String())
+		secret, err := c.readSecret(l.value.String(), !isToken(key))
 		switch {
 		case c.origins.isSet(key):
 			c.origins.report(l.key, "%s is set too; remove one of them", key)
 		case err != nil:
 			c.origins.report(l.key, "%v; put the secret there or fix the path", err)
-		case !strings.HasSuffix(key, "].token"):
+		case !isToken(key):
 			all[i-1].value.SetString(secret.Reveal())
 		}
 	}
@@ -64,9 +54,17 @@ func (c *Config) readFiles() {
 	}
 }
 
-func readSecret(path string) (apiclient.Secret, error) {
+// isToken reports whether a key is an account's token, which the API client reads.
+func isToken(key string) bool { return strings.HasSuffix(key, "].token") }
+
+// readSecret reads a secret from a file. One that is watched is read again when the configuration is.
+func (c *Config) readSecret(path string, watched bool) (apiclient.Secret, error) {
 	const most = 64 << 10
-	text, err := readUpTo(path, most)
+	read := readUpTo
+	if watched {
+		read = c.origins.folders.read
+	}
+	text, err := read(path, most)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +76,7 @@ func readSecret(path string) (apiclient.Secret, error) {
 
 // readSource reads a source's file, which must be good at the start.
 func (c *Config) readSource(s *Source, key string) {
-	if !c.origins.isSet(key) {
+	if !c.origins.isSet(key) || s.listed != nil { // accounts share those of account_defaults
 		return
 	}
 	text, err := readUpTo(s.File, maxSourceFile)
@@ -95,6 +93,9 @@ func (c *Config) readSource(s *Source, key string) {
 		c.origins.report(key, "%s holds no address; write them there, one a line, or take the key out", s.File)
 	}
 }
+
+// maxFile is how many bytes a file of the configuration may have.
+const maxFile = 16 << 20
 
 // maxSourceFile is how many bytes a source's file may have.
 const maxSourceFile = 16 << 20

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +13,12 @@ import (
 // Load reads the file at path, or the one that WAFBOT_CONFIG names, or none; then the environment, which wins. If the configuration is wrong,
 // the error is an *Error with every problem. Relative paths in the file start at the file's folder.
 func Load(path string, environ []string) (*Config, error) {
+	c, _, err := Read(path, environ)
+	return c, err
+}
+
+// Read is Load; it returns the folders that were read, too, whether or not what is there is right.
+func Read(path string, environ []string) (*Config, *Folders, error) {
 	variables := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -23,28 +27,27 @@ func Load(path string, environ []string) (*Config, error) {
 	if path == "" {
 		path = variables[fileVariable]
 	}
-	o := &origins{keys: map[string]origin{}}
+	o := &origins{keys: map[string]origin{}, folders: &Folders{versions: map[string]string{}}}
 	c := defaults()
 	c.origins = o
 	if path != "" {
 		o.root = Position{File: path, Line: 1, Col: 1}
-		data, err := os.ReadFile(path)
+		data, err := o.folders.read(path, maxFile)
 		if err != nil {
-			return nil, fmt.Errorf("read config: %w", err)
+			return nil, o.folders, fmt.Errorf("read config: %w", err)
 		}
-		d := decoder{origins: o, environ: variables}
-		if !d.file(bytes.NewReader(data), c) {
-			return nil, o.err()
+		d := decoder{origins: o, file: path, folder: filepath.Dir(path), environ: variables}
+		if !d.configuration(data, c) {
+			return nil, o.folders, o.err()
 		}
-		c.rebase(filepath.Dir(path))
 	}
 	o.environment(c, variables)
 	c.readFiles()
 	c.check()
 	if err := o.err(); err != nil {
-		return nil, err
+		return nil, o.folders, err
 	}
-	return c, nil
+	return c, o.folders, nil
 }
 
 // File is the configuration file, "" if there is only the environment.
@@ -55,7 +58,8 @@ func (c *Config) IsSet(key string) bool { return c.origins.isSet(key) }
 
 // defaults is a configuration without accounts. The policy states its own; the values of list elements are in the setDefaults methods below.
 func defaults() *Config {
-	p := policy.Defaults()
+	p, accounts := policy.Defaults(), Account{}
+	accounts.setDefaults()
 	return &Config{
 		Timezone: time.UTC,
 		Log:      Log{Level: "info", Format: LogText},
@@ -68,6 +72,8 @@ func defaults() *Config {
 		},
 		Redis:  Redis{URL: "redis://127.0.0.1:6379/0"},
 		Listen: "127.0.0.1:8080",
+
+		AccountDefaults: accounts,
 		Policy: Policy{
 			Changes:          p.Changes,
 			Viewers:          []string{"*"},

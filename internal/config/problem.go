@@ -49,17 +49,43 @@ type origin struct {
 	Position
 	variable string // the environment variable that set it, if one did
 	text     string // as written, so that an expanded ${X} is never shown; "" for a secret
+	whole    bool   // it replaces what accounts have by default, instead of merging with it
 }
 
 // origins records where each key was set, and the problems found so far.
 type origins struct {
 	root     Position
 	keys     map[string]origin
+	folders  *Folders
 	problems []Problem
+	nodes    int // keys and values that were decoded, references written out
+
+	inherited int // nodes of account_defaults
 }
 
+// at is where a key was set: for one of an account that it leaves out, in account_defaults.
+func (o *origins) at(key string) (from origin, ok bool) {
+	if from, ok = o.keys[key]; ok {
+		return from, true
+	}
+	account, rest, _ := strings.Cut(key, ".")
+	if rest == "" || !strings.HasPrefix(account, "accounts[") || rest == "token_file" && o.keys[account+".token"] != (origin{}) {
+		return origin{}, false
+	}
+	for at := above(key); at != account; at = above(at) {
+		if o.keys[at].whole {
+			return origin{}, false
+		}
+	}
+	from, ok = o.keys[below(defaultsKey, rest)]
+	return from, ok
+}
+
+// above is the key that another one stands below, "" at the top.
+func above(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
+
 func (o *origins) isSet(key string) bool {
-	_, ok := o.keys[key]
+	_, ok := o.at(key)
 	return ok
 }
 
@@ -72,15 +98,20 @@ func (o *origins) unset(key string) {
 	}
 }
 
+// isWrong reports whether a key has a problem already.
+func (o *origins) isWrong(key string) bool {
+	return slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key })
+}
+
 // report notes what is wrong with a key, at the place of the nearest key above it that was written. The first problem of a key hides
 // its others, which follow from it.
 func (o *origins) report(key, format string, args ...any) {
-	if slices.ContainsFunc(o.problems, func(p Problem) bool { return p.Key == key }) {
+	if len(o.problems) == maxProblems || o.isWrong(key) {
 		return
 	}
 	p := Problem{At: o.root, Key: key, Text: fmt.Sprintf(format, args...)}
-	for at := key; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
-		if from, ok := o.keys[at]; ok {
+	for at := key; at != ""; at = above(at) {
+		if from, ok := o.at(at); ok {
 			p.At = from.Position
 			if at == key {
 				p.Variable = from.variable
@@ -88,18 +119,40 @@ func (o *origins) report(key, format string, args ...any) {
 			break
 		}
 	}
-	o.problems = append(o.problems, p)
+	o.note(p)
 }
 
 // reportAt notes what is wrong at a place, which is not always that of the key.
 func (o *origins) reportAt(at Position, key, text string) {
-	o.problems = append(o.problems, Problem{At: at, Key: key, Text: text})
+	o.note(Problem{At: at, Key: key, Text: text})
+}
+
+// maxProblems is how many problems are listed. Who has made more has made one mistake many times.
+const maxProblems = 500
+
+// note adds a problem, but once for all accounts that have it from account_defaults or from one anchor.
+func (o *origins) note(p Problem) {
+	again := func(noted Problem) bool {
+		return p.At == noted.At && p.Text == noted.Text && ofAnyAccount(p.Key) == ofAnyAccount(noted.Key)
+	}
+	if len(o.problems) < maxProblems && !slices.ContainsFunc(o.problems, again) {
+		o.problems = append(o.problems, p)
+	}
+}
+
+// ofAnyAccount is an account's key as it is in account_defaults.
+func ofAnyAccount(key string) string {
+	account, rest, below := strings.Cut(key, ".")
+	if below && strings.HasPrefix(account, "accounts[") {
+		return defaultsKey + "." + rest
+	}
+	return key
 }
 
 // reportValue is report with the value as it was written before the text.
 func (o *origins) reportValue(key, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if from := o.keys[key]; from.text != "" {
+	if from, _ := o.at(key); from.text != "" {
 		text = quote(from.text) + " " + text
 	} else {
 		text = "the value " + text

@@ -13,8 +13,31 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/nearest"
 	"github.com/wafbot/wafbot/internal/text"
 )
+
+// unknownAccount says that there is no account of a name, and which one was probably meant.
+func unknownAccount(cfg *config.Config, name string) Finding {
+	var names []string
+	for _, a := range cfg.Accounts {
+		names = append(names, a.Name)
+	}
+	f := wrong("the configuration has no such account", "write one of the names that wafbot config show lists")
+	if meant := nearest.Word(name, names, len(name)/3+1); meant != "" {
+		f.Fix = fmt.Sprintf("did you mean %s?", meant)
+	}
+	return f.of("account", name)
+}
+
+// accounts checks all accounts.
+func (c checkup) accounts(ctx context.Context) []Finding {
+	all := make([]int, len(c.cfg.Accounts))
+	for i := range all {
+		all[i] = i
+	}
+	return sideBySide(all, func(i int) []Finding { return c.account(ctx, i) })
+}
 
 // account checks whose token an account has, and what it can read.
 func (c checkup) account(ctx context.Context, i int) []Finding {

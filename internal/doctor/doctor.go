@@ -13,9 +13,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/slackconn"
@@ -26,7 +27,7 @@ import (
 
 const (
 	answerTimeout = 10 * time.Second // for one answer, unless Options.Patience says otherwise
-	totalTimeout  = time.Minute      // for all of them
+	totalTimeout  = time.Minute      // for all of them, and as long again for each hundred accounts
 	slowAfter     = 2 * time.Second  // an answer that takes longer is a warning
 )
 
@@ -34,6 +35,7 @@ const (
 type Options struct {
 	Config   string        // the configuration file; "": WAFBOT_CONFIG, else the environment alone
 	Environ  []string      // as os.Environ gives it
+	Account  string        // check of the accounts this one alone; "": all
 	Post     bool          // post a test card to the channel of each route
 	Patience time.Duration // how long to wait for one answer; 0: 10 s
 }
@@ -82,9 +84,7 @@ type Report struct {
 
 // Run checks everything. It fails only if ctx ends before: some findings would look like all.
 func Run(ctx context.Context, o Options) (Report, error) {
-	within, cancel := context.WithTimeout(ctx, totalTimeout)
-	defer cancel()
-	found := examine(within, o)
+	found := examine(ctx, o)
 	if ctx.Err() != nil {
 		return Report{}, errors.New("stopped before everything was checked")
 	}
@@ -141,6 +141,8 @@ func examine(ctx context.Context, o Options) []Finding {
 	if err != nil {
 		return append(configProblems(err), Finding{Check: "config", State: Note, Text: "nothing else was checked: that takes a configuration that can be read"})
 	}
+	ctx, cancel := context.WithTimeout(ctx, totalTimeout*time.Duration(1+len(cfg.Accounts)/100))
+	defer cancel()
 	c := checkup{cfg: cfg, clocks: clock.New(), patience: cmp.Or(o.Patience, answerTimeout), post: o.Post}
 	checks := []func() []Finding{
 		c.config,
@@ -148,10 +150,19 @@ func examine(ctx context.Context, o Options) []Finding {
 		func() []Finding { return c.slack(ctx) },
 		func() []Finding { return c.ingress(ctx) },
 	}
-	for i := range cfg.Accounts {
-		checks = append(checks, func() []Finding { return c.account(ctx, i) })
+	if o.Account != "" {
+		i := slices.IndexFunc(cfg.Accounts, func(a config.Account) bool { return a.Name == o.Account })
+		if i < 0 {
+			return []Finding{unknownAccount(cfg, o.Account)}
+		}
+		return asWritten(cfg, c.account(ctx, i))
 	}
-	found := together(checks...)
+	checks = append(checks, func() []Finding { return c.accounts(ctx) })
+	return asWritten(cfg, together(checks...))
+}
+
+// asWritten names keys as the operator wrote them.
+func asWritten(cfg *config.Config, found []Finding) []Finding {
 	for i, f := range found {
 		found[i].Subject = cmp.Or(cfg.Variable(f.Subject), cfg.AsWritten(f.Subject))
 		found[i].Text, found[i].Fix = cfg.AsWritten(f.Text), cfg.AsWritten(f.Fix)
@@ -159,14 +170,21 @@ func examine(ctx context.Context, o Options) []Finding {
 	return found
 }
 
+// atOnce is how many things of a kind are checked at the same time: a thousand accounts at once would look like an attack to the service.
+const atOnce = 32
+
 // sideBySide checks many things at the same time and keeps their order.
 func sideBySide[T any](things []T, check func(T) []Finding) []Finding {
 	found := make([][]Finding, len(things))
-	var wg sync.WaitGroup
+	var g errgroup.Group
+	g.SetLimit(atOnce)
 	for i, thing := range things {
-		wg.Go(func() { found[i] = check(thing) })
+		g.Go(func() error {
+			found[i] = check(thing)
+			return nil
+		})
 	}
-	wg.Wait()
+	_ = g.Wait() // none fails
 	return slices.Concat(found...)
 }
 

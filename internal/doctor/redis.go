@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -63,8 +64,39 @@ func (c checkup) redis(ctx context.Context) []Finding {
 		text, fix, _ := strings.Cut(err.Error(), ": ")
 		found = append(found, wrong(strings.TrimPrefix(text, "redis "), fix).of("redis", host))
 	}
+	found = append(found, c.replicas(ctx, s)...)
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
 		found = append(found, f.of("redis", host))
+	}
+	return found
+}
+
+// replicas compares this configuration with those of living replicas, and finds accounts that are configured no more and have changes in force.
+func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding) {
+	configured, err := s.Replicas.Configurations(ctx)
+	if err != nil {
+		return nil // Redis' own findings say so
+	}
+	var other []string
+	for _, r := range configured {
+		if r.Hash != "" && r.Hash != c.cfg.Hash() {
+			other = append(other, r.Host+" ("+r.Hash+")")
+		}
+	}
+	if len(other) > 0 {
+		found = append(found, Finding{"config", "of replicas", Warn, fmt.Sprintf("this is %s; others run on %s", c.cfg.Hash(), strings.Join(other, ", ")),
+			"if the environment here is the replicas' own, send them SIGHUP; where the configuration stays another one, /readyz and the log say why"})
+	}
+	var names []string
+	for _, a := range c.cfg.Accounts {
+		names = append(names, a.Name)
+	}
+	left, _ := s.Replicas.NotEnded(ctx, names) // likewise
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if left[name] == 0 {
+			continue
+		}
+		found = append(found, Finding{"account", name, Wrong, fmt.Sprintf("it isn't in the configuration, but changes of it are in force: %d", left[name]), "put it back until they have ended, or end them in the service's console"})
 	}
 	return found
 }

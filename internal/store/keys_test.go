@@ -28,6 +28,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	ctx := t.Context()
 	owning(t, s)
 	require.NoError(t, s.Ping(ctx))
+	require.NoError(t, s.Replicas.KnowAccounts(ctx, []string{"acme"}))
 	_, err := s.Epochs.Restore(ctx, "acme", store.Rebuilt{Epoch: store.NewEpoch(), FirstStart: noon})
 	require.NoError(t, err)
 	accept(t, s, "1")

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/store"
+)
+
+const (
+	watchEvery  = time.Second      // how often it is looked whether a mounted configuration was replaced
+	checkWithin = 10 * time.Second // how long Slack may take to say whether a new token is right
+)
+
+// succession runs a bot for as long as its configuration stands, then the next one. The next begins, takes what comes in through the door from then on, and the one
+// before leaves in the order of a stop. So both are replicas for a moment, as in a rolling update, and what isn't lost there isn't lost here.
+type succession struct {
+	load     func() (*config.Config, *config.Folders, error)
+	listener net.Listener
+	o        botOptions
+	log      *slog.Logger
+	hangup   <-chan os.Signal
+
+	folders *config.Folders // of the last configuration that was tried
+	now     *generation
+}
+
+// generation is one bot of a succession.
+type generation struct {
+	app   *app
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// loads is how loading the configuration went, for all bots of a process.
+type loads struct {
+	mu     sync.Mutex
+	at     time.Time // when the configuration in force was loaded
+	failed string    // what came of the last attempt to load it again; "": it was taken
+}
+
+func (l *loads) note(at time.Time, failed string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed = failed; failed == "" {
+		l.at = at
+	}
+}
+
+func (l *loads) last() (at time.Time, failed string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at, l.failed
+}
+
+// run runs bots until the context ends, or one ends by itself.
+func (s *succession) run(ctx context.Context, cfg *config.Config) error {
+	links, err := store.Open(storeConfig(cfg, s.o.clocks)) // those of the bots end with them
+	defer func() { _ = s.listener.Close() }()              // unless it received
+	if err != nil {
+		return err
+	}
+	defer links.Close()
+	s.o.door = bot.NewDoor(slackOf(cfg, links, s.o.metrics, s.log), links.Links, s.o.metrics, s.log)
+	s.o.loads.note(s.o.clocks.Now(), "")
+	if s.now, err = s.begin(ctx, cfg, nil); err != nil {
+		return err
+	}
+	first := s.now
+	s.o.door.Admit(first.app.bot)
+	receiving, ctx := errgroup.WithContext(ctx)
+	receiving.Go(func() error { return s.o.door.Serve(ctx, s.listener) })
+	receiving.Go(func() error { return first.app.receive(ctx, s.o.door) })
+	receiving.Go(func() error { return s.follow(ctx) })
+	err = receiving.Wait()
+	s.now.stop()
+	return errors.Join(err, <-s.now.ended)
+}
+
+// follow loads the configuration again when it is to, until the context or a bot ends.
+func (s *succession) follow(ctx context.Context) error {
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.now.ended:
+			s.now.ended <- nil
+			return cmp.Or(err, errEnded)
+		case <-s.hangup:
+			s.reload(ctx, "SIGHUP")
+		case <-look.C:
+			if s.folders.Changed() {
+				s.reload(ctx, "its files were replaced")
+			}
+		}
+	}
+}
+
+var errEnded = errors.New("the bot ended")
+
+// begin begins a bot. It receives nothing yet.
+func (s *succession) begin(ctx context.Context, cfg *config.Config, removed []tenancy) (*generation, error) {
+	o := s.o
+	o.removed = removed
+	a, err := build(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it ends after the door
+	g := &generation{app: a, stop: stop, ended: make(chan error, 1)}
+	go func() {
+		defer stop()
+		g.ended <- a.run(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	return g, nil
+}
+
+// reload loads the configuration again. What is wrong leaves the running one in place.
+func (s *succession) reload(ctx context.Context, why string) {
+	cfg, folders, err := s.load()
+	if s.folders = cmp.Or(folders, s.folders); err == nil {
+		err = s.succeed(ctx, cfg, why)
+	}
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	var bad *config.Error
+	said := "the configuration was loaded again, and is wrong: the one before counts. The log has why"
+	if errors.As(err, &bad) {
+		for _, p := range bad.Problems {
+			s.log.Error("configuration is wrong", "at", p.At.String(), "key", cmp.Or(p.Variable, p.Key), "what", p.Text)
+		}
+	}
+	s.log.Error("configuration not loaded again: the one before counts", "why", why, "err", err)
+	s.o.loads.note(time.Time{}, said)
+}
+
+// succeed has a bot with the configuration take the place of the running one.
+func (s *succession) succeed(ctx context.Context, cfg *config.Config, why string) error {
+	before := s.now.app.cfg
+	if keys := before.Restart(cfg); len(keys) > 0 {
+		s.log.Warn("these keys count only after a restart", "keys", keys)
+	}
+	before.KeepUntilRestart(cfg)
+	if cfg.Hash() == before.Hash() {
+		s.o.loads.note(s.o.clocks.Now(), "")
+		s.log.Info("configuration loaded again: nothing changed", "why", why)
+		return nil
+	}
+	if err := checkToken(ctx, cfg, before, s.now.app); err != nil {
+		return err
+	}
+	next, err := s.begin(ctx, cfg, s.now.app.removedBy(ctx, cfg))
+	if err != nil {
+		return err
+	}
+	s.o.door.Admit(next.app.bot)
+	s.now.stop()
+	if err := <-s.now.ended; err != nil {
+		s.log.Error("the bot before ended", "err", err)
+	}
+	s.now = next // from here on nothing goes by the configuration before
+	s.o.loads.note(s.o.clocks.Now(), "")
+	s.log.Info("configuration loaded again", "why", why, "hash", cfg.Hash(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
+	return nil
+}
+
+// checkToken has Slack say whether it takes a token that is another than before: with a wrong one nothing could be posted.
+func checkToken(ctx context.Context, cfg, before *config.Config, now *app) error {
+	if cfg.Slack.BotToken == before.Slack.BotToken {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkWithin)
+	defer cancel()
+	if err := slackOf(cfg, now.store, now.metrics, now.log).Usable(ctx); err != nil {
+		return fmt.Errorf("slack doesn't take the new token: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wafbot/wafbot/bot"
+	"github.com/wafbot/wafbot/commands/policy"
+	"github.com/wafbot/wafbot/internal/config"
+)
+
+// tenancy is an account of a configuration with its policy. It outlives the configuration where the account was taken out of it while changes were in force: then the
+// account is neither watched nor shown, and what is due is ended with the client that it had.
+type tenancy struct {
+	config.Account
+
+	policy config.Policy
+}
+
+// removedBy are the accounts that a configuration has no more, as far as changes of theirs are to be ended. Those of which Redis doesn't say count, too.
+func (a *app) removedBy(ctx context.Context, next *config.Config) (all []tenancy) {
+	stays := map[string]bool{}
+	for _, account := range next.Accounts {
+		stays[account.Name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.tenants)) {
+		t := a.tenants[name]
+		if stays[name] {
+			continue
+		}
+		due, err := a.store.Replicas.Due(ctx, name)
+		a.log.Info("account was taken out of the configuration: what is due is still ended", "account", name, "changes", due, "err", err)
+		if due > 0 || err != nil {
+			all = append(all, tenancy{t.cfg, withoutRoles(t.policy, next.Policy.Changes)})
+		}
+	}
+	return all
+}
+
+const knowEvery = 10 * time.Second // how often it is looked whether changes of removed accounts are still to be ended
+
+// leftOver are the changes that nothing ends, because their account isn't in the configuration any more.
+type leftOver struct {
+	mu        sync.Mutex
+	byAccount map[string]int
+}
+
+func (l *leftOver) now() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.byAccount)
+}
+
+// watchAccounts notes which accounts there are, and says of which that are no more changes can't be ended. It returns when the context ends.
+func (a *app) watchAccounts(ctx context.Context) {
+	every := time.NewTicker(knowEvery)
+	defer every.Stop()
+	for {
+		a.lookForLeftOver(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+func (a *app) lookForLeftOver(ctx context.Context) {
+	names := a.names()
+	left, err := map[string]int(nil), a.store.Replicas.KnowAccounts(ctx, names)
+	if err == nil {
+		left, err = a.store.Replicas.NotEnded(ctx, names)
+	}
+	if err != nil {
+		return // Redis is away, which is said elsewhere
+	}
+	var ended []string
+	before := a.left.now()
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		switch {
+		case left[name] == 0:
+			ended = append(ended, name)
+			delete(left, name)
+		case before[name] == 0:
+			a.log.Error("an account that is not in the configuration has changes in force, which nothing ends: put it back, or end them by hand", "account", name, "changes", left[name])
+		}
+	}
+	_ = a.store.Replicas.ForgetAccounts(ctx, ended) // else the next time
+	a.left.mu.Lock()
+	a.left.byAccount = left
+	a.left.mu.Unlock()
+}
+
+// names are the accounts of this replica's configuration, and those that were taken out and have changes in force.
+func (a *app) names() []string { return slices.Sorted(maps.Keys(a.tenants)) }
+
+// configuration says how the configuration stands, for /readyz.
+func (a *app) configuration() bot.Configuration {
+	c := bot.Configuration{Hash: a.hash, Differing: a.store.Replicas.Differing()}
+	if a.loads != nil {
+		c.Loaded, c.Failed = a.loads.last()
+	}
+	left := a.left.now()
+	for name, n := range left {
+		c.Remove(name, fmt.Sprintf("not in the configuration, but changes of it are in force, which nothing ends: %d", n))
+	}
+	for name, t := range a.tenants {
+		if t.removed {
+			c.Remove(name, "taken out of the configuration: what is due is still ended")
+		}
+	}
+	return c
+}
+
+// differFor is for how many seconds configurations may differ before it is logged: that long replicas take to load one after another.
+const differFor = 10
+
+// watchConfigurations logs once when another replica's configuration differs from this one's for a while, and once when all are alike again. It returns when the context ends.
+func (a *app) watchConfigurations(ctx context.Context) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for lasted := 0; ; {
+		differing := a.store.Replicas.Differing()
+		switch {
+		case len(differing) > 0:
+			if lasted++; lasted == differFor {
+				a.log.Warn("replicas have other configurations than this one: load the same on all of them", "hash", a.hash, "on", differing)
+			}
+		case lasted >= differFor:
+			a.log.Info("all replicas have this configuration", "hash", a.hash)
+			fallthrough
+		default:
+			lasted = 0
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// withoutRoles is the policy of an account that is no one's any more.
+func withoutRoles(p config.Policy, changes string) config.Policy {
+	p.Viewers, p.Responders, p.Admins, p.Terminal = nil, nil, nil, nil
+	p.Changes = policy.Stricter(p.Changes, changes)
+	return p
+}

@@ -1,0 +1,201 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/config"
+)
+
+// folder writes files and returns the first one's path.
+func folder(t testing.TB, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, files[i])
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(files[i+1]), 0o600))
+	}
+	return filepath.Join(dir, files[0])
+}
+
+func TestAccountsBeginWithTheirDefaults(t *testing.T) {
+	t.Parallel()
+	c := load(t, `
+x-quiet: &nights {hours: "22:00-07:00"}
+x-route: &incidents {match: {kind: incident}, mention: S0ONCALL}
+accounts:
+  - {name: plain, token: t, channel: C0PLAIN}
+  - name: own
+    token: t
+    api_url: https://other.example.com
+    channel: C0OWN
+    poll_interval: 30s
+    storm: {over: 7}
+    quiet: {hours: "", ping: []}
+    applications: {7: Mine, 9: Another}
+    routes: []
+    policy: {responders: [], terminal: {bob: admin}, durations: {gray: 3h}}
+    sources: [{name: mine, ranges: [192.0.2.9]}]
+account_defaults:
+  api_url: https://api.example.com
+  token_file: /nowhere
+  poll_interval: 20s
+  storm: {over: 5, in: 2m}
+  quiet: *nights
+  applications: {4: Shop, 7: {name: Legacy, can_block: false}}
+  routes: [*incidents]
+  policy: {changes: off, responders: [S0ALL], terminal: {ann: viewer}, durations: {deny: 2h}}
+  sources: [{name: office, ranges: [192.0.2.1]}]
+`)
+	plain, own := c.Accounts[0], c.Accounts[1]
+	require.Equal(t, []any{"https://api.example.com", "", 20 * time.Second, 5, 2 * time.Minute, "22:00-07:00"},
+		[]any{plain.APIURL, plain.TokenFile, plain.PollInterval, plain.Storm.Over, plain.Storm.In, plain.Quiet.Hours}, "its token replaces the file")
+	require.Equal(t, "S0ONCALL", plain.RouteMention())
+	require.Equal(t, []any{"https://other.example.com", 30 * time.Second, 7, 2 * time.Minute, ""}, []any{own.APIURL, own.PollInterval, own.Storm.Over, own.Storm.In, own.Quiet.Hours})
+	require.Empty(t, own.Quiet.Ping)
+	require.Equal(t, map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Mine"}, 9: {Name: "Another"}}, own.Applications, "maps merge by key")
+	require.Len(t, plain.Applications, 2, "those of another account don't show here")
+	require.Equal(t, []config.Route{}, own.Routes, "lists replace")
+	require.Equal(t, "mine", own.Sources[0].Name)
+	p := c.PolicyOf(1)
+	require.Empty(t, p.Responders)
+	require.Equal(t, []any{2 * time.Hour, 3 * time.Hour, "off", "viewer", "admin"}, []any{p.Durations.Deny, p.Durations.Gray, p.Changes, p.Terminal["ann"].Role, p.Terminal["bob"].Role})
+	require.Equal(t, []string{"S0ALL"}, c.PolicyOf(0).Responders)
+}
+
+func TestAnAccountOfTheEnvironmentBeginsWithTheDefaults(t *testing.T) {
+	t.Parallel()
+	c := load(t, "account_defaults: {token_file: /nowhere, poll_interval: 20s}\n", "WAFBOT_API_URL=https://api.example.com", "WAFBOT_API_TOKEN=t")
+	require.Equal(t, 20*time.Second, c.Accounts[0].PollInterval)
+	require.Empty(t, c.Accounts[0].TokenFile)
+}
+
+func TestMergesOfYAML(t *testing.T) {
+	t.Parallel()
+	c := load(t, `
+x-a: &a {api_url: "https://a.example.com", token: a, storm: {over: 3}}
+x-b: &b {<<: *a, token: b, channel: C0B}
+accounts:
+  - {name: one, <<: *b}
+  - {<<: *b, name: two, channel: C0TWO, storm: {in: 5m}}
+  - {name: three, <<: [{token: inline}, *b]}
+`)
+	var got []string
+	for _, a := range c.Accounts {
+		got = append(got, fmt.Sprint(a.Name, a.APIURL, a.Token.Reveal(), a.Channel, a.Storm.Over, a.Storm.In))
+	}
+	require.Equal(t, []string{
+		fmt.Sprint("one", "https://a.example.com", "b", "C0B", 3, time.Minute),
+		fmt.Sprint("two", "https://a.example.com", "b", "C0TWO", 10, 5*time.Minute), // << merges the keys at its own place, not those below them
+		fmt.Sprint("three", "https://a.example.com", "inline", "C0B", 3, time.Minute),
+	}, got)
+}
+
+func TestAccountsOfAFolder(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load(folder(
+		t, "wafbot.yaml", "accounts_dir: accounts\naccount_defaults: {api_url: 'https://api.example.com'}\naccounts: [{name: first, token: t}]\n",
+		"accounts/10-one.yaml", "name: one\ntoken_file: secret\n", "accounts/20-many.yaml", "- {name: two, token: t}\n- {name: three, token: t}\n",
+		"accounts/30-empty.yaml", "# none yet\n", "accounts/notes.txt", "name: none", "accounts/.hidden.yaml", "name: none", "secret", "s",
+	), nil)
+	require.NoError(t, err)
+	var names []string
+	for _, a := range c.Accounts {
+		names = append(names, a.Name)
+		require.Equal(t, "https://api.example.com", a.APIURL)
+	}
+	require.Equal(t, []string{"first", "one", "two", "three"}, names)
+	require.FileExists(t, c.Accounts[1].TokenFile, "relative to the configuration's folder")
+}
+
+func TestBadAccountsOfAFolder(t *testing.T) {
+	t.Parallel()
+	path := folder(
+		t, "wafbot.yaml", "accounts_dir: accounts\naccount_defaults: {api_url: nowhere, name: all, storm: {ovr: 1, in: 0s}}\n",
+		"accounts/a.yaml", "- {name: one, token: t, chanel: C0A}\n- {name: two, name: two}\n", "accounts/b.yaml", "name: one\ntoken: t\nstorm: {over: 0}\n",
+		"accounts/c.yaml", "[", "accounts/d.yaml", "just words\n",
+	)
+	dir := filepath.Dir(path)
+	_, err := config.Load(path, []string{"WAFBOT_CHANNEL=C0A"})
+	require.EqualError(t, err, strings.ReplaceAll(strings.TrimSpace(`
+DIR/wafbot.yaml:2:29: account_defaults.api_url: "nowhere" is no web address; write it like https://HOST/
+DIR/wafbot.yaml:2:38: account_defaults.name: is each account's own; write it there
+DIR/wafbot.yaml:2:57: account_defaults.storm.ovr: unknown key; did you mean "over"?
+DIR/wafbot.yaml:2:69: account_defaults.storm.in: "0s" is too short; write a duration longer than 0
+DIR/accounts/a.yaml:1:25: accounts[0].chanel: unknown key; did you mean "channel"?
+DIR/accounts/a.yaml:2:3: accounts[1].token: missing; set it
+DIR/accounts/a.yaml:2:15: accounts[1].name: given twice, first on line 2; remove one
+DIR/accounts/b.yaml:1:7: accounts[2].name: "one" is given twice; rename one
+DIR/accounts/b.yaml:3:15: accounts[2].storm.over: "0" is too small; write 1 at least
+DIR/accounts/c.yaml:2:1: YAML: did not find expected node content; fix the syntax
+DIR/accounts/d.yaml:1:1: accounts[3]: is a single value; write keys with values below it
+DIR/accounts/d.yaml:1:1: accounts[3].name: missing; give it a name
+DIR/accounts/d.yaml:1:1: accounts[3].token: missing; set it
+environment: WAFBOT_CHANNEL: the accounts are in the file; set accounts[].channel there and unset this
+`), "DIR", dir))
+	for setting, says := range map[string]string{
+		"accounts_dir: nowhere\n":               ":1:15: accounts_dir: open " + dir + "/nowhere: no such file or directory; put the accounts there or fix the path",
+		minimal + "accounts_dir: .\n":           "",
+		minimal + "accounts_dir: accounts/..\n": "",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(setting), 0o600))
+		if _, err := config.Load(path, nil); says != "" {
+			require.EqualError(t, err, path+says)
+		}
+	}
+}
+
+func TestBadMerges(t *testing.T) {
+	t.Parallel()
+	requireProblems(t, []badConfig{
+		{
+			name: "what can't be merged",
+			yaml: `
+x-word: &word hello
+x-self: &self {over: 3, <<: *self}
+x-other: &other {ovr: 3, over: 0, over: 1}
+accounts:
+  - {name: a, api_url: "https://api.example.com", token: t, storm: {<<: *word}}
+  - {name: b, api_url: "https://api.example.com", token: t, storm: *self}
+  - {name: c, api_url: "https://api.example.com", token: t, storm: {<<: [*other]}}
+  - {name: d, api_url: "https://api.example.com", token: t, storm: {<<: {over: 1}, <<: {in: 1m}}}
+`,
+			want: `
+FILE:3:29: accounts[1].storm.<<: merges keys into themselves; refer to another anchor
+FILE:4:18: accounts[2].storm.ovr: unknown key; did you mean "over"?
+FILE:4:35: accounts[2].storm.over: given twice, first on line 4; remove one
+FILE:6:73: accounts[0].storm.<<: merges no keys; write *NAME of an anchor &NAME that has keys below it
+FILE:9:84: accounts[3].storm.<<: given twice, first on line 9; remove one
+`,
+		},
+	})
+}
+
+// A short file that refers to its own anchors again and again is refused in bounded time and memory.
+func TestABombOfReferencesIsRefused(t *testing.T) {
+	t.Parallel()
+	nested := func(line func(name, before string) string) string {
+		var b strings.Builder
+		for i := range 12 {
+			b.WriteString(line(fmt.Sprint("a", i+1), fmt.Sprint("*a", i)))
+		}
+		return b.String()
+	}
+	for name, bomb := range map[string]string{
+		"merges": "x-a0: &a0 {over: 3}\n" + nested(func(name, before string) string {
+			return fmt.Sprintf("x-%s: &%s {<<: [%s%s]}\n", name, name, before, strings.Repeat(", "+before, 19))
+		}) + "accounts: [{name: a, api_url: 'https://h/', token: t, storm: *a12}]\n",
+		"accounts": "x-r: &r [" + strings.Repeat("{}, ", 3000) + "{}]\nx-a: &a {name: a, routes: *r}\naccounts: [*a" + strings.Repeat(", *a", 3000) + "]\n",
+		"defaults": "account_defaults: {routes: [" + strings.Repeat("{}, ", 3000) + "{}]}\naccounts: [{name: a}" + strings.Repeat(", {name: a}", 3000) + "]\n",
+	} {
+		_, err := config.Load(write(t, bomb), nil)
+		require.ErrorContains(t, err, ": YAML: with this there are over 250000 keys and values", name)
+	}
+}
