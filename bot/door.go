@@ -22,10 +22,10 @@ type Door struct {
 	behind *Bot
 }
 
-// NewDoor makes a Door, which counts for all bots that stand behind it. It opens nothing.
-func NewDoor(api *slackconn.Client, links slackconn.Links, count *metrics.Metrics, log *slog.Logger) *Door {
+// NewDoor makes a Door. It opens nothing.
+func NewDoor(api *slackconn.Client, links slackconn.Links, m *metrics.Metrics, log *slog.Logger) *Door {
 	d := &Door{log: newSampledLog(log)}
-	d.socket = slackconn.NewSocket(slackconn.SocketConfig{Slack: api, Links: links, Handler: d, Opens: count.SocketOpens, Acknowledged: count.Acknowledged, Log: log})
+	d.socket = slackconn.NewSocket(slackconn.SocketConfig{Slack: api, Links: links, Handler: d, Opens: m.SocketOpens, Acknowledged: m.Acknowledged, Log: log})
 	return d
 }
 

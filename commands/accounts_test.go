@@ -200,5 +200,4 @@ func TestHundredsOfAccountsAreNotListed(t *testing.T) {
 	require.Contains(t, textOf(w.reads(bob, "status")), "and 291 more. wafbot is live")
 	require.Less(t, len(textOf(w.reads(bob, "status"))), 3_000)
 	require.Less(t, len(textOf(w.reads(bob, "whoami"))), 3_000)
-	require.Less(t, len(textOf(w.reads(bob, "attacks"))), 3_000)
 }

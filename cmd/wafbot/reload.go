@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -30,6 +31,7 @@ type succession struct {
 	listener net.Listener
 	o        botOptions
 	log      *slog.Logger
+	errs     io.Writer // where logs go
 	hangup   <-chan os.Signal
 
 	folders *config.Folders // of the last configuration that was tried
@@ -114,7 +116,7 @@ var errEnded = errors.New("the bot ended")
 // begin begins a bot. It receives nothing yet.
 func (s *succession) begin(ctx context.Context, cfg *config.Config, removed []tenancy) (*generation, error) {
 	o := s.o
-	o.removed = removed
+	o.removed, o.log = removed, logAs(s.errs, cfg.Log)
 	a, err := build(cfg, o)
 	if err != nil {
 		return nil, err

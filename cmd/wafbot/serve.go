@@ -36,7 +36,7 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
 	bots := succession{
 		load:     func() (*config.Config, *config.Folders, error) { return loadToServe(s.Config, t.environ) },
-		listener: l, log: log, hangup: t.hangups(), folders: folders,
+		listener: l, log: log, errs: t.err, hangup: t.hangups(), folders: folders,
 		o: botOptions{log: log, audit: &lineWriter{out: t.out}, clocks: clock.New(), loads: &loads{}, metrics: metrics.New()},
 	}
 	return bots.run(ctx, cfg)
@@ -50,7 +50,7 @@ type botOptions struct {
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 	clocks *clock.Clocks // nil: of this machine
 
-	metrics *metrics.Metrics // nil: its own
+	metrics *metrics.Metrics // nil: the bot's own
 	loads   *loads           // how loading the configuration goes; nil: it is never loaded again
 	door    *bot.Door        // nil: the bot's own
 	removed []tenancy        // accounts that the configuration has no more
@@ -99,8 +99,8 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
 	g.Go(func() error { a.slack.FindApp(ctx); return nil })
 	g.Go(func() error { a.watchClocks(ctx); return nil })
-	g.Go(func() error { a.watchAccounts(ctx); return nil })
-	g.Go(func() error { a.watchConfigurations(ctx); return nil })
+	g.Go(func() error { a.lookout.watchAccounts(ctx); return nil })
+	g.Go(func() error { a.lookout.watchConfigurations(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		a.explain(p.living, err)

@@ -48,10 +48,10 @@ type app struct {
 	notifier *notify.Notifier
 	webhooks *webhooks.Webhooks
 	tenants  map[string]*tenant // by account
+	hash     string             // of the configuration
+	loads    *loads             // nil: the configuration is never loaded again
+	lookout  *lookout
 	metrics  *metrics.Metrics
-	hash     string // of the configuration
-	loads    *loads // nil: the configuration is never loaded again
-	left     leftOver
 }
 
 // tenant is an account with what works for it alone.
@@ -100,6 +100,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
 		accounts, posted = append(accounts, t.Account), append(posted, t.posted())
 	}
+	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), hash: a.hash, log: log}
 	a.runner = commands.New(commands.Config{
 		Setup:    call.Setup{Accounts: accounts, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
 		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
@@ -118,7 +119,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	})
 	a.bot = bot.New(bot.Config{
 		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links, Door: o.door,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted[:configured], Configuration: a.configuration, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Metrics: a.metrics, State: state{a}, Log: log, Clocks: a.clocks,
+		Cards: a.store.Cards, Redis: a.store, Accounts: posted[:configured], Configuration: a.configuration, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
 	})
 	return a, nil
 }
@@ -130,8 +131,8 @@ func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	}
 }
 
-func slackOf(cfg *config.Config, s *store.Store, count *metrics.Metrics, log *slog.Logger) *slackconn.Client {
-	return slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: s.People, Calls: count.SlackCalls, Log: log})
+func slackOf(cfg *config.Config, s *store.Store, m *metrics.Metrics, log *slog.Logger) *slackconn.Client {
+	return slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: s.People, Calls: m.SlackCalls, Log: log})
 }
 
 // startsPerSecond are the accounts that are first polled in a second, when many are taken up at once: a first poll reads everything.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // tenancy is an account of a configuration with its policy. It outlives the configuration where the account was taken out of it while changes were in force: then the
@@ -43,24 +45,29 @@ func (a *app) removedBy(ctx context.Context, next *config.Config) (all []tenancy
 
 const knowEvery = 10 * time.Second // how often it is looked whether changes of removed accounts are still to be ended
 
-// leftOver are the changes that nothing ends, because their account isn't in the configuration any more.
-type leftOver struct {
-	mu        sync.Mutex
-	byAccount map[string]int
+// lookout compares the configuration with Redis: which accounts it has no more though changes of them are in force, and which replicas have another one.
+type lookout struct {
+	replicas *store.Replicas
+	names    []string // accounts
+	hash     string   // of the configuration
+	log      *slog.Logger
+
+	mu   sync.Mutex
+	left map[string]int // changes that nothing ends, by account
 }
 
-func (l *leftOver) now() map[string]int {
+func (l *lookout) leftOver() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return maps.Clone(l.byAccount)
+	return maps.Clone(l.left)
 }
 
 // watchAccounts notes which accounts there are, and says of which that are no more changes can't be ended. It returns when the context ends.
-func (a *app) watchAccounts(ctx context.Context) {
+func (l *lookout) watchAccounts(ctx context.Context) {
 	every := time.NewTicker(knowEvery)
 	defer every.Stop()
 	for {
-		a.lookForLeftOver(ctx)
+		l.lookForLeftOver(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -69,30 +76,29 @@ func (a *app) watchAccounts(ctx context.Context) {
 	}
 }
 
-func (a *app) lookForLeftOver(ctx context.Context) {
-	names := a.names()
-	left, err := map[string]int(nil), a.store.Replicas.KnowAccounts(ctx, names)
+func (l *lookout) lookForLeftOver(ctx context.Context) {
+	left, err := map[string]int(nil), l.replicas.KnowAccounts(ctx, l.names)
 	if err == nil {
-		left, err = a.store.Replicas.NotEnded(ctx, names)
+		left, err = l.replicas.NotEnded(ctx, l.names)
 	}
 	if err != nil {
 		return // Redis is away, which is said elsewhere
 	}
 	var ended []string
-	before := a.left.now()
+	before := l.leftOver()
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		switch {
 		case left[name] == 0:
 			ended = append(ended, name)
 			delete(left, name)
 		case before[name] == 0:
-			a.log.Error("an account that is not in the configuration has changes in force, which nothing ends: put it back, or end them by hand", "account", name, "changes", left[name])
+			l.log.Error("an account that is not in the configuration has changes in force, which nothing ends: put it back, or end them by hand", "account", name, "changes", left[name])
 		}
 	}
-	_ = a.store.Replicas.ForgetAccounts(ctx, ended) // else the next time
-	a.left.mu.Lock()
-	a.left.byAccount = left
-	a.left.mu.Unlock()
+	_ = l.replicas.ForgetAccounts(ctx, ended) // else the next time
+	l.mu.Lock()
+	l.left = left
+	l.mu.Unlock()
 }
 
 // names are the accounts of this replica's configuration, and those that were taken out and have changes in force.
@@ -104,7 +110,7 @@ func (a *app) configuration() bot.Configuration {
 	if a.loads != nil {
 		c.Loaded, c.Failed = a.loads.last()
 	}
-	left := a.left.now()
+	left := a.lookout.leftOver()
 	for name, n := range left {
 		c.Remove(name, fmt.Sprintf("not in the configuration, but changes of it are in force, which nothing ends: %d", n))
 	}
@@ -120,18 +126,18 @@ func (a *app) configuration() bot.Configuration {
 const differFor = 10
 
 // watchConfigurations logs once when another replica's configuration differs from this one's for a while, and once when all are alike again. It returns when the context ends.
-func (a *app) watchConfigurations(ctx context.Context) {
+func (l *lookout) watchConfigurations(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	for lasted := 0; ; {
-		differing := a.store.Replicas.Differing()
+		differing := l.replicas.Differing()
 		switch {
 		case len(differing) > 0:
 			if lasted++; lasted == differFor {
-				a.log.Warn("replicas have other configurations than this one: load the same on all of them", "hash", a.hash, "on", differing)
+				l.log.Warn("replicas have other configurations than this one: load the same on all of them", "hash", l.hash, "on", differing)
 			}
 		case lasted >= differFor:
-			a.log.Info("all replicas have this configuration", "hash", a.hash)
+			l.log.Info("all replicas have this configuration", "hash", l.hash)
 			fallthrough
 		default:
 			lasted = 0

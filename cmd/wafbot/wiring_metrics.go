@@ -9,17 +9,20 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// state reads how the bot is, for /metrics.
-type state struct{ *app }
-
 // Metrics implements bot.State. Accounts are as this replica knows them that owns them; what Redis holds is left out while it is away.
-func (a state) Metrics(ctx context.Context) metrics.State {
+func (a *app) Metrics(ctx context.Context) metrics.State {
 	s := metrics.State{RedisUp: a.store.Ping(ctx) == nil}
 	if n, heard := a.store.Replicas.Living(); heard {
 		s.Replicas = &n
 	}
+	if a.loads != nil {
+		at, failed := a.loads.last()
+		s.Config = &metrics.Config{Loaded: failed == "", LoadedAt: at, Differing: len(a.store.Replicas.Differing())}
+		for _, n := range a.lookout.leftOver() {
+			s.Config.Undrained += n
+		}
+	}
 	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
-	s.Config = a.configMetrics()
 	var owned []string
 	for _, account := range a.cfg.Accounts {
 		if a.notifier.Owns(account.Name) {
@@ -39,21 +42,8 @@ func (a state) Metrics(ctx context.Context) metrics.State {
 	return s
 }
 
-// configMetrics are how loading the configuration goes; nil: it is never loaded again.
-func (a state) configMetrics() *metrics.Config {
-	if a.loads == nil {
-		return nil
-	}
-	at, failed := a.loads.last()
-	c := &metrics.Config{Loaded: failed == "", LoadedAt: at, Differing: len(a.store.Replicas.Differing())}
-	for _, n := range a.left.now() {
-		c.Undrained += n
-	}
-	return c
-}
-
 // accountMetrics is how an account is; waiting is nil where it isn't known.
-func (a state) accountMetrics(name string, waiting *store.Waiting) metrics.Account {
+func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Account {
 	t := a.tenants[name]
 	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: a.notifier.Owns(name)}
 	if !m.Owned {

@@ -1,6 +1,10 @@
 package verb
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/record"
@@ -24,10 +28,19 @@ func readWhoami(c *call.Call) (call.Result, error) {
 		return call.Result{Lines: append([]text.Text{text.New(person, lines[0])}, lines[1:]...), Data: data}, nil
 	}
 	res, accounts := call.Result{Lines: []text.Text{text.New(person, "on each account")}}, map[string]map[string]string{}
+	alike := map[string][]*call.Account{} // of many accounts, by what is said of them: then it is said once
 	for _, a := range c.InScope {
 		lines, data := standing(c, a)
-		res.Lines = append(res.Lines, text.New("• ", text.Bold(a.Name), ": ", text.Join(lines, ". ")))
 		accounts[a.Name] = data
+		if same := fmt.Sprint(data); len(c.InScope) > call.ShortList {
+			alike[same] = append(alike[same], a)
+			continue
+		}
+		res.Lines = append(res.Lines, text.New("• ", text.Bold(a.Name), ": ", text.Join(lines, ". ")))
+	}
+	for _, same := range slices.Sorted(maps.Keys(alike)) {
+		lines, _ := standing(c, alike[same][0])
+		res.Lines = append(res.Lines, text.New("• ", call.AccountNames(alike[same]), ": ", text.Join(lines, ". ")))
 	}
 	res.Data = map[string]any{"id": c.Actor.ID, "name": c.Actor.Name, "accounts": accounts}
 	return res, nil

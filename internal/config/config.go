@@ -12,14 +12,13 @@ import (
 // Config is the whole configuration, checked and with every default filled in. docs/config.md explains each key. The tags of its fields are the
 // table of keys: the key in the file, the variable that sets it too, and how its values are checked (see origins.checkValue).
 type Config struct {
-	Timezone *time.Location `yaml:"timezone"`
-	Log      Log            `yaml:"log"`
-	Slack    Slack          `yaml:"slack"`
-	Redis    Redis          `yaml:"redis"`
-	Listen   string         `yaml:"listen" env:"WAFBOT_LISTEN"`
-
-	AccountDefaults Account `yaml:"account_defaults"` // what accounts begin with
-	AccountsDir     string  `yaml:"accounts_dir"`     // "": all accounts are in Accounts' key; Accounts holds those of the folder, too
+	Timezone        *time.Location `yaml:"timezone"`
+	Log             Log            `yaml:"log"`
+	Slack           Slack          `yaml:"slack"`
+	Redis           Redis          `yaml:"redis"`
+	Listen          string         `yaml:"listen" env:"WAFBOT_LISTEN"`
+	AccountDefaults Account        `yaml:"account_defaults"` // what accounts begin with
+	AccountsDir     string         `yaml:"accounts_dir"`     // "": all accounts are in Accounts' key; Accounts holds those of the folder, too
 
 	Accounts []Account         `yaml:"accounts"`
 	Runbooks map[string]string `yaml:"runbooks" check:"web"` // attack type, or "*" for the others: URL

@@ -109,7 +109,7 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 func refused(t testing.TB, text string) (why error, is bool) {
 	t.Helper()
 	var file any
-	if err := yaml.Load([]byte(text), &file); err != nil || file == nil {
+	if yaml.Load([]byte(text), &file) != nil || file == nil {
 		return nil, false
 	}
 	schema, err := compiled()
