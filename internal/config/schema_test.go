@@ -109,8 +109,8 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 func refused(t testing.TB, text string) (why error, is bool) {
 	t.Helper()
 	var file any
-	if yaml.Load([]byte(text), &file) != nil || file == nil {
-		return nil, false
+	if err := yaml.Load([]byte(text), &file); err != nil || file == nil {
+		return err, false
 	}
 	schema, err := compiled()
 	require.NoError(t, err)
