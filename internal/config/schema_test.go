@@ -105,16 +105,10 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("schema.json")
 })
 
-// refused is why the schema refuses a configuration. Is is false where a plain YAML reader makes no value of it that could be tried.
-func refused(t testing.TB, text string) (why error, is bool) {
-	t.Helper()
-	var file any
-	if err := yaml.Load([]byte(text), &file); err != nil || file == nil {
-		return err, false
-	}
-	schema, err := compiled()
-	require.NoError(t, err)
-	return schema.Validate(asJSON(file)), true
+// decoded is a configuration as a plain YAML reader has it, if it makes a value of it.
+func decoded(text string) (file any, is bool) {
+	err := yaml.Load([]byte(text), &file)
+	return file, err == nil && file != nil
 }
 
 // asJSON is a decoded file with the types that JSON has.
@@ -146,8 +140,14 @@ var seen = []string{"unknown key;", "write a single value", "write a list", "wri
 // requireSchemaAgrees holds the schema against what the loader said of a file: "" if it took it.
 func requireSchemaAgrees(t testing.TB, text, said string) {
 	t.Helper()
-	why, is := refused(t, text)
-	if said == "" || !is {
+	file, is := decoded(text)
+	if !is {
+		return
+	}
+	schema, err := compiled()
+	require.NoError(t, err)
+	why := schema.Validate(asJSON(file))
+	if said == "" {
 		require.NoError(t, why, "the loader takes what the schema refuses:\n%s", text)
 		return
 	}
