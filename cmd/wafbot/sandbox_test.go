@@ -36,7 +36,7 @@ func TestSandboxPrintsAnEnvironment(t *testing.T) {
 
 	got := typed(t, environ, "status")
 	require.Equal(t, exitDone, got.code, "the emulated service answers: %+v", got)
-	require.Contains(t, got.out, "Nothing is going on")
+	require.Contains(t, got.out, "Status of default")
 
 	left := program.stop()
 	require.Equal(t, exitDone, left.code, left.err)
