@@ -24,6 +24,7 @@ func onDuty(users ...string) workspace.UserGroup {
 
 // byGroup gives people their roles by a user group alone, but for an admin.
 func byGroup(w *world) {
+	w.cfg.Log.Level = "debug" // which says what was heard
 	w.cfg.Policy.Responders = []string{"S0DESK001"}
 	w.Slack.SetUserGroup(onDuty("U0ROB0002"))
 }

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -153,7 +152,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	ended := make(chan error, 1)
 	w.ended = ended
-	log := newLog(w.journal, slog.LevelDebug, config.LogText)
+	log := logAs(w.journal, w.cfg.Log)
 	go func() {
 		ended <- serve(ctx, w.cfg, l, botOptions{log: log, audit: w.journal, speed: w.speed, settle: settled, clocks: w.clocks})
 	}()
