@@ -7,14 +7,21 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// Superseded reports whether a change made since has taken away what this one made.
+// Superseded reports whether a change made since has taken away what this one made. It goes by index: each card asks it of each change, and few delete anything.
 func Superseded(c record.Change, all []record.Change) bool {
-	takes := func(made record.Step) bool {
-		return slices.ContainsFunc(all, func(later record.Change) bool {
-			return later.State != record.StateUndone && slices.ContainsFunc(later.Steps, func(s record.Step) bool { return s.Done && deletedBy(c, all, s, made) })
-		})
+	for i := range all {
+		if all[i].State == record.StateUndone {
+			continue
+		}
+		for j := range all[i].Steps {
+			s := &all[i].Steps[j]
+			if s.Done && (s.Kind == record.DeleteRule || s.Kind == record.DeleteEntry) &&
+				slices.ContainsFunc(c.Steps, func(made record.Step) bool { return deletedBy(c, all, *s, made) }) {
+				return true
+			}
+		}
 	}
-	return slices.ContainsFunc(c.Steps, takes)
+	return false
 }
 
 // InPlace are the changes that hold, or should have ended and have not. An extension or undo counts to the change that it is for.
