@@ -146,18 +146,19 @@ func TestAClickCostsNineRoundTrips(t *testing.T) {
 			drawn := count(seen, "redraw")
 			return len(count(seen, "stream")) >= 2 && slices.Contains(seen, "evalsha redraw") && drawn[len(drawn)-1] == "hgetall redraw"
 		}
-		before := 0
+		before, began := 0, time.Time{}
 		for _, card := range []shownCard{w.card("/login"), w.card("/second"), w.card("/third")} { // at the first click Redis is sent the scripts
 			seen, _ := n.since(0)
-			before = len(seen)
+			before, began = len(seen), time.Now()
 			card.click("rob", card.labels()[0]) // the others know that the busiest source is denied
 			card.says("Rob Diaz", "sent")
 			n.until(t, before, finished)
 		}
+		renewals := int(time.Since(began) / time.Second) // of the piece of work in hand, on a slow machine
 		seen, _ := n.since(before)
 		draws := len(slices.DeleteFunc(slices.Clone(seen), func(trip string) bool { return trip != "evalsha redraw" }))
 		seen = slices.DeleteFunc(seen, func(trip string) bool { return trip == "hgetall redraw" }) // a lease's renewal may have the queue read once more
-		for part, most := range map[string]int{"stream": 2, "click": 7, "redraw": 3 * draws} {
+		for part, most := range map[string]int{"stream": 2 + renewals, "click": 7, "redraw": 3 * draws} {
 			require.LessOrEqual(t, len(count(seen, part)), most, "%s:\n%s", part, strings.Join(count(seen, part), "\n"))
 		}
 	})
