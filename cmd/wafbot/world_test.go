@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", "12")
+		_ = flag.Set("test.parallel", "8")
 	}
 	code := m.Run()
 	http.DefaultClient.CloseIdleConnections()
