@@ -50,7 +50,7 @@ type Config struct {
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
 	Burst             int               // how many at once
-	EditsPerMinute    int               // in the workspace
+	EditsPerMinute    int               // of the app in the workspace
 	Zone              *time.Location    // of the hours of a summary
 	Metrics           *metrics.Metrics  // nil: counted for nobody
 	Log               *slog.Logger      // nil: discarded
@@ -184,10 +184,10 @@ func (n *Notifier) Stale(account string) {
 	}
 }
 
-// Redraw says that one of the account's cards became stale because a person acted: it comes before figures that merely grew.
+// Redraw says that one of the account's cards became stale because a person acted, or that it says something else first: it comes before figures that merely grew.
 func (n *Notifier) Redraw(account string) {
 	if o := n.own(account); o != nil {
-		signal(o.redraws.acted)
+		signal(o.redraws.first)
 	}
 }
 
