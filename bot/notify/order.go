@@ -1,8 +1,10 @@
 package notify
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
@@ -26,14 +28,13 @@ type attention struct {
 }
 
 const (
-	agedPart  = 2                // newer figures wait for a half of the time since the card was touched
-	openPart  = 8                // for an eighth, if it is open
-	mostWait  = time.Hour        // and no longer than this, if there are edits for them
-	rareFrom  = 5 * time.Minute  // a card that waits so long because nobody acts on it says that
-	stormLead = time.Minute      // a storm's card is due so long before it was stale: it stands for many
-	grownLead = 30 * time.Second // likewise an incident's
-	day       = 24 * time.Hour   // more than anything waits
-	mostSeen  = 10_000           // cards of which a replica knows how much attention they get
+	agedPart = 2               // newer figures wait for a half of the time since the card was touched
+	openPart = 8               // for an eighth, if it is open
+	mostWait = time.Hour       // and no longer than this, if there are edits for them
+	rareFrom = 5 * time.Minute // a card that waits so long because nobody acts on it says that
+	lead     = 4 * time.Minute // figures of an incident, and of a storm, are due so long before they were stale
+	day      = 24 * time.Hour  // more than anything waits
+	mostSeen = 10_000          // cards of which a replica knows how much attention they get
 )
 
 // attention follows from what an attack's card shows, and from what is stored of it.
@@ -89,10 +90,8 @@ func (o stale) due() time.Time {
 		due = due.Add(-2 * day)
 	case u == record.UrgentState:
 		due = due.Add(-day)
-	case u == record.UrgentStorm:
-		due = due.Add(-stormLead)
-	case u == record.UrgentGrown:
-		due = due.Add(-grownLead)
+	case u == record.UrgentStorm, u == record.UrgentGrown:
+		due = due.Add(-lead)
 	default:
 		due = due.Add(o.attention.patience(due))
 	}
@@ -157,7 +156,8 @@ func (t *turns) next(marks map[string]record.RedrawMark, now time.Time) (o stale
 		}
 		_, rests := t.tried[attack]
 		one := stale{attack: attack, mark: mark, rests: rests, attention: t.seen[attack]}
-		if due := one.due(); o.attack == "" || due.Before(first) {
+		due := one.due()
+		if o.attack == "" || cmp.Or(due.Compare(first), strings.Compare(attack, o.attack)) < 0 {
 			o, first = one, due
 		}
 	}
