@@ -89,7 +89,7 @@ func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait ti
 	if err != nil {
 		return 0, err
 	}
-	return d.cfg.Stores.Pace.EditSlot(ctx, self.App(), d.cfg.EditsPerMinute, turn)
+	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, d.cfg.EditsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for.

@@ -50,7 +50,7 @@ type Config struct {
 	Runbooks          map[string]string // by attack type; "*" for the others
 	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
 	Burst             int               // how many at once
-	EditsPerMinute    int               // of the app in the workspace
+	EditsPerMinute    int               // in the workspace
 	Zone              *time.Location    // of the hours of a summary
 	Metrics           *metrics.Metrics  // nil: counted for nobody
 	Log               *slog.Logger      // nil: discarded

@@ -95,8 +95,8 @@ type Drills interface {
 }
 
 // Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent. Edits have their turn
-// over all that share an app's budget.
+// over all accounts of the workspace.
 type Pace interface {
 	PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error)
-	EditSlot(ctx context.Context, app string, perMinute int, turn record.EditTurn) (wait time.Duration, err error)
+	EditSlot(ctx context.Context, team string, perMinute int, turn record.EditTurn) (wait time.Duration, err error)
 }

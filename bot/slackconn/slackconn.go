@@ -62,9 +62,6 @@ type Identity struct {
 	url                string   // of the workspace, ends with a slash
 }
 
-// App names the app in its workspace: Slack limits calls by both, so a second app in the same workspace has limits of its own.
-func (i Identity) App() string { return i.Team + "/" + i.User }
-
 // Timeout bounds a call of Slack. A call that was sent longer ago can't take effect any more.
 const Timeout = 10 * time.Second
 

@@ -68,10 +68,9 @@ import (
 //	{a:NAME}:webhook:ID:kept hash   bytes in that stream, and how many were dropped that  25 h after the last
 //	                                isn't said yet
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
-//	{w:TEAM/APP}:edits      hash    tokens of the app's edits in the workspace and their  when it is full again
-//	                                time
-//	{w:TEAM/APP}:edits:due  zset    who waits for one by the Unix ms at which it is due   6 s after the last
-//	{w:TEAM/APP}:edits:next zset    likewise by when it asks again at the latest          6 s after the last
+//	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
+//	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
+//	{w:TEAM}:edits:next     zset    likewise by when it asks again at the latest          6 s after the last
 const (
 	keyStream       = "{work}:stream"
 	keyLane         = "{work}:lane:%s"

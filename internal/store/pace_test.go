@@ -121,10 +121,9 @@ func TestEditsHaveTheirTurn(t *testing.T) {
 	t.Parallel()
 	w := newMini(t)
 	w.mini.SetTime(noon)
-	const app = "T1/U1"
 	stores := []*store.Store{w.open(t), w.open(t)}
 	ask := func(of string, due time.Duration, keep int) time.Duration {
-		wait, err := stores[len(of)%2].Pace.EditSlot(t.Context(), app, 40, record.EditTurn{Of: of, Due: noon.Add(due), Keep: keep})
+		wait, err := stores[len(of)%2].Pace.EditSlot(t.Context(), "T1", 40, record.EditTurn{Of: of, Due: noon.Add(due), Keep: keep})
 		require.NoError(t, err)
 		return wait
 	}

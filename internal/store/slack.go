@@ -78,16 +78,16 @@ const (
 )
 
 // EditSlot takes the right to edit one message, if nothing that waits is due before it, and so many more are left for others; wait is how long until it is
-// to be asked for again, 0 if it was given. app is whose limit it is: Slack's is by app and workspace.
-func (s *Pace) EditSlot(ctx context.Context, app string, perMinute int, turn record.EditTurn) (wait time.Duration, err error) {
+// to be asked for again, 0 if it was given.
+func (s *Pace) EditSlot(ctx context.Context, team string, perMinute int, turn record.EditTurn) (wait time.Duration, err error) {
 	// A fifth of the minute's edits may come at once, so that clicks are answered without a wait; the bucket fills with the rest in a minute, so
 	// that in no minute there are more.
 	atOnce := max(1, perMinute/5)
-	keys := []string{s.key(keyEdits, app), s.key(keyEditsDue, app), s.key(keyEditsNext, app)}
+	keys := []string{s.key(keyEdits, team), s.key(keyEditsDue, team), s.key(keyEditsNext, team)}
 	ms, err := takeEdit.Run(ctx, s.rdb, keys, max(float64(perMinute-atOnce), 0.5)/60, atOnce, kept(turn.Keep, atOnce), turn.Of, turn.Due.UnixMilli(),
 		editAgain.Milliseconds(), editGrace.Milliseconds()).Int64()
 	if err != nil {
-		return 0, fmt.Errorf("take an edit of %s: %w", app, err)
+		return 0, fmt.Errorf("take an edit of %s: %w", team, err)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
