@@ -129,7 +129,9 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 }
 
 // laneOf is what a request must keep its order in: the person's lines on one account.
-func (c *Config) laneOf(inv call.Invocation) string { return c.accountOf(inv) + ":" + person(inv) }
+func (c *Config) laneOf(inv call.Invocation) record.Lane {
+	return record.Lane{Account: c.accountOf(inv), Team: inv.Actor.Team, User: inv.Actor.ID}
+}
 
 // accountOf is the account that a line is about, as far as it says. Lines without an account are alike, as are those that name one that isn't there, so that
 // nobody makes names at will, and all where there is one account alone.
@@ -241,7 +243,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
 func (r *requests) once(req request, do func(ctx context.Context) *reply) {
 	r.start(req, func(ctx context.Context) *reply {
-		if fresh, err := r.cfg.Inbox.First(ctx, req.names...); fresh || err != nil {
+		if fresh, err := r.cfg.Inbox.First(ctx, req.Invocation.Actor.ID, req.names...); fresh || err != nil {
 			return do(ctx)
 		}
 		return nil

@@ -8,10 +8,11 @@ import (
 // All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
-//	{work}:stream           stream  requests that change something, until carried out     when done (XDEL); one for each lane
-//	{work}:lane:NAME:PERSON list    the id in the stream of the request whose turn it is, when none is left; 65 lines
+//	{work-N}:stream         stream  requests that change something, until carried out     when done (XDEL); one for each lane
+//	{work-N}:lane:NAME:PERSON list  the id in the stream of the request whose turn it is, when none is left; 65 lines
 //	                                then those that wait behind it, as they were accepted
-//	{work}:delivery:NAME    string  a delivery that was accepted                          1 h
+//	{work-N}:delivery:NAME  string  a delivery that was accepted                          1 h
+//	{work-N}:beats          zset    replicas by the Unix ms of their last beat in a shard 3 s after a replica's last
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
 //	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
@@ -72,9 +73,10 @@ import (
 //	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
 //	{w:TEAM}:edits:next     zset    likewise by when it asks again at the latest          6 s after the last
 const (
-	keyStream       = "{work}:stream"
-	keyLane         = "{work}:lane:%s"
-	keyDelivery     = "{work}:delivery:%s"
+	keyStream       = "{work-%d}:stream"
+	keyLane         = "{work-%d}:lane:%s:%s/%s"
+	keyDelivery     = "{work-%d}:delivery:%s"
+	keyShardBeats   = "{work-%d}:beats"
 	keyLinks        = "{work}:links"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"

@@ -31,8 +31,10 @@ type AccountWaiting struct {
 // Waiting reads what waits, also in these accounts, in one round trip to each server of Redis.
 func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, err error) {
 	pipe := s.rdb.Pipeline()
-	length := pipe.XLen(ctx, s.key(keyStream))
-	first := pipe.XRangeN(ctx, s.key(keyStream), "-", "+", 1)
+	lengths, firsts := make([]*redis.IntCmd, shards), make([]*redis.XMessageSliceCmd, shards)
+	for i, in := range s.shards {
+		lengths[i], firsts[i] = pipe.XLen(ctx, in.key(keyStream)), pipe.XRangeN(ctx, in.key(keyStream), "-", "+", 1)
+	}
 	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.StringSliceCmd{}
 	for _, a := range accounts {
 		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HVals(ctx, s.key(keyApprovals, a))
@@ -40,11 +42,14 @@ func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, er
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return all, fmt.Errorf("read what waits: %w", err)
 	}
-	all = Waiting{Requests: int(length.Val()), Accounts: map[string]AccountWaiting{}}
-	for _, m := range first.Val() {
-		millis, _, _ := strings.Cut(m.ID, "-")
-		if at, err := strconv.ParseInt(millis, 10, 64); err == nil {
-			all.OldestRequest = time.UnixMilli(at)
+	all = Waiting{Accounts: map[string]AccountWaiting{}}
+	for i := range s.shards {
+		all.Requests += int(lengths[i].Val())
+		for _, m := range firsts[i].Val() {
+			millis, _, _ := strings.Cut(m.ID, "-")
+			if ms, err := strconv.ParseInt(millis, 10, 64); err == nil && (all.OldestRequest.IsZero() || time.UnixMilli(ms).Before(all.OldestRequest)) {
+				all.OldestRequest = time.UnixMilli(ms)
+			}
 		}
 	}
 	for _, a := range accounts {
