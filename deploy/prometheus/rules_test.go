@@ -127,6 +127,7 @@ func healthy() map[string]string {
 		`wafbot_slack_calls_total{job="wafbot",instance="a",method="chat.update",outcome="ok"}`:      "0+9x120",
 		`wafbot_slack_calls_total{job="wafbot",instance="a",method="chat.update",outcome="refused"}`: "0x30 0+1x90",
 		`wafbot_config_last_reload_successful{job="wafbot",instance="a"}`:                            "1x120",
+		`wafbot_webhook_events_waiting_age_seconds{job="wafbot",instance="a",webhook="webhooks[0]"}`: "0x30 300x90",
 	}
 }
 
@@ -159,6 +160,11 @@ func faults() map[string]fault {
 			"wafbot_slack_calls_total" + a + `,method="chat.update",outcome="ok"}`:          "0+9x60 540x60",
 			"wafbot_slack_calls_total" + a + `,method="chat.postMessage",outcome="failed"}`: "_x60 1+5x60",
 		}, "WafbotSlackRefusing", "70m"},
+		"slack was away, and what waited is being posted": {map[string]string{
+			"wafbot_events_waiting_age_seconds" + acme:                                      "0x60 0+60x24 0x40",
+			"wafbot_slack_calls_total" + a + `,method="chat.update",outcome="ok"}`:          "0+9x60 540x14 549+9x45",
+			"wafbot_slack_calls_total" + a + `,method="chat.postMessage",outcome="failed"}`: "_x60 1+5x13 66x50",
+		}, "WafbotSlackRefusing", "70m"},
 		"changes fail": {map[string]string{"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x60"}, "WafbotChangesFailing", "66m"},
 		"the permission is lost": {map[string]string{
 			"wafbot_account_permission_lost" + acme:                       "0x60 1x20 0x40",
@@ -176,6 +182,7 @@ func faults() map[string]fault {
 			"wafbot_replicas" + a + "}": "2x60 1x60", "wafbot_account_owned" + b + `,account="acme"}`: "0x60 stale",
 		}, "WafbotReplicasMissing", "65m"},
 		"the configuration is wrong": {map[string]string{"wafbot_config_last_reload_successful" + a + "}": "1x60 0x60"}, "WafbotConfigReloadFailed", "67m"},
+		"a webhook is dead":          {map[string]string{"wafbot_webhook_events_waiting_age_seconds" + a + `,webhook="webhooks[0]"}`: "0x60 0+60x60"}, "WafbotWebhookWaiting", "73m"},
 	}
 }
 
