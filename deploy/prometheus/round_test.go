@@ -84,9 +84,14 @@ func troubles() map[string]trouble {
 			alert: "WafbotPermissionLost",
 		},
 		"a webhook is dead": {
-			set:   func(in *installation) { in.hook.dead.Store(true) },
-			clear: func(in *installation) { in.hook.dead.Store(false) },
+			set:   func(in *installation) { in.receiver.dead.Store(hookPath) },
+			clear: func(in *installation) { in.receiver.dead.Store("") },
 			alert: "WafbotWebhookWaiting",
+		},
+		"a pager is dead": {
+			set:   func(in *installation) { in.receiver.dead.Store(pagerPath) },
+			clear: func(in *installation) { in.receiver.dead.Store("") },
+			alert: "WafbotPagerFailing",
 		},
 		"changes fail": {
 			set:   func(in *installation) { in.fault("service", "status:500", "POST /v4/ip_rules") },

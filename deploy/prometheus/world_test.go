@@ -38,7 +38,7 @@ type installation struct {
 	world      string // its control API
 	env        []string
 	redis      *redistest.Server
-	hook       *hook
+	receiver   *receiver
 	replicas   [2]*exec.Cmd
 	listens    [2]string
 	prometheus string
@@ -48,7 +48,7 @@ type installation struct {
 // install starts one, and waits until it is well.
 func install(t *testing.T, binary string) *installation {
 	t.Helper()
-	in := &installation{t: t, dir: t.TempDir(), binary: binary, redis: redistest.StartDurable(t), hook: newHook(t)}
+	in := &installation{t: t, dir: t.TempDir(), binary: binary, redis: redistest.StartDurable(t), receiver: newReceiver(t)}
 	in.open()
 	in.configure()
 	for i := range in.replicas {
@@ -63,30 +63,38 @@ func install(t *testing.T, binary string) *installation {
 	return in
 }
 
-// hook is a program that is sent events.
-type hook struct {
+// receiver is the program that is sent events, and the pager.
+type receiver struct {
 	*httptest.Server
 
-	dead atomic.Bool
+	dead atomic.Value // the path under which it is
 }
 
-func newHook(t *testing.T) *hook {
+const (
+	hookPath  = "/hook"
+	pagerPath = "/pager"
+)
+
+func newReceiver(t *testing.T) *receiver {
 	t.Helper()
-	h := &hook{}
-	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if h.dead.Load() {
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == r.dead.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
-	t.Cleanup(h.Close)
-	return h
+	t.Cleanup(r.Close)
+	return r
 }
 
 // configure writes what no variable sets.
 func (in *installation) configure() {
 	in.t.Helper()
 	file := filepath.Join(in.dir, "wafbot.yaml")
-	text := fmt.Sprintf("webhooks:\n  - {url: %q, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}\n", in.hook.URL)
+	text := fmt.Sprintf(`
+account_defaults: {routes: [{match: {}, page: {url: %q, format: json, after: 5s}}]}
+webhooks: [{url: %q, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]
+`, in.receiver.URL+pagerPath, in.receiver.URL+hookPath)
 	require.NoError(in.t, os.WriteFile(file, []byte(text), 0o600))
 	in.env = append(in.env, "WAFBOT_CONFIG="+file)
 }
