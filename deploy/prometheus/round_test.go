@@ -183,7 +183,7 @@ func (in *installation) play(t *testing.T, one trouble) {
 		one.clear(in)
 	}
 	in.until("all to be well again", 10*time.Minute, func() bool {
-		in.types(fmt.Sprintf("deny 192.0.2.%d for=1h", in.attacks%250+1)) // a permission is lost until the service takes a change
+		in.types(fmt.Sprintf("deny 203.0.119.%d for=1h", in.attacks%250+1)) // a permission is lost until the service takes a change
 		found, err := in.query(`ALERTS`)
 		return err == nil && len(found) == 0
 	})
