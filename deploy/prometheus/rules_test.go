@@ -173,6 +173,10 @@ func faults() map[string]fault {
 			"wafbot_account_permission_lost" + acme:                       "0x60 1x20 0x40",
 			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x20 20x40",
 		}, "WafbotPermissionLost", "63m"},
+		"the token is refused": {map[string]string{
+			"wafbot_account_permission_lost" + acme: "0x60 1x60", "wafbot_account_reachable" + acme: "1x60 0x60",
+			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x60",
+		}, "WafbotAccountNotWatched", "64m"},
 		"redis is away": {map[string]string{
 			"wafbot_redis_up" + a + "}": "1x60 0x60", "wafbot_redis_up" + b + "}": "1x60 0x60", "wafbot_replicas" + a + "}": "2x60 stale", "wafbot_replicas" + b + "}": "2x60 stale",
 			"wafbot_account_owned" + acme: "1x60 0x60", "wafbot_account_reachable" + acme: "1x60 stale", "wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 stale",
