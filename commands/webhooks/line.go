@@ -72,16 +72,18 @@ func (l *line) pass(held, more context.Context) time.Duration {
 	if l.logged = q.Dropped; q.Dropped > 0 {
 		l.to.dropped(l.account.Name, q.Dropped)
 	}
-	if q.Dropped > 0 && !q.Noted {
-		if err := l.cfg.Queues.Note(held, l.to.ID(), l.droppedEvent(q.Dropped)); err != nil {
-			return l.storeFails(held, err)
-		}
+	why := "unknown, it takes events now"
+	if len(l.refused) > 0 {
+		why = "it refuses some of them"
 	}
 	l.forget(q)
-	if gone {
-		return lookEvery
+	wait, sent := lookEvery, 0
+	if !gone {
+		wait, sent, err = l.sendAll(held, more, q.Entries)
 	}
-	wait, sent, err := l.sendAll(held, more, q.Entries)
+	if err == nil && q.Dropped > 0 && !q.Noted { // after a try: a replica that has just begun doesn't know why
+		err = l.cfg.Queues.Note(held, l.to.ID(), l.droppedEvent(q.Dropped, cmp.Or(l.to.trouble(), why)))
+	}
 	switch {
 	case err != nil:
 		return l.storeFails(held, err)
@@ -94,9 +96,8 @@ func (l *line) pass(held, more context.Context) time.Duration {
 }
 
 // droppedEvent is the event that so many were dropped, for the account's channel.
-func (l *line) droppedEvent(n int) record.Event {
+func (l *line) droppedEvent(n int, why string) record.Event {
 	account, at := l.account.Name, l.cfg.Clock.Outside().UTC()
-	why := cmp.Or(l.to.trouble(), "it refuses them")
 	return record.Event{
 		ID: record.DeliveryID(account, l.to.ID(), record.EventsDropped, int(at.Unix())), Account: account, Kind: record.EventsDropped, Channel: l.account.Channel, At: at,
 		Payload: record.DroppedFacts{Webhook: l.to.Name, Dropped: n, Why: why},

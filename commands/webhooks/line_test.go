@@ -285,6 +285,12 @@ func TestARefusedEventHoldsUpItsAttackOnly(t *testing.T) {
 		p.takes(nil)
 		pass(time.Hour)
 		require.Equal(t, "2 4 5 1 3", p.took())
+		require.Empty(t, s.noted)
+
+		p.takes(func(string) error { return &webhook.Failure{Text: "it refuses the event (422)", Refused: true} })
+		s.sends("a1")
+		pass(WaitsFor + time.Minute)
+		require.Equal(t, record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 1, Why: "it refuses some of them"}, s.noted[s.ids[0]][0].Payload)
 	})
 }
 
