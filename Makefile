@@ -64,8 +64,8 @@ soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
 
-alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (two hours)
-	$(GO) test -v -run TestRound -count 1 -timeout 0 ./deploy/prometheus -args -alerts
+alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (half an hour)
+	$(GO) test -v -run TestRound -parallel 8 -count 1 -timeout 0 ./deploy/prometheus -args -alerts
 
 conformance: ## Slack's own clients against the emulated workspace, and wafbot against an emulator of others, with a table; fails at what docs/conformance.md doesn't say
 	./scripts/conformance

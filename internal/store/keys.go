@@ -66,8 +66,8 @@ import (
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
 //	{a:NAME}:webhook:ID     stream  record.Event or record.AuditEntry to be sent to that  25 h after the last; 8 MiB
 //	                                webhook                                               and 24 h, when sent
-//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, and how many were dropped that  25 h after the last
-//	                                isn't said yet
+//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, how many were dropped that      25 h after the last
+//	                                isn't logged yet, and whether people were notified
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
 //	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
