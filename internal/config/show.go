@@ -42,7 +42,7 @@ func (c *Config) Hash() string {
 func (c *Config) Restart(other *Config) (keys []string) {
 	differs := map[string]bool{"listen": c.Listen != other.Listen, "redis": c.Redis != other.Redis}
 	for key, w := range other.EachWorkspace() {
-		if before := c.workspace(w.Name); before != nil {
+		if before := c.Workspace(w.Name); before != nil {
 			differs[key+".app_token"], differs[key+".api_url"] = before.AppToken != w.AppToken, before.APIURL != w.APIURL
 		}
 	}
@@ -59,7 +59,7 @@ func (c *Config) Restart(other *Config) (keys []string) {
 func (c *Config) KeepUntilRestart(other *Config) {
 	other.Listen, other.Redis = c.Listen, c.Redis
 	for _, w := range other.EachWorkspace() {
-		if before := c.workspace(w.Name); before != nil {
+		if before := c.Workspace(w.Name); before != nil {
 			w.AppToken, w.APIURL = before.AppToken, before.APIURL
 		}
 	}

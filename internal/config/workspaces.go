@@ -29,8 +29,11 @@ func (c *Config) EachWorkspace() iter.Seq2[string, *Slack] {
 	}
 }
 
-// workspace is the one with that name; nil: there is none.
-func (c *Config) workspace(name string) *Slack {
+// WorkspaceOf is an account's workspace. Load has checked that there is one.
+func (c *Config) WorkspaceOf(a Account) Slack { return *c.Workspace(a.Workspace) }
+
+// Workspace is the one with that name, "" that of the only one; nil: there is none.
+func (c *Config) Workspace(name string) *Slack {
 	for _, w := range c.EachWorkspace() {
 		if w.Name == name {
 			return w

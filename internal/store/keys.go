@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
+// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them. Where there are several workspaces, the names of links,
+// users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
 //	{work}:stream           stream  requests that change something, until carried out     when done (XDEL); one for each lane
@@ -73,7 +74,7 @@ const (
 	keyStream       = "{work}:stream"
 	keyLane         = "{work}:lane:%s"
 	keyDelivery     = "{work}:delivery:%s"
-	keyLinks        = "{work}:links"
+	keyLinks        = "{work}:%slinks"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
 	keyWrongClocks  = "{work}:wrong_clocks"
