@@ -38,15 +38,15 @@ type app struct {
 	log      *slog.Logger
 	clocks   *clock.Clocks
 	store    *store.Store
-	http     *http.Client  // asks the service for all accounts
-	starts   *rate.Limiter // paces the accounts' first polls
+	http     *http.Client        // asks the service for all accounts
+	starts   *rate.Limiter       // paces the accounts' first polls
 	sources  *config.SourceFiles // of all accounts
 	front    *bot.Front
 	webhooks *webhooks.Webhooks
 	sides    map[string]*slackSide // by workspace
 	tenants  map[string]*tenant    // by account
-	hash     string             // of the configuration
-	loads    *loads             // nil: the configuration is never loaded again
+	hash     string                // of the configuration
+	loads    *loads                // nil: the configuration is never loaded again
 	lookout  *lookout
 	metrics  *metrics.Metrics
 	auditOut io.Writer
