@@ -117,8 +117,8 @@ func (two *twoWorkspaces) requireApart(acme, globex shownCard) {
 	hq.leaves("rob")
 	hq.writes("rob", "#waf", "", "@wafbot lists account=globex")
 	hq.until("an answer to the mention", func() bool { return len(hq.ephemerals("rob", hidden)) == len(lines)+1 })
-	hq.writes("rob", "#waf-globex", globex.ts, "@wafbot ack") // in the thread of the other one's card, if it were that
-	hq.ephemeral("rob", "Missing", "attack")
+	two.emea.writes("vic", "#waf-globex", globex.ts, "@wafbot ack")
+	globex.says("<@U0VIC0003> is on it")
 
 	hq.opensHome("rob")
 	require.NotContains(two.t, hq.home("rob", acme.id(), "1 of 1 account watched"), "globex")
@@ -189,5 +189,105 @@ func (two *twoWorkspaces) requireSignedApart() {
 	// What the right secret signs, but another workspace's user is said to have sent, is a stranger's.
 	status, _ := two.do(signedRequest(two.t, two.address+"/slack/hq/commands", form, strings.Replace(body, all[0].TeamID, all[1].TeamID, 1), all[0].SigningSecret, time.Now()))
 	require.Equal(two.t, http.StatusOK, status)
-	two.hq.ephemeral("rob", "member of another workspace")
+	two.hq.ephemeral("rob", "answers only members of its own workspace")
+}
+
+// A workspace whose token is revoked from the start takes nothing else down, and is named. When Slack takes the token again, it gets what it missed.
+func TestARevokedWorkspace(t *testing.T) {
+	t.Parallel()
+	two := openTwo(t, miniRedis(t), workspace.IngressEither, "hq", "emea")
+	two.rough = true
+	two.emea.Slack.SetFault(workspace.Fault{Kind: "token_revoked"})
+	two.start()
+	hq, emea := two.hq, two.emea
+	hq.message("#waf", "wafbot watches acme")
+	two.attack(injection())
+	two.attack(stuffing())
+	acme := hq.card("/login")
+	acme.click("rob", "Deny "+attacker)
+	acme.says("Deny "+attacker+" · ", "Rob Diaz")
+	require.Equal(t, []string{"acme"}, two.deniedOn())
+	status, ready := two.get("/readyz")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, ready, `"slack":"can't be used: emea"`)
+	require.InDelta(t, 0, two.metric(`wafbot_slack_up{workspace="emea"}`), 0)
+	require.InDelta(t, 1, two.metric(`wafbot_slack_up{workspace="hq"}`), 0)
+	found := typed(t, nil, "doctor", "--config", two.file)
+	require.Equal(t, exitFailed, found.code)
+	require.Contains(t, found.out, "WRONG slack workspaces[1].bot_token (emea): ")
+	require.Contains(t, found.out, "ok    slack workspaces[0].bot_token (hq): is of wafbot (U0WAFBOT) in the workspace Acme (T0SANDBOX)")
+
+	emea.Slack.ClearFaults()
+	card := emea.cardIn("#waf-globex", "/signin")
+	two.stop()
+	two.start() // a revoked app token is read again at a start alone
+	card.click("vic", "Deny "+attacker)
+	card.says("Deny "+attacker+" · ", "Vic Lee")
+}
+
+// A workspace comes with a reload and goes with another one, while the other goes on.
+func TestAWorkspaceComesAndGoes(t *testing.T) {
+	for i, way := range []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket} {
+		redis := []func(testing.TB) redisServer{miniRedis, aRedis}[i]
+		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
+			two := openTwo(t, redis(t), way, "hq")
+			two.start()
+			hq, emea := two.hq, two.emea
+			hq.message("#waf", "wafbot watches acme")
+			ids := hq.manyAttacks(4)
+			n := hq.notes(ids)
+
+			two.has("hq", "emea")
+			two.reloads(loaded)
+			emea.message("#waf-globex", "wafbot watches globex")
+			if way == workspace.IngressSocket {
+				emea.until("links", func() bool { return len(emea.Slack.Links()) > 0 })
+			}
+			two.attack(stuffing())
+			card := emea.cardIn("#waf-globex", "/signin")
+			card.click("vic", "Deny "+attacker)
+			card.says("Deny "+attacker+" · ", "Vic Lee")
+			emea.typesIn("#waf-globex", "vic", "patch shop.globex.example/find type=sqli part=get.q for=10s")
+			emea.until("a patch", func() bool { return len(two.rules("globex", "vpatch")) == 1 })
+
+			two.has("hq")
+			two.reloads(loaded)
+			_, body := two.get("/readyz")
+			require.Contains(t, body, `"globex":"taken out of the configuration: what is due is still ended"`)
+			require.NotContains(t, body, "emea")
+			emea.until("its links end", func() bool { return len(emea.Slack.Links()) == 0 })
+			emea.until("the patch is ended", func() bool { return len(two.rules("globex", "vpatch")) == 0 })
+			acked, _ := n.written()
+			hq.until("notes after it", func() bool { now, _ := n.written(); return now > acked })
+			n.stop()
+			n.busy.Wait()
+			_, lost := n.written()
+			require.Zero(t, lost, "deliveries that no bot took: %s\n%s", n.why, two.journal)
+			hq.requireNotes(n.acked, ids)
+		})
+	}
+}
+
+// At the terminal are the accounts of all workspaces, and a line that names its account goes to its workspace's people.
+func TestTheTerminalOfTwoWorkspaces(t *testing.T) {
+	t.Parallel()
+	two := openTwo(t, miniRedis(t), workspace.IngressEither, "hq", "emea")
+	two.start()
+	two.emea.message("#waf-globex", "wafbot watches globex")
+	two.attack(stuffing())
+	id := two.emea.cardIn("#waf-globex", "/signin").id()
+	said := typed(t, nil, "status", "--config", two.file)
+	require.Equal(t, exitDone, said.code, said.err)
+	require.Contains(t, said.out, "2 of 2 accounts")
+	said = typed(t, nil, "deny", attacker, "account=globex", "--config", two.file, "-y")
+	require.Contains(t, said.err, "viewer") // nobody has a role at this terminal
+	said = typed(t, nil, "explain", "attack="+id, "account=globex", "--config", two.file)
+	require.Equal(t, exitDone, said.code, said.err)
+	said = typed(t, nil, "config", "show", two.file)
+	require.Contains(t, said.out, "name: emea")
+	for _, each := range two.Workspaces() {
+		require.NotContains(t, said.out, each.BotToken)
+		require.NotContains(t, said.out, each.SigningSecret)
+	}
 }
