@@ -111,7 +111,9 @@ func (c *Config) checkServe(o *origins, key string, s *Slack) {
 func (c *Config) checkWorkspaceOf(a *Account, key string) {
 	var names []string
 	for _, w := range c.Workspaces {
-		names = append(names, w.Name)
+		if w.Name != "" && !slices.Contains(names, w.Name) { // which is reported elsewhere
+			names = append(names, w.Name)
+		}
 	}
 	switch o := c.origins; {
 	case slices.Contains(names, a.Workspace):
