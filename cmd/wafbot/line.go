@@ -139,7 +139,7 @@ func (t terminal) connect(ctx context.Context, o *lineOptions, line record.Line)
 	for _, t := range a.tenants {
 		t.poller = nil // nothing is polled from here
 	}
-	a.terminal = a.atTerminal(line)
+	a.terminal = atTerminal(a, line)
 	_ = a.store.Replicas.Hear(ctx) // where Redis is away, the line itself is refused
 	return a, nil
 }

@@ -87,7 +87,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
 	for _, w := range cfg.EachWorkspace() {
-		a.sides[w.Name] = a.side(*w)
+		a.sideOf(*w)
 	}
 	configured := len(cfg.Accounts)
 	for i, each := range append(withPolicies(cfg), o.removed...) {
@@ -102,7 +102,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), hash: a.hash, log: log}
 	var bots []*bot.Bot
 	for name, s := range a.sides {
-		if a.open(s); cfg.Workspace(name) != nil {
+		if s.open(a); cfg.Workspace(name) != nil {
 			bots = append(bots, s.bot)
 		}
 	}

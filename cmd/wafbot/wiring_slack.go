@@ -30,17 +30,13 @@ type slackSide struct {
 	bot      *bot.Bot
 }
 
-// side makes the client of a workspace. The rest is made when its accounts are known.
-func (a *app) side(w config.Slack) *slackSide {
-	s := &slackSide{Slack: w, store: a.store.In(w.Name), metrics: a.metrics.In(w.Name), log: ofWorkspace(a.log, w)}
-	s.client = slackOf(w, s.store, s.metrics, s.log)
-	return s
-}
-
-// sideOf is the side of an account's workspace, which may be in the configuration no more.
+// sideOf is the side of a workspace, which may be in the configuration no more: then it is that of accounts that were taken out. Only its client is made
+// before its accounts are known.
 func (a *app) sideOf(w config.Slack) *slackSide {
 	if a.sides[w.Name] == nil {
-		a.sides[w.Name] = a.side(w)
+		s := &slackSide{Slack: w, store: a.store.In(w.Name), metrics: a.metrics.In(w.Name), log: ofWorkspace(a.log, w)}
+		s.client = slackOf(w, s.store, s.metrics, s.log)
+		a.sides[w.Name] = s
 	}
 	return a.sides[w.Name]
 }
@@ -58,7 +54,7 @@ func slackOf(w config.Slack, s *store.Store, m *metrics.Metrics, log *slog.Logge
 }
 
 // open puts together what works for a workspace with its accounts.
-func (a *app) open(s *slackSide) {
+func (s *slackSide) open(a *app) {
 	s.runner = a.newRunner(s.tenants, s.client)
 	var posted, shown []notify.Account
 	for _, t := range s.tenants {
@@ -105,7 +101,7 @@ func (a *app) newRunner(on []*tenant, members commands.Members) *commands.Runner
 
 // atTerminal is the Runner of a line at the terminal, where the accounts of all workspaces are. A line that names its account goes to that one's workspace, whose people
 // it may name.
-func (a *app) atTerminal(line record.Line) *commands.Runner {
+func atTerminal(a *app, line record.Line) *commands.Runner {
 	if t := a.tenants[line.Keys["account"]]; t != nil {
 		return t.side.runner
 	}
