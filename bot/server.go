@@ -29,9 +29,9 @@ type receiver struct {
 }
 
 // counting is the same that counts elsewhere.
-func (r receiver) counting(m *metrics.Metrics) receiver {
-	r.metrics = m
-	return r
+func (s receiver) counting(m *metrics.Metrics) receiver {
+	s.metrics = m
+	return s
 }
 
 // server receives a workspace's requests over HTTP.
