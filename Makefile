@@ -52,7 +52,7 @@ fuzz: ## each fuzz test for FUZZTIME
 	./scripts/fuzz
 
 chaos: tools ## CHAOS_FOR (5m) of faults in each round, CHAOS_ROUNDS (1) of each kind of Redis, the first with CHAOS_SEED (the time); a fault at every step; wrong clocks
-	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel \
+	./scripts/test -v -run 'TestChaos|TestSteps|TestReplicasWithWrongClocks' -count 1 -timeout 0 ./internal/chaos -args -chaos.steps=all -chaos.mix=kept,emptied,cluster,sentinel,tls,reshard \
 		-chaos.for=$(CHAOS_FOR) -chaos.rounds=$(CHAOS_ROUNDS) -chaos.seed=$(CHAOS_SEED) -chaos.clocks
 
 versions: tools ## over a new version of the state and back, while people click, with VERSIONS_FOR (20s) between two steps
@@ -64,8 +64,8 @@ soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
 
-alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (two hours)
-	$(GO) test -v -run TestRound -count 1 -timeout 0 ./deploy/prometheus -args -alerts
+alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (half an hour)
+	$(GO) test -v -run TestRound -parallel 8 -count 1 -timeout 0 ./deploy/prometheus -args -alerts
 
 conformance: ## Slack's own clients against the emulated workspace, and wafbot against an emulator of others, with a table; fails at what docs/conformance.md doesn't say
 	./scripts/conformance

@@ -42,9 +42,9 @@ type Verbs interface {
 type Inbox interface {
 	// Accept writes work down under the names of its delivery; fresh is false if one of them was known already. Work of one lane is carried out in order.
 	// If the lane is full, nothing is written down, and waiting is how many wait in it; else it is 0. After an error the outcome is unknown.
-	Accept(ctx context.Context, work []byte, lane string, names ...string) (fresh bool, waiting int, err error)
-	// First reports whether a delivery comes for the first time.
-	First(ctx context.Context, names ...string) (bool, error)
+	Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error)
+	// First reports whether a user's delivery comes for the first time.
+	First(ctx context.Context, user string, names ...string) (bool, error)
 }
 
 // Piece is work that was handed over; *store.Piece is one.

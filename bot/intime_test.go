@@ -52,14 +52,14 @@ type hangingRedis struct {
 	hangs
 }
 
-func (r hangingRedis) Accept(ctx context.Context, _ []byte, _ string, _ ...string) (bool, int, error) {
+func (r hangingRedis) Accept(ctx context.Context, _ []byte, _ record.Lane, _ ...string) (bool, int, error) {
 	return true, 0, r.wait(ctx, "redis")
 }
-func (r hangingRedis) First(ctx context.Context, names ...string) (bool, error) {
+func (r hangingRedis) First(ctx context.Context, _ string, names ...string) (bool, error) {
 	if err := r.wait(ctx, "redis"); err != nil {
 		return false, err
 	}
-	return r.linkStore.First(ctx, names...)
+	return r.linkStore.First(ctx, "", names...)
 }
 func (r hangingRedis) AttackAt(ctx context.Context, _, _, _ string) (string, error) {
 	return "", r.wait(ctx, "redis")

@@ -130,7 +130,9 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 }
 
 // laneOf is what a request must keep its order in: the person's lines on one account.
-func (c *Config) laneOf(inv call.Invocation) string { return c.accountOf(inv) + ":" + person(inv) }
+func (c *Config) laneOf(inv call.Invocation) record.Lane {
+	return record.Lane{Account: c.accountOf(inv), Team: inv.Actor.Team, User: inv.Actor.ID}
+}
 
 func (c *Config) hasAccount(name string) bool {
 	return slices.ContainsFunc(c.Accounts, func(a notify.Account) bool { return a.Name == name })
@@ -246,7 +248,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 // once runs a read for a delivery that comes for the first time. If that is unknown, it runs, too.
 func (r *requests) once(req request, do func(ctx context.Context) *reply) {
 	r.start(req, func(ctx context.Context) *reply {
-		if fresh, err := r.cfg.Inbox.First(ctx, req.names...); fresh || err != nil {
+		if fresh, err := r.cfg.Inbox.First(ctx, req.Invocation.Actor.ID, req.names...); fresh || err != nil {
 			return do(ctx)
 		}
 		return nil

@@ -38,21 +38,21 @@ func TestLanes(t *testing.T) {
 	on := func(account string) record.Line { return record.Line{Name: "undo"}.With("account", account) }
 	for _, c := range []struct {
 		req       request
-		one, many string
+		one, many record.Lane
 	}{
-		{slashed("U1", "acme", on("")), ":T1/U1", "acme:T1/U1"},
-		{slashed("U1", "", on("acme")), ":T1/U1", "acme:T1/U1"},
-		{slashed("U1", "acme", on("globex")), ":T1/U1", "globex:T1/U1"},
-		{slashed("U2", "acme", on("")), ":T1/U2", "acme:T1/U2"},
-		{slashed("U1", "", on("")), ":T1/U1", ":T1/U1"},
-		{slashed("U1", "acme", on("none-of-them")), ":T1/U1", ":T1/U1"},
+		{slashed("U1", "acme", on("")), record.Lane{Team: "T1", User: "U1"}, record.Lane{Account: "acme", Team: "T1", User: "U1"}},
+		{slashed("U1", "", on("acme")), record.Lane{Team: "T1", User: "U1"}, record.Lane{Account: "acme", Team: "T1", User: "U1"}},
+		{slashed("U1", "acme", on("globex")), record.Lane{Team: "T1", User: "U1"}, record.Lane{Account: "globex", Team: "T1", User: "U1"}},
+		{slashed("U2", "acme", on("")), record.Lane{Team: "T1", User: "U2"}, record.Lane{Account: "acme", Team: "T1", User: "U2"}},
+		{slashed("U1", "", on("")), record.Lane{Team: "T1", User: "U1"}, record.Lane{Team: "T1", User: "U1"}},
+		{slashed("U1", "acme", on("none-of-them")), record.Lane{Team: "T1", User: "U1"}, record.Lane{Team: "T1", User: "U1"}},
 	} {
 		for want, accounts := range map[string][]notify.Account{"one": accountsNamed("acme"), "many": accountsNamed("acme", "globex")} {
-			lane := map[string]string{"one": c.one, "many": c.many}[want]
+			lane := map[string]record.Lane{"one": c.one, "many": c.many}[want]
 			inbox := &accepted{}
 			b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: inbox, Runner: changer{}, Verbs: changer{}, Accounts: accounts})
 			require.Nil(t, b.requests.store(t.Context(), c.req))
-			require.Equal(t, []string{lane}, inbox.lanes, "%s of %s accounts", c.req.Invocation.Line, want)
+			require.Equal(t, []record.Lane{lane}, inbox.lanes, "%s of %s accounts", c.req.Invocation.Line, want)
 		}
 	}
 }
@@ -77,7 +77,7 @@ type firsts struct {
 	came chan []string
 }
 
-func (f *firsts) First(_ context.Context, names ...string) (bool, error) {
+func (f *firsts) First(_ context.Context, _ string, names ...string) (bool, error) {
 	f.came <- names
 	return false, nil
 }

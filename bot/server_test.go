@@ -127,7 +127,7 @@ func newLinkStore() *linkStore {
 
 func (m *linkStore) Ping(context.Context) error { return nil }
 
-func (m *linkStore) First(_ context.Context, names ...string) (bool, error) {
+func (m *linkStore) First(_ context.Context, _ string, names ...string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fresh := true

@@ -26,11 +26,11 @@ import (
 type accepted struct {
 	Inbox
 	works   []request
-	lanes   []string
+	lanes   []record.Lane
 	waiting int
 }
 
-func (a *accepted) Accept(_ context.Context, work []byte, lane string, _ ...string) (fresh bool, waiting int, err error) {
+func (a *accepted) Accept(_ context.Context, work []byte, lane record.Lane, _ ...string) (fresh bool, waiting int, err error) {
 	if a.waiting > 0 {
 		return false, a.waiting, nil
 	}

@@ -1,6 +1,10 @@
 package bot
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/wafbot/wafbot/internal/record"
+)
 
 // How many stored requests a replica carries out at a time, below 100 kB each with its connection to the service; how many of one account, so that one whose
 // service hangs leaves room for the others; and how many of one person on it before that person's next line waits in its lane until one is carried out. What is
@@ -19,11 +23,11 @@ type turns struct {
 	mu      sync.Mutex
 	taken   map[string]int                  // by account
 	waiting map[string][]func(leave func()) // likewise, the oldest first
-	lanes   map[string]int                  // how many are carried out of each
+	lanes   map[record.Lane]int             // how many are carried out of each
 }
 
 func newTurns() *turns {
-	return &turns{open: make(chan struct{}, maxInHand), taken: map[string]int{}, waiting: map[string][]func(leave func()){}, lanes: map[string]int{}}
+	return &turns{open: make(chan struct{}, maxInHand), taken: map[string]int{}, waiting: map[string][]func(leave func()){}, lanes: map[record.Lane]int{}}
 }
 
 // take does something for an account when it is its turn, which leave ends, or the end. It waits while all turns are taken.
@@ -65,14 +69,14 @@ func (t *turns) leave(account string) {
 }
 
 // enter notes that a line of a lane is carried out until it exits, and reports whether as many are as may be.
-func (t *turns) enter(lane string) (crowded bool) {
+func (t *turns) enter(lane record.Lane) (crowded bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lanes[lane]++
 	return t.lanes[lane] >= maxOfPerson
 }
 
-func (t *turns) exit(lane string) {
+func (t *turns) exit(lane record.Lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lanes[lane]--; t.lanes[lane] == 0 {

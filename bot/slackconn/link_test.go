@@ -51,7 +51,7 @@ func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 		<-t.Context().Done() // it doesn't notice, and would go on
 	})
 	b := linked(s)
-	l, err := b.openLink(t.Context(), maxLinks)
+	l, err := b.openLink(t.Context(), MaxLinks)
 	require.NoError(t, err)
 	require.NoError(t, l.conn.NetConn().(*net.TCPConn).CloseWrite())
 	ended := make(chan bool)
@@ -70,8 +70,8 @@ func TestAReplicaWaitsForALink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := linked(s)
-		for i := range maxLinks {
-			held, err := b.cfg.Links.TakeLink(ctx, strconv.Itoa(i), maxLinks)
+		for i := range MaxLinks {
+			held, err := b.cfg.Links.TakeLink(ctx, strconv.Itoa(i), MaxLinks)
 			require.True(t, held)
 			require.NoError(t, err)
 		}

@@ -19,11 +19,11 @@ import (
 	"github.com/wafbot/wafbot/internal/delay"
 )
 
-// Slack gives an app ten links. Each replica has one to receive, and a spare one, so that nothing is missed while the other is renewed. A spare
-// never takes the last link: that is for the next replica.
+// MaxLinks is how many Socket Mode links Slack gives an app. Each replica has one to receive, and a spare one, so that nothing is missed while the other is renewed. A
+// spare never takes the last link: that is for the next replica.
 const (
-	maxLinks  = 10
-	maxSpares = maxLinks - 1
+	MaxLinks  = 10
+	maxSpares = MaxLinks - 1
 )
 
 // Pace of opening links. The pause doubles while links don't last.
@@ -88,7 +88,7 @@ func (s *Socket) Receive(ctx context.Context) error {
 		return nil
 	}
 	g, keep := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.keep(keep, maxLinks) })
+	g.Go(func() error { return s.keep(keep, MaxLinks) })
 	g.Go(func() error { return s.keep(keep, maxSpares) })
 	if err := g.Wait(); ctx.Err() == nil {
 		if !s.opened() {
@@ -211,10 +211,10 @@ func (s *Socket) takeSlot(ctx context.Context, most int) (id string, err error) 
 	id = rand.Text()
 	for {
 		held, err := s.cfg.Links.TakeLink(ctx, id, most)
-		if held || err != nil && most == maxLinks {
+		if held || err != nil && most == MaxLinks {
 			return id, nil
 		}
-		if most == maxLinks {
+		if most == MaxLinks {
 			s.explain("all ten links of the app are taken by other replicas; one is taken over as soon as it is free")
 		}
 		if err := delay.Sleep(ctx, spread(slotEvery)); err != nil {

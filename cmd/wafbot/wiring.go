@@ -49,7 +49,7 @@ type app struct {
 	loads    *loads                // nil: the configuration is never loaded again
 	lookout  *lookout
 	metrics  *metrics.Metrics
-	auditOut io.Writer
+	auditOut *lineWriter
 	terminal *commands.Runner // carries out a line at the terminal; nil elsewhere
 }
 
@@ -71,7 +71,7 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: &lineWriter{out: o.audit}, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -159,17 +159,17 @@ type inbox struct {
 }
 
 // Accept implements bot.Inbox.
-func (i inbox) Accept(ctx context.Context, work []byte, lane string, names ...string) (fresh bool, waiting int, err error) {
-	return i.Inbox.Accept(ctx, work, i.own(lane)[0], i.own(names...)...)
+func (i inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error) {
+	return i.Inbox.Accept(ctx, work, lane, i.own(names)...)
 }
 
 // First implements bot.Inbox.
-func (i inbox) First(ctx context.Context, names ...string) (bool, error) {
-	return i.Inbox.First(ctx, i.own(names...)...)
+func (i inbox) First(ctx context.Context, user string, names ...string) (bool, error) {
+	return i.Inbox.First(ctx, user, i.own(names)...)
 }
 
 // own are names of this workspace alone.
-func (i inbox) own(names ...string) (own []string) {
+func (i inbox) own(names []string) (own []string) {
 	if i.workspace == "" {
 		return names
 	}

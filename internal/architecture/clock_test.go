@@ -42,7 +42,7 @@ var timed = map[string]string{
 	"internal/store/lease.go": "how long a lease is surely held",
 	"internal/store/owned.go": "what was read before this process wrote",
 	"internal/store/share.go": "how long a lease is surely held",
-	"internal/store/work.go":  "how often dead consumers are looked for",
+	"internal/store/shard.go": "how long a shard is surely held",
 
 	"internal/config/sources.go": "how old a file is, whose time is the machine's, too",
 	"internal/doctor":            "how long an answer takes",

@@ -145,23 +145,7 @@ func (r *round) faults() []fault {
 // redisFaults lists the faults of Redis itself.
 func (r *round) redisFaults() []fault {
 	if r.set != nil {
-		return []fault{{"kill -9 of a Redis master", 3, "redis", func(ctx context.Context, lasts time.Duration, n int) error {
-			r.lost()
-			killed, err := r.set.KillMaster(n)
-			if err != nil {
-				return err
-			}
-			posts, err := forgotten(killed, r.set.Masters())
-			if err != nil {
-				return err
-			}
-			r.lost(posts...) // also writes to the old master until all clients know the new one
-			pause(ctx, lasts)
-			if err := killed.Restart(); err != nil {
-				return err
-			}
-			return r.set.Whole()
-		}, 3 * time.Second}}
+		return r.setFaults()
 	}
 	all := []fault{{"kill -9 of Redis, kept", 3, "redis server", func(ctx context.Context, lasts time.Duration, _ int) error {
 		r.single.Kill()
@@ -173,6 +157,33 @@ func (r *round) redisFaults() []fault {
 			r.lost()
 			return r.single.Empty()
 		}, time.Second})
+	}
+	return all
+}
+
+// setFaults lists the faults of several servers, one at a time.
+func (r *round) setFaults() []fault {
+	all := []fault{{"kill -9 of a Redis master", 3, "redis", func(ctx context.Context, lasts time.Duration, n int) error {
+		r.lost()
+		killed, err := r.set.KillMaster(n)
+		if err != nil {
+			return err
+		}
+		if r.plan.copies() == 0 {
+			posts, err := forgotten(killed, r.set.Masters())
+			if err != nil {
+				return err
+			}
+			r.lost(posts...) // also writes to the old master until all clients know the new one
+		}
+		pause(ctx, lasts)
+		if err := killed.Restart(); err != nil {
+			return err
+		}
+		return r.set.Whole()
+	}, 3 * time.Second}}
+	if r.plan.mix == reshard {
+		all = append(all, fault{"slot of a Redis cluster moved", 12, "redis", func(_ context.Context, _ time.Duration, n int) error { return r.set.MoveSlot(n) }, time.Second})
 	}
 	return all
 }

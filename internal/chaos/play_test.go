@@ -47,7 +47,6 @@ func openPlay(t testing.TB, binary string, company, apart bool) *play {
 	p := &play{round: &round{t: t, logs: logs, single: redistest.Start(t), did: map[string]int{}}, trap: newTrap()}
 	p.world = openWorld(t, binary, logs, balance(t, func() []*replica { return *p.takes.Load() }))
 	traps, waits := []*trap{p.trap}, newTrap()
-	waits.other = p.trap
 	switch {
 	case apart:
 		traps = []*trap{waits, p.trap}
@@ -189,7 +188,11 @@ func (p *play) ask(q *request, path string, body map[string]string) {
 // left lists the pending work in wafbot's store.
 func (p *play) left() (found []string) {
 	due := fmt.Sprintf("ZRANGEBYSCORE {a:acme}:due -inf %d", time.Now().Unix())
-	for _, todo := range []string{"XRANGE {work}:stream - +", "HGETALL {a:acme}:outbox", "HGETALL {a:acme}:redraw", due} {
+	todos := []string{"HGETALL {a:acme}:outbox", "HGETALL {a:acme}:redraw", due}
+	for shard := range 8 {
+		todos = append(todos, fmt.Sprintf("XRANGE {work-%d}:stream - +", 6+shard))
+	}
+	for _, todo := range todos {
 		v, err := askRedis(p.single.Addr, todo)
 		if err != nil || len(v.words) > 0 {
 			found = append(found, fmt.Sprint(todo, ": ", v.words, err))

@@ -55,9 +55,6 @@ func readValue(r *bufio.Reader) (v value, err error) {
 // unknownScript reports whether an answer says that the script must be sent whole: nothing was done.
 func (v value) unknownScript() bool { return bytes.HasPrefix(v.raw, []byte("-NOSCRIPT")) }
 
-// noWork is the answer when no work came in time.
-const noWork = "_\r\n"
-
 // ownName is the part of a key that is another one in each play.
 var ownName = regexp.MustCompile(`:(attempt|card|delivery|evidence):.*`)
 

@@ -24,6 +24,8 @@ const (
 	emptied  mix = "emptied"  // one that also comes back empty
 	cluster  mix = "cluster"  // three masters with a replica each, masters are killed
 	sentinel mix = "sentinel" // a master with two replicas, masters are killed
+	secured  mix = "tls"      // a cluster over TLS, whose user may do no more than it must; masters are killed
+	reshard  mix = "reshard"  // likewise, and slots are moved from master to master
 )
 
 // plan is a round: with the same plan the same is done.
@@ -37,8 +39,11 @@ type plan struct {
 
 // copies is wait_replicas: how many replicas of Redis must have what counts.
 func (p plan) copies() int {
-	if p.mix == cluster || p.mix == sentinel {
+	switch p.mix {
+	case cluster, sentinel:
 		return int(p.seed % 2)
+	case secured, reshard:
+		return 1
 	}
 	return 0
 }
@@ -110,7 +115,7 @@ func openRound(t testing.TB, binary string, p plan) *round {
 	return r
 }
 
-// openRedis starts the round's Redis and returns its address as the replicas see it.
+// openRedis starts the round's Redis and returns how the replicas are configured for it.
 func (r *round) openRedis() string {
 	r.t.Helper()
 	switch r.plan.mix {
@@ -122,11 +127,15 @@ func (r *round) openRedis() string {
 		r.single = redistest.StartDurable(r.t)
 		w := newWire(r.t, "redis", r.single.Addr)
 		r.wires = append(r.wires, w)
-		return "redis://" + w.proxy.Addr() + "/0"
+		return fmt.Sprintf(`url: "redis://%s/0"`, w.proxy.Addr())
+	case secured, reshard:
+		by := redistest.NewSecured(r.t)
+		r.set = redistest.StartSecuredCluster(r.t, by)
+		return fmt.Sprintf(`url: "%s", key_prefix: "wafbot:", tls: {ca_file: %s, cert_file: %s, key_file: %s}`, r.set.URL, by.CAFile, by.CertFile, by.KeyFile)
 	default:
 		r.t.Fatalf("there is no mix %q", r.plan.mix)
 	}
-	return r.set.URL // its servers name each other, so nothing can stand between
+	return fmt.Sprintf(`url: "%s"`, r.set.URL) // its servers name each other, so nothing can stand between
 }
 
 // config is the replicas' configuration.
@@ -137,7 +146,7 @@ func (r *round) config(redis, slack, service string) string {
 	}
 	text := fmt.Sprintf(`
 slack: {bot_token: %s, app_token: %s, signing_secret: %s, api_url: "http://%s/slack/api/"}
-redis: {url: "%s", wait_replicas: %d}
+redis: {%s, wait_replicas: %d}
 sources: [{name: our CDN, ranges: [192.0.2.0/24]}]
 policy: {changes: on, admins: [U0ANN0001], responders: [U0ROB0002, U0VIC0003]%s}
 audit: {keep: %s}

@@ -13,9 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
-	"strings"
 	"testing"
-	"time"
 )
 
 // tap is a proxy between one replica and Redis, Slack and the service. It reports each step to a trap.
@@ -83,11 +81,6 @@ func (tap *tap) pass(near net.Conn, redis string) {
 // command passes one command on and returns the answer.
 func (tap *tap) command(command value, far io.Writer, answers *bufio.Reader) (answer value, err error) {
 	kind := command.kind()
-	work := strings.HasPrefix(kind, "XREADGROUP")
-	if work && tap.trap.idle() {
-		pause(context.Background(), 100*time.Millisecond) // the other replica takes the work
-		return value{raw: []byte(noWork)}, nil
-	}
 	n, pass := tap.trap.before(kind)
 	if !pass {
 		return answer, errKilled
@@ -97,12 +90,6 @@ func (tap *tap) command(command value, far io.Writer, answers *bufio.Reader) (an
 	}
 	if answer, err = readValue(answers); err != nil {
 		return answer, err
-	}
-	if work && len(answer.words) > 0 {
-		kind = kind + ", given"
-		if n, pass = tap.trap.before(kind); !pass {
-			return answer, errKilled
-		}
 	}
 	if answer.unknownScript() {
 		tap.trap.uncount(kind)

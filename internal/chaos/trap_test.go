@@ -60,7 +60,6 @@ type trap struct {
 	begun  chan struct{} // closed when it strikes
 	struck chan struct{} // closed when the strike is over
 	target *replica
-	other  *trap // takes no work until that one strikes; nil: takes it at once
 }
 
 func newTrap() *trap {
@@ -72,19 +71,6 @@ func (t *trap) arm(target *replica, s strike) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.armed, t.target, t.strike, t.counts, t.steps = true, target, s, map[string]int{}, nil
-}
-
-// idle reports whether the replica takes no work yet, because another one is to be struck first.
-func (t *trap) idle() bool {
-	if t.other == nil {
-		return false
-	}
-	select {
-	case <-t.other.begun:
-		return false
-	default:
-		return true
-	}
 }
 
 // before counts a step. It reports whether its bytes are passed on.

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -238,6 +239,25 @@ func TestDoctorWarnsOfRedisClock(t *testing.T) {
 	require.True(t, e.OK, "wafbot works")
 	requireOne(t, e.of(doctor.Warn), "redis "+wire.Addr(), "its clock is off this machine's by 2 h", "NTP")
 	requireOne(t, e.of(doctor.OK), "account acme: its clock agrees with this machine's within 30 s")
+}
+
+// Slack gives an app ten links: the eleventh replica gets no clicks, unless they come over HTTP.
+func TestDoctorWarnsOfMoreReplicasThanLinks(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	beats := func(n int) {
+		for i := range n {
+			_, err := redis.ZAdd("{work}:beats", float64(time.Now().UnixMilli()), fmt.Sprint("replica ", i))
+			require.NoError(t, err)
+		}
+	}
+	d := newPatient(t, healthy).with("WAFBOT_REDIS_URL=redis://" + redis.Addr() + "/0")
+	beats(10)
+	require.NotContains(t, printed(t, d.examine(t)), "Socket Mode links")
+	beats(11)
+	requireOne(t, d.examine(t).of(doctor.Warn), "slack replicas", "11 replicas run, and Slack gives an app 10 Socket Mode links", "over HTTP")
+	beats(11)
+	require.NotContains(t, printed(t, d.without("WAFBOT_SLACK_APP_TOKEN").examine(t)), "Socket Mode links")
 }
 
 func TestDoctorNamesTheStateOfAnotherVersion(t *testing.T) {

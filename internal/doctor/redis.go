@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -64,7 +65,7 @@ func (c checkup) redis(ctx context.Context) []Finding {
 		text, fix, _ := strings.Cut(err.Error(), ": ")
 		found = append(found, wrong(strings.TrimPrefix(text, "redis "), fix).of("redis", host))
 	}
-	found = append(found, c.replicas(ctx, s)...)
+	found = append(append(found, c.replicas(ctx, s)...), c.waiting(ctx, s)...)
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
 		found = append(found, f.of("redis", host))
 	}
@@ -86,6 +87,10 @@ func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding)
 	if len(other) > 0 {
 		found = append(found, Finding{"config", "of replicas", Warn, fmt.Sprintf("this is %s; others run on %s", c.cfg.Hash(), strings.Join(other, ", ")),
 			"if the environment here is the replicas' own, send them SIGHUP; where the configuration stays another one, /readyz and the log say why"})
+	}
+	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.cfg.Slack.AppToken != "" {
+		found = append(found, Finding{"slack", "replicas", Warn, fmt.Sprintf("%d replicas run, and Slack gives an app %d Socket Mode links: the others receive nothing, though they watch accounts", n, slackconn.MaxLinks),
+			fmt.Sprintf("run %d at most, or receive over HTTP (slack.signing_secret), which any number can", slackconn.MaxLinks)})
 	}
 	var names []string
 	for _, a := range c.cfg.Accounts {

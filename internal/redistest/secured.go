@@ -133,6 +133,14 @@ func (s *Secured) cli() []string {
 	return []string{"--tls", "--cacert", s.CAFile, "--cert", s.CertFile, "--key", s.KeyFile, "-a", s.admin, "--no-auth-warning"}
 }
 
+// auth is how a server logs in at another one to which it moves keys.
+func (s *Secured) auth() []string {
+	if s == nil {
+		return nil
+	}
+	return []string{"AUTH", s.admin}
+}
+
 // url is an address with the user that wafbot is to be.
 func (s *Secured) url(scheme, rest string) string {
 	if s == nil {

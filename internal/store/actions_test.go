@@ -19,17 +19,18 @@ import (
 )
 
 func (p *protocol) deliver(t *rapid.T) {
-	one, id, lane := p.awake(t), fmt.Sprint(rapid.IntRange(0, 20).Draw(t, "id")), fmt.Sprint("acme:U", rapid.IntRange(1, 3).Draw(t, "person"))
+	one, in := p.awake(t), fmt.Sprint("acme:U", rapid.IntRange(1, 3).Draw(t, "person"))
+	id := fmt.Sprint(in, ":", rapid.IntRange(0, 6).Draw(t, "id"))
 	p.writes++
-	work := fmt.Sprint(lane, "/", id, "/", p.writes)
-	fresh, waiting, err := one.store.Inbox.Accept(t.Context(), []byte(work), lane, id)
+	work := fmt.Sprint(in, "/", id, "/", p.writes)
+	fresh, waiting, err := one.store.Inbox.Accept(t.Context(), []byte(work), lane(in), id)
 	require.NoError(t, err)
 	require.Zero(t, waiting)
 	_, known := p.accepted[id]
 	require.Equal(t, !known, fresh)
 	if fresh {
 		p.accepted[id] = work
-		p.lanes[lane] = append(p.lanes[lane], work)
+		p.lanes[in] = append(p.lanes[in], work)
 	}
 }
 
@@ -90,10 +91,12 @@ func (p *protocol) requireOneHolder(t *rapid.T, one *process, work string) {
 
 // stream is the work that isn't done.
 func (p *protocol) stream(t *rapid.T) (all []string) {
-	msgs, err := p.rdb.XRange(t.Context(), "{work}:stream", "-", "+").Result()
-	require.NoError(t, err)
-	for _, m := range msgs {
-		all = append(all, m.Values["work"].(string))
+	for _, n := range store.Shards() {
+		msgs, err := p.rdb.XRange(t.Context(), fmt.Sprintf("{work-%d}:stream", n), "-", "+").Result()
+		require.NoError(t, err)
+		for _, m := range msgs {
+			all = append(all, m.Values["work"].(string))
+		}
 	}
 	return all
 }

@@ -97,7 +97,12 @@ type peers struct {
 // Beat makes this process one of the replicas until the context ends. Then it signs off, so that the others need not wait until they miss it.
 // It waits while Redis is away, and fails with refusal.ErrNewer or refusal.ErrOlder when Redis holds the state of another version.
 func (s *Replicas) Beat(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	var holding sync.WaitGroup
 	defer s.leave(ctx)
+	defer holding.Wait()
+	defer end()
+	holdShards := sync.OnceFunc(func() { holding.Go(func() { s.holdShards(ctx) }) }) // once it is known that the state is of this version
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	away := false
@@ -109,6 +114,9 @@ func (s *Replicas) Beat(ctx context.Context) error {
 		if gone := err != nil; gone != away && ctx.Err() == nil {
 			away = gone
 			s.away(err)
+		}
+		if err == nil {
+			holdShards()
 		}
 		select {
 		case <-ctx.Done():

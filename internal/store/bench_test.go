@@ -35,7 +35,7 @@ func BenchmarkAccept(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		_, _, err := s.Inbox.Accept(b.Context(), work, fmt.Sprint("acme:", n), fmt.Sprint(n))
+		_, _, err := s.Inbox.Accept(b.Context(), work, lane(fmt.Sprint("acme:", n)), fmt.Sprint(n))
 		require.NoError(b, err)
 	}
 	reportTrips(b, trip)

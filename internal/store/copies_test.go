@@ -48,7 +48,7 @@ func (w *world) replicaOf(t testing.TB) (rdb *redis.Client, between *wire) {
 // counts are the writes that must outlive the server that takes them. A server that has them says so when they come again.
 var counts = map[string]func(ctx context.Context, s *store.Store) error{
 	"Accept": func(ctx context.Context, s *store.Store) error {
-		_, _, err := s.Inbox.Accept(ctx, []byte("work"), "acme:U1", "1")
+		_, _, err := s.Inbox.Accept(ctx, []byte("work"), lane("acme:U1"), "1")
 		return err
 	},
 	"Trying": func(ctx context.Context, s *store.Store) error {
@@ -89,7 +89,7 @@ func TestWithoutACopyNothingCountsAsWritten(t *testing.T) {
 		require.NotErrorIs(t, err, refusal.ErrLost, name)
 		require.False(t, neverSent(err), name)
 	}
-	n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+	n, err := w.rdb.XLen(t.Context(), stream("U1")).Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n, "its outcome is unknown to the caller")
 
@@ -152,7 +152,7 @@ func TestScriptsAreSentAgainToAServerWithACopy(t *testing.T) {
 	for i := range 3 {
 		require.NoError(t, w.rdb.ScriptFlush(t.Context()).Err())
 		work := fmt.Sprint(i)
-		require.Eventually(t, func() bool { _, _, err := s.Inbox.Accept(t.Context(), nil, "acme:"+work, work); return err == nil }, patience, time.Millisecond)
-		require.EqualValues(t, i+1, copied.XLen(t.Context(), "{work}:stream").Val())
+		require.Eventually(t, func() bool { _, _, err := s.Inbox.Accept(t.Context(), nil, lane(work+":U1"), work); return err == nil }, patience, time.Millisecond)
+		require.EqualValues(t, i+1, copied.XLen(t.Context(), stream("U1")).Val())
 	}
 }

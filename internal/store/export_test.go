@@ -16,6 +16,21 @@ func OpenDialling(dial func(ctx context.Context, network, addr string) (net.Conn
 	return open(Config{}, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: dial})
 }
 
+// Shards are the numbers of all shards of the work, ShardOf that of a user.
+func Shards() (all []int) {
+	for n := range shards {
+		all = append(all, firstShard+n)
+	}
+	return all
+}
+
+// ShardOf is the number of a user's shard.
+func ShardOf(user string) int {
+	in := &client{}
+	in.shards = newShards(in)
+	return in.shardOf(user).number
+}
+
 // Held is the context of a lease that is surely held until then.
 func Held(ctx context.Context, until time.Time) (held context.Context, end func()) {
 	l := newLease("lease", time.Second)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -77,7 +78,7 @@ func TestFailovers(t *testing.T) {
 			stop, _ := running(t, func(ctx context.Context) error {
 				for i := 0; ctx.Err() == nil; i++ {
 					id := fmt.Sprint(n, " ", i)
-					if _, _, err := direct.Inbox.Accept(ctx, []byte(id), "acme:"+id, id); err == nil {
+					if _, _, err := direct.Inbox.Accept(ctx, []byte(id), lane("acme:"+id), id); err == nil {
 						mu.Lock()
 						accepted = append(accepted, id)
 						mu.Unlock()
@@ -94,7 +95,7 @@ func TestFailovers(t *testing.T) {
 			require.NoError(t, set.Whole())
 			whole := time.Now()
 			eventually(t, "accept", func() error {
-				_, _, err := direct.Inbox.Accept(ctx, []byte("after"), "acme:U1", fmt.Sprint("after ", n))
+				_, _, err := direct.Inbox.Accept(ctx, []byte("after"), lane("acme:U1"), fmt.Sprint("after ", n))
 				return err
 			})
 			eventually(t, "draft, save", func() error {
@@ -163,7 +164,7 @@ func TestFailoverWithoutReturn(t *testing.T) {
 			eventually(t, "append", func() error { _, err := s.Audit.Append(ctx, record.AuditEntry{Account: account, At: noon}); return err })
 			eventually(t, "load", func() error { _, err := s.Attacks.Load(ctx, account); return err })
 		}
-		eventually(t, "accept", func() error { _, _, err := s.Inbox.Accept(ctx, []byte("after"), "acme:U1", "after"); return err })
+		eventually(t, "accept", func() error { _, _, err := s.Inbox.Accept(ctx, []byte("after"), lane("acme:U1"), "after"); return err })
 		t.Logf("all goes on %s after the promotion of another in place of %s", time.Since(promoted).Round(10*time.Millisecond), killed.Addr)
 		w.settled(len(names))
 		for _, account := range names {
@@ -208,4 +209,78 @@ func TestAServerThatHangsTakesNothingElseAlong(t *testing.T) {
 		})
 	}, 8*time.Second, 20*time.Millisecond)
 	w.settled(15, 15)
+}
+
+// The shards of a server that hangs wait for it. What others hold is accepted, taken over and done, also while the replicas' beats hang.
+func TestAServerThatHangsTakesOnlyItsOwnClicksAlong(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		return
+	}
+	ctx, set := t.Context(), redistest.StartCluster(t)
+	one, two := openURL(t, set.URL), openURL(t, set.URL)
+	dying, die, died := worker(t, one)
+	users := map[int]string{} // one of each shard
+	for i := 0; len(users) < len(store.Shards()); i++ {
+		user := fmt.Sprint("U", i)
+		users[store.ShardOf(user)] = user
+	}
+	acceptOf := func(s *store.Store, user, work string) {
+		eventually(t, "accept", func() error {
+			_, _, err := s.Inbox.Accept(ctx, []byte(work+user), lane("acme:"+user), work+user)
+			return err
+		})
+	}
+	for _, user := range users {
+		acceptOf(one, user, "first ")
+	}
+	for range users {
+		await(t, dying)
+	}
+	var masters []*redis.Client
+	var hangs *redis.Client // the one that has the beats
+	for _, m := range set.Masters() {
+		rdb := client(t, m.Addr)
+		if masters = append(masters, rdb); rdb.ZCard(ctx, "{work}:beats").Err() == nil {
+			hangs = rdb
+		}
+	}
+	var want []string
+	for shard, user := range users {
+		if err := hangs.Exists(ctx, fmt.Sprintf("{work-%d}:stream", shard)).Err(); redis.HasErrorPrefix(err, "MOVED") {
+			want = append(want, "first "+user, "second "+user)
+		}
+	}
+	require.NotEmpty(t, want)
+	jobs, _, _ := worker(t, two)
+	for shard := range users {
+		eventually(t, "two lives", func() error {
+			for _, rdb := range masters {
+				if rdb.ZCard(ctx, fmt.Sprintf("{work-%d}:beats", shard)).Val() == 2 {
+					return nil
+				}
+			}
+			return fmt.Errorf("not in shard %d", shard)
+		})
+	}
+	info, err := hangs.Info(ctx, "server").Result()
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(info)[1])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
+	die()
+	require.ErrorIs(t, await(t, died), context.Canceled)
+	for _, work := range want {
+		if user, second := strings.CutPrefix(work, "second "); second {
+			acceptOf(two, user, "second ")
+		}
+	}
+	var got []string
+	for range want {
+		j := await(t, jobs)
+		require.NoError(t, j.Done(ctx))
+		got = append(got, j.work)
+	}
+	require.ElementsMatch(t, want, got)
 }

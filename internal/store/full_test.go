@@ -56,7 +56,7 @@ func TestAFullRedis(t *testing.T) {
 
 	// What isn't begun is refused.
 	require.True(t, refusal.Full(s.Ping(ctx)))
-	_, _, err = s.Inbox.Accept(ctx, []byte("work"), "acme:U1", "1")
+	_, _, err = s.Inbox.Accept(ctx, []byte("work"), lane("acme:U1"), "1")
 	require.True(t, refusal.Full(err), "%v", err)
 	_, _, err = waits.Claim(ctx, begunAs("c3"))
 	require.True(t, refusal.Full(err), "%v", err)

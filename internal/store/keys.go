@@ -9,10 +9,11 @@ import (
 // users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
-//	{work}:stream           stream  requests that change something, until carried out     when done (XDEL); one for each lane
-//	{work}:lane:NAME:PERSON list    the id in the stream of the request whose turn it is, when none is left; 65 lines
+//	{work-N}:stream         stream  requests that change something, until carried out     when done (XDEL); one for each lane
+//	{work-N}:lane:NAME:PERSON list  the id in the stream of the request whose turn it is, when none is left; 65 lines
 //	                                then those that wait behind it, as they were accepted
-//	{work}:delivery:NAME    string  a delivery that was accepted                          1 h
+//	{work-N}:delivery:NAME  string  a delivery that was accepted                          1 h
+//	{work-N}:beats          zset    replicas by the Unix ms of their last beat in a shard 3 s after a replica's last
 //	{work}:links            zset    Socket Mode links by the Unix ms they are kept to     10 s, renewed
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
 //	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
@@ -66,14 +67,17 @@ import (
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
 //	{a:NAME}:webhook:ID     stream  record.Event or record.AuditEntry to be sent to that  25 h after the last; 8 MiB
 //	                                webhook                                               and 24 h, when sent
-//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, and how many were dropped that  25 h after the last
-//	                                isn't said yet
+//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, how many were dropped that      25 h after the last
+//	                                isn't logged yet, and whether people were notified
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
+//	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
+//	{w:TEAM}:edits:next     zset    likewise by when it asks again at the latest          6 s after the last
 const (
-	keyStream       = "{work}:stream"
-	keyLane         = "{work}:lane:%s"
-	keyDelivery     = "{work}:delivery:%s"
+	keyStream       = "{work-%d}:stream"
+	keyLane         = "{work-%d}:lane:%s:%s/%s"
+	keyDelivery     = "{work-%d}:delivery:%s"
+	keyShardBeats   = "{work-%d}:beats"
 	keyLinks        = "{work}:%slinks"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
@@ -121,6 +125,8 @@ const (
 	keyWebhookKept  = "{a:%s}:webhook:%s:kept"
 	keyPace         = "{c:%s}:pace"
 	keyEdits        = "{w:%s}:edits"
+	keyEditsDue     = "{w:%s}:edits:due"
+	keyEditsNext    = "{w:%s}:edits:next"
 )
 
 // keyspace is what every key of this installation begins with: others may be on the same server, or in the same cluster.

@@ -44,7 +44,7 @@ return redis.call('DEL', KEYS[1])`)
 
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A replica reads this version alone,
 // and refuses to touch another.
-const stateVersion = 4
+const stateVersion = 5
 
 // leaseTaken is what takeLease answers when the lease was taken.
 const leaseTaken = "taken"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -68,7 +69,7 @@ func TestWorkspacesShareNothing(t *testing.T) {
 			require.NoError(t, err)
 			post, err := in.Pace.PostSlot(ctx, "C1", 0.001, 1, 0)
 			require.NoError(t, err)
-			edit, err := in.Pace.EditSlot(ctx, "T1", 1, 0)
+			edit, err := in.Pace.EditSlot(ctx, "T1", 1, record.EditTurn{Of: "acme"})
 			require.NoError(t, err)
 			return !held, post > 0, edit > 0
 		}

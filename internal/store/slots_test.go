@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 // oneSlot is a hook that fails what a cluster would refuse: a command, script or transaction whose keys lie in two hash slots. The commands of
@@ -117,4 +119,24 @@ func TestWhatTouchesTwoSlotsIsFound(t *testing.T) {
 	require.Error(t, checkPipeline(append(append([]redis.Cmder{multi}, set...), exec)))
 	require.Error(t, checkPipeline(append(set, redis.NewCmd(ctx, "evalsha", "hash", 2, one, two))))
 	require.Error(t, checkSlots(redis.NewCmd(ctx, "xreadgroup", "group", "g", "c", "streams", one, two, ">", ">")))
+}
+
+// Of equal masters none has much more of the work than the others.
+func TestWorkIsSpreadOverMasters(t *testing.T) {
+	t.Parallel()
+	for _, masters := range []int{2, 3, 4, 5, 6, 8} {
+		has := make([]int, masters)
+		for _, n := range store.Shards() {
+			has[slot(fmt.Sprintf("{work-%d}:stream", n))*masters/16384]++
+		}
+		require.LessOrEqual(t, slices.Max(has)-slices.Min(has), 1, "of %d masters", masters)
+	}
+	users := map[int]int{}
+	for i := range 8000 {
+		users[store.ShardOf(fmt.Sprintf("U0%06X", i*7919))]++
+	}
+	for shard, n := range users {
+		require.InDelta(t, 1000, n, 150, "shard %d", shard)
+	}
+	require.Len(t, users, 8)
 }

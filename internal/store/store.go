@@ -115,7 +115,9 @@ type client struct {
 	hooks   Subscriptions
 	replica string // what this process is called among all replicas
 	peers   peers
-	held    sync.Map // *owned, by account
+	shards  []*shard
+	hold    chan struct{} // asks for the shards to be held at once; holds one
+	held    sync.Map      // *owned, by account
 }
 
 // auditKept says which audit entries of an account are kept; zero: all.
@@ -152,8 +154,9 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	s := &client{
 		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off, config: cfg.Configured,
 		hooks: cmp.Or[Subscriptions](cfg.Webhooks, noWebhooks{}), clocks: cmp.Or(cfg.Clocks, clock.New()),
-		replica: newReplica(), peers: peers{changed: make(chan struct{})},
+		replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}
+	s.shards = newShards(s)
 	rdb.AddHook(once{lost: s.moved})
 	return &Store{
 		client: s,

@@ -51,7 +51,7 @@ func TestRedisThatRefuses(t *testing.T) {
 		dialled.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	}))
-	_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:U1", "1")
+	_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), lane("acme:U1"), "1")
 	require.True(t, neverSent(err), "%v", err)
 	_, _, err = s.Ledger.Begin(t.Context(), "acme", "", false)
 	require.True(t, neverSent(err), "%v", err)
@@ -67,7 +67,7 @@ func TestRedisThatHangs(t *testing.T) {
 			return near, nil
 		}))
 		begun := time.Now()
-		_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:U1", "1")
+		_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), lane("acme:U1"), "1")
 		require.Error(t, err)
 		require.LessOrEqual(t, time.Since(begun), 2*time.Second)
 	})
@@ -84,7 +84,7 @@ func TestRedisThatHangsLater(t *testing.T) {
 				require.NoError(t, s.Ping(t.Context()))
 				net.SetFilters(filters[0], filters[1])
 				begun := time.Now()
-				_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:U1", "1")
+				_, _, err := s.Inbox.Accept(t.Context(), []byte("work"), lane("acme:U1"), "1")
 				require.Error(t, err)
 				require.False(t, neverSent(err), "%v", err)
 				require.LessOrEqual(t, time.Since(begun), 2*time.Second)
@@ -98,18 +98,16 @@ func TestWhatWasSentIsNeverCalledUnsent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		net := w.newWire(t)
 		s := net.open(t)
-		_, _, err := s.Inbox.Accept(t.Context(), []byte("first"), "acme:U1", "1") // the script is known from here on
+		_, _, err := s.Inbox.Accept(t.Context(), []byte("first"), lane("acme:U1"), "1") // the script is known from here on
 		require.NoError(t, err)
 		net.SetFilters(nil, func([]byte) ([]byte, bool) {
 			net.Refuse()
 			return nil, false
 		})
-		_, _, err = s.Inbox.Accept(t.Context(), []byte("second"), "acme:U2", "2")
+		_, _, err = s.Inbox.Accept(t.Context(), []byte("second"), lane("acme:U2"), "2")
 		require.Error(t, err)
 		require.False(t, neverSent(err), "%v", err)
-		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
-		require.NoError(t, err)
-		require.EqualValues(t, 2, n)
+		require.Len(t, w.inStream(t), 2)
 	})
 }
 
@@ -126,7 +124,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			_, err := s.Outbox.BeginNotify(ctx, "acme", "n", noon)
 			return err
 		},
-		"First": func(ctx context.Context, s *store.Store) error { _, err := s.Inbox.First(ctx, "1"); return err },
+		"First": func(ctx context.Context, s *store.Store) error { _, err := s.Inbox.First(ctx, "U1", "1"); return err },
 		"Card": func(ctx context.Context, s *store.Store) error {
 			_, _, err := s.Cards.Card(ctx, "acme", "a")
 			return err
@@ -194,7 +192,7 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			return err
 		},
 		"EditSlot": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Pace.EditSlot(ctx, "T1", 40, 0)
+			_, err := s.Pace.EditSlot(ctx, "T1", 40, record.EditTurn{Of: "acme"})
 			return err
 		},
 	} {

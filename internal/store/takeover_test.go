@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,7 @@ import (
 // consumers are those of the stream, the living and the dead.
 func (w *world) consumers(t testing.TB) int {
 	t.Helper()
-	all, err := w.rdb.XInfoConsumers(t.Context(), "{work}:stream", "workers").Result()
+	all, err := w.rdb.XInfoConsumers(t.Context(), stream("U1"), "workers").Result()
 	require.NoError(t, err)
 	return len(all)
 }
@@ -85,7 +86,7 @@ func TestWhatWasTakenOverIsNotFinishedByWhoHadIt(t *testing.T) {
 		require.Eventually(t, func() bool { return !before.Mine(t.Context()) }, patience, 50*time.Millisecond)
 		require.NoError(t, before.Done(t.Context()))
 		require.True(t, after.Mine(t.Context()))
-		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+		n, err := w.rdb.XLen(t.Context(), stream("U1")).Result()
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
 		require.NoError(t, after.Done(t.Context()))
@@ -118,10 +119,10 @@ func TestWorkThatWasLeftCanComeBack(t *testing.T) {
 
 func TestDeadReplicasAreDeleted(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
-		for range 5 { // restarts
+		for i := range 5 { // restarts
 			s := w.open(t)
 			jobs, stop, ended := worker(t, s)
-			accept(t, s, fmt.Sprint(time.Now().UnixNano()))
+			accept(t, s, fmt.Sprint(i))
 			require.NoError(t, await(t, jobs).Done(t.Context()))
 			stop()
 			require.ErrorIs(t, await(t, ended), context.Canceled)
@@ -175,11 +176,8 @@ func TestLostAnswersNeitherLoseNorDoubleWork(t *testing.T) {
 		net := w.newWire(t)
 		direct := w.open(t)
 		jobs, _, _ := worker(t, net.open(t))
-		n := 0
-		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) {
-			n++
-			return chunk, n%4 != 0
-		})
+		rnd := rand.New(rand.NewPCG(1, 1))
+		net.SetFilters(nil, func(chunk []byte) ([]byte, bool) { return chunk, rnd.IntN(6) != 0 })
 		const all = 40
 		handed := map[string]int{}
 		for i := range all {
@@ -229,8 +227,8 @@ func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 		one := await(t, jobs)
 		gate.wanted.Store(true)
 		_, err := w.rdb.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
-			p.XAdd(t.Context(), &redis.XAddArgs{Stream: "{work}:stream", Values: []string{"work", "work 2"}})
-			p.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "dead", Streams: []string{"{work}:stream", ">"}, Block: -1})
+			p.XAdd(t.Context(), &redis.XAddArgs{Stream: stream("U1"), Values: []string{"work", "work 2"}})
+			p.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "dead", Streams: []string{stream("U1"), ">"}, Block: -1})
 			return nil
 		})
 		require.NoError(t, err)
@@ -251,7 +249,7 @@ func TestNoReplicaWorksWithoutABeat(t *testing.T) {
 			return s.Inbox.Work(ctx, func(p *store.Piece) { handed <- string(p.Work()) })
 		})
 		w.requireNever(t, func() bool { return len(handed) > 0 }, 700*time.Millisecond)
-		groups, err := w.rdb.XInfoGroups(t.Context(), "{work}:stream").Result()
+		groups, err := w.rdb.XInfoGroups(t.Context(), stream("U1")).Result()
 		require.NoError(t, err)
 		require.Empty(t, groups, "nothing was asked for")
 		running(t, s.Replicas.Beat)

@@ -5,13 +5,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/proxytest"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
@@ -40,11 +44,20 @@ func workerTo(t testing.TB, s *store.Store, handle func(job)) (stop func(), ende
 	})
 }
 
-// accept accepts work, each in a lane of its own.
+// lane is what a user asks on an account, as ACCOUNT:USER.
+func lane(of string) record.Lane {
+	account, user, _ := strings.Cut(of, ":")
+	return record.Lane{Account: account, Team: "T1", User: user}
+}
+
+// stream is the key of a user's stream.
+func stream(user string) string { return fmt.Sprintf("{work-%d}:stream", store.ShardOf(user)) }
+
+// accept accepts work of one user, each in a lane of its own.
 func accept(t testing.TB, s *store.Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		fresh, _, err := s.Inbox.Accept(t.Context(), []byte("work "+id), "acme:"+id, id)
+		fresh, _, err := s.Inbox.Accept(t.Context(), []byte("work "+id), lane(id+":U1"), id)
 		require.NoError(t, err)
 		require.True(t, fresh)
 	}
@@ -52,13 +65,15 @@ func accept(t testing.TB, s *store.Store, ids ...string) {
 
 func (w *world) requireNoWork(t testing.TB) {
 	t.Helper()
-	n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
-	require.NoError(t, err)
-	require.Zero(t, n)
-	pending, err := w.rdb.XPending(t.Context(), "{work}:stream", "workers").Result()
-	require.NoError(t, err)
-	require.Zero(t, pending.Count)
-	lanes, err := w.rdb.Keys(t.Context(), "{work}:lane:*").Result()
+	require.Empty(t, w.inStream(t))
+	for _, n := range store.Shards() {
+		pending, err := w.rdb.XPending(t.Context(), fmt.Sprintf("{work-%d}:stream", n), "workers").Result()
+		if !redis.HasErrorPrefix(err, "NOGROUP") {
+			require.NoError(t, err)
+			require.Zero(t, pending.Count)
+		}
+	}
+	lanes, err := w.rdb.Keys(t.Context(), "{work-*}:lane:*").Result()
 	require.NoError(t, err)
 	require.Empty(t, lanes)
 }
@@ -67,22 +82,22 @@ func TestADeliveryIsTakenOnce(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		s, other := w.open(t), w.open(t)
 		accept(t, s, "1")
-		fresh, _, err := other.Inbox.Accept(t.Context(), []byte("again"), "acme:U1", "1")
+		fresh, _, err := other.Inbox.Accept(t.Context(), []byte("again"), lane("acme:U1"), "1")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		for id, want := range map[string]bool{"1": false, "2": true} {
-			first, err := other.Inbox.First(t.Context(), id)
+			first, err := other.Inbox.First(t.Context(), "U1", id)
 			require.NoError(t, err)
 			require.Equal(t, want, first)
 		}
-		fresh, _, err = s.Inbox.Accept(t.Context(), []byte("seen"), "acme:U1", "2")
+		fresh, _, err = s.Inbox.Accept(t.Context(), []byte("seen"), lane("acme:U1"), "2")
 		require.NoError(t, err)
 		require.False(t, fresh)
 		jobs, _, _ := worker(t, s)
 		require.Equal(t, "work 1", await(t, jobs).work)
 		require.Empty(t, jobs)
 		for _, id := range []string{"1", "2"} {
-			ttl, err := w.rdb.PTTL(t.Context(), "{work}:delivery:"+id).Result()
+			ttl, err := w.rdb.PTTL(t.Context(), fmt.Sprintf("{work-%d}:delivery:%s", store.ShardOf("U1"), id)).Result()
 			require.NoError(t, err)
 			require.InDelta(t, time.Hour, ttl, float64(time.Minute))
 		}
@@ -102,14 +117,14 @@ func TestADeliveryHasSeveralNames(t *testing.T) {
 			{[]string{"event 2", "message b"}, false}, // its first name is known from the one before
 			{[]string{"event 3"}, true},
 		} {
-			fresh, _, err := s.Inbox.Accept(t.Context(), []byte("work"), "acme:"+delivery.names[0], delivery.names...)
+			fresh, _, err := s.Inbox.Accept(t.Context(), []byte("work"), lane(delivery.names[0]+":U1"), delivery.names...)
 			require.NoError(t, err)
 			require.Equal(t, delivery.fresh, fresh, delivery.names)
 		}
-		n, err := w.rdb.XLen(t.Context(), "{work}:stream").Result()
+		n, err := w.rdb.XLen(t.Context(), stream("U1")).Result()
 		require.NoError(t, err)
 		require.EqualValues(t, 2, n)
-		first, err := s.Inbox.First(t.Context(), "event 4", "message b")
+		first, err := s.Inbox.First(t.Context(), "U1", "event 4", "message b")
 		require.NoError(t, err)
 		require.False(t, first)
 	})
@@ -253,7 +268,7 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 			_, stop, ended := worker(t, net.open(t))
 			reading := make(chan struct{}, 1)
 			net.SetFilters(func(chunk []byte) ([]byte, bool) {
-				if !bytes.Contains(chunk, []byte("xreadgroup")) {
+				if !bytes.Contains(chunk, []byte("{work-")) {
 					return chunk, true
 				}
 				select {
@@ -266,5 +281,50 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 			stop()
 			require.ErrorIs(t, await(t, ended), context.Canceled)
 		}
+	})
+}
+
+// A replica at rest keeps all shards in one round trip a second, beside its beat, and holds no connection up.
+func TestAReplicaAtRestAsksTwiceASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newDialled(t)
+		net := w.newWire(t)
+		s := net.open(t)
+		worker(t, s)
+		accept(t, s, "1")
+		time.Sleep(10 * time.Second)
+		trips := 0
+		net.SetFilters(func(chunk []byte) ([]byte, bool) {
+			trips++
+			return chunk, true
+		}, nil)
+		time.Sleep(time.Minute)
+		net.SetFilters(nil, nil)
+		require.LessOrEqual(t, trips, 122)
+	})
+}
+
+// Whoever accepts work carries it out. Where that replica doesn't work, another one has it within about a second.
+func TestWhoAcceptsWorkHasItInHand(t *testing.T) {
+	onEachClock(t, func(t *testing.T, w *world) {
+		one, two := w.open(t), w.open(t)
+		mine, stop, ended := worker(t, one)
+		accept(t, one, "first")
+		require.NoError(t, await(t, mine).Done(t.Context())) // from here on it works
+		theirs, _, _ := worker(t, two)
+		for _, id := range []string{"a", "b", "c"} {
+			accept(t, one, id)
+			got := await(t, mine)
+			require.Equal(t, "work "+id, got.work)
+			require.NoError(t, got.Done(t.Context()))
+		}
+		require.Empty(t, theirs)
+		stop()
+		require.ErrorIs(t, await(t, ended), context.Canceled)
+		accept(t, one, "late")
+		accepted := time.Now()
+		require.Equal(t, "work late", await(t, theirs).work)
+		w.requireWithin(t, 1100*time.Millisecond, time.Since(accepted))
 	})
 }

@@ -1,0 +1,52 @@
+package doctor_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/webhooks"
+	"github.com/wafbot/wafbot/internal/doctor"
+)
+
+// Doctor asks at each webhook's address and says what waits for it. It sends no event, and shows no path: that often holds a key.
+func TestDoctorChecksWebhooks(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodHead {
+			t.Errorf("%s", r.Method)
+		}
+		status := http.StatusMethodNotAllowed
+		if strings.HasPrefix(r.URL.Path, "/moved") {
+			status = http.StatusMovedPermanently
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(receiver.Close)
+	const secret = ", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}\n"
+	yaml := healthy + "webhooks:\n"
+	redis := miniredis.RunT(t)
+	for address, age := range map[string]time.Duration{"/key-1": time.Hour, "/key-2": time.Minute} {
+		id := webhooks.Webhook{URL: apiclient.Secret(receiver.URL + address)}.ID()
+		_, err := redis.XAdd("{a:acme}:webhook:"+id, strconv.FormatInt(time.Now().Add(-age).UnixMilli(), 10)+"-0", []string{"n", "1", "entry", "{}"})
+		require.NoError(t, err)
+	}
+	for _, address := range []string{receiver.URL + "/key-1", receiver.URL + "/key-2", receiver.URL + "/moved/key-3", "http://" + unused + "/key-4"} {
+		yaml += "  - {url: '" + address + "'" + secret
+	}
+	e := newPatient(t, yaml).with("WAFBOT_REDIS_URL=redis://" + redis.Addr() + "/0").examine(t)
+	host := strings.TrimPrefix(receiver.URL, "http://")
+	requireOne(t, e.of(doctor.OK), "webhook webhooks[0]: "+host+" answers")
+	requireOne(t, e.of(doctor.Warn), "webhook webhooks[0]: waiting for it: 1 event, the oldest for 1 h", "/readyz")
+	requireOne(t, e.of(doctor.Note), "webhook webhooks[1]: waiting for it: 1 event, the oldest for 1 min")
+	requireOne(t, e.of(doctor.Warn), "webhook webhooks[2]: "+host+" sends wafbot elsewhere (status 301)", "check webhooks[2].url")
+	requireOne(t, e.of(doctor.Wrong), "webhook webhooks[3]: nothing listens at "+unused+" → check webhooks[3].url")
+	require.NotContains(t, printed(t, e), "key-")
+}
