@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func TestTwoWorkspaces(t *testing.T) {
 			two.requireNoSharedRole(acme, globex)
 			two.requireNoSharedApproval()
 			if way == workspace.IngressHTTP {
-				two.requireSignedApart()
+				two.requireSignedApart(globex)
 			}
 			status, ready := two.get("/readyz")
 			require.Equal(t, http.StatusOK, status)
@@ -179,7 +180,7 @@ func (two *twoWorkspaces) requireNoSharedApproval() {
 }
 
 // requireSignedApart requires that a workspace's secret signs what is sent to its own address alone, and that there is none without a name.
-func (two *twoWorkspaces) requireSignedApart() {
+func (two *twoWorkspaces) requireSignedApart(globex shownCard) {
 	all := two.Workspaces()
 	body := "command=%2Fwaf&text=status&user_id=U0ROB0002&channel_id=C0WAF0001&team_id=" + all[0].TeamID
 	for path, want := range map[string]int{"/slack/hq/commands": http.StatusOK, "/slack/emea/commands": http.StatusUnauthorized, "/slack/commands": http.StatusNotFound, "/slack/nowhere/commands": http.StatusNotFound} {
@@ -190,6 +191,16 @@ func (two *twoWorkspaces) requireSignedApart() {
 	status, _ := two.do(signedRequest(two.t, two.address+"/slack/hq/commands", form, strings.Replace(body, all[0].TeamID, all[1].TeamID, 1), all[0].SigningSecret, time.Now()))
 	require.Equal(two.t, http.StatusOK, status)
 	two.hq.ephemeral("rob", "answers only members of its own workspace")
+
+	// A button of the other workspace does nothing here, whoever brings it.
+	const hidden = "Unknown account: globex. One of: acme"
+	before, sent := len(two.hq.ephemerals("rob", hidden)), len(two.entries("globex"))
+	click := fmt.Sprintf(`{"type":"block_actions","user":{"id":"U0ROB0002","team_id":%q},"team":{"id":%q},"channel":{"id":"C0WAF0001"},"container":{"message_ts":"1795000000.000100","channel_id":"C0WAF0001"},"actions":[{"action_id":"do:1","value":%q,"action_ts":"1795000000.000200"}]}`,
+		all[0].TeamID, all[0].TeamID, "deny 198.51.100.7 account=globex attack="+globex.id()+" for=4h")
+	status, _ = two.do(signedRequest(two.t, two.address+"/slack/hq/interactions", form, url.Values{"payload": {click}}.Encode(), all[0].SigningSecret, time.Now()))
+	require.Equal(two.t, http.StatusOK, status)
+	two.hq.until("its refusal", func() bool { return len(two.hq.ephemerals("rob", hidden)) > before })
+	require.Len(two.t, two.entries("globex"), sent)
 }
 
 // A workspace whose token is revoked from the start takes nothing else down, and is named. When Slack takes the token again, it gets what it missed.
