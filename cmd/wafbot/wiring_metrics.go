@@ -24,8 +24,8 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 	}
 	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
 	owned, hooks := map[string][]string{}, a.cfg.WebhookList()
-	for account := range a.tenants {
-		if a.notifier.Owns(account) {
+	for account, t := range a.tenants {
+		if t.side.notifier.Owns(account) {
 			owned[account] = hooks.Of(account)
 		}
 	}
@@ -49,13 +49,13 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 // accountMetrics is how an account is; waiting is nil where it isn't known.
 func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Account {
 	t := a.tenants[name]
-	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: a.notifier.Owns(name)}
+	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: t.side.notifier.Owns(name)}
 	if !m.Owned {
 		return m
 	}
 	h := t.poller.Health()
 	m.Polled, m.Reachable, m.LastGood, m.Attacks, m.Capped = h.Known(), h.Failing == "", h.LastGood, h.Attacks, h.Capped != ""
-	m.Events, m.StaleCards = a.notifier.Backlog(name)
+	m.Events, m.StaleCards = t.side.notifier.Backlog(name)
 	if waiting == nil {
 		return m
 	}

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
+// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them. Where there are several workspaces, the names of links,
+// users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
 //	{work-N}:stream         stream  requests that change something, until carried out     when done (XDEL); one for each lane
@@ -77,7 +78,7 @@ const (
 	keyLane         = "{work-%d}:lane:%s:%s/%s"
 	keyDelivery     = "{work-%d}:delivery:%s"
 	keyShardBeats   = "{work-%d}:beats"
-	keyLinks        = "{work}:links"
+	keyLinks        = "{work}:%slinks"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
 	keyWrongClocks  = "{work}:wrong_clocks"
