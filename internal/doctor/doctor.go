@@ -56,7 +56,7 @@ func (s State) rank() int { return slices.Index([]State{Wrong, Warn, Note, OK}, 
 
 // Finding is what was found out about one thing.
 type Finding struct {
-	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, webhook, post
+	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, webhook, pager, post
 	Subject string `json:"subject"` // which one, with its id
 	State   State  `json:"state"`
 	Text    string `json:"text"`
@@ -150,6 +150,7 @@ func examine(ctx context.Context, o Options) []Finding {
 		func() []Finding { return c.slack(ctx) },
 		func() []Finding { return c.ingress(ctx) },
 		func() []Finding { return c.webhooks(ctx) },
+		func() []Finding { return c.pagers(ctx) },
 	}
 	if o.Account != "" {
 		i := slices.IndexFunc(cfg.Accounts, func(a config.Account) bool { return a.Name == o.Account })
