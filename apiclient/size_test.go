@@ -54,7 +54,7 @@ func TestAPageThatIsTooSlowIsReadInParts(t *testing.T) {
 		<-r.Context().Done()
 		return true
 	}
-	c := s.start(func(cfg *apiclient.Config) { cfg.HTTP.Timeout, cfg.Tries = 500*time.Millisecond, 1 })
+	c := s.start(func(cfg *apiclient.Config) { cfg.HTTP.Timeout, cfg.Tries = 3*time.Second, 1 })
 	require.Equal(t, 100, readAll(t, c))
 }
 

@@ -43,6 +43,7 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 		ID    string          `json:"event_id"`
 		App   string          `json:"api_app_id"`
 		Event json.RawMessage `json:"event"`
+		For   []installation  `json:"authorizations"`
 	}
 	if err := json.Unmarshal(body, &outer); err != nil {
 		in.log.warn(ctx, "read event", "err", err)
@@ -70,13 +71,28 @@ func (in *ingress) event(ctx context.Context, d delivery, body []byte) {
 			Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: m.author()},
 		}, card.Message{})
 	case m.written():
-		in.message(ctx, d, m)
+		in.message(ctx, d, m, outer.For)
 	}
 }
 
-// message runs a message to the bot as a line.
-func (in *ingress) message(ctx context.Context, d delivery, m message) {
+// installation is for whom Slack sends an event: the bot's user.
+type installation struct {
+	User string `json:"user_id"`
+	Bot  bool   `json:"is_bot"`
+}
+
+// self is wafbot's user id. Events say it, so that a line can be read and kept while Slack's methods fail.
+func (in *ingress) self(ctx context.Context, sentFor []installation) (string, error) {
+	if len(sentFor) > 0 && sentFor[0].Bot {
+		return sentFor[0].User, nil
+	}
 	self, err := in.cfg.Slack.Self(ctx)
+	return self.User, err
+}
+
+// message runs a message to the bot as a line.
+func (in *ingress) message(ctx context.Context, d delivery, m message, sentFor []installation) {
+	self, err := in.self(ctx, sentFor)
 	if err != nil {
 		in.cfg.Log.ErrorContext(ctx, "take message", "channel", m.Channel, "user", m.User, "err", err)
 		if m.Type == "app_mention" || m.ChannelType == "im" { // else it was probably not for the bot
@@ -84,9 +100,9 @@ func (in *ingress) message(ctx context.Context, d delivery, m message) {
 		}
 		return
 	}
-	line, addressed := m.line(self.User)
+	line, addressed := m.line(self)
 	switch {
-	case m.User == self.User:
+	case m.User == self:
 	case addressed || m.ChannelType == "im":
 		in.take(ctx, in.asked(ctx, d, m), line)
 	case m.Type == "app_mention":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/poller/compare"
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
@@ -108,6 +109,9 @@ func (d *decision) emit(f finding) {
 		id = record.CardDelivery(d.cfg.Account, attackid)
 	}
 	d.out.Attacks[attackid] = s
+	if f.kind == record.Grew && s.Storm == nil && compare.Turns(last, s) {
+		d.out.Stale = append(d.out.Stale, attackid)
+	}
 	d.out.Events = append(d.out.Events, record.Event{
 		ID: id, Account: d.cfg.Account, Kind: f.kind, Channel: s.Channel, At: d.snap.at,
 		Payload: record.AttackChanged{Attack: s.Attack, Severity: s.Severity, Revision: s.Revision, Mention: s.Mention, Suppressed: suppressed, Quiet: s.Quiet, Storm: s.Storm},

@@ -27,7 +27,7 @@ func TestCardsOfListedSourcesAreRedrawn(t *testing.T) {
 		})
 		a.add("x:1", 0, func(r *attackRecord) { r.sources = []string{"192.0.2.10"} })
 		a.add("x:2", 0, func(r *attackRecord) { r.sources = []string{"203.0.113.7"} })
-		after(2 * time.Minute)
+		after(7 * time.Minute) // both pause by then: that is on their cards
 		a.store.takeStale()
 
 		list := func(change func(entries []map[string]any) []map[string]any) []string {
@@ -45,5 +45,24 @@ func TestCardsOfListedSourcesAreRedrawn(t *testing.T) {
 			return e
 		}))
 		require.Equal(t, []string{"x:1", "x:2"}, list(func(e []map[string]any) []map[string]any { return e[1:] }), "the country's entry went")
+	})
+}
+
+// Newer figures wait for their turn among many cards; what a card says first does not.
+func TestACardThatSaysSomethingElseFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := running(t, func(*account) {})
+		a.add("x:1", 0)
+		a.add("x:2", 0)
+		after(2 * time.Minute)
+		require.Empty(t, a.store.takeStale())
+		hit := func(status string) func(*attackRecord) {
+			return func(r *attackRecord) { r.hits, r.last, r.status = 3*r.hits, time.Now().Add(5*time.Minute), status }
+		}
+		a.change("x:1", hit("monitored"))
+		a.change("x:2", hit("blocked"))
+		after(90 * time.Second)
+		require.Equal(t, []string{"x:2"}, a.store.takeStale())
 	})
 }

@@ -18,7 +18,7 @@ const maxListed = 20
 // instead; a snapshot of a part leaves them to the one of all.
 func (d *decision) closeGap() {
 	if d.snap.good && !d.st.outage.From.IsZero() {
-		d.out.Outage, d.out.Stale = &record.Outage{}, d.st.ongoing()
+		d.out.Outage, d.out.Stale = &record.Outage{}, append(d.out.Stale, d.st.ongoing()...)
 	}
 	if !d.gap() {
 		return

@@ -36,7 +36,7 @@ type Update struct {
 	Delete   []string                             // attack ids long out of the lookback
 	Events   []record.Event                       // incidents first
 	Outage   *record.Outage                       // of which the events notify; a zero one: it has ended; nil: as it was
-	Stale    []string                             // attack ids whose cards are to be redrawn though there is no event of them
+	Stale    []string                             // attack ids whose cards say something else first, or are to be redrawn though there is no event of them
 	Sources  map[netip.Addr]record.SourceActivity // the busiest of the sources that are in several attacks; nil: as it was
 	Cap      *record.Cap                          // the last one; nil: as it was
 	Gap      *record.Outage                       // the monitoring gap that ends with this poll; nil: none does

@@ -22,6 +22,7 @@ type Card struct {
 	Course     []record.HitPoint
 	Outage     record.Outage // during which no figures can be read; zero: they can
 	Late       time.Duration // from when wafbot first found it worth a card to the card; 0: at once
+	Rare       bool          // older facts stood there because nobody acts on the card, and there are too few edits for all
 	StaleFor   time.Duration // how long the card showed older facts before this redraw; 0: not for long
 	Quiet      bool          // since Attack.Last
 	ConsoleURL string        // "": no link

@@ -102,7 +102,10 @@ func (c Card) smallPrint() (l line) {
 	if c.Late > 0 {
 		l.say(spareWords, text.Bold("posted "+lateness(c.Late)+" late"))
 	}
-	if c.StaleFor > 0 {
+	switch {
+	case c.Rare:
+		l.say(spareWords, "redrawn rarely")
+	case c.StaleFor > 0:
 		l.say(spareAside, "drawn ", lateness(c.StaleFor), " late")
 	}
 	switch {

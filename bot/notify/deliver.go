@@ -25,7 +25,10 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 			return err
 		}
 	}
-	if p.stale || p.redraw {
+	switch {
+	case p.stale && e.Kind != record.Grew:
+		n.Redraw(e.Account)
+	case p.stale || p.redraw:
 		n.Stale(e.Account)
 	}
 	for _, emitted := range p.emits {

@@ -80,8 +80,8 @@ func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (
 	return d.cfg.Stores.Pace.PostSlot(ctx, channel, perSecond, burst, keep)
 }
 
-// editSlot takes the right to edit one message in the workspace, likewise. An edit that can wait leaves some for those that can't.
-func (d *deliverer) editSlot(ctx context.Context, canWait bool) (wait time.Duration, err error) {
+// editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and replicas.
+func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait time.Duration, err error) {
 	if wait := d.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
 		return wait, nil
 	}
@@ -89,16 +89,13 @@ func (d *deliverer) editSlot(ctx context.Context, canWait bool) (wait time.Durat
 	if err != nil {
 		return 0, err
 	}
-	keep := 0
-	if canWait {
-		keep = d.cfg.EditsPerMinute / 10
-	}
-	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, d.cfg.EditsPerMinute, keep)
+	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, d.cfg.EditsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for.
-func (d *deliverer) awaitEdit(ctx context.Context) error {
-	return await(ctx, func() (time.Duration, error) { return d.editSlot(ctx, false) })
+func (d *deliverer) awaitEdit(ctx context.Context, at record.Place) error {
+	turn := record.EditTurn{Of: at.Message(), Due: dueAtOnce(d.cfg.Clocks.Now())}
+	return await(ctx, func() (time.Duration, error) { return d.editSlot(ctx, turn) })
 }
 
 // edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata that of the other stays.
@@ -122,7 +119,7 @@ func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message)
 			return err
 		}
 		msg = plainer
-		if err := d.awaitEdit(ctx); err != nil {
+		if err := d.awaitEdit(ctx, at); err != nil {
 			return err
 		}
 	}
@@ -130,7 +127,7 @@ func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message)
 
 // bringUpToDate puts a post in the place of a message that is no attack's card. One that can't be edited, because it was deleted, is left as it is.
 func (d *deliverer) bringUpToDate(ctx context.Context, p Post) error {
-	err := d.awaitEdit(ctx)
+	err := d.awaitEdit(ctx, p.replaces)
 	if err == nil {
 		err = d.edit(ctx, p.replaces, p.Message)
 		if err != nil && !repeatable(err) {

@@ -19,7 +19,9 @@ func (o *tries) AllTriage(context.Context, string) (map[string]record.Triage, er
 func (o *tries) PostSlot(context.Context, string, float64, int, int) (time.Duration, error) {
 	return 0, nil
 }
-func (o *tries) EditSlot(context.Context, string, int, int) (time.Duration, error) { return 0, nil }
+func (o *tries) EditSlot(context.Context, string, int, record.EditTurn) (time.Duration, error) {
+	return 0, nil
+}
 
 // Slack asks for half an hour. What isn't urgent waits for it; an incident is tried each minute, and once Slack takes one all others go on.
 func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {

@@ -184,10 +184,10 @@ func (n *Notifier) Stale(account string) {
 	}
 }
 
-// Redraw says that one of the account's cards became stale because a person acted: it comes before figures that merely grew.
+// Redraw says that one of the account's cards became stale because a person acted, or that it says something else first: it comes before figures that merely grew.
 func (n *Notifier) Redraw(account string) {
 	if o := n.own(account); o != nil {
-		signal(o.redraws.acted)
+		signal(o.redraws.first)
 	}
 }
 

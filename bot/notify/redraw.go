@@ -16,12 +16,9 @@ type redrawQueue struct {
 	account  string
 	unread   Unread
 	wake     chan struct{} // some card is stale
-	acted    chan struct{} // by a person's action: that doesn't wait for its turn among the others
+	first    chan struct{} // by a person's action, or what it says first: that doesn't wait for its turn among the others
 
-	// The running drawer's alone:
-	drawn map[string]time.Time // storms' cards by when they were drawn
-	stuck map[string]stuckCard // by attack
-	tried map[string]time.Time // cards whose last edit failed, by when that was
+	turns turns // the running drawer's alone
 
 	mu     sync.Mutex
 	cards  int       // that were stale at the last check
@@ -35,7 +32,7 @@ type stuckCard struct {
 }
 
 func newRedrawQueue(n *Notifier, account string, unread Unread) *redrawQueue {
-	r := &redrawQueue{notifier: n, account: account, unread: unread, wake: make(chan struct{}, 1), acted: make(chan struct{}, 1), drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}, tried: map[string]time.Time{}}
+	r := &redrawQueue{notifier: n, account: account, unread: unread, wake: make(chan struct{}, 1), first: make(chan struct{}, 1), turns: newTurns()}
 	signal(r.wake) // what was stale before
 	return r
 }
@@ -54,7 +51,7 @@ func signal(wake chan<- struct{}) {
 // urgency is how soon a card shows an event of its attack.
 func urgency(e record.Event) record.Urgency {
 	switch {
-	case e.Storm() != nil:
+	case e.Storm() != nil && e.Kind == record.Grew:
 		return record.UrgentStorm
 	case e.Attack().Incident() && e.Kind == record.Grew:
 		return record.UrgentGrown
@@ -77,44 +74,11 @@ func (r *redrawQueue) run(held, more context.Context) {
 		case <-more.Done():
 		case <-time.After(wait):
 		case <-wake:
-		case <-r.acted:
+		case <-r.first:
 		case <-read:
 			read = nil
 		}
 	}
-}
-
-// stale is a card to be drawn.
-type stale struct {
-	attack string // or the field of another mark: that it is a former card
-	mark   record.RedrawMark
-	rests  bool // its edit failed a short while ago: others come first
-}
-
-// patience is how much longer a card may wait than one that was stale as long, but more urgently. So figures are shown late when there are
-// too few edits, but they are: what is more urgent could take every edit for itself.
-func (o stale) patience() time.Duration {
-	switch o.mark.Urgency {
-	case record.UrgentState:
-		return 20 * time.Second
-	case record.UrgentFigures:
-		return time.Minute
-	}
-	return 0
-}
-
-// compare orders cards: what a person did, then storms, then the others by when their patience ends; those that rest last.
-func (o stale) compare(other stale) int {
-	switch {
-	case o.rests && !other.rests:
-		return 1
-	case other.rests && !o.rests:
-		return -1
-	}
-	if x, y := o.mark.Urgency, other.mark.Urgency; x != y && min(x, y) <= record.UrgentStorm {
-		return int(x - y)
-	}
-	return o.mark.Since.Add(o.patience()).Compare(other.mark.Since.Add(other.patience()))
 }
 
 // drawOne draws the most urgent stale card. It returns how long to wait before the next, unless another one becomes stale meanwhile: where
@@ -128,7 +92,7 @@ func (r *redrawQueue) drawOne(ctx context.Context) (wait time.Duration, unless <
 	if wait > 0 {
 		return wait, r.wake
 	}
-	wait, err = r.notifier.deliver.editSlot(ctx, o.mark.Urgency != record.UrgentActed)
+	wait, err = r.notifier.deliver.editSlot(ctx, o.turn(r.account, r.notifier.cfg.EditsPerMinute))
 	if err != nil {
 		r.notifier.cfg.Log.WarnContext(ctx, "redraw card", "err", err)
 		return redrawAgain, nil
@@ -152,34 +116,16 @@ func (r *redrawQueue) next(ctx context.Context) (o stale, wait time.Duration, er
 		return stale{}, 0, err
 	}
 	r.leaveUnread(marks)
-	now := r.notifier.cfg.Clocks.Now()
-	maps.DeleteFunc(r.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
-	maps.DeleteFunc(r.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
 	var oldest time.Time
-	wait = whenWoken
-	for attack, mark := range marks {
+	for _, mark := range marks {
 		if oldest.IsZero() || mark.Since.Before(oldest) {
 			oldest = mark.Since
 		}
-		if early := stormEvery - now.Sub(r.drawn[attack]); early > 0 && mark.Urgency == record.UrgentStorm {
-			wait = min(wait, early)
-			continue
-		}
-		if s, ok := r.stuck[attack]; ok {
-			wait = min(wait, s.again.Sub(now))
-			continue
-		}
-		_, rests := r.tried[attack]
-		if one := (stale{attack, mark, rests}); o.attack == "" || one.compare(o) < 0 {
-			o = one
-		}
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.cards, r.oldest = len(marks), oldest
-	if o.attack != "" {
-		wait = 0
-	}
+	r.mu.Unlock()
+	o, wait = r.turns.next(marks, r.notifier.cfg.Clocks.Now())
 	return o, wait, nil
 }
 

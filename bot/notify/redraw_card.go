@@ -15,14 +15,14 @@ import (
 func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 	ctx = record.WithRequest(ctx, o.mark.Request)
 	if o.mark.Urgency == record.UrgentStorm {
-		r.drawn[o.attack] = r.notifier.cfg.Clocks.Now()
+		r.turns.drawn[o.attack] = r.notifier.cfg.Clocks.Now()
 	}
 	at, err := r.redraw(ctx, o)
 	if err == nil {
-		delete(r.tried, o.attack)
+		delete(r.turns.tried, o.attack)
 		return 0
 	}
-	r.tried[o.attack] = r.notifier.cfg.Clocks.Now()
+	r.turns.tried[o.attack] = r.notifier.cfg.Clocks.Now()
 	r.notifier.cfg.Log.WarnContext(ctx, "redraw card", "account", r.account, "attack", o.attack, "err", err)
 	if repeatable(err) {
 		_, wait := slackconn.Judge(err)
@@ -34,7 +34,7 @@ func (r *redrawQueue) draw(ctx context.Context, o stale) time.Duration {
 		return redrawAgain
 	}
 	if early > 0 {
-		r.stuck[o.attack] = stuckCard{o.mark.ID, r.notifier.cfg.Clocks.Now().Add(early)}
+		r.turns.stuck[o.attack] = stuckCard{o.mark.ID, r.notifier.cfg.Clocks.Now().Add(early)}
 		return 0
 	}
 	if r.done(ctx, o) != nil {
@@ -78,7 +78,11 @@ func (r *redrawQueue) redraw(ctx context.Context, o stale) (at record.Place, err
 func (r *redrawQueue) edit(ctx context.Context, f facts) error {
 	f.posted = slackconn.ParseTS(f.card.TS)
 	delivery := cmp.Or(f.card.Delivery, record.CardDelivery(r.account, f.shown.Attack.ID))
-	msg := card.Render(f.drawn()).WithDelivery(f.account.Name, delivery) // what it carries stays true with what it shows
+	shows := f.drawn()
+	attention := f.attention(shows)
+	shows.Rare = attention.rare(f.since, r.notifier.cfg.Clocks.Now())
+	r.turns.saw(f.attack, attention, f.shown.GoesOn())
+	msg := card.Render(shows).WithDelivery(f.account.Name, delivery) // what it carries stays true with what it shows
 	return r.notifier.deliver.edit(ctx, f.card, msg)
 }
 

@@ -94,8 +94,9 @@ type Drills interface {
 	SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error
 }
 
-// Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent.
+// Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent. Edits have their turn
+// over all accounts of the workspace.
 type Pace interface {
 	PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error)
-	EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error)
+	EditSlot(ctx context.Context, team string, perMinute int, turn record.EditTurn) (wait time.Duration, err error)
 }

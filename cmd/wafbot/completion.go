@@ -113,7 +113,9 @@ func programChoices(program *kong.Node, before []string, last string) []choice {
 		return all
 	}
 	for _, value := range program.Positional[objects].EnumSlice() {
-		all = append(all, choice{value, ""})
+		if value != "" { // so it is of an argument that takes any word
+			all = append(all, choice{value, ""})
+		}
 	}
 	if strings.EqualFold(program.Positional[objects].Name, fileValue) {
 		all = append(all, choice{anyFile, ""})

@@ -133,7 +133,7 @@ func (t terminal) playDrill(ctx context.Context, ended func(describe.DrillStep))
 		ctx, stop := context.WithCancel(ctx)
 		served := make(chan error, 1)
 		log := newLog(t.err, slog.LevelError, cfg.Log.Format)
-		go func() { served <- serve(ctx, cfg, l, botOptions{log: log, audit: io.Discard}) }()
+		go func() { served <- serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: io.Discard}}) }()
 		steps = drill.InSandbox(ctx, world, ended)
 		stop()
 		return <-served

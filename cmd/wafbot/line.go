@@ -132,7 +132,7 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 		return nil, misused{err}
 	}
 	o.zone = cfg.Timezone
-	a, err := build(cfg, botOptions{log: newLog(t.err, slog.LevelError, cfg.Log.Format), audit: o.audit, settle: t.settle})
+	a, err := build(cfg, botOptions{log: newLog(t.err, slog.LevelError, cfg.Log.Format), audit: &lineWriter{out: o.audit}, settle: t.settle})
 	if err != nil {
 		return nil, misused{err}
 	}

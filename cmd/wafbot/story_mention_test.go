@@ -129,7 +129,7 @@ func TestWhatAsksForNothing(t *testing.T) {
 	})
 }
 
-// Slack's methods fail one by one: a mention is acknowledged in time, and its author gets an answer, although wafbot can't know whether it was meant.
+// A replica starts while Slack doesn't say who wafbot is. A mention is acknowledged in time and kept as any line is: its event says whom it names.
 func TestAMentionWhileAuthTestHangs(t *testing.T) {
 	hangs := func(w *world) {
 		w.rough = true
@@ -137,7 +137,7 @@ func TestAMentionWhileAuthTestHangs(t *testing.T) {
 	}
 	story(t, hangs, func(t *testing.T, w *world) {
 		w.writes("rob", "#waf", "", "@wafbot deny 198.51.100.99")
-		w.ephemeral("rob", "not done: Slack didn't answer wafbot in time")
+		w.ephemeral("rob", "Refused: Slack doesn't say who you are just now", "Try again in a moment")
 		w.heard()
 		for _, e := range w.Slack.Events() {
 			for _, attempt := range e.Attempts {

@@ -154,7 +154,7 @@ func (w *world) start() {
 	w.ended = ended
 	log := logAs(w.journal, w.cfg.Log)
 	go func() {
-		ended <- serve(ctx, w.cfg, l, botOptions{log: log, audit: w.journal, speed: w.speed, settle: settled, clocks: w.clocks})
+		ended <- serve(ctx, w.cfg, l, botOptions{log: log, audit: &lineWriter{out: w.journal}, speed: w.speed, settle: settled, clocks: w.clocks})
 	}()
 	w.stop = sync.OnceFunc(func() {
 		cancel()

@@ -70,24 +70,37 @@ func Protected(p record.Protected) text.Text {
 	return line
 }
 
-// Each says something of accounts: once where it is the same of all, else each with the accounts of which it is said.
-func Each(accounts []string, of func(account string) string) text.Text {
-	var said []string
-	about := map[string][]string{}
+// Said is what is said of accounts.
+type Said struct {
+	Words    string
+	Accounts []string
+}
+
+// Alike are accounts by what is said of them, in the order in which it is said first.
+func Alike(accounts []string, of func(account string) string) (all []Said) {
+	at := map[string]int{}
 	for _, a := range accounts {
 		words := of(a)
-		if about[words] == nil {
-			said = append(said, words)
+		i, said := at[words]
+		if !said {
+			i, at[words] = len(all), len(all)
+			all = append(all, Said{Words: words})
 		}
-		about[words] = append(about[words], a)
+		all[i].Accounts = append(all[i].Accounts, a)
 	}
-	var all []text.Text
-	for _, words := range said {
-		line := text.New(words)
-		if len(said) > 1 {
-			line = text.New(line, " (", text.Enumerate(about[words], call.ShortList, func(a string) text.Text { return text.New(a) }), ")")
+	return all
+}
+
+// Each says something of accounts: once where it is the same of all, else each with the accounts of which it is said.
+func Each(accounts []string, of func(account string) string) text.Text {
+	var lines []text.Text
+	all := Alike(accounts, of)
+	for _, said := range all {
+		line := text.New(said.Words)
+		if len(all) > 1 {
+			line = text.New(line, " (", text.Enumerate(said.Accounts, call.ShortList, func(a string) text.Text { return text.New(a) }), ")")
 		}
-		all = append(all, line)
+		lines = append(lines, line)
 	}
-	return text.Join(all, "; ")
+	return text.Join(lines, "; ")
 }

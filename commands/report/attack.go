@@ -2,16 +2,13 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
-	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -107,38 +104,4 @@ func KnownAttacks(c *call.Call) (map[string]apiclient.Attack, error) {
 	maps.Copy(all, attacks)
 	maps.Copy(all, storms)
 	return all, errors.Join(err, stormsErr)
-}
-
-// ListAttacks lists attacks, or incidents only, of all the accounts that the call is about.
-func ListAttacks(c *call.Call, what string, back time.Duration, f apiclient.AttackFilter) (call.Result, error) {
-	res := call.Result{Account: c.OnlyAccount()}
-	data, pages := []call.AttackRow{}, call.Pages(c, len(c.InScope))
-	failed := 0
-	for _, a := range c.InScope {
-		one := c.For(a)
-		from, err := Since(one, back)
-		if err != nil {
-			return call.Result{}, err
-		}
-		f.From = from
-		all, err := one.Given().Attacks(f)
-		if err != nil {
-			err := refusal.FromService(fmt.Errorf("list attacks of %s: %w", a.Name, err))
-			if failed++; failed == len(c.InScope) {
-				return call.Result{}, err
-			}
-			words, _ := call.ForPeople(c.Invocation, err)
-			res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": unknown: ", words))
-			continue
-		}
-		res.Lines = append(res.Lines, text.New(text.Bold(a.Name), ": ", text.Count(len(all), what), " in the last ", text.Duration(one.Now.Sub(from))))
-		res.Lines = append(res.Lines, pages.Table(describe.AttackTitles(), len(all), func(i int) text.Text { return describe.Attack(a, all[i], one.Now) })...)
-		for _, attack := range all {
-			row := call.NewAttackRow(a, attack, record.Triage{})
-			row.Ongoing = one.Ongoing(a, attack)
-			data = append(data, row)
-		}
-	}
-	res.Data = data
-	return pages.Finish(res)
 }

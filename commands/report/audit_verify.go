@@ -87,12 +87,34 @@ func VerifyAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (call.R
 	wrong := 0
 	for _, check := range checks {
 		wrong += len(check.Findings)
-		res.Lines = append(res.Lines, check.lines()...)
 	}
+	res.Lines = checkedLines(c, checks)
 	if strange != nil {
 		res.Lines = append(res.Lines, strange)
 	}
 	return verdictOnAudit(c, res, wrong), nil
+}
+
+// checkedLines say what was found. Of many accounts they are about those of which something was, in a chat about a few of these.
+func checkedLines(c *call.Call, checks []*auditCheck) (lines []text.Text) {
+	shown := checks
+	if Together(c) {
+		shown = slices.DeleteFunc(slices.Clone(checks), func(a *auditCheck) bool { return len(a.Findings) == 0 })
+	}
+	whole, left := len(checks)-len(shown), 0
+	if Together(c) && c.Actor.Via != record.ViaCLI {
+		left = max(0, len(shown)-maxHealth)
+	}
+	for _, check := range shown[:len(shown)-left] {
+		lines = append(lines, check.lines()...)
+	}
+	if left > 0 {
+		lines = append(lines, text.New("… and ", text.Count(left, "more account"), ": type ", text.Code("audit verify account=NAME")))
+	}
+	if whole > 0 {
+		lines = append(lines, text.New(text.Count(whole, "account"), " without a finding"))
+	}
+	return lines
 }
 
 // verdictOnAudit ends the answer with what comes of it all.

@@ -70,8 +70,12 @@ func (h Home) Parts(cut bool) []call.Part {
 		section{h.inForce(), 15, where}, section{h.muted(), 5, where}, section{h.Trend, 0, where}, section{h.health(), maxHealth, where})
 }
 
-// maxHealth is how many accounts in trouble are named.
-const maxHealth = 8
+// How many accounts in trouble are named, and where many have the same, how many causes there are, with how many accounts of each.
+const (
+	maxHealth = 8
+	maxCauses = 3
+	maxNamed  = 3
+)
 
 // where is the line that shows the rest: the status of one account holds more than there is room for.
 func (h Home) where() record.Line {
@@ -128,12 +132,13 @@ type burning struct {
 // ongoing are first the accounts of which it is unknown what goes on, then the storms and attacks of all accounts, what burns first.
 func (h Home) ongoing() (p call.Part) {
 	var all []burning
-	var unknown []call.Row
+	var unknown []string
+	faults := map[string]string{}
 	var storms, incidents int
 	var quietFor time.Duration // the shortest of the accounts'
 	for _, o := range h.Accounts {
 		if o.Fault != "" {
-			unknown = append(unknown, call.Row{Text: text.New(text.Bold(o.Account), ": what goes on is unknown: ", o.Fault)})
+			unknown, faults[o.Account] = append(unknown, o.Account), o.Fault
 		}
 		storms += len(o.Storms)
 		all = append(all, h.burning(o)...)
@@ -165,11 +170,23 @@ func (h Home) ongoing() (p call.Part) {
 	slices.SortStableFunc(all, func(x, y burning) int {
 		return cmp.Or(headline.UrgentFirst(x.headline, y.headline), cmp.Compare(y.hits, x.hits))
 	})
-	p.Rows = slices.Clone(unknown[:min(maxHealth, len(unknown))])
+	for _, line := range unknownOf(unknown, faults) {
+		p.Rows = append(p.Rows, call.Row{Text: line})
+	}
 	for _, one := range all {
 		p.Rows = append(p.Rows, one.row)
 	}
 	return p
+}
+
+// unknownOf says why it is unknown what goes on in accounts: a line for each cause, with a few of its accounts.
+func unknownOf(accounts []string, why map[string]string) (lines []text.Text) {
+	all := describe.Alike(accounts, func(account string) string { return why[account] })
+	for _, said := range all[:min(maxCauses, len(all))] {
+		names := text.Enumerate(said.Accounts, maxNamed, func(a string) text.Text { return text.New(text.Bold(a)) })
+		lines = append(lines, text.New(names, ": what goes on is unknown: ", said.Words))
+	}
+	return lines
 }
 
 // burning are an account's storms and attacks.

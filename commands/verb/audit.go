@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,29 +37,65 @@ func readWholeAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (cal
 	return report.ExportAudit(c, ctx, log), nil
 }
 
+// auditOf is what the log of an account has for a line.
+type auditOf struct {
+	account string
+	entries []record.AuditEntry
+	cut     bool // older ones are no longer kept
+}
+
 func readAudit(c *call.Call) (call.Result, error) {
-	by := report.AuditUser(c)
-	res := call.Result{Account: c.OnlyAccount()}
-	data, pages := []record.AuditEntry{}, call.Pages(c, len(c.InScope))
-	for _, a := range c.InScope {
+	by, logs, data := report.AuditUser(c), make([]auditOf, len(c.InScope)), []record.AuditEntry{}
+	var failed error
+	for i, a := range c.InScope { // all of them: what is missing of any is loaded at once
 		from, err := report.AuditFrom(c.For(a), 24*time.Hour)
 		if err != nil {
 			return call.Result{}, err
 		}
 		entries, err := c.Facts(a.Name).Audit(from)
-		if err != nil {
-			return call.Result{}, report.AuditUnknown(err)
-		}
+		failed = cmp.Or(failed, err)
 		cut := c.AuditMost > 0 && len(entries) >= c.AuditMost
 		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
-		data = append(data, entries...)
-		head := text.New(text.Bold(a.Name), ": ", text.Count(len(entries), "entry"))
-		if cut {
+		logs[i], data = auditOf{a.Name, entries, cut}, append(data, entries...)
+	}
+	if failed != nil {
+		return call.Result{}, report.AuditUnknown(failed)
+	}
+	res, pages := call.Result{Account: c.OnlyAccount(), Data: data}, call.Pages(c, len(logs))
+	if report.Together(c) {
+		pages = call.Pages(c, 1)
+		res.Lines = auditTogether(logs, data, pages)
+		return pages.Finish(res)
+	}
+	for _, log := range logs {
+		head := text.New(text.Bold(log.account), ": ", text.Count(len(log.entries), "entry"))
+		if log.cut {
 			head = text.New(head, ". Older ones are no longer kept (", text.Code("audit.max_entries"), ")")
 		}
 		res.Lines = append(res.Lines, head)
-		res.Lines = append(res.Lines, pages.Table([]string{"NO.", "WHEN", "WHO", "LINE", "OUTCOME"}, len(entries), func(i int) text.Text { return describe.AuditEntry(entries[i]) })...)
+		res.Lines = append(res.Lines, pages.Table(auditTitles(), len(log.entries), func(i int) text.Text { return describe.AuditEntry(log.entries[i]) })...)
 	}
-	res.Data = data
 	return pages.Finish(res)
+}
+
+func auditTitles() []string { return []string{"NO.", "WHEN", "WHO", "LINE", "OUTCOME"} }
+
+// auditTogether are the logs of many accounts as one, the newest entry first.
+func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) []text.Text {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y record.AuditEntry) int { return y.At.Compare(x.At) })
+	with, cut := 0, 0
+	for _, log := range logs {
+		with += min(1, len(log.entries))
+		if log.cut {
+			cut++
+		}
+	}
+	head := text.New(text.Bold(text.Count(len(all), "entry")), ", in ", text.Number(with), " of ", text.Count(len(logs), "account"))
+	if cut > 0 {
+		head = text.New(head, ". Of ", text.Number(cut), " older ones are no longer kept (", text.Code("audit.max_entries"), ")")
+	}
+	return append([]text.Text{head}, pages.Table(append([]string{"ACCOUNT"}, auditTitles()...), len(all), func(i int) text.Text {
+		return report.OfAccount(all[i].Account, describe.AuditEntry(all[i]))
+	})...)
 }

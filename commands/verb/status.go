@@ -25,6 +25,10 @@ func readStatus(c *call.Call) (call.Result, error) {
 	}
 	pages := call.Pages(c, listed)
 	name := func(a *call.Account) text.Text { return text.New(a.Name) }
-	lines := []text.Text{text.New(text.Bold("Status"), " of ", text.Enumerate(c.InScope, call.ShortList, name), ". wafbot is ", home.Policies())}
+	of := text.Enumerate(c.InScope, call.ShortList, name)
+	if report.Together(c) {
+		of = text.New(text.Count(len(c.InScope), "account"))
+	}
+	lines := []text.Text{text.New(text.Bold("Status"), " of ", of, ". wafbot is ", home.Policies())}
 	return pages.Finish(call.Result{Account: c.OnlyAccount(), Lines: append(lines, report.PartLines(parts, pages)...), Data: home.Accounts, Home: home})
 }

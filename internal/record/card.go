@@ -45,20 +45,20 @@ func (p Place) Message() string { return strings.TrimSpace(p.Channel + " " + p.T
 // String is the place as it is stored: CHANNEL TS, and the delivery id if there is one.
 func (p Place) String() string { return strings.TrimSpace(p.Message() + " " + p.Delivery) }
 
-// Urgency orders stale cards; the less, the sooner they are redrawn.
+// Urgency is how soon a stale card is to be redrawn; the less, the sooner. Of two marks of a card the less stays.
 type Urgency int
 
-// The urgencies.
+// The urgencies. The first three go before all others.
 const (
 	UrgentActed    Urgency = iota // a person acted, and expects it on the card
-	UrgentStorm                   // one card stands for many attacks
-	UrgentIncident                // whatever is new about an incident
-	UrgentState                   // quiet, resumed, mentioned, got worse
-	UrgentGrown                   // only newer figures of an incident
+	UrgentIncident                // an incident's headline is another, or whom it rings
+	UrgentState                   // likewise of others
+	UrgentStorm                   // newer figures of a card that stands for many attacks
+	UrgentGrown                   // those of an incident
 	UrgentFigures                 // those of others
 )
 
-// Figures reports whether a card only lacks newer figures.
+// Figures reports whether one card only lacks newer figures of one attack.
 func (u Urgency) Figures() bool { return u >= UrgentGrown }
 
 // RedrawMark says that an attack's card is stale.
@@ -67,4 +67,11 @@ type RedrawMark struct {
 	Since   time.Time // since when the card is stale, on Redis' clock; zero: unknown
 	ID      string    // unique per mark: a slow redraw can't clear the mark of a newer change
 	Request string    // what the log calls the request that the last mark came of; "": of none
+}
+
+// EditTurn is the next edit of one that waits for a right to edit in a workspace.
+type EditTurn struct {
+	Of   string    // who waits: an account, or a message that isn't a card
+	Due  time.Time // of all that wait the earliest goes first
+	Keep int       // how many more edits must be left for those that can't wait
 }

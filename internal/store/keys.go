@@ -70,6 +70,8 @@ import (
 //	                                isn't said yet
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
+//	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
+//	{w:TEAM}:edits:next     zset    likewise by when it asks again at the latest          6 s after the last
 const (
 	keyStream       = "{work-%d}:stream"
 	keyLane         = "{work-%d}:lane:%s:%s/%s"
@@ -122,6 +124,8 @@ const (
 	keyWebhookKept  = "{a:%s}:webhook:%s:kept"
 	keyPace         = "{c:%s}:pace"
 	keyEdits        = "{w:%s}:edits"
+	keyEditsDue     = "{w:%s}:edits:due"
+	keyEditsNext    = "{w:%s}:edits:next"
 )
 
 // keyspace is what every key of this installation begins with: others may be on the same server, or in the same cluster.

@@ -59,8 +59,10 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, err)
 	_, err = s.Pace.PostSlot(ctx, "C1", 0.1, 4, 0)
 	require.NoError(t, err)
-	_, err = s.Pace.EditSlot(ctx, "T1", 40, 0)
-	require.NoError(t, err)
+	for range 2 { // the second waits
+		_, err = s.Pace.EditSlot(ctx, "T1", 40, record.EditTurn{Of: "acme", Keep: 100})
+		require.NoError(t, err)
+	}
 	// Last of all: they are the first to run out.
 	_, c, err := l.Claim(ctx, begunAs("c2"))
 	require.NoError(t, err)

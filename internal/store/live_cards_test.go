@@ -42,12 +42,50 @@ func TestManyLiveCardsStayWithinTheEdits(t *testing.T) {
 		require.Zero(t, l.way.refused)
 		require.LessOrEqual(t, shown, 3*time.Second)
 		l.way.requirePace(t, editsPerMinute)
-		var longest time.Duration
-		for i := range attacks {
-			longest = max(longest, l.way.gap(l.card(record.AttackID("acme", fmt.Sprint("x:", i))), begun))
+		incidents, others := l.longest(0, attacks, begun)
+		require.LessOrEqual(t, incidents, 3*time.Minute, "they are first")
+		require.LessOrEqual(t, others, 8*time.Minute, "no card is left behind")
+		t.Logf("%d edits in ten minutes, a click shown after %s at most, a card redrawn after %s at most, an incident's after %s", len(l.way.all), shown, others, incidents)
+	})
+}
+
+// longest is how long the same figures stood on a card, of incidents and of others from the first to the last.
+func (l *live) longest(first, last int, from time.Time) (incidents, others time.Duration) {
+	for i := first; i < last; i++ {
+		stood := l.way.gap(l.card(record.AttackID(l.account, fmt.Sprint("x:", i))), from)
+		if i%5 == 0 {
+			incidents = max(incidents, stood)
+		} else {
+			others = max(others, stood)
 		}
-		require.LessOrEqual(t, longest, 4*time.Minute, "no card is left behind")
-		t.Logf("%d edits in ten minutes, a click shown after %s at most, a card redrawn after %s at most", len(l.way.all), shown, longest)
+	}
+	return incidents, others
+}
+
+// The order of edits is one over all accounts that share a workspace: an account with few cards doesn't take from the incidents of one that has
+// many, nor the other way round.
+func TestEditsGoToTheIncidentsOfAllAccounts(t *testing.T) {
+	norace.Defer(t)
+	onLiveCards(t, func(t *testing.T, l *live) {
+		other := l.beside()
+		const many, few, every = 60, 6, 15 * time.Second
+		l.poll(many)
+		other.poll(few)
+		time.Sleep(2 * time.Minute)
+		begun := time.Now()
+		for range int(10 * time.Minute / every) {
+			l.poll(many)
+			other.poll(few)
+			time.Sleep(every)
+		}
+		require.Zero(t, l.way.refused)
+		l.way.requirePace(t, editsPerMinute)
+		incidents, others := l.longest(0, many, begun)
+		incidentsThere, othersThere := other.longest(0, few, begun)
+		t.Logf("of the many an incident's after %s, another after %s; of the few %s and %s", incidents, others, incidentsThere, othersThere)
+		require.LessOrEqual(t, max(incidents, incidentsThere), 3*time.Minute)
+		require.Greater(t, othersThere, incidents, "they wait for the other account's incidents")
+		require.LessOrEqual(t, max(others, othersThere), 8*time.Minute)
 	})
 }
 

@@ -96,7 +96,9 @@ func (w *slackWay) next(ts string, after time.Time) (at time.Time, ok bool) {
 // live is an account with many live cards, in a bubble of its own time.
 type live struct {
 	t        *testing.T
+	account  string
 	store    *store.Store
+	held     map[string]context.Context // as long as the accounts are owned
 	notifier *notify.Notifier
 	slack    *workspace.Workspace
 	way      *slackWay
@@ -121,7 +123,7 @@ func newLive(t *testing.T, messagesPerSecond float64) *live {
 	t.Cleanup(mini.Close)
 	wire := dialledWire(mini.Dial)
 	t.Cleanup(wire.Close)
-	l := &live{t: t, store: store.OpenDialling(wire.Dial)}
+	l := &live{t: t, store: store.OpenDialling(wire.Dial), held: map[string]context.Context{}}
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	var err error
 	l.slack, err = workspace.New(workspace.Config{
@@ -130,22 +132,40 @@ func newLive(t *testing.T, messagesPerSecond float64) *live {
 	require.NoError(t, err)
 	t.Cleanup(l.slack.Close)
 	l.way = &slackWay{to: l.slack, edits: map[string][]time.Time{}}
+	begin(t, l.store, "acme", "umbrella")
+	w := newWatch(t, "acme", "umbrella")
+	w.start("it", l.store, nil)
+	for range 2 {
+		h := await(t, w.begun)
+		l.held[h.account] = h.held
+	}
+	l.own("acme", messagesPerSecond)
+	return l
+}
+
+// beside is the other account, with live cards in the same workspace.
+func (l *live) beside() *live {
+	other := &live{t: l.t, store: l.store, held: l.held, slack: l.slack, way: l.way}
+	other.own("umbrella", 1)
+	return other
+}
+
+// own has the account's events notified and its cards redrawn.
+func (l *live) own(account string, messagesPerSecond float64) {
+	l.account = account
 	l.notifier = notify.New(notify.Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-sandbox", APIURL: "http://slack.test/api/", HTTP: &http.Client{Transport: l.way}}),
 		Stores: notify.Stores{
 			Outbox: l.store.Outbox, Cards: l.store.Cards, Attacks: l.store.Attacks, Triage: l.store.Triage, Changes: l.store.Ledger, Redraws: l.store.Cards,
 			Permissions: l.store.Permissions, Approvals: l.store.Approvals, Drills: l.store.Drills, Pace: l.store.Pace,
 		},
-		Accounts:          []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
-		MessagesPerSecond: messagesPerSecond, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Accounts:          []notify.Account{{Account: &call.Account{Name: account, Channel: "C1"}}},
+		MessagesPerSecond: messagesPerSecond, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),
 	})
-	begin(t, l.store, "acme")
-	hold := owning(t, l.store)
 	var owners sync.WaitGroup
-	ctx, stop := context.WithCancel(t.Context())
-	t.Cleanup(func() { stop(); owners.Wait() })
-	owners.Go(func() { l.notifier.Own(hold.held, ctx, "acme", notify.Unread{}) })
-	return l
+	ctx, stop := context.WithCancel(l.t.Context())
+	l.t.Cleanup(func() { stop(); owners.Wait() })
+	owners.Go(func() { l.notifier.Own(l.held[account], ctx, account, notify.Unread{}) })
 }
 
 // poll has every attack be hit again; those that there were fewer of before are found.
@@ -161,29 +181,29 @@ func (l *live) poll(attacks int) {
 			one.VulnID = "812"
 		}
 		n := record.Event{
-			ID: fmt.Sprint("grew ", i, l.polls), Account: "acme", Kind: record.Grew, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: l.polls},
+			ID: fmt.Sprint("grew ", i, l.polls), Account: l.account, Kind: record.Grew, Channel: "C1", At: time.Now(), Payload: record.AttackChanged{Attack: one, Revision: l.polls},
 		}
 		if i >= l.found {
-			n.ID, n.Kind = record.CardDelivery("acme", one.ID), record.NewAttack
+			n.ID, n.Kind = record.CardDelivery(l.account, one.ID), record.NewAttack
 		}
 		u.Attacks[one.ID] = record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: l.polls, Notified: true, Channel: "C1"}
 		u.Events = append(u.Events, n)
 	}
 	l.found = max(l.found, attacks)
-	require.NoError(l.t, l.store.Attacks.Save(l.t.Context(), "acme", u))
-	l.notifier.Notify("acme", u.Events)
+	require.NoError(l.t, l.store.Attacks.Save(l.t.Context(), l.account, u))
+	l.notifier.Notify(l.account, u.Events)
 }
 
 // claim is what is saved when a user clicks.
 func (l *live) claim(attack string) {
-	_, d, err := l.store.Ledger.Begin(l.t.Context(), "acme", "", false)
+	_, d, err := l.store.Ledger.Begin(l.t.Context(), l.account, "", false)
 	require.NoError(l.t, err)
 	require.NoError(l.t, d.SaveTriage(l.t.Context(), map[string]record.Triage{attack: spoken()}))
-	l.notifier.Redraw("acme")
+	l.notifier.Redraw(l.account)
 }
 
 func (l *live) card(attack string) (ts string) {
-	_, ts, err := l.store.Cards.Card(l.t.Context(), "acme", attack)
+	_, ts, err := l.store.Cards.Card(l.t.Context(), l.account, attack)
 	require.NoError(l.t, err)
 	require.NotEmpty(l.t, ts, attack)
 	return ts

@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 )
 
 func TestSlotsByRedisClock(t *testing.T) {
@@ -58,7 +61,7 @@ func TestEditSlots(t *testing.T) {
 	for second := range 60 {
 		w.mini.SetTime(noon.Add(time.Duration(second) * time.Second))
 		for {
-			wait, err := s.Pace.EditSlot(t.Context(), "T1", 40, 0)
+			wait, err := s.Pace.EditSlot(t.Context(), "T1", 40, record.EditTurn{Of: "acme"})
 			require.NoError(t, err)
 			if wait > 0 {
 				break
@@ -71,7 +74,7 @@ func TestEditSlots(t *testing.T) {
 	}
 	require.InDelta(t, 40, given, 1)
 	require.LessOrEqual(t, given, 40, "in the first minute as in any other")
-	wait, err := s.Pace.EditSlot(t.Context(), "T2", 1, 0)
+	wait, err := s.Pace.EditSlot(t.Context(), "T2", 1, record.EditTurn{Of: "acme"})
 	require.NoError(t, err)
 	require.Zero(t, wait, "the least pace gives one")
 }
@@ -101,7 +104,7 @@ func TestSlotsAreKeptForTheUrgent(t *testing.T) {
 	post(100, time.Second)
 	edits := func(keep int) (given int) {
 		for {
-			wait, err := s.Pace.EditSlot(ctx, "T1", 40, keep)
+			wait, err := s.Pace.EditSlot(ctx, "T1", 40, record.EditTurn{Of: "acme", Keep: keep})
 			require.NoError(t, err)
 			if wait > 0 {
 				return given
@@ -111,6 +114,33 @@ func TestSlotsAreKeptForTheUrgent(t *testing.T) {
 	}
 	require.Equal(t, 5, edits(3))
 	require.Equal(t, 3, edits(0))
+}
+
+// What is due first is edited first, whichever account and replica asks first.
+func TestEditsHaveTheirTurn(t *testing.T) {
+	t.Parallel()
+	w := newMini(t)
+	w.mini.SetTime(noon)
+	stores := []*store.Store{w.open(t), w.open(t)}
+	ask := func(of string, due time.Duration, keep int) time.Duration {
+		wait, err := stores[len(of)%2].Pace.EditSlot(t.Context(), "T1", 40, record.EditTurn{Of: of, Due: noon.Add(due), Keep: keep})
+		require.NoError(t, err)
+		return wait
+	}
+	for range 7 {
+		require.Zero(t, ask("busy", 0, 0))
+	}
+	require.Equal(t, 5*time.Second, ask("one", time.Minute, 4), "the last edit is kept for clicks")
+	require.Positive(t, ask("three", time.Second, 4))
+	require.Equal(t, 1875*time.Millisecond, ask("one", time.Minute, 0), "another is due before it")
+	require.Zero(t, ask("three", time.Second, 0))
+	w.mini.SetTime(noon.Add(4 * time.Second)) // time for two
+	require.Positive(t, ask("three", time.Hour, 4), "it waits again, with another card")
+	require.Zero(t, ask("three", time.Hour, 0), "one is left for who is before it")
+	require.Zero(t, ask("one", time.Minute, 0))
+	require.Positive(t, ask("one", time.Minute, 0))
+	w.mini.SetTime(noon.Add(7 * time.Second)) // time for one
+	require.Zero(t, ask("three", time.Hour, 0), "who doesn't ask again waits no longer")
 }
 
 // Many replicas ask as fast as they can.

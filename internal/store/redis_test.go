@@ -102,7 +102,9 @@ func (w *world) open(t testing.TB) *store.Store {
 	if w.wire != nil {
 		return w.wire.open(t)
 	}
-	return openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, KeyPrefix: w.prefix})
+	s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, KeyPrefix: w.prefix})
+	s.AddHook(patiently{})
+	return s
 }
 
 // newWire is a network to the Redis that can go wrong.

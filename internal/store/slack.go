@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // takeSlot takes a token from a bucket that fills with time, by Redis' own clock, so that all replicas share it.
@@ -28,26 +30,70 @@ return wait`)
 // PostSlot takes the right to post one message to a channel, if so many more are left for others; wait is how long until there is one, 0 if it
 // was given.
 func (s *Pace) PostSlot(ctx context.Context, channel string, perSecond float64, burst, keep int) (wait time.Duration, err error) {
-	return s.slot(ctx, s.key(keyPace, channel), perSecond, burst, keep)
-}
-
-// EditSlot takes the right to edit one message in a workspace, if so many more are left for others; wait is how long until there is one, 0 if
-// it was given.
-func (s *Pace) EditSlot(ctx context.Context, team string, perMinute, keep int) (wait time.Duration, err error) {
-	// A fifth of the minute's edits may come at once, so that clicks are answered without a wait; the bucket fills with the rest in a minute, so
-	// that in no minute there are more.
-	atOnce := max(1, perMinute/5)
-	return s.slot(ctx, s.key(keyEdits, team), max(float64(perMinute-atOnce), 0.5)/60, atOnce, keep)
-}
-
-func (s *Pace) slot(ctx context.Context, key string, perSecond float64, burst, keep int) (time.Duration, error) {
 	burst = max(1, burst)
-	ms, err := takeSlot.Run(ctx, s.rdb, []string{key}, perSecond, burst, max(0, min(keep, burst-1))).Int64()
+	ms, err := takeSlot.Run(ctx, s.rdb, []string{s.key(keyPace, channel)}, perSecond, burst, kept(keep, burst)).Int64()
 	if err != nil {
-		return 0, fmt.Errorf("take slot of %s: %w", key, err)
+		return 0, fmt.Errorf("take a post of %s: %w", channel, err)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
+
+// takeEdit is takeSlot for edits, which have their turn: who asks and is refused waits, and of those that wait the one that is due first gets the next.
+// KEYS[1] the bucket, KEYS[2] who waits by when it is due, KEYS[3] the same by when it asks again at the latest, in ms; ARGV[1] to ARGV[3] as of takeSlot,
+// ARGV[4] who asks, ARGV[5] when it is due, ARGV[6] and ARGV[7] the most ms until it is to ask again, and how late it may. Result: 0 if one was taken, else
+// the ms after which to ask again. One that doesn't ask again waits no longer: its replica is gone, or its card is.
+var takeEdit = redis.NewScript(`
+local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local b = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = math.min(burst, (tonumber(b[1]) or burst) + math.max(0, now - (tonumber(b[2]) or now)) * rate / 1000)
+redis.call('DEL', KEYS[1])
+local gone = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now)
+gone[#gone + 1] = ARGV[4]
+for _, of in ipairs(gone) do
+  redis.call('ZREM', KEYS[2], of)
+  redis.call('ZREM', KEYS[3], of)
+end
+local least = 1 + ARGV[3] + redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. ARGV[5])
+local wait = 0
+if tokens >= least then
+  tokens = tokens - 1
+else
+  wait = math.min(math.ceil((least - tokens) * 1000 / rate), tonumber(ARGV[6]))
+  redis.call('ZADD', KEYS[2], ARGV[5], ARGV[4])
+  redis.call('ZADD', KEYS[3], now + wait + ARGV[7], ARGV[4])
+  redis.call('PEXPIRE', KEYS[2], ARGV[6] + ARGV[7])
+  redis.call('PEXPIRE', KEYS[3], ARGV[6] + ARGV[7])
+end
+redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', tostring(now))
+redis.call('PEXPIRE', KEYS[1], math.ceil(burst * 1000 / rate) + 1000)
+return wait`)
+
+// How long who waits for an edit is to ask again, at most, and how late it may: until then others leave it one. Meanwhile something more urgent may have
+// come that it would edit, or one that waits before it may be gone.
+const (
+	editAgain = 5 * time.Second
+	editGrace = time.Second
+)
+
+// EditSlot takes the right to edit one message, if nothing that waits is due before it, and so many more are left for others; wait is how long until it is
+// to be asked for again, 0 if it was given.
+func (s *Pace) EditSlot(ctx context.Context, team string, perMinute int, turn record.EditTurn) (wait time.Duration, err error) {
+	// A fifth of the minute's edits may come at once, so that clicks are answered without a wait; the bucket fills with the rest in a minute, so
+	// that in no minute there are more.
+	atOnce := max(1, perMinute/5)
+	keys := []string{s.key(keyEdits, team), s.key(keyEditsDue, team), s.key(keyEditsNext, team)}
+	ms, err := takeEdit.Run(ctx, s.rdb, keys, max(float64(perMinute-atOnce), 0.5)/60, atOnce, kept(turn.Keep, atOnce), turn.Of, turn.Due.UnixMilli(),
+		editAgain.Milliseconds(), editGrace.Milliseconds()).Int64()
+	if err != nil {
+		return 0, fmt.Errorf("take an edit of %s: %w", team, err)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// kept is how many of a bucket are left for others: never all.
+func kept(keep, burst int) int { return max(0, min(keep, burst-1)) }
 
 // linkFor is how long a link counts as taken without being renewed: what a dead replica held is free after it.
 const linkFor = 10 * time.Second

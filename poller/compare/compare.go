@@ -171,6 +171,11 @@ func Differs(then, now apiclient.Attack) bool {
 		answered(now) != answered(then)
 }
 
+// Turns reports whether newer figures change what the card says first. They must not wait behind those that merely grew.
+func Turns(then, now record.AttackState) bool {
+	return now.Attack.Status() != then.Attack.Status() || now.Attack.FalsePositive() != then.Attack.FalsePositive() || now.Paused != then.Paused
+}
+
 // answered is the code of an answer other than an error; 0: none is known.
 func answered(a apiclient.Attack) int {
 	code, _ := a.Answered()

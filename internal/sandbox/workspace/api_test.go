@@ -256,6 +256,57 @@ func TestPace(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Edits have one limit in the whole workspace, whichever message or channel they are in; other methods and other workspaces have theirs.
+func TestEditsAreLimitedInTheWholeWorkspace(t *testing.T) {
+	t.Parallel()
+	limits := func(cfg *workspace.Config) { cfg.RateLimits = true }
+	w, other := start(t, limits), start(t, limits)
+	places := map[string]string{"C1WAF": w.post(t, "C1WAF", slack.MsgOptionText("x", false)), "G4OURS": w.post(t, "G4OURS", slack.MsgOptionText("x", false))}
+	edit := func(channel string) error {
+		_, _, _, err := w.client.UpdateMessageContext(t.Context(), channel, places[channel], slack.MsgOptionText("y", false))
+		return err
+	}
+	for range 25 {
+		require.NoError(t, edit("C1WAF"))
+		w.clock.Advance(time.Second)
+		require.NoError(t, edit("G4OURS"))
+	}
+	var limited *slack.RateLimitedError
+	for channel := range places {
+		require.ErrorAs(t, edit(channel), &limited)
+		require.Equal(t, 35*time.Second, limited.RetryAfter)
+	}
+	_, _, err := w.client.DeleteMessageContext(t.Context(), "C1WAF", places["C1WAF"])
+	require.NoError(t, err, "another method")
+	ts := other.post(t, "C1WAF", slack.MsgOptionText("x", false))
+	_, _, _, err = other.client.UpdateMessageContext(t.Context(), "C1WAF", ts, slack.MsgOptionText("y", false))
+	require.NoError(t, err, "another workspace")
+	w.clock.Advance(34900 * time.Millisecond)
+	require.ErrorAs(t, edit("G4OURS"), &limited)
+	w.clock.Advance(100 * time.Millisecond)
+	require.NoError(t, edit("G4OURS"))
+	require.Error(t, edit("G4OURS"), "one of the last minute is over, and no more")
+}
+
+// Whoever doesn't wait as long as Retry-After says is refused again.
+func TestRetryAfterHolds(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(cfg *workspace.Config) { cfg.RateLimits = true })
+	post := func() error {
+		_, _, err := w.client.PostMessageContext(t.Context(), "C1WAF", slack.MsgOptionText("x", false))
+		return err
+	}
+	for range 5 {
+		require.NoError(t, post())
+	}
+	w.clock.Advance(900 * time.Millisecond)
+	require.Error(t, post())
+	w.clock.Advance(500 * time.Millisecond) // a second after the burst there is room for one, but Slack said to wait for one
+	require.Error(t, post())
+	w.clock.Advance(500 * time.Millisecond)
+	require.NoError(t, post())
+}
+
 func TestTooManyMessagesAreHidden(t *testing.T) {
 	t.Parallel()
 	channels := []workspace.Channel{}
