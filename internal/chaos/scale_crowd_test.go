@@ -30,6 +30,7 @@ type crowd struct {
 
 	mu               sync.Mutex
 	requests, serial int
+	marked           time.Time
 }
 
 // tenant is an account of the service.
@@ -41,6 +42,7 @@ type tenant struct {
 	records []*crowdRecord // the newest first
 	polled  time.Time
 	gap     time.Duration // the longest between two polls
+	again   time.Time     // the first poll since the mark
 }
 
 type crowdRecord struct {
@@ -136,6 +138,9 @@ func (c *crowd) page(t *tenant, offset, limit int) (page [][]byte) {
 			t.gap = max(t.gap, now.Sub(t.polled))
 		}
 		t.polled = now
+		if t.again.IsZero() {
+			t.again = now
+		}
 	}
 	for _, r := range t.records[min(offset, len(t.records)):min(offset+limit, len(t.records))] {
 		page = append(page, r.text)
@@ -160,6 +165,33 @@ func (c *crowd) add(f *figures) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.Requests = c.requests
+}
+
+// mark marks now.
+func (c *crowd) mark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.marked = time.Now()
+	for _, t := range c.tenants {
+		t.mu.Lock()
+		t.again = time.Time{}
+		t.mu.Unlock()
+	}
+}
+
+// sinceMark is how long after the mark each account was polled, by number; 0: not yet.
+func (c *crowd) sinceMark() []time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]time.Duration, len(c.tenants))
+	for _, t := range c.tenants {
+		t.mu.Lock()
+		if !t.again.IsZero() {
+			all[t.number] = t.again.Sub(c.marked)
+		}
+		t.mu.Unlock()
+	}
+	return all
 }
 
 func (c *crowd) forget() {

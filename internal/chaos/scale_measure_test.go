@@ -70,6 +70,8 @@ type spent struct {
 // during is what everything used while something went on.
 func (s *scale) during(do func()) (u spent) {
 	s.t.Helper()
+	s.profile()
+	defer s.profile()
 	begun, replicas, world, redis := time.Now(), s.cpu(), cpuOf(s.t, s.world), s.redisUsage()
 	do()
 	after := s.redisUsage()
@@ -156,11 +158,11 @@ func (s *scale) owners() []string {
 	return tokens
 }
 
-// owned waits until each account that lost its owner has another one, and returns how long after the kill the last of them had.
-func (s *scale) owned(before []string, killed time.Time) (last time.Duration) {
+// owned waits until each account that lost its owner has another one, and returns how long after the kill the last of them had, and which they are.
+func (s *scale) owned(before []string, killed time.Time) (last time.Duration, found map[int]bool) {
 	s.t.Helper()
 	const watch = 8 * time.Second // a lease ends within four
-	found := map[int]bool{}
+	found = map[int]bool{}
 	for without := 1; without > 0 || time.Since(killed) < watch; pause(s.t.Context(), 100*time.Millisecond) {
 		require.Less(s.t, time.Since(killed), 2*time.Minute, "accounts without an owner: %d", without)
 		without = 0
@@ -173,9 +175,6 @@ func (s *scale) owned(before []string, killed time.Time) (last time.Duration) {
 				last = time.Since(killed)
 			}
 		}
-		if without > 0 {
-			fmt.Printf("debug %s: without %d found %d\n", time.Since(killed).Round(10*time.Millisecond), without, len(found))
-		}
 	}
-	return last
+	return last, found
 }

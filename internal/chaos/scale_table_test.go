@@ -72,8 +72,8 @@ func costRows() []row {
 // timeRows are how long it takes.
 func timeRows() []row {
 	return []row{
-		{"cards; messages; edits; calls that Slack refused", func(m measured) string {
-			return fmt.Sprintf("%d; %d; %d; %d", len(m.loadSaw.Cards), m.loadSaw.Posts, m.loadSaw.Edits, m.loadSaw.Refused)
+		{"cards; messages; edits; calls that Slack refused; messages that it hid", func(m measured) string {
+			return fmt.Sprintf("%d; %d; %d; %d; %d", len(m.loadSaw.Cards), m.loadSaw.Posts, m.loadSaw.Edits, m.loadSaw.Refused, m.loadSaw.Hidden)
 		}},
 		{"from the service's answer to the card, ms (round trips): median; of 95 %", func(m measured) string {
 			return ratio(part(m.loadSaw.Cards, 0.5), m.httpTrip) + "; " + ratio(part(m.loadSaw.Cards, 0.95), m.httpTrip)
@@ -91,7 +91,8 @@ func timeRows() []row {
 			return ratio(part(m.loadSaw.Answered, 0.5), m.httpTrip) + "; " + ratio(part(m.loadSaw.Answered, 0.95), m.httpTrip)
 		}},
 		{"**replicas killed**: all its accounts have an owner again", func(m measured) string { return seconds(m.watched) }},
-		{"the longest between two polls of an account, every 15 s", func(m measured) string { return seconds(m.pollGap) }},
+		{"an account of it is polled again: median; the last", func(m measured) string { return seconds(part(m.polled, 0.5)) + "; " + seconds(part(m.polled, 1)) }},
+		{"the longest between two polls of an account, every 15 s: under load; with kills", func(m measured) string { return seconds(m.loadSaw.Gap) + "; " + seconds(m.left.Gap) }},
 		{"**in the end**: attacks that are worth a card; lost; twice; clicks that nobody took; clicks without an answer", func(m measured) string {
 			return fmt.Sprintf("%d; %d; %d; %d; %d", m.left.Wanted, m.left.Wanted-m.left.Posted, m.left.Twice, m.loadSaw.Unacked+m.left.Unacked, m.left.Unanswered)
 		}},

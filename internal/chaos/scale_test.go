@@ -43,7 +43,7 @@ func TestScale(t *testing.T) {
 	if !*scales {
 		t.Skip("takes half an hour: make scale")
 	}
-	binary := build(t)
+	binary := profiled(t)
 	var all []measured
 	for kind := range strings.SplitSeq(*scaleRedis, ",") {
 		for n := range strings.SplitSeq(*scaleReplicas, ",") {
@@ -82,7 +82,7 @@ var worldAt = regexp.MustCompile(`world=(\S+)`)
 // openScale starts everything and waits until each account is polled.
 func openScale(t *testing.T, binary, kind string, replicas int) *scale {
 	t.Helper()
-	dir := t.TempDir()
+	dir := logsOf(t)
 	s := &scale{t: t, kind: kind}
 	s.size = size{Accounts: *scaleAccounts, Channels: *scaleChannels, Attacks: *scaleAttacks, CertFile: filepath.Join(dir, "ca.pem")}
 	s.size.Deliver = balance(t, func() []*replica { return s.replicas })
@@ -101,6 +101,21 @@ func openScale(t *testing.T, binary, kind string, replicas int) *scale {
 	s.settle()
 	s.ask("limits", struct{}{})
 	return s
+}
+
+// logsOf is a directory for logs, which stay when the run fails.
+func logsOf(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wafbot-scale-")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			fmt.Println("scale: the logs are kept in", dir)
+			return
+		}
+		require.NoError(t, os.RemoveAll(dir))
+	})
+	return dir
 }
 
 // openWorld starts the emulated service and workspace in a process of their own, over TLS.
@@ -198,14 +213,15 @@ func (s *scale) cards() float64 { return min(1, postsOfWorkspace/float64(*scaleR
 
 // measured is what a run found.
 type measured struct {
-	kind             string
-	replicas         int
-	size             size
-	rest, busy       spent
-	restAt, loadSaw  figures
-	httpTrip, trip   time.Duration
-	watched, pollGap time.Duration // after a kill: until all accounts were owned again; the longest between two polls of one
-	left             figures       // at the end
+	kind            string
+	replicas        int
+	size            size
+	rest, busy      spent
+	restAt, loadSaw figures
+	httpTrip, trip  time.Duration
+	watched         time.Duration   // until all accounts of a killed replica were owned again
+	polled          []time.Duration // how long after it each of them was polled
+	left            figures         // at the end
 }
 
 // measure measures at rest, under load, and while replicas are killed.
@@ -220,7 +236,7 @@ func (s *scale) measure() (m measured) {
 	s.settle()
 	m.loadSaw = s.figures()
 	s.ask("forget", struct{}{})
-	m.watched, m.pollGap = s.kills()
+	m.watched, m.polled = s.kills()
 	s.settle()
 	m.left = s.figures()
 	return m
@@ -230,9 +246,9 @@ func (s *scale) measure() (m measured) {
 const killEvery = 30 * time.Second
 
 // kills kills one replica after another under load, and has it back ten seconds later, or at once where it is the only one.
-func (s *scale) kills() (watched, gap time.Duration) {
+func (s *scale) kills() (watched time.Duration, polled []time.Duration) {
 	if *scaleKills == 0 {
-		return 0, 0
+		return 0, nil
 	}
 	done := make(chan struct{})
 	go func() {
@@ -243,18 +259,25 @@ func (s *scale) kills() (watched, gap time.Duration) {
 		next := time.After(killEvery)
 		one := s.replicas[n%len(s.replicas)]
 		before := s.owners()
+		s.ask("mark", struct{}{})
 		killed := time.Now()
 		one.kill()
 		if len(s.replicas) == 1 {
 			require.NoError(s.t, one.start())
 		}
-		watched = max(watched, s.owned(before, killed))
+		last, orphans := s.owned(before, killed)
+		watched = max(watched, last)
 		if len(s.replicas) > 1 {
 			pause(s.t.Context(), time.Until(killed.Add(10*time.Second)))
 			require.NoError(s.t, one.start())
 		}
 		<-next
+		var since []time.Duration
+		require.NoError(s.t, json.Unmarshal(s.ask("marked", struct{}{}), &since))
+		for n := range orphans {
+			polled = append(polled, since[n])
+		}
 	}
 	<-done
-	return watched, s.figures().Gap
+	return watched, polled
 }

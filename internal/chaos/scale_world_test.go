@@ -59,6 +59,7 @@ type figures struct {
 	Cards, Behind   []time.Duration // from the service's answer to the card; how long after its turn the card came
 	Storms          []time.Duration // from the service's answer to the card of a storm
 	Acked, Answered []time.Duration // clicks
+	Hidden          int             // messages that Slack took and people don't see, as there were too many in a minute
 	Unacked         int             // clicks that no replica took
 	Unanswered      int             // clicks whose answer isn't there yet
 }
@@ -243,8 +244,10 @@ func (w *scaleWorld) posted(form url.Values, channel, ts string, at time.Time) {
 	}
 	turn := b.turn(a.listed, at)
 	if a.posts++; a.posts > 1 {
+		fmt.Fprintf(os.Stderr, "twice in %s, %s after the service's answer: %s %s\n", channel, at.Sub(a.listed), form.Get("metadata"), text)
 		return
 	}
+	fmt.Fprintf(os.Stderr, "card in %s: %s\n", channel, form.Get("metadata"))
 	w.seen.Cards, w.seen.Behind = append(w.seen.Cards, at.Sub(a.listed)), append(w.seen.Behind, max(0, at.Sub(turn)))
 	for _, m := range scaleButton.FindAllStringSubmatch(text, 2) {
 		w.last = append(w.last, clickable{channel, ts, strings.ReplaceAll(m[1], `\"`, `"`)})
@@ -263,6 +266,11 @@ func (w *scaleWorld) control(out http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.run(l)
+	case "mark":
+		w.crowd.mark()
+	case "marked":
+		_ = json.NewEncoder(out).Encode(w.crowd.sinceMark())
+		return
 	case "forget":
 		w.forget()
 	case "figures":
@@ -286,6 +294,9 @@ func (w *scaleWorld) figures() figures {
 	f := w.seen
 	f.Unanswered = len(w.clicks)
 	w.crowd.add(&f)
+	for n := range w.size.Channels {
+		f.Hidden += w.slack.Hidden(channelOf(n, w.size.Channels))
+	}
 	for _, a := range w.cards {
 		if a.storm || a.listed.IsZero() {
 			continue
