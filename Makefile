@@ -10,7 +10,7 @@ SOAK_FOR     ?= 10m
 ABUSE_TIMES  ?= 20
 VERSIONS_FOR ?= 20s
 
-.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance release install-test alerts
+.PHONY: test short lint bench fuzz chaos versions soak abuse pictures build tools image image-test helm-test conformance release install-test alerts scale
 
 build: ## the binary, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(./scripts/ldflags)" -o bin/wafbot ./cmd/wafbot
@@ -63,6 +63,9 @@ soak: tools ## SOAK_FOR (10m) of attacks and clicks without faults, in which as 
 
 abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send to make the bot big, with a table of peaks
 	$(GO) test -v -run TestAbuse -count 1 -timeout 0 ./cmd/wafbot -args -abuse.times=$(ABUSE_TIMES)
+
+scale: tools ## the shipped program with 1,000 accounts, 1, 2 and 4 replicas, one Redis and a cluster: the table in docs/scale.md, in half an hour
+	$(GO) test -v -run 'TestScale$$' -count 1 -timeout 0 ./internal/chaos -args -scale -scale.doc=$(CURDIR)/docs/scale.md
 
 alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (half an hour)
 	$(GO) test -v -run TestRound -parallel 8 -count 1 -timeout 0 ./deploy/prometheus -args -alerts

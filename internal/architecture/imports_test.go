@@ -72,7 +72,7 @@ var floors = []floor{
 	{"internal/pager", []string{"apiclient"}, "it knows HTTP, and that an address is a secret", nil},
 	{"internal/webhook", []string{"apiclient"}, "it knows HTTP and a signature, and nothing of what is sent", nil},
 	{"internal/config", on("commands/call", "commands/grammar", "commands/policy", "commands/webhooks", "poller", "internal/pager", "internal/webhook", "internal/nearest", "internal/store/address"), "it turns what the operator writes into values of those who use them", nil},
-	{"internal/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/nearest", "internal/store", "internal/pager", "internal/webhook"), "it tries what the bot uses, the way the bot does", nil},
+	{"internal/doctor", on("internal/version", "internal/clock", "bot/card", "bot/slackconn", "commands", "poller", "internal/config", "internal/nearest", "internal/store", "internal/pager"), "it tries what the bot uses, the way the bot does", nil},
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot without reading them", nil},

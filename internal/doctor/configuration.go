@@ -42,7 +42,7 @@ func (c checkup) config() []Finding {
 	if err := c.cfg.CheckServe(); err != nil {
 		found = append(found[:1], configProblems(err)...)
 	}
-	return slices.Concat(found, c.policies(), c.plainText(), c.secrets(), c.deadRoutes(), c.pagers(), c.quietHours(), c.unusedWorkspaces())
+	return slices.Concat(found, c.policies(), c.plainText(), c.secrets(), c.deadRoutes(), c.pages(), c.quietHours(), c.unusedWorkspaces())
 }
 
 // quietHours finds quiet hours that are perhaps not meant: in a time zone that wasn't chosen, or for most of the day.
@@ -170,8 +170,8 @@ func (c checkup) secrets() []Finding {
 	return found
 }
 
-// pagers lists the routes that call a pager. It calls none: a test would wake people.
-func (c checkup) pagers() (found []Finding) {
+// pages lists the routes that call a pager.
+func (c checkup) pages() (found []Finding) {
 	for route, r := range c.cfg.Routes() {
 		if r.Page == nil {
 			continue

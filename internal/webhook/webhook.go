@@ -102,19 +102,6 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 	return failure(res)
 }
 
-// Answers asks whether anything answers at the address, and with which status. Nothing is sent there but the question.
-func (w *Webhook) Answers(ctx context.Context) (status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, w.address.Reveal(), http.NoBody)
-	if err != nil {
-		return 0, errors.New("its address is none")
-	}
-	res, err := w.http.Do(req)
-	if err != nil {
-		return 0, apiclient.WithoutURL(err)
-	}
-	return res.StatusCode, res.Body.Close()
-}
-
 // signature is that of Standard Webhooks, version 1.
 func (w *Webhook) signature(id, seconds string, body []byte) string {
 	mac := hmac.New(sha256.New, w.key)
