@@ -67,8 +67,8 @@ abuse: tools ## ABUSE_TIMES (20) as much as in the tests of what others may send
 scale: tools ## the shipped program with 1,000 accounts, 1, 2 and 4 replicas, one Redis and a cluster: the table in docs/scale.md, in half an hour
 	$(GO) test -v -run 'TestScale$$' -count 1 -timeout 0 ./internal/chaos -args -scale -scale.doc=$(CURDIR)/docs/scale.md
 
-alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (two hours)
-	$(GO) test -v -run TestRound -count 1 -timeout 0 ./deploy/prometheus -args -alerts
+alerts: tools ## the alert rules and the dashboard, with the real Prometheus: each fault of the emulated world fires its alert alone (half an hour)
+	$(GO) test -v -run TestRound -parallel 8 -count 1 -timeout 0 ./deploy/prometheus -args -alerts
 
 conformance: ## Slack's own clients against the emulated workspace, and wafbot against an emulator of others, with a table; fails at what docs/conformance.md doesn't say
 	./scripts/conformance

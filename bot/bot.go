@@ -4,10 +4,7 @@ package bot
 import (
 	"cmp"
 	"context"
-	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"sync"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -48,8 +45,6 @@ type Inbox interface {
 	Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error)
 	// First reports whether a user's delivery comes for the first time.
 	First(ctx context.Context, user string, names ...string) (bool, error)
-	// Work hands over what was accepted, each lane's oldest first, until its context ends.
-	Work(ctx context.Context, handle func(Piece)) error
 }
 
 // Piece is work that was handed over; *store.Piece is one.
@@ -68,11 +63,6 @@ type Cards interface {
 	AttackAt(ctx context.Context, account, channel, ts string) (attack string, err error)
 }
 
-// Redis is asked whether it can be written.
-type Redis interface {
-	Ping(ctx context.Context) error
-}
-
 // Notifier posts and redraws; *notify.Notifier is one.
 type Notifier interface {
 	// Owns reports whether this replica owns an account.
@@ -85,109 +75,44 @@ type Notifier interface {
 	Drawn(ctx context.Context, account, attack string) (c card.Card, known bool, err error)
 }
 
-// State reads how this replica is, but for what the Bot itself knows.
-type State interface {
-	Metrics(ctx context.Context) metrics.State
-}
-
-// Config is what a Bot works with. Slack, Runner, Verbs, Notifier, Inbox, Links, Cards, Redis and Accounts must be set, and Secret or Slack's app token.
+// Config is what a Bot works with. Slack, Runner, Verbs, Notifier, Inbox, Cards and Accounts must be set, and Secret or Slack's app token.
 type Config struct {
-	Slack         *slackconn.Client
-	Secret        apiclient.Secret // signs Slack's requests; "": none are received over HTTP
-	Runner        Runner
-	Verbs         Verbs
-	Notifier      Notifier
-	Inbox         Inbox
-	Door          *Door           // nil: one of its own, over Links
-	Links         slackconn.Links // of a Door of its own
-	Cards         Cards
-	Redis         Redis
-	Accounts      []notify.Account
-	Command       string                   // the slash command, for messages that name it
-	Pagers        Pagers                   // nil: none acknowledges
-	Webhooks      func() map[string]string // those that don't take events, and why; nil: there are none
-	Broken        func() map[string]string // the sources whose files can't be read, and why; nil: there are no files
-	Configuration func() Configuration     // how it stands; nil: it isn't shown
-	Metrics       *metrics.Metrics         // nil: counted for nobody
-	State         State                    // shown on /metrics
-	Log           *slog.Logger             // nil: discarded
-	Clocks        *clock.Clocks            // nil: this machine's
+	Workspace string // its name; "": it is the only one
+	Slack     *slackconn.Client
+	Secret    apiclient.Secret // signs Slack's requests; "": none are received over HTTP
+	Runner    Runner
+	Verbs     Verbs
+	Notifier  Notifier
+	Inbox     Inbox
+	Cards     Cards
+	Accounts  []notify.Account
+	Command   string           // the slash command, for messages that name it
+	Metrics   *metrics.Metrics // nil: counted for nobody
+	Log       *slog.Logger     // nil: discarded
+	Clocks    *clock.Clocks    // nil: this machine's
 }
 
-// Bot receives what people click and type, and shows them what happens.
+// Bot receives what people click and type in one workspace, and shows them what happens. It knows the accounts of that workspace alone.
 type Bot struct {
 	cfg      Config
 	log      *sampledLog
 	requests *requests
-	server   *server
+	ingress  *ingress
 	worker   *worker
-	pages    http.Handler
-	received sync.WaitGroup // deliveries that aren't acknowledged yet
-	readings sync.Map       // account → progress of its Reading
+	readings sync.Map // account → progress of its Reading
 }
 
-// New makes a Bot.
+// New makes a Bot. It stands behind a Front.
 func New(cfg Config) *Bot {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
-	if cfg.Door == nil {
-		cfg.Door = NewDoor(cfg.Slack, cfg.Links, cfg.Metrics, cfg.Log)
-	}
 	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log)}
 	answers := &answers{&b.cfg, b.log}
 	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: cfg.Metrics.DroppedReads, open: make(chan struct{}, maxReads)}
 	forms := &forms{&b.cfg, b.requests, answers}
-	ingress := &ingress{&b.cfg, b.log, b.requests, forms}
-	b.server = &server{cfg: &b.cfg, log: b.log, ingress: ingress, metrics: cfg.Metrics}
+	b.ingress = &ingress{&b.cfg, b.log, b.requests, forms}
 	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}
-	b.pages = b.handler()
 	return b
-}
-
-// Drain waits for the answers that are still being looked up, for at most as long as the context lasts.
-func (b *Bot) Drain(ctx context.Context) { b.requests.wait(ctx) }
-
-// Serve receives Slack's requests over HTTP, and answers probes, until the context ends.
-func (b *Bot) Serve(ctx context.Context, l net.Listener) error {
-	b.cfg.Door.Admit(b)
-	return b.cfg.Door.Serve(ctx, l)
-}
-
-// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses the
-// token for good from the beginning.
-func (b *Bot) Receive(ctx context.Context) error {
-	b.cfg.Door.Admit(b)
-	return b.cfg.Door.Receive(ctx)
-}
-
-// Work carries out stored requests: one person's on one account in order, all others side by side. It begins no request after more has ended, and
-// returns when those in progress are done, or held ends.
-func (b *Bot) Work(held, more context.Context) error { return b.worker.run(held, more) }
-
-// handler serves Slack's requests, health and metrics.
-func (b *Bot) handler() http.Handler {
-	mux := http.NewServeMux()
-	if b.cfg.Secret != "" {
-		mux.HandleFunc("/slack/commands", b.server.signed(b.server.command))
-		mux.HandleFunc("/slack/interactions", b.server.signed(b.server.interaction))
-		mux.HandleFunc("/slack/events", b.server.signed(b.server.event))
-	}
-	if b.cfg.Pagers != nil {
-		mux.HandleFunc("/pager/{name}", b.server.pager)
-	}
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	mux.HandleFunc("/readyz", b.ready)
-	mux.Handle("/metrics", b.cfg.Metrics.Serve(b.state))
-	return mux
-}
-
-// state is what /metrics shows beside what was counted.
-func (b *Bot) state(ctx context.Context) (s metrics.State) {
-	if b.cfg.State != nil {
-		s = b.cfg.State.Metrics(ctx)
-	}
-	s.SocketLinks, _ = b.cfg.Door.linked()
-	return s
 }

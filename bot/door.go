@@ -12,59 +12,94 @@ import (
 	"github.com/wafbot/wafbot/internal/metrics"
 )
 
-// Door is where deliveries come in, over HTTP and over Socket Mode links. Bots stand behind it one after another, when the configuration changes: no connection and no
+// Door is where deliveries come in, over HTTP and over Socket Mode links. Fronts stand behind it one after another, when the configuration changes: no connection and no
 // link ends then, with what is on its way.
 type Door struct {
-	log    *sampledLog
-	socket *slackconn.Socket
+	log *sampledLog
 
-	mu     sync.RWMutex
-	behind *Bot
+	mu      sync.RWMutex
+	behind  *Front
+	sockets map[string]*slackconn.Socket // by workspace
 }
 
 // NewDoor makes a Door. It opens nothing.
-func NewDoor(api *slackconn.Client, links slackconn.Links, m *metrics.Metrics, log *slog.Logger) *Door {
-	d := &Door{log: newSampledLog(log)}
-	d.socket = slackconn.NewSocket(slackconn.SocketConfig{Slack: api, Links: links, Handler: d, Opens: m.SocketOpens, Acknowledged: m.Acknowledged, Log: log})
-	return d
+func NewDoor(log *slog.Logger) *Door {
+	return &Door{log: newSampledLog(log), sockets: map[string]*slackconn.Socket{}}
 }
 
-// Admit has a bot receive what comes in from now on, and returns when the one before has acknowledged what it received.
-func (d *Door) Admit(b *Bot) {
+// Admit has a Front receive what comes in from now on, and returns when the one before has acknowledged what it received.
+func (d *Door) Admit(f *Front) {
 	d.mu.Lock()
 	before := d.behind
-	d.behind = b
+	d.behind = f
+	f.door = d
 	d.mu.Unlock()
-	if before != nil && before != b {
+	if before != nil && before != f {
 		before.received.Wait()
 	}
 }
 
-// enter is the bot that receives, until leave is called.
-func (d *Door) enter() (b *Bot, leave func()) {
+// enter is the Front that receives, until leave is called.
+func (d *Door) enter() (f *Front, leave func()) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	d.behind.received.Add(1)
 	return d.behind, d.behind.received.Done
 }
 
-// Envelope implements slackconn.Handler.
-func (d *Door) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
-	b, leave := d.enter()
-	defer leave()
-	return b.server.ingress.Envelope(ctx, e)
-}
-
 // ServeHTTP implements http.Handler.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	b, leave := d.enter()
+	f, leave := d.enter()
 	defer leave()
-	b.pages.ServeHTTP(w, r)
+	f.pages.ServeHTTP(w, r)
 }
 
-// Receive receives over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses the
-// token for good from the beginning.
-func (d *Door) Receive(ctx context.Context) error { return d.socket.Receive(ctx) }
+// Links are how a workspace delivers over Socket Mode.
+type Links struct {
+	Workspace string // its name; "": it is the only one
+	Slack     *slackconn.Client
+	Share     slackconn.Links // shares the links of its app among the replicas
+	Metrics   *metrics.Metrics
+	Log       *slog.Logger
+}
 
-// linked is how many Socket Mode links can receive, and why the last one could not be opened or kept.
-func (d *Door) linked() (open int, trouble string) { return d.socket.State() }
+// gate is where one workspace's links come in.
+type gate struct {
+	door      *Door
+	workspace string
+}
+
+// Envelope implements slackconn.Handler. What comes from a workspace that isn't configured any more is acknowledged and dropped: its links are about to end.
+func (g gate) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
+	f, leave := g.door.enter()
+	defer leave()
+	b := f.bots[g.workspace]
+	if b == nil {
+		g.door.log.warn(ctx, "drop delivery of a workspace that is not in the configuration", "workspace", g.workspace)
+		return nil
+	}
+	return b.ingress.Envelope(ctx, e)
+}
+
+// Receive receives a workspace's deliveries over Socket Mode until the context ends. It returns at once if there is no app token, and with an error if Slack refuses
+// the token for good from the beginning.
+func (d *Door) Receive(ctx context.Context, l Links) error {
+	s := slackconn.NewSocket(slackconn.SocketConfig{
+		Slack: l.Slack, Links: l.Share, Handler: gate{d, l.Workspace}, Opens: l.Metrics.SocketOpens, Acknowledged: l.Metrics.Acknowledged, Log: l.Log,
+	})
+	d.mu.Lock()
+	d.sockets[l.Workspace] = s
+	d.mu.Unlock()
+	return s.Receive(ctx)
+}
+
+// linked is how many Socket Mode links of a workspace can receive, and why the last one could not be opened or kept.
+func (d *Door) linked(workspace string) (open int, trouble string) {
+	d.mu.RLock()
+	s := d.sockets[workspace]
+	d.mu.RUnlock()
+	if s == nil {
+		return 0, ""
+	}
+	return s.State()
+}

@@ -37,7 +37,7 @@ func (u *unread) Read(p []byte) (int, error) {
 // What doesn't look like Slack's is refused before a byte of its body is read, and what says that it is too long, too.
 func TestNothingIsReadBeforeTheHeadersAreGood(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 	now, late := strconv.FormatInt(time.Now().Unix(), 10), strconv.FormatInt(time.Now().Add(-6*time.Minute).Unix(), 10)
 	signature := sign(signingSecret, now, "")
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestNothingIsReadBeforeTheHeadersAreGood(t *testing.T) {
 }
 
 // served is the address of a bot that receives over HTTP.
-func served(t *testing.T, b *Bot) string {
+func served(t *testing.T, b *lone) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func (s *stalling) Read(p []byte) (int, error) {
 // Bodies with forged signatures hold 32 MiB at most, beside the first 16 kB of each: more are refused. What Slack usually sends gets through meanwhile.
 func TestForgedBodiesHoldABoundedRoom(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 	now := strconv.FormatInt(time.Now().Unix(), 10)
 	const forged = 100
 	stalled, last, status := make(chan bool), make(chan struct{}), make(chan int)
@@ -170,7 +170,7 @@ func TestReadingARequestEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			all, ended := make(pipes), make(chan error, 1)
-			b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
+			b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 			go func() { ended <- b.Serve(ctx, all) }()
 			stranger, bot := net.Pipe()
 			all <- bot
@@ -192,7 +192,7 @@ func TestReadingARequestEnds(t *testing.T) {
 // A bot keeps 1,024 connections. One more closes the one whose last request began longest ago.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
-	address := served(t, New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret}))
+	address := served(t, alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret}))
 	probe := func(conn net.Conn) error {
 		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			return err
@@ -252,7 +252,7 @@ func TestAFloodOfForgedRequestsIsLoggedInSamples(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &lines{}
-		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Log: slog.New(slog.NewTextHandler(log, nil))})
+		b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Log: slog.New(slog.NewTextHandler(log, nil))})
 		for range 1_000 {
 			require.Equal(t, http.StatusUnauthorized, deliver(t, b, "", "", "{}"))
 		}
@@ -274,9 +274,9 @@ func TestAFloodOfProbesIsLoggedInSamples(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log, store := &lines{}, newLinkStore()
-		b := New(Config{
+		b := alone(Config{
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}}),
-			Secret: signingSecret, Inbox: store, Links: store, Redis: away{store}, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil)),
+			Secret: signingSecret, Inbox: away{store}, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		})
 		for range 1_000 {
 			w := httptest.NewRecorder()
@@ -331,7 +331,7 @@ func (h *heard) at(path string) []string {
 }
 
 // sendForm sends a signed request to a path, as Slack does.
-func sendForm(t *testing.T, b *Bot, path string, form url.Values) int {
+func sendForm(t *testing.T, b *lone, path string, form url.Values) int {
 	t.Helper()
 	now, body := strconv.FormatInt(time.Now().Unix(), 10), form.Encode()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
@@ -347,9 +347,9 @@ func TestWhoIsDroppedIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log, slackEnd, store := &lines{}, &heard{texts: map[string][]string{}}, newLinkStore()
-		b := New(Config{
+		b := alone(Config{
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}}),
-			Secret: signingSecret, Inbox: store, Links: store, Runner: hanging{}, Verbs: hanging{}, Log: slog.New(slog.NewTextHandler(log, nil)),
+			Secret: signingSecret, Inbox: store, Runner: hanging{}, Verbs: hanging{}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		})
 		for i := range 1_500 {
 			user := []string{"U0ROB", "U0ANN"}[i%2]
@@ -382,9 +382,9 @@ func TestWithoutAnAddressNothingIsRetried(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		slackEnd, store := &heard{texts: map[string][]string{}}, newLinkStore()
-		b := New(Config{
+		b := alone(Config{
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}}),
-			Secret: signingSecret, Inbox: store, Links: store, Runner: noRunner{}, Verbs: noRunner{},
+			Secret: signingSecret, Inbox: store, Runner: noRunner{}, Verbs: noRunner{},
 		})
 		begun := time.Now()
 		for i := range 40 {
@@ -418,9 +418,9 @@ func TestReadinessShowsLongPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := newLinkStore()
-		b := New(Config{
+		b := alone(Config{
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &limitedSlack{heard{texts: map[string][]string{}}}}}),
-			Secret: signingSecret, Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{},
+			Secret: signingSecret, Inbox: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{},
 		})
 		ready := func() string {
 			w := httptest.NewRecorder()

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,17 +20,25 @@ import (
 
 // readiness is the body of /readyz.
 type readiness struct {
-	Ready    bool                    `json:"ready"`
-	Version  string                  `json:"version"`
-	Redis    string                  `json:"redis"` // "ok", or what is wrong
-	Slack    string                  `json:"slack"`
-	Limited  map[string]time.Time    `json:"slack_limited,omitempty"` // the methods that Slack refuses because there were too many calls, and until when
-	Ingress  string                  `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
-	Accounts map[string]accountState `json:"accounts"`
-	Config   *Configuration          `json:"config,omitempty"`
-	Clocks   string                  `json:"clocks,omitempty"`   // which are wrong
-	Webhooks map[string]string       `json:"webhooks,omitempty"` // those that don't take events from this replica, and why
-	Sources  map[string]string       `json:"sources,omitempty"`  // sources whose file can't be read, and why; the last good content counts
+	Ready          bool                      `json:"ready"`
+	Version        string                    `json:"version"`
+	Redis          string                    `json:"redis"` // "ok", or what is wrong
+	workspaceState                           // where there are several, what they have in common
+	Workspaces     map[string]workspaceState `json:"workspaces,omitempty"` // where there are several
+	Accounts       map[string]accountState   `json:"accounts"`
+	Config         *Configuration            `json:"config,omitempty"`
+	Clocks         string                    `json:"clocks,omitempty"`   // which are wrong
+	Webhooks       map[string]string         `json:"webhooks,omitempty"` // those that don't take events from this replica, and why
+	Sources        map[string]string         `json:"sources,omitempty"`  // sources whose file can't be read, and why; the last good content counts
+}
+
+// workspaceState is how a workspace can be reached, and reaches this replica.
+type workspaceState struct {
+	Slack   string               `json:"slack"`                   // "ok", or what is wrong
+	Limited map[string]time.Time `json:"slack_limited,omitempty"` // the methods that Slack refuses because there were too many calls, and until when
+	Ingress string               `json:"ingress"`                 // "http", "socket mode", both with a comma, or what is wrong
+
+	receives bool // by Ingress
 }
 
 // Configuration is how a replica's configuration stands.
@@ -57,63 +67,79 @@ type accountState struct {
 	Elsewhere  bool      `json:"elsewhere,omitempty"`  // another replica owns it
 }
 
-// ingress lists the ways by which Slack can deliver now; "": none.
-func (b *Bot) ingress() string {
+// workspace is how a bot's workspace is, by what Slack said of the token.
+func (f *Front) workspace(b *Bot, said error) (s workspaceState) {
+	open, trouble := f.door.linked(b.cfg.Workspace)
 	var ways []string
 	if b.cfg.Secret != "" {
 		ways = append(ways, "http")
 	}
-	if open, _ := b.cfg.Door.linked(); open > 0 {
+	if open > 0 {
 		ways = append(ways, "socket mode")
 	}
-	return strings.Join(ways, ", ")
+	if s.Slack, s.Limited = "ok", b.cfg.Slack.Held(); said != nil {
+		s.Slack = "can't be used: " + slackconn.Brief(said)
+	}
+	if s.Ingress, s.receives = strings.Join(ways, ", "), len(ways) > 0; !s.receives {
+		s.Ingress = "nothing can be received: " + cmp.Or(trouble, "no socket mode link is open yet")
+	}
+	return s
+}
+
+// together is how several workspaces are: it names those that can't be used, and receives if one of them does.
+func together(all map[string]workspaceState) (s workspaceState) {
+	var unusable, deaf []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name].Slack != "ok" {
+			unusable = append(unusable, name)
+		}
+		if !all[name].receives {
+			deaf = append(deaf, name)
+		}
+	}
+	s.Slack, s.Ingress, s.receives = "ok", "ok", len(deaf) < len(all)
+	if len(unusable) > 0 {
+		s.Slack = "can't be used: " + strings.Join(unusable, ", ")
+	}
+	if len(deaf) > 0 {
+		s.Ingress = "nothing can be received from: " + strings.Join(deaf, ", ")
+	}
+	return s
 }
 
 // slackPatience is how long /readyz waits for Slack: probes often give up after a second.
 const slackPatience = 800 * time.Millisecond
 
-// ready answers 200 if Redis can be written and an ingress is open. Slack and accounts are in the body only: one account's token must not take the
+// ready answers 200 if Redis can be written and an ingress is open. Slack and accounts are in the body only: one workspace's or account's token must not take the
 // replica out of service.
-func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
-	var redis, workspace error
+func (f *Front) ready(w http.ResponseWriter, r *http.Request) {
+	var redis error
+	var said []error
 	var asked sync.WaitGroup
-	within := func(limit time.Duration, ask func(context.Context) error, err *error) {
-		asked.Go(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit) // also after the client is gone: the result is cached
-			defer cancel()
-			*err = ask(ctx)
-		})
-	}
-	within(2*time.Second, b.cfg.Redis.Ping, &redis)
-	within(slackPatience, b.cfg.Slack.Usable, &workspace)
+	asked.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
+		defer cancel()
+		redis = f.cfg.Redis.Ping(ctx)
+	})
+	asked.Go(func() { said = f.askSlack(r.Context()) })
 	asked.Wait()
-	state := readiness{Ready: true, Version: version.Get().String(), Redis: "ok", Slack: "ok", Accounts: map[string]accountState{}}
-	if redis != nil {
-		b.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
-		state.Ready, state.Redis = false, "can't be written"
+	state := readiness{Version: version.Get().String(), Redis: "ok", Accounts: map[string]accountState{}, Clocks: f.cfg.Clocks.Trouble()}
+	f.workspaces(&state, said)
+	if state.Ready = redis == nil && state.receives; redis != nil {
+		f.log.warn(r.Context(), "not ready", "err", redis) // anybody who reaches the port may ask
+		state.Redis = "can't be written"
 		if refusal.Full(redis) {
 			state.Redis += ": its memory is full. Changes are refused until it has room again"
 		}
 	}
-	if state.Ingress = b.ingress(); state.Ingress == "" {
-		_, trouble := b.cfg.Door.linked()
-		state.Ready, state.Ingress = false, "nothing can be received: "+cmp.Or(trouble, "no socket mode link is open yet")
+	if f.cfg.Webhooks != nil {
+		state.Webhooks = f.cfg.Webhooks()
 	}
-	if workspace != nil {
-		state.Slack = "can't be used: " + slackconn.Brief(workspace)
+	if f.cfg.Broken != nil {
+		state.Sources = f.cfg.Broken()
 	}
-	state.Limited, state.Clocks = b.cfg.Slack.Held(), b.cfg.Clocks.Trouble()
-	if b.cfg.Webhooks != nil {
-		state.Webhooks = b.cfg.Webhooks()
-	}
-	if b.cfg.Broken != nil {
-		state.Sources = b.cfg.Broken()
-	}
-	if b.cfg.Configuration != nil {
-		state.Config = new(b.cfg.Configuration())
-	}
-	for _, a := range b.cfg.Accounts {
-		state.Accounts[a.Name] = b.accountState(a)
+	if f.cfg.Configuration != nil {
+		state.Config = new(f.cfg.Configuration())
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if !state.Ready {
@@ -121,6 +147,22 @@ func (b *Bot) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	words, _ := json.Marshal(state) // strings and times can't fail
 	_, _ = w.Write(append(text.SanitizeJSON(words), '\n'))
+}
+
+// workspaces fills in how workspaces and accounts are, by what Slack said of each one's token.
+func (f *Front) workspaces(state *readiness, said []error) {
+	all := map[string]workspaceState{}
+	for i, b := range f.each() {
+		all[b.cfg.Workspace] = f.workspace(b, said[i])
+		for _, a := range b.cfg.Accounts {
+			state.Accounts[a.Name] = b.accountState(a)
+		}
+	}
+	if only, unnamed := all[""]; unnamed {
+		state.workspaceState = only
+		return
+	}
+	state.workspaceState, state.Workspaces = together(all), all
 }
 
 func (b *Bot) accountState(a notify.Account) (s accountState) {

@@ -138,13 +138,13 @@ func deliveries() map[string]delivered {
 }
 
 // send delivers it over HTTP, or in an envelope, until it is acknowledged.
-func (d delivered) send(t *testing.T, b *Bot, overHTTP bool) {
+func (d delivered) send(t *testing.T, b *lone, overHTTP bool) {
 	t.Helper()
 	raw, err := json.Marshal(d.body)
 	require.NoError(t, err)
 	switch {
 	case !overHTTP:
-		b.server.ingress.Envelope(t.Context(), slackconn.Envelope{ID: "E1", Type: d.kind, Payload: raw})
+		b.ingress.Envelope(t.Context(), slackconn.Envelope{ID: "E1", Type: d.kind, Payload: raw})
 	case d.kind == "events_api":
 		now := strconv.FormatInt(time.Now().Unix(), 10)
 		require.Equal(t, http.StatusOK, deliver(t, b, now, sign(signingSecret, now, string(raw)), string(raw)))
@@ -173,8 +173,8 @@ func TestEveryDeliveryIsAcknowledgedInTime(t *testing.T) {
 					runner := hangingRunner{hangs: what, slack: slack}
 					accounts := accountsNamed("acme")
 					accounts[0].Roles = policy.Roles{Responders: []string{"S0ONCALL"}}
-					b := New(Config{
-						Slack: slack, Secret: signingSecret, Inbox: redis, Links: redis, Redis: redis, Cards: redis, Runner: runner, Verbs: runner, Accounts: accounts,
+					b := alone(Config{
+						Slack: slack, Secret: signingSecret, Inbox: redis, Cards: redis, Runner: runner, Verbs: runner, Accounts: accounts,
 					})
 					begun := time.Now()
 					d.send(t, b, overHTTP)

@@ -50,11 +50,19 @@ type pagerEvent struct {
 // pagerAcknowledged is the one kind of event that does something.
 const pagerAcknowledged = "incident.acknowledged"
 
-// pager takes what a pager sends: that somebody acknowledged a call acknowledges the attack. As Slack's requests, it is read only if its headers may be the pager's. It isn't
+// pagerServer receives what pagers send over HTTP.
+type pagerServer struct {
+	receiver
+
+	pagers Pagers
+	botOf  func(account string) *Bot // of its workspace; nil: there is none
+}
+
+// receive takes what a pager sends: that somebody acknowledged a call acknowledges the attack. As Slack's requests, it is read only if its headers may be the pager's. It isn't
 // dated: what is replayed finds a call that pages nobody any more.
-func (s *server) pager(w http.ResponseWriter, r *http.Request) {
+func (s *pagerServer) receive(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	secret := s.cfg.Pagers.Secret(name)
+	secret := s.pagers.Secret(name)
 	switch {
 	case secret == "":
 		http.NotFound(w, r)
@@ -80,14 +88,14 @@ func (s *server) pager(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptTimeout)
 	defer cancel()
-	if err := s.ingress.acknowledged(ctx, name, e, body); err != nil {
+	if err := s.acknowledged(ctx, name, e, body); err != nil {
 		s.log.warn(r.Context(), "accept what a pager acknowledged", "pager", name, "err", err)
 		http.Error(w, "not now: send it again", http.StatusServiceUnavailable) // which PagerDuty does
 	}
 }
 
 // readPager reads the body of a request that is signed with the pager's secret.
-func (s *server) readPager(w http.ResponseWriter, r *http.Request, secret apiclient.Secret) ([]byte, error) {
+func (s *pagerServer) readPager(w http.ResponseWriter, r *http.Request, secret apiclient.Secret) ([]byte, error) {
 	var signatures [][]byte
 	for one := range strings.SplitSeq(r.Header.Get(headerPagerSignature), ",") {
 		words, of := strings.CutPrefix(strings.TrimSpace(one), "v1=")
@@ -116,20 +124,21 @@ func (s *server) readPager(w http.ResponseWriter, r *http.Request, secret apicli
 }
 
 // acknowledged stores, once for each event, that somebody acknowledged the attack of a call. From then on it is a line like any other.
-func (in *ingress) acknowledged(ctx context.Context, pager string, e pagerEvent, body []byte) error {
-	account, attack, err := in.cfg.Pagers.Called(ctx, pager, e.Event.Data.Key)
+func (s *pagerServer) acknowledged(ctx context.Context, pager string, e pagerEvent, body []byte) error {
+	account, attack, err := s.pagers.Called(ctx, pager, e.Event.Data.Key)
 	if err != nil {
 		return err
 	}
-	if attack == "" {
-		in.log.warn(ctx, "a pager acknowledged a call that isn't wafbot's, or that pages nobody any more", "pager", pager)
+	b := s.botOf(account)
+	if attack == "" || b == nil {
+		s.log.warn(ctx, "a pager acknowledged a call that isn't wafbot's, or that pages nobody any more", "pager", pager)
 		return nil
 	}
 	sum := sha256.Sum256([]byte(pager + "\x00" + cmp.Or(e.Event.ID, string(body))))
 	who := e.Event.Agent
-	req := request{Version: workVersion, names: []string{"pager " + hex.EncodeToString(sum[:])}}
+	req := request{Version: workVersion, Workspace: b.cfg.Workspace, names: []string{"pager " + hex.EncodeToString(sum[:])}}
 	req.Invocation = call.Invocation{
-		ID: req.names[0], At: in.cfg.Clocks.Now(), Account: account,
+		ID: req.names[0], At: b.cfg.Clocks.Now(), Account: account,
 		Actor: record.Actor{
 			ID: "pagerduty:" + text.Cut(cmp.Or(who.ID, pager), maxPagerName), Name: "PagerDuty: " + text.Cut(cmp.Or(who.Summary, pager), maxPagerName), Via: record.ViaPager,
 		},
@@ -139,7 +148,7 @@ func (in *ingress) acknowledged(ctx context.Context, pager string, e pagerEvent,
 	if err != nil {
 		return fmt.Errorf("write acknowledgement: %w", err)
 	}
-	_, waiting, err := in.cfg.Inbox.Accept(ctx, work, in.cfg.laneOf(req.Invocation), req.names...)
+	_, waiting, err := b.cfg.Inbox.Accept(ctx, work, b.cfg.laneOf(req.Invocation), req.names...)
 	if err == nil && waiting > 0 {
 		err = errors.New("too many of one person at once")
 	}

@@ -33,6 +33,7 @@ const workVersion = 1
 // request is a line that a user typed or clicked, with where to answer. It is stored as JSON.
 type request struct {
 	Version     int             `json:"version,omitempty"`
+	Workspace   string          `json:"workspace,omitempty"` // its name, where there are several
 	Invocation  call.Invocation `json:"invocation"`
 	Channel     string          `json:"channel,omitempty"`
 	MessageTS   string          `json:"message_ts,omitempty"` // of the message with the button
@@ -108,7 +109,7 @@ func (r *requests) store(ctx context.Context, req request) (failed *card.Message
 		r.read(req)
 		return nil
 	}
-	req.Version = workVersion
+	req.Version, req.Workspace = workVersion, r.cfg.Workspace
 	waiting := 0
 	work, err := json.Marshal(req)
 	if err == nil {
@@ -133,11 +134,15 @@ func (c *Config) laneOf(inv call.Invocation) record.Lane {
 	return record.Lane{Account: c.accountOf(inv), Team: inv.Actor.Team, User: inv.Actor.ID}
 }
 
+func (c *Config) hasAccount(name string) bool {
+	return slices.ContainsFunc(c.Accounts, func(a notify.Account) bool { return a.Name == name })
+}
+
 // accountOf is the account that a line is about, as far as it says. Lines without an account are alike, as are those that name one that isn't there, so that
 // nobody makes names at will, and all where there is one account alone.
 func (c *Config) accountOf(inv call.Invocation) string {
 	account := cmp.Or(inv.Line.Keys["account"], inv.Account)
-	if len(c.Accounts) == 1 || !slices.ContainsFunc(c.Accounts, func(a notify.Account) bool { return a.Name == account }) {
+	if len(c.Accounts) == 1 || !c.hasAccount(account) {
 		return ""
 	}
 	return account

@@ -21,13 +21,25 @@ import (
 	"github.com/wafbot/wafbot/internal/metrics"
 )
 
-// server receives over HTTP.
-type server struct {
-	cfg     *Config
+// receiver reads requests over HTTP that may be anybody's.
+type receiver struct {
 	log     *sampledLog
-	ingress *ingress
 	metrics *metrics.Metrics
-	bodies  bodies
+	bodies  *bodies // of all receivers
+}
+
+// counting is the same that counts elsewhere.
+func (s receiver) counting(m *metrics.Metrics) receiver {
+	s.metrics = m
+	return s
+}
+
+// server receives a workspace's requests over HTTP.
+type server struct {
+	receiver
+
+	cfg     *Config
+	ingress *ingress
 }
 
 // signed checks a request before it is handled: first its method and headers, then its size, and then its signature. Only what has fresh and well-formed headers
@@ -99,7 +111,7 @@ func (s *server) signature(header http.Header) ([]byte, error) {
 }
 
 // refuse answers a request that isn't handled, and closes its connection, so that the rest of its body isn't read.
-func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (s receiver) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, words := http.StatusBadRequest, "body can't be read"
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.Is(err, errForged):

@@ -38,7 +38,7 @@ func sign(secret, stamp, body string) string {
 }
 
 // deliver posts an event and returns the status.
-func deliver(t *testing.T, b *Bot, stamp, signature, body string) int {
+func deliver(t *testing.T, b *lone, stamp, signature, body string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/slack/events", strings.NewReader(body))
 	r.Header.Set("X-Slack-Request-Timestamp", stamp)
@@ -61,7 +61,7 @@ func TestSignaturesWhereAClockIsWrong(t *testing.T) {
 		clocks *clock.Clocks
 		fresh  time.Duration
 	}{"the machine is behind": {wrong, time.Hour}, "Redis is ahead": {right, 0}} {
-		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Clocks: c.clocks})
+		b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Clocks: c.clocks})
 		for off, status := range map[time.Duration]int{0: http.StatusOK, -6 * time.Minute: http.StatusUnauthorized, 6 * time.Minute: http.StatusUnauthorized, time.Hour: http.StatusUnauthorized} {
 			stamp := strconv.FormatInt(time.Now().Add(c.fresh+off).Unix(), 10)
 			require.Equal(t, status, deliver(t, b, stamp, sign(signingSecret, stamp, body), body), "%s, %s off", name, off)
@@ -71,7 +71,7 @@ func TestSignaturesWhereAClockIsWrong(t *testing.T) {
 
 func TestSignatures(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 	at := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).Unix(), 10) }
 	const body = `{"type":"event_callback"}`
 	now := at(0)
@@ -98,7 +98,7 @@ func FuzzSignature(f *testing.F) {
 	f.Add("-1", "v0=00", "")
 	f.Add("9223372036854775807", "v1="+strings.Repeat("0", 64), "payload=%7B%7D")
 	f.Add("1e9", "v0=zz", "\x00")
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret})
 	f.Fuzz(func(t *testing.T, stamp, signature, body string) {
 		status := deliver(t, b, stamp, signature, body)
 		if status == http.StatusOK {
@@ -164,12 +164,12 @@ func (noRunner) Do(context.Context, call.Invocation) (call.Result, error) {
 }
 
 // linkedBot receives from s. Its client keeps no connection: a synctest bubble would wait for it.
-func linkedBot(s *slacktest.End) *Bot {
+func linkedBot(s *slacktest.End) *lone {
 	store := newLinkStore()
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-	return New(Config{
+	return alone(Config{
 		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", AppToken: "xapp-secret", APIURL: s.URL + "/api/", HTTP: client}),
-		Inbox: store, Links: store, Redis: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
+		Inbox: store, Notifier: owner{}, Runner: noRunner{}, Verbs: noRunner{}, Secret: signingSecret,
 	})
 }
 
@@ -249,8 +249,8 @@ func TestReadinessShowsWrongClocks(t *testing.T) {
 	t.Parallel()
 	clocks, store := clock.New(), newLinkStore()
 	well := func() poller.Health { return poller.Health{} }
-	b := New(Config{
-		Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Inbox: store, Links: store, Redis: store, Notifier: ownsAll{}, Runner: noRunner{}, Verbs: noRunner{},
+	b := alone(Config{
+		Slack: slackconn.Connect(slackconn.Config{}), Secret: signingSecret, Inbox: store, Notifier: ownsAll{}, Runner: noRunner{}, Verbs: noRunner{},
 		Clocks: clocks, Accounts: []notify.Account{{Account: &call.Account{Name: "acme"}, Health: well}, {Account: &call.Account{Name: "globex"}, Health: well}},
 	})
 	ready := func() string {

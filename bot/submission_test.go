@@ -73,9 +73,9 @@ func pushedText(t *testing.T, answer *slack.ViewSubmissionResponse) string {
 
 func TestAFormOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
 	for _, c := range [][2]string{{card.ViewForm, ""}, {card.ViewForm, "[]"}, {card.ViewForm, "{}"}, {card.ViewForm, `{"line":"\"x"}`}, {card.ViewAsk, "{}"}, {"later", `{"line":"deny"}`}, {"later", ""}} {
-		answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
+		answer := b.ingress.forms.submittedInTime(t.Context(), submission(t, c[0], c[1]), delivery{names: []string{"d1"}})
 		require.Contains(t, pushedText(t, answer), "of another version of wafbot", "%s", c)
 	}
 }
@@ -96,9 +96,9 @@ func TestAFormThatCantBeCheckedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}, Verbs: changer{form: c.form}})
+				b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: changer{form: c.form}, Verbs: changer{form: c.form}})
 				begun := time.Now()
-				answer := b.server.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
+				answer := b.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewForm, `{"line":"deny"}`), delivery{names: []string{"d1"}, at: begun})
 				require.Contains(t, pushedText(t, answer), c.says)
 				require.Less(t, time.Since(begun), slackconn.AckWithin)
 				time.Sleep(5 * time.Second) // until it is checked
@@ -115,15 +115,15 @@ func TestDoItAnywayExpires(t *testing.T) {
 		anyway bool
 	}{{9 * time.Minute, true}, {11 * time.Minute, false}} {
 		store := &accepted{}
-		b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: store, Runner: changer{}, Verbs: changer{}})
+		b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: store, Runner: changer{}, Verbs: changer{}})
 		at := time.Now()
 		meta, err := json.Marshal(card.ViewMeta{Line: "deny 203.0.113.7", Asked: at.Add(-c.waited)})
 		require.NoError(t, err)
-		b.server.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
+		b.ingress.forms.submittedInTime(t.Context(), submission(t, card.ViewAsk, string(meta)), delivery{names: []string{"d1"}, at: at})
 		click := payload{Type: "block_actions"}
 		click.Container.MessageTS = fmt.Sprintf("%d.000100", at.Add(-c.waited).Unix())
 		require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
-		b.server.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
+		b.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: at})
 		require.Len(t, store.works, 2)
 		for _, work := range store.works {
 			require.Equal(t, c.anyway, work.Invocation.Anyway, "%s", c.waited)
@@ -140,14 +140,14 @@ func TestWhatSlackDatesWhereRedisIsWrong(t *testing.T) {
 			clocks.NoteRedis(time.Now(), time.Now().Add(off))
 			clocks.Service("acme").Note(time.Now(), time.Now())
 			slackEnd := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &heard{texts: map[string][]string{}}}})
-			b := New(Config{Slack: slackEnd, Secret: signingSecret, Inbox: store, Runner: changer{}, Verbs: changer{}, Clocks: clocks})
+			b := alone(Config{Slack: slackEnd, Secret: signingSecret, Inbox: store, Runner: changer{}, Verbs: changer{}, Clocks: clocks})
 			asked := time.Now()
 			time.Sleep(time.Minute)
 			deliverEvent(t, b, "Ev1", wrote("U0ROB", fmt.Sprintf("%d.000100", asked.Unix()), "deny 203.0.113.7"))
 			click := payload{Type: "block_actions"}
 			click.Container.MessageTS = fmt.Sprintf("%d.000100", asked.Unix())
 			require.NoError(t, json.Unmarshal([]byte(`[{"action_id":"anyway:1","value":"deny 203.0.113.7"}]`), &click.Actions))
-			b.server.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: clocks.Now()})
+			b.ingress.click(t.Context(), click, delivery{names: []string{"d2"}, at: clocks.Now()})
 			require.Len(t, store.works, 2)
 			require.InDelta(t, 60, clocks.Now().Sub(store.works[0].Invocation.At).Seconds(), 1, off)
 			require.True(t, store.works[1].Invocation.Anyway, off)
@@ -158,12 +158,12 @@ func TestWhatSlackDatesWhereRedisIsWrong(t *testing.T) {
 // Slack silently drops an acknowledgement of 20 kB.
 func TestAQuestionThatIsTooLongForAnAcknowledgement(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
+	b := alone(Config{Slack: slackconn.Connect(slackconn.Config{}), Inbox: &accepted{}, Runner: noRunner{}, Verbs: noRunner{}})
 	r := &refusal.Refusal{Kind: refusal.ErrAsk, Line: record.Line{Name: "deny"}, Text: text.New("?")}
 	for range 60 {
 		r.Text = text.New(r.Text, "\n• ", strings.Repeat("<&>", 60))
 	}
-	require.Contains(t, pushedText(t, b.server.ingress.forms.pushAnyway(request{}, r)), "fill in fewer at a time")
+	require.Contains(t, pushedText(t, b.ingress.forms.pushAnyway(request{}, r)), "fill in fewer at a time")
 }
 
 func TestAFormOpenedInTheHomeTabIsAnsweredThere(t *testing.T) {

@@ -122,7 +122,7 @@ func TestAnAccountThatHangsHasItsShareOfTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const people = 420
 		inbox, runner := &crowd{people: people, done: map[string]int{}}, &oneHangs{}
-		b := New(Config{
+		b := alone(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: takesAllBut("/response/acme")}}), Inbox: inbox, Runner: runner, Verbs: runner,
 			Accounts: accountsNamed("acme", "globex"),
 		})
@@ -182,7 +182,7 @@ func TestAPersonHoldsSomeTurnsAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inbox, runner := &queue{lines: make(chan int, 1)}, beginsAndHangs{&oneHangs{}}
 		inbox.lines <- 0
-		b := New(Config{
+		b := alone(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: takesAllBut("/none")}}), Inbox: inbox, Runner: runner, Verbs: runner,
 			Accounts: accountsNamed("acme", "globex"),
 		})
@@ -205,9 +205,9 @@ func TestAnswersThatFailHoldNoTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slackEnd, store := takesAllBut("/ill/"), newLinkStore()
-		b := New(Config{
+		b := alone(Config{
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: slackEnd}}),
-			Secret: signingSecret, Inbox: store, Links: store, Runner: &oneHangs{}, Verbs: noRunner{},
+			Secret: signingSecret, Inbox: store, Runner: &oneHangs{}, Verbs: noRunner{},
 		})
 		ask := func(address string, n int) {
 			require.Equal(t, http.StatusOK, sendForm(t, b, "/slack/commands", url.Values{

@@ -3,7 +3,6 @@ package bot
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -25,24 +24,20 @@ type worker struct {
 	answering atomic.Int64 // requests that were carried out, and whose answer is on its way
 }
 
-// run carries out stored requests, all that are handed over side by side: the inbox keeps the order. It begins no request after more has ended. It
-// returns when those in progress are done, or held ends: then another replica continues them.
-func (w *worker) run(held, more context.Context) error {
-	err := w.cfg.Inbox.Work(more, func(p Piece) {
-		handed := time.Now()
-		var req request
-		if err := json.Unmarshal(p.Work(), &req); err != nil {
-			w.cfg.Log.ErrorContext(held, "read accepted request", "err", err)
-			req = request{Version: unreadable}
+// handedOver is a request with its place in the stream, and since when this replica has it.
+type handedOver struct {
+	request
+	piece Piece
+	at    time.Time
+}
+
+// take carries out a request when it is its account's turn, all that are handed over side by side: the inbox keeps the order.
+func (w *worker) take(held, more context.Context, h handedOver) {
+	w.turns.take(w.cfg.accountOf(h.Invocation), func(leave func()) {
+		if more.Err() == nil && (time.Since(h.at) < doubtAfter || h.piece.Mine(held)) {
+			w.handle(held, more, work{h.request, h.piece, leave})
 		}
-		w.turns.take(w.cfg.accountOf(req.Invocation), func(leave func()) {
-			if more.Err() == nil && (time.Since(handed) < doubtAfter || p.Mine(held)) {
-				w.handle(held, more, work{req, p, leave})
-			}
-		})
 	})
-	w.turns.wait()
-	return err
 }
 
 // work is a request that was handed over, until its turn is left.
@@ -52,14 +47,10 @@ type work struct {
 	leave func()
 }
 
-// unreadable is the version of a request that can't be read.
-const unreadable = -1
-
 // handle carries out and answers a request that was handed over.
 func (w *worker) handle(held, more context.Context, one work) {
 	held, more = one.within(held), one.within(more)
 	switch {
-	case one.Version == unreadable:
 	case one.Version > workVersion:
 		w.cfg.Log.ErrorContext(held, "a newer wafbot accepted this request: left to it")
 		return // this replica is about to lose its role

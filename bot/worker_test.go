@@ -114,7 +114,7 @@ func TestRequestTakenOverIsNotCalledUndone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				answers := &answered{}
 				waits := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now().Add(-c.waited)}}}
-				b := New(Config{
+				b := alone(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}),
 					Inbox: waits, Runner: &awayFor{tries: c.tries, away: c.away}, Verbs: &awayFor{},
 				})
@@ -163,7 +163,7 @@ func TestATurnIsPassedWhenTheLineIsStored(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				one := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}
 				runner := takes{plan: c.plan, carryOut: c.carryOut, meanwhile: func() { require.Equal(t, c.carriedOut, one.heard()) }}
-				b := New(Config{
+				b := alone(Config{
 					Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: &answered{after: c.answer}}}),
 					Inbox: one, Runner: runner, Verbs: runner,
 				})
@@ -180,7 +180,7 @@ func TestALineThatAnotherReplicaHasIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, answers := &inbox{request: request{ResponseURL: "https://hooks.slack.com/response", Invocation: call.Invocation{ID: "d", At: time.Now()}}}, &answered{}
 		runner := takes{plan: time.Minute, meanwhile: func() { one.lost.Store(true) }}
-		b := New(Config{
+		b := alone(Config{
 			Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answers}}), Inbox: one, Runner: runner, Verbs: runner,
 		})
 		require.NoError(t, b.Work(t.Context(), t.Context()))

@@ -155,6 +155,7 @@ func situations() map[string]Card {
 		c.Course, c.Situation.Attack.First, c.Situation.Attack.Last = hitsOver(now.Add(-11*time.Minute), 0, 60, 300, 900, 1530), now.Add(-11*time.Minute), now.Add(-7*time.Minute)
 	})
 	edit("drawn-late", "course", func(c *Card) { c.StaleFor = 3*time.Minute + 20*time.Second })
+	edit("redrawn-rarely", "course", func(c *Card) { c.Rare, c.StaleFor = true, 34*time.Minute })
 	edit("posted-late", "attack", func(c *Card) { c.Late = 4*time.Minute + 20*time.Second })
 	edit("quiet-hours", "attack", func(c *Card) { c.Mention, c.QuietHours = "", true })
 	edit("reposted", "incident", func(c *Card) { c.Reposted = true })

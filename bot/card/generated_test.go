@@ -91,7 +91,7 @@ func generated(t *rapid.T) Card {
 		c.Outage = record.Outage{From: earlier(time.Minute), Why: long.Draw(t, "why")}
 	}
 	if maybe("late") {
-		c.Late, c.StaleFor = 5*time.Minute, 3*time.Minute
+		c.Late, c.StaleFor, c.Rare = 5*time.Minute, 3*time.Minute, maybe("rare")
 	}
 	c.Page.Fault = long.Draw(t, "pager")
 	c = headed(c)

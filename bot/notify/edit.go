@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,14 +11,14 @@ import (
 
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// awaitSlot waits for the right to post to the channel, which holds until done is called.
+// awaitSlot waits for the right to post to the channel, which holds until done is called. A stop leaves it its time: what is written down as tried and
+// wasn't sent, the next owner would have to look for first.
 func (d *deliverer) awaitSlot(ctx context.Context, p Post) (done func(), err error) {
 	if q := d.queue(p.Account); q == nil || !q.slot(p.Delivery) {
-		if err := await(ctx, func() (time.Duration, error) { return d.postSlot(ctx, p.Channel, p.Urgent) }); err != nil {
+		if err := await(ctx, nil, func() (time.Duration, error) { return d.postSlot(ctx, p.Channel, p.Urgent) }); err != nil {
 			return nil, err
 		}
 	}
@@ -40,15 +41,22 @@ func (d *deliverer) atOnce(channel string) chan struct{} {
 	return d.onTheWay[channel]
 }
 
-// await asks for a slot until it is given one.
-func await(ctx context.Context, slot func() (wait time.Duration, err error)) error {
+// errStopping says that a message wasn't edited because its account is being left. The next owner edits it.
+var errStopping = errors.New("this replica stops")
+
+// await asks for a slot until it is given one, or stop is closed.
+func await(ctx context.Context, stop <-chan struct{}, slot func() (wait time.Duration, err error)) error {
 	for {
 		wait, err := slot()
 		if err != nil || wait == 0 {
 			return err
 		}
-		if err := delay.Sleep(ctx, wait); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stop:
+			return errStopping
+		case <-time.After(wait):
 		}
 	}
 }
@@ -92,10 +100,10 @@ func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait ti
 	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, d.cfg.EditsPerMinute, turn)
 }
 
-// awaitEdit waits for the right to edit one message that people wait for.
-func (d *deliverer) awaitEdit(ctx context.Context, at record.Place) error {
+// awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.
+func (d *deliverer) awaitEdit(ctx context.Context, stop <-chan struct{}, at record.Place) error {
 	turn := record.EditTurn{Of: at.Message(), Due: dueAtOnce(d.cfg.Clocks.Now())}
-	return await(ctx, func() (time.Duration, error) { return d.editSlot(ctx, turn) })
+	return await(ctx, stop, func() (time.Duration, error) { return d.editSlot(ctx, turn) })
 }
 
 // edit puts a message in the place of another (chat.update), plainer when Slack refuses what is in it. Without metadata that of the other stays.
@@ -119,7 +127,7 @@ func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message)
 			return err
 		}
 		msg = plainer
-		if err := d.awaitEdit(ctx, at); err != nil {
+		if err := d.awaitEdit(ctx, nil, at); err != nil {
 			return err
 		}
 	}
@@ -127,7 +135,7 @@ func (d *deliverer) edit(ctx context.Context, at record.Place, msg card.Message)
 
 // bringUpToDate puts a post in the place of a message that is no attack's card. One that can't be edited, because it was deleted, is left as it is.
 func (d *deliverer) bringUpToDate(ctx context.Context, p Post) error {
-	err := d.awaitEdit(ctx, p.replaces)
+	err := d.awaitEdit(ctx, d.queue(p.Account).stop(), p.replaces)
 	if err == nil {
 		err = d.edit(ctx, p.replaces, p.Message)
 		if err != nil && !repeatable(err) {

@@ -54,7 +54,7 @@ func (q *queue) work(held context.Context, w *queued) {
 	switch {
 	case err == nil && first:
 		q.notified(w)
-	case err == nil || held.Err() != nil:
+	case err == nil || held.Err() != nil || errors.Is(err, errStopping):
 		q.putBack(w)
 	case errors.As(err, &order):
 		q.putBack(w, order.subject)
@@ -182,6 +182,8 @@ func (q *queue) turn(ctx context.Context, w *queued) (first bool, err error) {
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
+		case <-q.stopping:
+			return false, nil
 		case <-pressed:
 		case <-time.After(wait):
 		}

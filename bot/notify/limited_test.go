@@ -2,11 +2,14 @@ package notify
 
 import (
 	"context"
+	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -50,5 +53,38 @@ func TestALongPauseOfSlackDoesNotHoldIncidents(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		require.Len(t, s.all(), 2)
 		require.Regexp(t, "^C1 incident 1[0-2]m", s.all()[0])
+	})
+}
+
+// spent is a Pace that has no edit left for an hour.
+type spent struct{ *tries }
+
+func (spent) EditSlot(context.Context, string, int, record.EditTurn) (time.Duration, error) {
+	return time.Hour, nil
+}
+
+// A replica that stops doesn't wait until it may edit: the next owner finds in the outbox what it didn't.
+func TestAStopWaitsForNoEdit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		box := &tries{tried: map[string]time.Time{}}
+		n := New(Config{
+			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: &choosy{}}}),
+			Stores: Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box, Pace: spent{box}},
+		})
+		more, stop := context.WithCancel(t.Context())
+		edited, ended := make(chan error, 1), make(chan struct{})
+		go func() { defer close(ended); n.Own(t.Context(), more, "acme", Unread{}) }()
+		synctest.Wait()
+		go func() {
+			edited <- n.deliver.bringUpToDate(t.Context(), Post{Account: "acme", Delivery: "r1", replaces: record.Place{Channel: "C1", TS: "1.1"}})
+		}()
+		synctest.Wait()
+		require.Empty(t, edited, "it waits")
+		begun := time.Now()
+		stop()
+		require.ErrorIs(t, <-edited, errStopping)
+		<-ended
+		require.Zero(t, time.Since(begun))
 	})
 }

@@ -32,6 +32,8 @@ type queue struct {
 	wake    chan struct{}        // something is to be done
 	urgent  chan struct{}        // closed when something urgent comes to wait
 	slots   map[string]bool      // deliveries for which the right to post was taken
+
+	stopping chan struct{} // closed when nothing more is begun: what waits for its turn at Slack then doesn't
 }
 
 // done is when an event was notified.
@@ -44,7 +46,7 @@ func newQueue(n *Notifier, account string) *queue {
 	return &queue{
 		notifier: n, account: account, trials: newTrials(time.Now(), n.deliver.readings), lanes: map[string]*lane{}, known: map[string]time.Time{},
 		claims: map[string]*queued{}, holders: map[string]*queued{}, behind: map[string][]*queued{}, missing: true,
-		wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{},
+		wake: make(chan struct{}, 1), urgent: make(chan struct{}), slots: map[string]bool{}, stopping: make(chan struct{}),
 	}
 }
 
@@ -134,6 +136,7 @@ func (q *queue) run(held, more context.Context) {
 	defer q.trials.forget()
 	var working sync.WaitGroup
 	defer working.Wait()
+	defer close(q.stopping)
 	for more.Err() == nil {
 		q.load(held)
 		all, wait := q.start()
@@ -146,6 +149,14 @@ func (q *queue) run(held, more context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// stop is closed when nothing more is begun; nil where another replica owns the account.
+func (q *queue) stop() <-chan struct{} {
+	if q == nil {
+		return nil
+	}
+	return q.stopping
 }
 
 // load adds what the outbox holds if that is not known here.

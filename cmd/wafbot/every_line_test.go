@@ -399,6 +399,7 @@ func filledIn(t testing.TB, line record.Line) map[string]any {
 
 // What needs approval waits, however it was requested, and is done when another person approves it.
 func TestEveryLineThatNeedsApproval(t *testing.T) {
+	norace.Defer(t)
 	t.Parallel()
 	two := func(w *world) {
 		w.cfg.Policy.Admins = append(w.cfg.Policy.Admins, "U0VIC0003")

@@ -79,12 +79,12 @@ func runLine(ctx context.Context, t terminal) int {
 		}
 		line.Words = append(line.Words, o.targets.words...)
 	}
-	a, err := t.connect(ctx, &o)
+	a, err := t.connect(ctx, &o, line)
 	if err != nil {
 		return t.refuse(o, err)
 	}
 	defer a.store.Close()
-	if a.runner.Changes(line) {
+	if a.terminal.Changes(line) {
 		a.rebuildFor(ctx, line, t)
 	}
 	logs, err := t.open(o.Given[optLog])
@@ -101,7 +101,7 @@ func runLine(ctx context.Context, t terminal) int {
 
 // do runs a line, after asking for confirmation where the line needs it.
 func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invocation) int {
-	if !inv.Yes && a.runner.Confirms(inv.Line) {
+	if !inv.Yes && a.terminal.Confirms(inv.Line) {
 		if code, ok := t.ask(ctx, a, o, inv); !ok {
 			return code
 		}
@@ -110,14 +110,14 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 	if drill.Begins(inv.Line) {
 		return t.drill(ctx, a, o, inv)
 	}
-	res, err := a.runner.Do(ctx, inv)
+	res, err := a.terminal.Do(ctx, inv)
 	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone, or in spite of -y
 		code, ok := t.confirm(ctx, o, err, inv.Yes)
 		if !ok {
 			return code
 		}
 		inv.Anyway = true
-		res, err = a.runner.Do(ctx, inv)
+		res, err = a.terminal.Do(ctx, inv)
 	}
 	if err != nil {
 		return t.refuse(o, err)
@@ -126,7 +126,7 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 }
 
 // connect puts the bot together from the configuration, for one line.
-func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
+func (t terminal) connect(ctx context.Context, o *lineOptions, line record.Line) (*app, error) {
 	cfg, err := config.Load(o.Last(optConfig), t.environ)
 	if err != nil {
 		return nil, misused{err}
@@ -139,6 +139,7 @@ func (t terminal) connect(ctx context.Context, o *lineOptions) (*app, error) {
 	for _, t := range a.tenants {
 		t.poller = nil // nothing is polled from here
 	}
+	a.terminal = atTerminal(a, line)
 	_ = a.store.Replicas.Hear(ctx) // where Redis is away, the line itself is refused
 	return a, nil
 }

@@ -18,9 +18,10 @@ func TestManifest(t *testing.T) {
 		says string // beside the link
 	}{
 		{"Socket Mode", nil, "", "an app token with the scope connections:write"},
-		{"HTTP", []string{"--url", "https://waf.example.com"}, "https://waf.example.com", "its signing secret"},
-		{"a slash at the end", []string{"--url=https://waf.example.com:8443/"}, "https://waf.example.com:8443", "its signing secret"},
-		{"loopback, for trying", []string{"--url", "http://127.0.0.1:8080"}, "http://127.0.0.1:8080", "its signing secret"},
+		{"HTTP", []string{"--url", "https://waf.example.com"}, "https://waf.example.com/slack", "its signing secret"},
+		{"a slash at the end", []string{"--url=https://waf.example.com:8443/"}, "https://waf.example.com:8443/slack", "its signing secret"},
+		{"one of several workspaces", []string{"--url=https://waf.example.com/slack/hq/"}, "https://waf.example.com/slack/hq", "its signing secret"},
+		{"loopback, for trying", []string{"--url", "http://127.0.0.1:8080"}, "http://127.0.0.1:8080/slack", "its signing secret"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -44,6 +45,8 @@ func TestManifestRefusesAWrongAddress(t *testing.T) {
 		"https://a b":                     "is no web address",
 		"http://waf.example.com":          "must begin with https://",
 		"https://waf.example.com/slack":   "must end behind the host",
+		"https://waf.example.com/slack/A": "must end behind the host",
+		"https://waf.example.com/hq":      "must end behind the host",
 		"https://waf.example.com?x=1":     "must end behind the host",
 		"https://waf.example.com/#top":    "must end behind the host",
 		"https://me:pass@waf.example.com": "holds a user name or a password",

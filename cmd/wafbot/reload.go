@@ -34,6 +34,11 @@ type succession struct {
 	errs     io.Writer // where logs go
 	hangup   <-chan os.Signal
 
+	door      *bot.Door
+	links     *store.Store // for links: those of the bots end with them
+	receiving *errgroup.Group
+	linked    map[string]context.CancelFunc // ends the links of a workspace
+
 	folders *config.Folders // of the last configuration that was tried
 	now     *generation
 }
@@ -68,26 +73,45 @@ func (l *loads) last() (at time.Time, failed string) {
 
 // run runs bots until the context ends, or one ends by itself.
 func (s *succession) run(ctx context.Context, cfg *config.Config) error {
-	links, err := store.Open(storeConfig(cfg, s.o.clocks)) // those of the bots end with them
-	defer func() { _ = s.listener.Close() }()              // unless it received
+	defer func() { _ = s.listener.Close() }() // unless it received
+	links, err := store.Open(storeConfig(cfg, s.o.clocks))
 	if err != nil {
 		return err
 	}
 	defer links.Close()
-	s.o.door = bot.NewDoor(slackOf(cfg, links, s.o.metrics, s.log), links.Links, s.o.metrics, s.log)
+	s.door, s.links, s.linked = bot.NewDoor(s.log), links, map[string]context.CancelFunc{}
 	s.o.loads.note(s.o.clocks.Now(), "")
 	if s.now, err = s.begin(ctx, cfg, nil); err != nil {
 		return err
 	}
-	first := s.now
-	s.o.door.Admit(first.app.bot)
-	receiving, ctx := errgroup.WithContext(ctx)
-	receiving.Go(func() error { return s.o.door.Serve(ctx, s.listener) })
-	receiving.Go(func() error { return first.app.receive(ctx, s.o.door) })
-	receiving.Go(func() error { return s.follow(ctx) })
-	err = receiving.Wait()
+	s.door.Admit(s.now.app.front)
+	s.receiving, ctx = errgroup.WithContext(ctx)
+	s.link(ctx, cfg)
+	s.receiving.Go(func() error { return s.door.Serve(ctx, s.listener) })
+	s.receiving.Go(func() error { return s.follow(ctx) })
+	err = s.receiving.Wait()
 	s.now.stop()
 	return errors.Join(err, <-s.now.ended)
+}
+
+// link opens the links of the workspaces that have none yet, and ends those of workspaces that are no more.
+func (s *succession) link(ctx context.Context, cfg *config.Config) {
+	for name, end := range s.linked {
+		if cfg.Workspace(name) == nil {
+			end()
+			delete(s.linked, name)
+		}
+	}
+	for _, w := range cfg.EachWorkspace() {
+		if s.linked[w.Name] != nil {
+			continue
+		}
+		of := slackSide{Slack: *w, store: s.links.In(w.Name), metrics: s.o.metrics.In(w.Name), log: ofWorkspace(s.log, *w)}
+		of.client = slackOf(*w, of.store, of.metrics, of.log)
+		ctx, end := context.WithCancel(ctx)
+		s.linked[w.Name] = end
+		s.receiving.Go(func() error { return receive(ctx, s.door, of.Slack, of.links()) })
+	}
 }
 
 // follow loads the configuration again when it is to, until the context or a bot ends.
@@ -165,14 +189,15 @@ func (s *succession) succeed(ctx context.Context, cfg *config.Config, why string
 		s.log.Info("configuration loaded again: nothing changed", "why", why)
 		return nil
 	}
-	if err := checkToken(ctx, cfg, before, s.now.app); err != nil {
+	if err := checkTokens(ctx, cfg, before, s.now.app); err != nil {
 		return err
 	}
 	next, err := s.begin(ctx, cfg, s.now.app.removedBy(ctx, cfg))
 	if err != nil {
 		return err
 	}
-	s.o.door.Admit(next.app.bot)
+	s.door.Admit(next.app.front)
+	s.link(ctx, cfg)
 	s.now.stop()
 	if err := <-s.now.ended; err != nil {
 		s.log.Error("the bot before ended", "err", err)
@@ -183,15 +208,21 @@ func (s *succession) succeed(ctx context.Context, cfg *config.Config, why string
 	return nil
 }
 
-// checkToken has Slack say whether it takes a token that is another than before: with a wrong one nothing could be posted.
-func checkToken(ctx context.Context, cfg, before *config.Config, now *app) error {
-	if cfg.Slack.BotToken == before.Slack.BotToken {
-		return nil
-	}
+// checkTokens has Slack say whether it takes tokens that weren't there before: with a wrong one nothing could be posted.
+func checkTokens(ctx context.Context, cfg, before *config.Config, now *app) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
-	if err := slackOf(cfg, now.store, now.metrics, now.log).Usable(ctx); err != nil {
-		return fmt.Errorf("slack doesn't take the new token: %w", err)
+	var g errgroup.Group
+	for key, w := range cfg.EachWorkspace() {
+		if was := before.Workspace(w.Name); was != nil && was.BotToken == w.BotToken {
+			continue
+		}
+		g.Go(func() error {
+			if err := slackOf(*w, now.store.In(w.Name), now.metrics.In(w.Name), now.log).Usable(ctx); err != nil {
+				return fmt.Errorf("slack doesn't take the new token of %s: %w", key, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return g.Wait()
 }

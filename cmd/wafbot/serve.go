@@ -51,7 +51,6 @@ type botOptions struct {
 
 	metrics *metrics.Metrics // nil: the bot's own
 	loads   *loads           // how loading the configuration goes; nil: it is never loaded again
-	door    *bot.Door        // nil: the bot's own
 	removed []tenancy        // accounts that the configuration has no more
 }
 
@@ -70,10 +69,14 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	if err != nil {
 		return err
 	}
+	door := bot.NewDoor(o.log)
+	door.Admit(a.front)
 	return a.run(ctx, func(ctx context.Context) error {
 		receiving, ctx := errgroup.WithContext(ctx)
-		receiving.Go(func() error { return a.bot.Serve(ctx, l) })
-		receiving.Go(func() error { return a.receive(ctx, a.bot) })
+		receiving.Go(func() error { return door.Serve(ctx, l) })
+		for _, s := range a.sides {
+			receiving.Go(func() error { return receive(ctx, door, s.Slack, s.links()) })
+		}
 		return receiving.Wait()
 	})
 }
@@ -91,12 +94,14 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 		err := receive(ctx)
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
 		defer cancel()
-		a.bot.Drain(drain)
+		a.front.Drain(drain)
 		return err
 	})
-	g.Go(func() error { return unlessStopped(p.living, a.runner.Run(p.living)) })
-	g.Go(func() error { a.slack.LogMissingScopes(ctx); return nil })
-	g.Go(func() error { a.slack.FindApp(ctx); return nil })
+	for _, s := range a.sides {
+		g.Go(func() error { return unlessStopped(p.living, s.runner.Run(p.living)) })
+		g.Go(func() error { s.client.LogMissingScopes(ctx); return nil })
+		g.Go(func() error { s.client.FindApp(ctx); return nil })
+	}
 	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error { a.lookout.watchAccounts(ctx); return nil })
 	g.Go(func() error { a.lookout.watchConfigurations(ctx); return nil })
@@ -137,7 +142,7 @@ func (p *phases) begin(limit time.Duration) {
 // share carries out changes and owns accounts, each shared among all replicas.
 func (a *app) share(p *phases) error {
 	g := errgroup.Group{}
-	g.Go(func() error { return unlessStopped(p.more, a.bot.Work(p.held, p.more)) })
+	g.Go(func() error { return unlessStopped(p.more, a.front.Work(p.held, p.more)) })
 	g.Go(func() error { return unlessStopped(p.more, a.store.Replicas.Share(p.held, p.more, a.names(), a.own)) })
 	return g.Wait()
 }
@@ -146,24 +151,6 @@ func (a *app) share(p *phases) error {
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
-	}
-	return nil
-}
-
-// receiver receives over Socket Mode.
-type receiver interface {
-	Receive(ctx context.Context) error
-}
-
-// receive receives over Socket Mode until the context ends. If Slack refuses the token, the bot ends only if it doesn't receive over HTTP.
-func (a *app) receive(ctx context.Context, from receiver) error {
-	err := from.Receive(ctx)
-	if err != nil && a.cfg.Slack.SigningSecret != "" {
-		a.log.Error("no socket mode, clicks come over http only", "err", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("socket mode: %w; run wafbot doctor for details", err)
 	}
 	return nil
 }

@@ -93,6 +93,7 @@ func (o *outside) caFile(t *testing.T) string {
 func TestThroughAProxyWithAPrivateCA(t *testing.T) {
 	t.Parallel()
 	w := &world{World: openWorld(t), t: t, journal: newJournal()}
+	w.Slack = w.World.Slack
 	require.NoError(t, w.Slack.SetIngress(workspace.IngressSocket))
 	o := openOutside(t, w.URL())
 	self, err := os.Executable()

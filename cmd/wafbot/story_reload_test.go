@@ -190,7 +190,7 @@ func TestABrokenReload(t *testing.T) {
 // A configuration that Kubernetes mounted is loaded again when it is replaced; of two replicas one then switches changes off for both.
 func TestAMountedConfigurationSwitchesChangesOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	w := newWorld(t, miniRedis(t), workspace.IngressHTTP) // links would go to either replica
 	r := w.runsFrom(map[string]string{"acme": ""})
 	r.start()
 	first, address := w.stop, w.address

@@ -16,7 +16,6 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/bot/notify"
-	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -39,19 +38,19 @@ type app struct {
 	log      *slog.Logger
 	clocks   *clock.Clocks
 	store    *store.Store
-	http     *http.Client  // asks the service for all accounts
-	starts   *rate.Limiter // paces taking accounts up
-	slack    *slackconn.Client
+	http     *http.Client        // asks the service for all accounts
+	starts   *rate.Limiter       // paces taking accounts up
 	sources  *config.SourceFiles // of all accounts
-	runner   *commands.Runner
-	bot      *bot.Bot
-	notifier *notify.Notifier
+	front    *bot.Front
 	webhooks *webhooks.Webhooks
-	tenants  map[string]*tenant // by account
-	hash     string             // of the configuration
-	loads    *loads             // nil: the configuration is never loaded again
+	sides    map[string]*slackSide // by workspace
+	tenants  map[string]*tenant    // by account
+	hash     string                // of the configuration
+	loads    *loads                // nil: the configuration is never loaded again
 	lookout  *lookout
 	metrics  *metrics.Metrics
+	auditOut *lineWriter
+	terminal *commands.Runner // carries out a line at the terminal; nil elsewhere
 }
 
 // tenant is an account with what works for it alone.
@@ -59,6 +58,7 @@ type tenant struct {
 	*call.Account
 
 	cfg      config.Account
+	side     *slackSide // of its workspace
 	policy   config.Policy
 	removed  bool // it isn't in the configuration any more
 	api      *apiclient.Client
@@ -71,7 +71,7 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), tenants: map[string]*tenant{}, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -86,10 +86,9 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		return nil, err
 	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
-	a.slack = slackOf(cfg, a.store, a.metrics, log)
-	var accounts []*call.Account
-	var posted []notify.Account
-	services := map[string]commands.Service{}
+	for _, w := range cfg.EachWorkspace() {
+		a.sideOf(*w)
+	}
 	configured := len(cfg.Accounts)
 	for i, each := range append(withPolicies(cfg), o.removed...) {
 		t, err := a.tenant(each, o.speed)
@@ -97,30 +96,20 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 			return nil, err
 		}
 		t.removed = i >= configured
-		a.tenants[t.Name], services[t.Name] = t, commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
-		accounts, posted = append(accounts, t.Account), append(posted, t.posted())
+		a.tenants[t.Name] = t
+		t.side.tenants = append(t.side.tenants, t)
 	}
 	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), hash: a.hash, log: log}
-	a.runner = commands.New(commands.Config{
-		Setup:    call.Setup{Accounts: accounts, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Zone: cfg.Timezone},
-		Services: services, Members: a.slack, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
-		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
-		AuditOut: o.audit, Changes: a.metrics.Changes, Log: log, Clocks: a.clocks, Notifier: a, Polling: a,
-		Triage: a.store.Triage, Storms: a.store.Attacks, Permissions: a.store.Permissions, Approvals: a.store.Approvals, Watch: a, Router: a,
-		Cards: a, Drills: a.store.Drills,
-	})
-	a.notifier = notify.New(notify.Config{
-		Slack: a.slack, Runner: a.runner, Accounts: posted, Command: cfg.Slack.Command, Runbooks: cfg.Runbooks,
-		MessagesPerSecond: cfg.Slack.MessagesPerSecond, Burst: cfg.Slack.Burst, EditsPerMinute: cfg.Slack.EditsPerMinute, Zone: cfg.Timezone, Metrics: a.metrics, Log: log, Clocks: a.clocks,
-		Stores: notify.Stores{
-			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
-			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: a.store.Pace,
-		},
-	})
-	a.bot = bot.New(bot.Config{
-		Slack: a.slack, Secret: cfg.Slack.SigningSecret, Command: cfg.Slack.Command, Runner: a.runner, Verbs: a.runner, Notifier: a.notifier, Inbox: inbox{a.store.Inbox}, Links: a.store.Links, Door: o.door,
-		Cards: a.store.Cards, Redis: a.store, Accounts: posted[:configured], Configuration: a.configuration, Broken: a.brokenSources, Webhooks: a.webhooks.Trouble, Pagers: pagers{cfg, a.store.Pages}, Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
-	})
+	var bots []*bot.Bot
+	for name, s := range a.sides {
+		if s.open(a); cfg.Workspace(name) != nil {
+			bots = append(bots, s.bot)
+		}
+	}
+	a.front = bot.NewFront(bot.FrontConfig{
+		Redis: a.store, Stream: stream{a.store.Inbox}, Pagers: pagers{cfg, a.store.Pages}, Webhooks: a.webhooks.Trouble, Broken: a.brokenSources, Configuration: a.configuration,
+		Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
+	}, bots...)
 	return a, nil
 }
 
@@ -131,10 +120,6 @@ func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	}
 }
 
-func slackOf(cfg *config.Config, s *store.Store, m *metrics.Metrics, log *slog.Logger) *slackconn.Client {
-	return slackconn.Connect(slackconn.Config{Token: cfg.Slack.BotToken, AppToken: cfg.Slack.AppToken, APIURL: cfg.Slack.APIURL, People: s.People, Calls: m.SlackCalls, Log: log})
-}
-
 // startsPerSecond are the accounts that are taken up in a second, when many are taken over at once: each is read from Redis by all that goes on in it, and its first poll
 // reads everything.
 const startsPerSecond = 200
@@ -142,7 +127,7 @@ const startsPerSecond = 200
 // withPolicies are the configuration's accounts, each with its policy.
 func withPolicies(cfg *config.Config) (all []tenancy) {
 	for i, account := range cfg.Accounts {
-		all = append(all, tenancy{account, cfg.PolicyOf(i)})
+		all = append(all, tenancy{account, cfg.PolicyOf(i), cfg.WorkspaceOf(account)})
 	}
 	return all
 }
@@ -154,11 +139,11 @@ func (a *app) tenant(of tenancy, speed float64) (*tenant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	t := &tenant{cfg: cfg, policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
+	t := &tenant{cfg: cfg, side: a.sideOf(of.slack), policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
 		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
 		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
-	t.Policy.Switch = a.store.Replicas
+	t.Roles.Workspace, t.Policy.Switch = t.side.client, a.store.Replicas
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
@@ -181,12 +166,12 @@ func (t *tenant) posted() notify.Account {
 
 // Notify passes events on to the notifier, which is put together after the pollers and the commands, and to webhooks.
 func (a *app) Notify(account string, events []record.Event) {
-	a.notifier.Notify(account, events)
+	a.tenants[account].side.notifier.Notify(account, events)
 	a.webhooks.Wake(account)
 }
 
 // Redraw passes on that cards are stale.
-func (a *app) Redraw(account string) { a.notifier.Redraw(account) }
+func (a *app) Redraw(account string) { a.tenants[account].side.notifier.Redraw(account) }
 
 // healthTimeout bounds asking Redis how another replica's polling goes.
 const healthTimeout = time.Second

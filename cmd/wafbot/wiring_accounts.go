@@ -21,6 +21,7 @@ type tenancy struct {
 	config.Account
 
 	policy config.Policy
+	slack  config.Slack // its workspace
 }
 
 // removedBy are the accounts that a configuration has no more, as far as changes of theirs are to be ended. Those of which Redis doesn't say count, too.
@@ -37,7 +38,11 @@ func (a *app) removedBy(ctx context.Context, next *config.Config) (all []tenancy
 		due, err := a.store.Replicas.Due(ctx, name)
 		a.log.Info("account was taken out of the configuration: what is due is still ended", "account", name, "changes", due, "err", err)
 		if due > 0 || err != nil {
-			all = append(all, tenancy{t.cfg, withoutRoles(t.policy, next.Policy.Changes)})
+			w := t.side.Slack
+			if stays := next.Workspace(w.Name); stays != nil {
+				w = *stays
+			}
+			all = append(all, tenancy{t.cfg, withoutRoles(t.policy, next.Policy.Changes), w})
 		}
 	}
 	return all

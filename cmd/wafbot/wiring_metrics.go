@@ -23,17 +23,21 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 		}
 	}
 	s.RedisClock, s.ServiceClock = clocksAhead(a.clocks.Offsets())
-	var owned []string
-	for _, account := range a.cfg.Accounts {
-		if a.notifier.Owns(account.Name) {
-			owned = append(owned, account.Name)
+	owned, hooks := map[string][]string{}, a.cfg.WebhookList()
+	for account, t := range a.tenants {
+		if t.side.notifier.Owns(account) {
+			owned[account] = hooks.Of(account)
 		}
 	}
 	var waiting *store.Waiting
 	if s.RedisUp {
 		if w, err := a.store.Waiting(ctx, owned); err == nil {
 			waiting = &w
-			s.Requests = &metrics.Queue{Waiting: w.Requests, Age: age(w.OldestRequest, a.clocks.Now())}
+			s.Requests = &metrics.Queue{Waiting: w.Requests.Waiting, Age: age(w.Requests.Oldest, a.clocks.Now())}
+			for _, hook := range hooks {
+				q := w.Webhooks[hook.ID()]
+				s.Webhooks = append(s.Webhooks, metrics.Webhook{Queue: metrics.Queue{Waiting: q.Waiting, Age: age(q.Oldest, a.clocks.Now())}, Name: hook.Name})
+			}
 		}
 	}
 	for _, account := range a.cfg.Accounts {
@@ -45,13 +49,13 @@ func (a *app) Metrics(ctx context.Context) metrics.State {
 // accountMetrics is how an account is; waiting is nil where it isn't known.
 func (a *app) accountMetrics(name string, waiting *store.Waiting) metrics.Account {
 	t := a.tenants[name]
-	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: a.notifier.Owns(name)}
+	m := metrics.Account{Name: name, Interval: t.cfg.PollInterval, Owned: t.side.notifier.Owns(name)}
 	if !m.Owned {
 		return m
 	}
 	h := t.poller.Health()
 	m.Polled, m.Reachable, m.LastGood, m.Attacks, m.Capped = h.Known(), h.Failing == "", h.LastGood, h.Attacks, h.Capped != ""
-	m.Events, m.StaleCards = a.notifier.Backlog(name)
+	m.Events, m.StaleCards = t.side.notifier.Backlog(name)
 	if waiting == nil {
 		return m
 	}

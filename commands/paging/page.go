@@ -87,7 +87,7 @@ func (p *Paging) send(ctx context.Context, to Sender, c candidate, t *tries) err
 	switch {
 	case err == nil:
 		*t = tries{next: time.Now().Add(pageRefresh)}
-		p.outcome(c.page.Route, "taken", nil)
+		p.outcome(c.page.Route, taken, nil)
 		return nil
 	case !errors.As(err, &failure):
 		return err
@@ -95,7 +95,7 @@ func (p *Paging) send(ctx context.Context, to Sender, c candidate, t *tries) err
 	t.failures++
 	t.refused = failure.Final
 	t.next = time.Now().Add(max(delay.Backoff(t.failures-1, pageEvery, pageAgain), failure.RetryAfter))
-	p.outcome(c.page.Route, map[bool]string{true: "refused", false: "failed"}[failure.Final], err)
+	p.outcome(c.page.Route, map[bool]string{true: refused, false: failed}[failure.Final], err)
 	return errors.New(failure.Text)
 }
 

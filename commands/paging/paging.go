@@ -23,6 +23,13 @@ const (
 	pagesAtOnce = 8           // how many calls are under way at a time
 )
 
+// Outcomes of calls.
+const (
+	taken   = "taken"
+	failed  = "failed" // and tried again
+	refused = "refused"
+)
+
 // Pages are the account's pages in the store.
 type Pages interface {
 	Pages(ctx context.Context, account string) (map[string]record.Page, error)
@@ -91,6 +98,11 @@ type Paging struct {
 // New makes a Paging. Nothing is sent yet.
 func New(cfg Config) *Paging {
 	cfg.Log = cfg.Log.With("account", cfg.Account.Name)
+	if len(cfg.Pagers) > 0 {
+		for _, outcome := range []string{taken, failed, refused} {
+			cfg.Calls.WithLabelValues(cfg.Account.Name, outcome) // 0 from the start on: the first failure is an increase
+		}
+	}
 	return &Paging{cfg: cfg, tries: map[string]*tries{}, failing: map[string]bool{}}
 }
 

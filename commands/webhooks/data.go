@@ -128,6 +128,8 @@ func detailsOf(p record.Payload) map[string]any {
 		return map[string]any{"drill": p.Drill}
 	case record.PagerFault:
 		return map[string]any{"route": cut(p.Route, maxText), "why": cut(p.Why, maxText)}
+	case record.DroppedFacts:
+		return map[string]any{"webhook": cut(p.Webhook, maxText), "dropped": p.Dropped, "why": cut(p.Why, maxText)}
 	case record.UnreachableFacts:
 		d := map[string]any{"why": cut(p.Why, maxText), "fix": cut(p.Fix, maxText)}
 		return times(times(d, "since", p.From), "last_good", p.LastGood)
@@ -185,6 +187,7 @@ func titles() map[record.EventKind]string {
 		record.TookOver:             "All attacks of the account were taken over",
 		record.AckLapsed:            "The attack's acknowledgement lapsed",
 		record.PagerUnreachable:     "The pager can't be called",
+		record.EventsDropped:        "Events were dropped that a webhook didn't take",
 		record.DrillChanged:         "A drill began or ended",
 		record.SummaryDue:           "The account's summary is due",
 	}

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -25,7 +26,7 @@ type line struct {
 	to      *receiver
 	log     *slog.Logger
 	wake    chan struct{}
-	said    int              // of the dropped ones, that the store doesn't know of yet
+	logged  int              // of the dropped ones, that the store doesn't know of yet
 	refused map[string]tries // by place
 }
 
@@ -63,29 +64,44 @@ func (l *line) pass(held, more context.Context) time.Duration {
 	if left > 0 && !gone {
 		return left
 	}
-	q, err := l.cfg.Queues.Waiting(held, l.account.Name, l.to.ID(), l.said)
+	q, err := l.cfg.Queues.Waiting(held, l.account.Name, l.to.ID(), l.logged)
 	if err != nil {
 		return l.storeFails(held, err)
 	}
 	l.to.noteStore(nil)
-	l.said = q.Dropped
-	if q.Dropped > 0 {
+	if l.logged = q.Dropped; q.Dropped > 0 {
 		l.to.dropped(l.account.Name, q.Dropped)
 	}
-	l.forget(q)
-	if gone {
-		return lookEvery
+	why := "unknown, it takes events now"
+	if len(l.refused) > 0 {
+		why = "it refuses some of them"
 	}
-	wait, sent, err := l.sendAll(held, more, q.Entries)
+	l.forget(q)
+	wait, sent := lookEvery, 0
+	if !gone {
+		wait, sent, err = l.sendAll(held, more, q.Entries)
+	}
+	if err == nil && q.Dropped > 0 && !q.Noted { // after a try: a replica that has just begun doesn't know why
+		err = l.cfg.Queues.Note(held, l.to.ID(), l.droppedEvent(q.Dropped, cmp.Or(l.to.trouble(), why)))
+	}
 	switch {
 	case err != nil:
 		return l.storeFails(held, err)
 	case sent > 0 && q.Waiting > len(q.Entries):
 		return 0
 	case q.Dropped > 0:
-		return min(wait, storeWait) // the store is told that it was said
+		return min(wait, storeWait) // the store is told that it was logged
 	}
 	return wait
+}
+
+// droppedEvent is the event that so many were dropped, for the account's channel.
+func (l *line) droppedEvent(n int, why string) record.Event {
+	account, at := l.account.Name, l.cfg.Clock.Outside().UTC()
+	return record.Event{
+		ID: record.DeliveryID(account, l.to.ID(), record.EventsDropped, int(at.Unix())), Account: account, Kind: record.EventsDropped, Channel: l.account.Channel, At: at,
+		Payload: record.DroppedFacts{Webhook: l.to.Name, Dropped: n, Why: why},
+	}
 }
 
 // storeFails notes that the queue can't be read, and returns how long to wait.

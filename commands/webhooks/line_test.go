@@ -29,11 +29,15 @@ type queues struct {
 	mu      sync.Mutex
 	entries map[string][]Entry
 	dropped map[string]int
+	noted   map[string][]record.Event
+	open    map[string]bool // noted since the webhook last took one
 	placed  int
 	away    error // nil: the store is there
 }
 
-func newQueues() *queues { return &queues{entries: map[string][]Entry{}, dropped: map[string]int{}} }
+func newQueues() *queues {
+	return &queues{entries: map[string][]Entry{}, dropped: map[string]int{}, noted: map[string][]record.Event{}, open: map[string]bool{}}
+}
 
 // add has an audit entry wait for each of the webhooks.
 func (q *queues) add(attack string, ids ...string) (n int) {
@@ -47,13 +51,13 @@ func (q *queues) add(attack string, ids ...string) (n int) {
 	return q.placed
 }
 
-func (q *queues) Waiting(_ context.Context, _, id string, said int) (Queue, error) {
+func (q *queues) Waiting(_ context.Context, _, id string, logged int) (Queue, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.away != nil {
 		return Queue{}, q.away
 	}
-	q.dropped[id] -= said
+	q.dropped[id] -= logged
 	q.entries[id] = slices.DeleteFunc(q.entries[id], func(e Entry) bool {
 		old := time.Since(e.At) >= WaitsFor
 		if old {
@@ -62,12 +66,23 @@ func (q *queues) Waiting(_ context.Context, _, id string, said int) (Queue, erro
 		return old
 	})
 	all := q.entries[id]
-	return Queue{Entries: slices.Clone(all[:min(len(all), AtOnce)]), Waiting: len(all), Dropped: q.dropped[id]}, nil
+	return Queue{Entries: slices.Clone(all[:min(len(all), AtOnce)]), Waiting: len(all), Dropped: q.dropped[id], Noted: q.open[id]}, nil
+}
+
+func (q *queues) Note(_ context.Context, id string, e record.Event) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.away != nil {
+		return q.away
+	}
+	q.noted[id], q.open[id] = append(q.noted[id], e), true
+	return nil
 }
 
 func (q *queues) Done(_ context.Context, _, id, place string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.open[id] = false
 	q.entries[id] = slices.DeleteFunc(q.entries[id], func(e Entry) bool { return e.Place == place })
 	return nil
 }
@@ -175,7 +190,7 @@ func newSending(t *testing.T, n int) *sending {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.Run(t.Context(), more, &call.Account{Name: "acme"})
+		s.Run(t.Context(), more, &call.Account{Name: "acme", Channel: "C1"})
 	}()
 	s.stop = func() { stop(); <-ended }
 	t.Cleanup(s.stop)
@@ -229,6 +244,10 @@ func TestADeadReceiverBlocksOnlyItself(t *testing.T) {
 		pass(2 * time.Hour)
 		require.Equal(t, 1, strings.Count(s.log.String(), "events were dropped"), s.log.String())
 		require.Contains(t, s.log.String(), "account=acme dropped=3")
+		require.Len(t, s.noted[s.ids[0]], 1, "people are notified once")
+		note := s.noted[s.ids[0]][0]
+		require.Equal(t, []any{record.EventsDropped, "C1", record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: "it can't be reached"}}, []any{note.Kind, note.Channel, note.Payload})
+		require.Empty(t, s.noted[s.ids[1]])
 		require.Equal(t, []float64{3, 0, 4}, []float64{s.count("dropped", 0), s.count("dropped", 1), s.count("delivered", 1)})
 
 		dead.takes(nil)
@@ -237,6 +256,11 @@ func TestADeadReceiverBlocksOnlyItself(t *testing.T) {
 		require.Contains(t, s.log.String(), "takes events again")
 		require.Empty(t, s.Trouble())
 		require.Equal(t, "1 2 3 4", other.took())
+
+		dead.takes(away)
+		s.sends("a5")
+		pass(WaitsFor + 6*time.Minute)
+		require.Len(t, s.noted[s.ids[0]], 2, "again, as it took one meanwhile")
 	})
 }
 
@@ -261,6 +285,12 @@ func TestARefusedEventHoldsUpItsAttackOnly(t *testing.T) {
 		p.takes(nil)
 		pass(time.Hour)
 		require.Equal(t, "2 4 5 1 3", p.took())
+		require.Empty(t, s.noted)
+
+		p.takes(func(string) error { return &webhook.Failure{Text: "it refuses the event (422)", Refused: true} })
+		s.sends("a1")
+		pass(WaitsFor + time.Minute)
+		require.Equal(t, record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 1, Why: "it refuses some of them"}, s.noted[s.ids[0]][0].Payload)
 	})
 }
 

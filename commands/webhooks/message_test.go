@@ -80,7 +80,7 @@ func payloads(text string) map[record.EventKind]record.Payload {
 		record.MonitoringGap: record.GapFacts{From: noon, To: noon.Add(time.Hour), Why: text, Began: []apiclient.Attack{attackWith(text)}, BeganCount: 1}, record.CapChanged: record.Cap{From: noon, Over: text},
 		record.PermissionLost: record.PermissionChanged{Since: noon, Revision: 1}, record.ApprovalAsked: record.ApprovalChanged{Request: "r1", Revision: 1},
 		record.HandedOver: record.Assignment{Attack: attackWith(text), To: "U1"}, record.TookOver: record.Assignment{To: "U1"}, record.AckLapsed: record.Assignment{Attack: attackWith(text), To: "U1"},
-		record.PagerUnreachable: record.PagerFault{Route: text, Why: text}, record.DrillChanged: record.DrillFacts{Drill: "d1"}, record.SummaryDue: nil,
+		record.PagerUnreachable: record.PagerFault{Route: text, Why: text}, record.EventsDropped: record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: text}, record.DrillChanged: record.DrillFacts{Drill: "d1"}, record.SummaryDue: nil,
 	}
 	for _, kind := range []record.EventKind{record.ChangeSettled, record.MitigationEnding, record.EndOverdue, record.MitigationNotWorking, record.DeniedSourceReturned} {
 		all[kind] = record.ChangeFacts{Change: "c7k2m9xw4", Until: noon}

@@ -47,6 +47,16 @@ func has(words []string, word string) bool {
 // List is all webhooks of a configuration.
 type List []Webhook
 
+// Of are the ids of the webhooks that want anything of an account.
+func (l List) Of(account string) (ids []string) {
+	for _, w := range l {
+		if w.wants(account) {
+			ids = append(ids, w.ID())
+		}
+	}
+	return ids
+}
+
 // Wanting are the ids of the webhooks that want an account's events of that name.
 func (l List) Wanting(account, event string) (ids []string) {
 	for _, w := range l {
@@ -70,13 +80,16 @@ type Entry struct {
 type Queue struct {
 	Entries []Entry // the oldest first, AtOnce at most
 	Waiting int     // all
-	Dropped int     // that are gone without being sent, and weren't said yet
+	Dropped int     // that are gone without being sent, and weren't logged yet
+	Noted   bool    // people are notified that some were dropped since the webhook last took one
 }
 
 // Queues are the queues in the store.
 type Queues interface {
-	// Waiting drops what waits for longer than WaitsFor, and reads what waits; so many dropped ones were said since the last time.
-	Waiting(ctx context.Context, account, webhook string, said int) (Queue, error)
+	// Waiting drops what waits for longer than WaitsFor, and reads what waits; so many dropped ones were logged since the last time.
+	Waiting(ctx context.Context, account, webhook string, logged int) (Queue, error)
+	// Note puts the event that some were dropped into the outbox. Queues are Noted then, until the webhook takes one.
+	Note(ctx context.Context, webhook string, e record.Event) error
 	// Done takes off what was sent.
 	Done(ctx context.Context, account, webhook, place string) error
 }

@@ -127,6 +127,10 @@ func healthy() map[string]string {
 		`wafbot_slack_calls_total{job="wafbot",instance="a",method="chat.update",outcome="ok"}`:      "0+9x120",
 		`wafbot_slack_calls_total{job="wafbot",instance="a",method="chat.update",outcome="refused"}`: "0x30 0+1x90",
 		`wafbot_config_last_reload_successful{job="wafbot",instance="a"}`:                            "1x120",
+		`wafbot_pager_calls_total{job="wafbot",instance="a",account="acme",outcome="taken"}`:         "0+1x120",
+		`wafbot_pager_calls_total{job="wafbot",instance="a",account="acme",outcome="failed"}`:        "0x40 1x80",
+		`wafbot_pager_calls_total{job="wafbot",instance="a",account="acme",outcome="refused"}`:       "0x120",
+		`wafbot_webhook_events_waiting_age_seconds{job="wafbot",instance="a",webhook="webhooks[0]"}`: "0x30 300x90",
 	}
 }
 
@@ -150,6 +154,9 @@ func faults() map[string]fault {
 			"wafbot_account_reachable" + acme: "1x60 0x20 1x40", "wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 3600x20 4860+60x40",
 			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+2x20 40x40",
 		}, "WafbotAccountNotWatched", "64m"},
+		"the service is away, which changes find out first": {map[string]string{
+			"wafbot_account_reachable" + acme: "1x61 0x20 1x39", "wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 4x60",
+		}, "WafbotAccountNotWatched", "65m"},
 		"polls hang": {map[string]string{"wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 3600x60"}, "WafbotPollLate", "66m"},
 		"events wait": {map[string]string{
 			"wafbot_events_waiting_age_seconds" + acme: "0x60 0+60x60",
@@ -159,11 +166,20 @@ func faults() map[string]fault {
 			"wafbot_slack_calls_total" + a + `,method="chat.update",outcome="ok"}`:          "0+9x60 540x60",
 			"wafbot_slack_calls_total" + a + `,method="chat.postMessage",outcome="failed"}`: "_x60 1+5x60",
 		}, "WafbotSlackRefusing", "70m"},
-		"changes fail": {map[string]string{"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x60"}, "WafbotChangesFailing", "66m"},
+		"slack was away, and what waited is being posted": {map[string]string{
+			"wafbot_events_waiting_age_seconds" + acme:                                      "0x60 0+60x24 0x40",
+			"wafbot_slack_calls_total" + a + `,method="chat.update",outcome="ok"}`:          "0+9x60 540x14 549+9x45",
+			"wafbot_slack_calls_total" + a + `,method="chat.postMessage",outcome="failed"}`: "_x60 1+5x13 66x50",
+		}, "WafbotSlackRefusing", "70m"},
+		"changes fail": {map[string]string{"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x60"}, "WafbotChangesFailing", "67m"},
 		"the permission is lost": {map[string]string{
 			"wafbot_account_permission_lost" + acme:                       "0x60 1x20 0x40",
 			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x20 20x40",
 		}, "WafbotPermissionLost", "63m"},
+		"the token is refused": {map[string]string{
+			"wafbot_account_permission_lost" + acme: "0x60 1x60", "wafbot_account_reachable" + acme: "1x60 0x60",
+			"wafbot_changes_total" + a + `,verb="deny",outcome="failed"}`: "0x60 0+1x60",
+		}, "WafbotAccountNotWatched", "64m"},
 		"redis is away": {map[string]string{
 			"wafbot_redis_up" + a + "}": "1x60 0x60", "wafbot_redis_up" + b + "}": "1x60 0x60", "wafbot_replicas" + a + "}": "2x60 stale", "wafbot_replicas" + b + "}": "2x60 stale",
 			"wafbot_account_owned" + acme: "1x60 0x60", "wafbot_account_reachable" + acme: "1x60 stale", "wafbot_account_last_good_poll_timestamp_seconds" + acme: "0+60x60 stale",
@@ -176,6 +192,9 @@ func faults() map[string]fault {
 			"wafbot_replicas" + a + "}": "2x60 1x60", "wafbot_account_owned" + b + `,account="acme"}`: "0x60 stale",
 		}, "WafbotReplicasMissing", "65m"},
 		"the configuration is wrong": {map[string]string{"wafbot_config_last_reload_successful" + a + "}": "1x60 0x60"}, "WafbotConfigReloadFailed", "67m"},
+		"a pager is dead":            {map[string]string{"wafbot_pager_calls_total" + a + `,account="acme",outcome="failed"}`: "0x60 0+1x60"}, "WafbotPagerFailing", "66m"},
+		"a pager refuses us":         {map[string]string{"wafbot_pager_calls_total" + a + `,account="acme",outcome="refused"}`: "0x60 1x60"}, "WafbotPagerFailing", "63m"},
+		"a webhook is dead":          {map[string]string{"wafbot_webhook_events_waiting_age_seconds" + a + `,webhook="webhooks[0]"}`: "0x60 0+60x60"}, "WafbotWebhookWaiting", "73m"},
 	}
 }
 
@@ -221,13 +240,13 @@ func TestEachFaultFiresItsAlertAlone(t *testing.T) {
 	promtool(t, "test", "rules", file)
 }
 
-// firing expects how many alerts of the fault's kind fire by then, whatever their labels and annotations.
+// firing expects how many alerts of the fault's kind fired by then, whatever their labels and annotations, and none of another.
 func firing(f fault) []map[string]any {
 	if f.alert == "" {
 		return nil
 	}
 	return []map[string]any{{
-		"expr": `count by (alertname) (ALERTS{alertstate="firing"})`, "eval_time": f.by,
+		"expr": `count by (alertname) (max_over_time(ALERTS{alertstate="firing"}[1h]))`, "eval_time": f.by,
 		"exp_samples": []map[string]any{{"labels": `{alertname="` + f.alert + `"}`, "value": 1}},
 	}}
 }

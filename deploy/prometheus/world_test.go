@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,33 +38,75 @@ type installation struct {
 	world      string // its control API
 	env        []string
 	redis      *redistest.Server
+	receiver   *receiver
 	replicas   [2]*exec.Cmd
 	listens    [2]string
 	prometheus string
 	attacks    int
 }
 
-func install(t *testing.T) *installation {
+// install starts one, and waits until it is well.
+func install(t *testing.T, binary string) *installation {
 	t.Helper()
-	in := &installation{t: t, dir: t.TempDir(), redis: redistest.StartDurable(t)}
-	in.binary = in.build("wafbot")
+	in := &installation{t: t, dir: t.TempDir(), binary: binary, redis: redistest.StartDurable(t), receiver: newReceiver(t)}
 	in.open()
+	in.configure()
 	for i := range in.replicas {
 		in.listens[i] = free(t)
 		in.start(i, in.binary)
 	}
 	in.scrape()
+	in.until("two healthy replicas", 2*time.Minute, func() bool {
+		found, err := in.query(`min(wafbot_replicas) == 2 and on () count(up == 1) == 2 and on () max(wafbot_account_reachable) == 1`)
+		return err == nil && len(found) == 1
+	})
 	return in
 }
 
-// build compiles the program as it is shipped, but for the flags.
-func (in *installation) build(name string, flags ...string) string {
+// receiver is the program that is sent events, and the pager.
+type receiver struct {
+	*httptest.Server
+
+	dead atomic.Value // the path under which it is
+}
+
+const (
+	hookPath  = "/hook"
+	pagerPath = "/pager"
+)
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == r.dead.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// configure writes what no variable sets.
+func (in *installation) configure() {
 	in.t.Helper()
-	binary := filepath.Join(in.dir, name)
+	file := filepath.Join(in.dir, "wafbot.yaml")
+	text := fmt.Sprintf(`
+account_defaults: {routes: [{match: {}, page: {url: %q, format: json, after: 5s}}]}
+webhooks: [{url: %q, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]
+`, in.receiver.URL+pagerPath, in.receiver.URL+hookPath)
+	require.NoError(in.t, os.WriteFile(file, []byte(text), 0o600))
+	in.env = append(in.env, "WAFBOT_CONFIG="+file)
+}
+
+// build compiles the program as it is shipped, but for the flags.
+func build(t *testing.T, name string, flags ...string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), name)
 	cmd := exec.Command("go", append(append([]string{"build", "-ldflags", "-s -w", "-o", binary}, flags...), "../../cmd/wafbot")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
-	require.NoError(in.t, err, "%s", out)
+	require.NoError(t, err, "%s", out)
 	return binary
 }
 

@@ -14,6 +14,7 @@ var timed = map[string]string{
 	"internal/clock": "it knows how far the machine's clock is off",
 	"apiclient":      "when a request was sent, and Retry-After of a sender that doesn't say the time",
 
+	"bot/front.go":          "how long a request has been in this replica's hands",
 	"bot/server.go":         "how long an acknowledgement takes",
 	"bot/told.go":           "how often somebody is told the same",
 	"bot/worker.go":         "how long a request has been in this replica's hands",
@@ -41,7 +42,7 @@ var timed = map[string]string{
 	"internal/store/lease.go": "how long a lease is surely held",
 	"internal/store/owned.go": "what was read before this process wrote",
 	"internal/store/share.go": "how long a lease is surely held",
-	"internal/store/work.go":  "how often dead consumers are looked for",
+	"internal/store/shard.go": "how long a shard is surely held",
 
 	"internal/config/sources.go": "how old a file is, whose time is the machine's, too",
 	"internal/doctor":            "how long an answer takes",

@@ -12,8 +12,16 @@ import (
 // defaultsKey holds what every account begins with.
 const defaultsKey = "account_defaults"
 
-// isOwn reports whether a key of an account has no default for all of them.
-func isOwn(name string) bool { return name == "name" || name == "token" || name == "client_id" }
+// elsewhere says where a key is to be written that stands at the wrong place although the value there has a field for it; "": it stands where it belongs.
+func elsewhere(key, name string) string {
+	switch {
+	case key == defaultsKey && (name == "name" || name == "token" || name == "client_id"):
+		return "is each account's own; write it there"
+	case key == slackKey && name == "name":
+		return "is that of one of several workspaces; write them below " + workspacesKey
+	}
+	return ""
+}
 
 // accountsDir adds the accounts of each *.yaml in accounts_dir, by the names of the files.
 func (d *decoder) accountsDir(c *Config) {

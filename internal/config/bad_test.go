@@ -270,3 +270,15 @@ environment: WAFBOT_VIEWERS: "bob" is no id; write a user id (U…), a user grou
 		},
 	})
 }
+
+// A secret that is there and can't be read is no wrong path.
+func TestASecretOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("t"), 0))
+	_, err := config.Load(write(t, "accounts: [{name: acme, api_url: 'https://api.example.com', token_file: '"+token+"', channel: C0123ABCD}]\n"), nil)
+	require.ErrorContains(t, err, "permission denied; let the user that wafbot runs as read it")
+}

@@ -167,7 +167,7 @@ func (d *decoder) fields(n *yaml.Node, v reflect.Value, key string) {
 	fields := map[string]int{}
 	var names []string
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("yaml"); name != "" && !(key == defaultsKey && isOwn(name)) {
+		if name := v.Type().Field(i).Tag.Get("yaml"); name != "" && elsewhere(key, name) == "" {
 			fields[name] = i
 			names = append(names, name)
 		}
@@ -178,8 +178,8 @@ func (d *decoder) fields(n *yaml.Node, v reflect.Value, key string) {
 		case ok:
 			known = append(known, p)
 		case key == "" && strings.HasPrefix(p.key.Value, "x-"): // for anchors
-		case key == defaultsKey && isOwn(p.key.Value):
-			d.reportAt(d.place(p.key), below(key, p.key.Value), "is each account's own; write it there")
+		case elsewhere(key, p.key.Value) != "":
+			d.reportAt(d.place(p.key), below(key, p.key.Value), elsewhere(key, p.key.Value))
 		default:
 			d.reportAt(d.place(p.key), below(key, printable(p.key.Value)), "unknown key; "+didYouMean(p.key.Value, names, "remove it"))
 		}
@@ -284,7 +284,7 @@ func leavesOf(l leaf) (all []leaf) {
 		}
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			if field := v.Type().Field(i); field.Tag.Get("yaml") != "" {
+			if field := v.Type().Field(i); field.Tag.Get("yaml") != "" && elsewhere(l.key, field.Tag.Get("yaml")) == "" {
 				all = append(all, leavesOf(leaf{below(l.key, field.Tag.Get("yaml")), v.Field(i), field.Tag})...)
 			}
 		}
@@ -296,7 +296,7 @@ func leavesOf(l leaf) (all []leaf) {
 
 // variable is the environment variable that sets the key; "": none. Those of the policy set the one for all accounts.
 func (l leaf) variable() string {
-	if l.ofDefaults() || strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
+	if l.ofDefaults() || strings.HasPrefix(l.key, workspacesKey) || strings.HasPrefix(l.key, "accounts[") && strings.Contains(l.key, "].policy.") {
 		return ""
 	}
 	return l.tag.Get("env")

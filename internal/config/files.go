@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strings"
@@ -41,6 +42,8 @@ func (c *Config) readFiles() {
 		switch {
 		case c.origins.isSet(key):
 			c.origins.report(l.key, "%s is set too; remove one of them", key)
+		case errors.Is(err, fs.ErrPermission):
+			c.origins.report(l.key, "%v; let the user that wafbot runs as read it", err)
 		case err != nil:
 			c.origins.report(l.key, "%v; put the secret there or fix the path", err)
 		case !isToken(key):

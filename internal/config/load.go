@@ -58,20 +58,15 @@ func (c *Config) IsSet(key string) bool { return c.origins.isSet(key) }
 
 // defaults is a configuration without accounts. The policy states its own; the values of list elements are in the setDefaults methods below.
 func defaults() *Config {
-	p, accounts := policy.Defaults(), Account{}
+	p, accounts, slack := policy.Defaults(), Account{}, Slack{}
 	accounts.setDefaults()
+	slack.setDefaults()
 	return &Config{
 		Timezone: time.UTC,
 		Log:      Log{Level: "info", Format: LogText},
-		Slack: Slack{
-			APIURL:            "https://slack.com/api/",
-			Command:           "/waf",
-			MessagesPerSecond: 1,
-			Burst:             4,
-			EditsPerMinute:    40,
-		},
-		Redis:  Redis{URL: "redis://127.0.0.1:6379/0"},
-		Listen: "127.0.0.1:8080",
+		Slack:    slack,
+		Redis:    Redis{URL: "redis://127.0.0.1:6379/0"},
+		Listen:   "127.0.0.1:8080",
 
 		AccountDefaults: accounts,
 		Policy: Policy{
@@ -85,6 +80,14 @@ func defaults() *Config {
 		},
 		Audit: Audit{Keep: 400 * 24 * time.Hour},
 	}
+}
+
+func (s *Slack) setDefaults() {
+	s.APIURL = "https://slack.com/api/"
+	s.Command = "/waf"
+	s.MessagesPerSecond = 1
+	s.Burst = 4
+	s.EditsPerMinute = 40
 }
 
 func (a *Account) setDefaults() {

@@ -40,10 +40,13 @@ func (c *Config) Hash() string {
 
 // Restart names the keys in which another configuration differs and that count only after a restart.
 func (c *Config) Restart(other *Config) (keys []string) {
-	for key, differs := range map[string]bool{
-		"listen": c.Listen != other.Listen, "redis": c.Redis != other.Redis,
-		"slack.app_token": c.Slack.AppToken != other.Slack.AppToken, "slack.api_url": c.Slack.APIURL != other.Slack.APIURL,
-	} {
+	differs := map[string]bool{"listen": c.Listen != other.Listen, "redis": c.Redis != other.Redis}
+	for key, w := range other.EachWorkspace() {
+		if before := c.Workspace(w.Name); before != nil {
+			differs[key+".app_token"], differs[key+".api_url"] = before.AppToken != w.AppToken, before.APIURL != w.APIURL
+		}
+	}
+	for key, differs := range differs {
 		if differs {
 			keys = append(keys, key)
 		}
@@ -54,7 +57,12 @@ func (c *Config) Restart(other *Config) (keys []string) {
 
 // KeepUntilRestart gives another configuration the values of this one that count until a restart.
 func (c *Config) KeepUntilRestart(other *Config) {
-	other.Listen, other.Redis, other.Slack.AppToken, other.Slack.APIURL = c.Listen, c.Redis, c.Slack.AppToken, c.Slack.APIURL
+	other.Listen, other.Redis = c.Listen, c.Redis
+	for _, w := range other.EachWorkspace() {
+		if before := c.Workspace(w.Name); before != nil {
+			w.AppToken, w.APIURL = before.AppToken, before.APIURL
+		}
+	}
 }
 
 // shown writes a configuration as YAML.
@@ -98,7 +106,7 @@ func (s *shown) node(v reflect.Value, key string) *yaml.Node {
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("yaml")
 		at := below(key, name)
-		if name == "" || at == defaultsKey || at == "accounts_dir" || slices.Contains(s.leaveOut, at) {
+		if name == "" || at == defaultsKey || at == "accounts_dir" || at == slackKey && len(s.Workspaces) > 0 || slices.Contains(s.leaveOut, at) {
 			continue
 		}
 		if _, secret := v.Field(i).Interface().(apiclient.Secret); secret && s.isSet(at+"_file") {

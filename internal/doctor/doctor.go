@@ -56,7 +56,7 @@ func (s State) rank() int { return slices.Index([]State{Wrong, Warn, Note, OK}, 
 
 // Finding is what was found out about one thing.
 type Finding struct {
-	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, post
+	Check   string `json:"check"`   // what kind of thing: version, config, redis, slack, scope, channel, people, account, route, webhook, pager, post
 	Subject string `json:"subject"` // which one, with its id
 	State   State  `json:"state"`
 	Text    string `json:"text"`
@@ -147,8 +147,12 @@ func examine(ctx context.Context, o Options) []Finding {
 	checks := []func() []Finding{
 		c.config,
 		func() []Finding { return c.redis(ctx) },
-		func() []Finding { return c.slack(ctx) },
-		func() []Finding { return c.ingress(ctx) },
+		func() []Finding { return c.webhooks(ctx) },
+		func() []Finding { return c.pagers(ctx) },
+	}
+	for key, w := range cfg.EachWorkspace() {
+		s := space{c, *w, key}
+		checks = append(checks, func() []Finding { return s.named(s.slack(ctx)) }, func() []Finding { return s.named(s.ingress(ctx)) })
 	}
 	if o.Account != "" {
 		i := slices.IndexFunc(cfg.Accounts, func(a config.Account) bool { return a.Name == o.Account })
@@ -217,11 +221,11 @@ func networkTrouble(err error, host, key string) Finding {
 }
 
 // slackTrouble is an error of a call to Slack.
-func (c checkup) slackTrouble(err error) Finding {
+func (c space) slackTrouble(err error) Finding {
 	if t, ok := slackconn.Explain(err); ok {
 		return wrong(t.Text, t.Fix)
 	}
-	return networkTrouble(err, hostOf(c.cfg.Slack.APIURL), "slack.api_url")
+	return networkTrouble(err, hostOf(c.APIURL), c.key+".api_url")
 }
 
 // accountTrouble is an error of a call to the service. do is what the call was for: "read attacks".

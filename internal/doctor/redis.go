@@ -65,7 +65,7 @@ func (c checkup) redis(ctx context.Context) []Finding {
 		text, fix, _ := strings.Cut(err.Error(), ": ")
 		found = append(found, wrong(strings.TrimPrefix(text, "redis "), fix).of("redis", host))
 	}
-	found = append(found, c.replicas(ctx, s)...)
+	found = append(append(found, c.replicas(ctx, s)...), c.waiting(ctx, s)...)
 	for _, f := range []Finding{redisVersion(f), redisEviction(f), redisPersistence(f)} {
 		found = append(found, f.of("redis", host))
 	}
@@ -88,9 +88,9 @@ func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding)
 		found = append(found, Finding{"config", "of replicas", Warn, fmt.Sprintf("this is %s; others run on %s", c.cfg.Hash(), strings.Join(other, ", ")),
 			"if the environment here is the replicas' own, send them SIGHUP; where the configuration stays another one, /readyz and the log say why"})
 	}
-	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.cfg.Slack.AppToken != "" {
+	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.overLinks() != "" {
 		found = append(found, Finding{"slack", "replicas", Warn, fmt.Sprintf("%d replicas run, and Slack gives an app %d Socket Mode links: the others receive nothing, though they watch accounts", n, slackconn.MaxLinks),
-			fmt.Sprintf("run %d at most, or receive over HTTP (slack.signing_secret), which any number can", slackconn.MaxLinks)})
+			fmt.Sprintf("run %d at most, or receive over HTTP (%s.signing_secret), which any number can", slackconn.MaxLinks, c.overLinks())})
 	}
 	var names []string
 	for _, a := range c.cfg.Accounts {
@@ -193,4 +193,14 @@ func redisPersistence(f store.Facts) Finding {
 		return Finding{State: Warn, Text: "it writes nothing to its disk: all is lost when it stops", Fix: fix}
 	}
 	return Finding{State: Note, Text: "whether it writes to its disk is unknown: it doesn't say", Fix: "make sure that it is persistent"}
+}
+
+// overLinks is the key of a workspace that delivers over Socket Mode; "": none does.
+func (c checkup) overLinks() string {
+	for key, w := range c.cfg.EachWorkspace() {
+		if w.AppToken != "" {
+			return key
+		}
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -18,38 +19,66 @@ import (
 	"github.com/wafbot/wafbot/internal/config"
 )
 
+// space is the check of one workspace: of what the configuration names there.
+type space struct {
+	checkup
+	config.Slack
+
+	key string // below which it is configured
+}
+
 // client asks Slack with the configured tokens. A call ends after patience.
-func (c checkup) client() *slackconn.Client {
-	s := c.cfg.Slack
-	return slackconn.Connect(slackconn.Config{Token: s.BotToken, AppToken: s.AppToken, APIURL: s.APIURL, HTTP: &http.Client{Timeout: c.patience}})
+func (c space) client() *slackconn.Client {
+	return slackconn.Connect(slackconn.Config{Token: c.BotToken, AppToken: c.AppToken, APIURL: c.APIURL, HTTP: &http.Client{Timeout: c.patience}})
+}
+
+// named are findings with the name of the workspace, where there are several.
+func (c space) named(found []Finding) []Finding {
+	for i := range found {
+		if c.Name != "" {
+			found[i].Subject = strings.TrimSpace(found[i].Subject + " (" + c.Name + ")")
+		}
+	}
+	return found
+}
+
+// accounts are the workspace's accounts by their keys.
+func (c space) accounts() iter.Seq2[string, config.Account] {
+	return func(yield func(string, config.Account) bool) {
+		for i, a := range c.cfg.Accounts {
+			if a.Workspace == c.Name && !yield(config.Element("accounts", i), a) {
+				return
+			}
+		}
+	}
 }
 
 // slack checks the bot token and, with it, everything in the workspace that the configuration names.
-func (c checkup) slack(ctx context.Context) []Finding {
-	token := c.cfg.Slack.BotToken
+func (c space) slack(ctx context.Context) []Finding {
+	token, key := c.BotToken, c.key+".bot_token"
 	if token == "" {
 		return nil // config reports it
 	}
 	const fix = "write the app's Bot User OAuth Token (xoxb-…), from OAuth & Permissions on its page at https://api.slack.com/apps"
-	if found := wrongKind("slack.bot_token", token, slackconn.TokenBot, fix); found != nil {
+	if found := wrongKind(key, token, slackconn.TokenBot, fix); found != nil {
 		return append(found, c.notLookedUp())
 	}
 	api := c.client()
 	begun := time.Now()
 	self, err := api.Self(ctx)
 	if err != nil {
-		return []Finding{c.slackTrouble(err).of("slack", "slack.bot_token"), c.notLookedUp()}
+		return []Finding{c.slackTrouble(err).of("slack", key), c.notLookedUp()}
 	}
-	found := []Finding{{"slack", "slack.bot_token", OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", self.UserName, self.User, self.TeamName, self.Team), ""}}
+	found := []Finding{{"slack", key, OK, fmt.Sprintf("is of %s (%s) in the workspace %s (%s)", self.UserName, self.User, self.TeamName, self.Team), ""}}
 	if slackconn.TokenKind(token) == slackconn.TokenExpires {
 		found[0].State, found[0].Text, found[0].Fix = Warn, found[0].Text+", and expires within 12 h: wafbot doesn't renew it", "make a new app from what wafbot manifest prints: its tokens don't expire"
 	}
-	found = append(found, tookLong("slack", hostOf(c.cfg.Slack.APIURL), time.Since(begun))...)
+	found = append(found, tookLong("slack", hostOf(c.APIURL), time.Since(begun))...)
 	found = append(found, scopes(self)...)
 	found = append(found, together(
 		func() []Finding { return c.channels(ctx, api, self) },
-		func() []Finding { return c.people(ctx, api) },
-		func() []Finding { return c.groups(ctx, api) },
+		func() []Finding { return c.people(ctx, api, self.Team) },
+		func() []Finding { return c.groups(ctx, api, self.Team) },
 	)...)
 	if c.post {
 		found = append(found, c.testCards(ctx, api)...)
@@ -66,7 +95,7 @@ func wrongKind(key string, token apiclient.Secret, wanted, fix string) []Finding
 	return []Finding{{"slack", key, Wrong, "is of the wrong kind: " + is + " instead of " + wanted, fix}}
 }
 
-func (c checkup) notLookedUp() Finding {
+func (c space) notLookedUp() Finding {
 	text := "scopes, channels, people and user groups were not looked up: that takes the bot token"
 	if c.post {
 		text += "; no test card was posted"
@@ -101,24 +130,28 @@ func scopes(self slackconn.Identity) []Finding {
 }
 
 // ingress checks how Slack's clicks and commands get here.
-func (c checkup) ingress(ctx context.Context) []Finding {
+func (c space) ingress(ctx context.Context) []Finding {
 	var found []Finding
-	if c.cfg.Slack.AppToken != "" {
+	if c.AppToken != "" {
 		found = c.socket(ctx)
 	}
-	if c.cfg.Slack.SigningSecret != "" {
+	if c.SigningSecret != "" {
+		path := "/slack/"
+		if c.Name != "" {
+			path += c.Name + "/"
+		}
 		found = append(found,
-			Finding{"slack", "slack.signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", ""},
-			Finding{"slack", "listen", Note, "whether Slack reaches " + c.cfg.Listen + " can't be seen from here: the app's request URLs must lead there (/slack/commands, /slack/interactions, /slack/events)",
-				"type " + c.cfg.Slack.Command + " status in Slack while wafbot serve runs"})
+			Finding{"slack", c.key + ".signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", ""},
+			Finding{"slack", "listen", Note, fmt.Sprintf("whether Slack reaches %s can't be seen from here: the app's request URLs must lead there (%scommands, %sinteractions, %sevents)", c.cfg.Listen, path, path, path),
+				"type " + c.Command + " status in Slack while wafbot serve runs"})
 	}
 	return found
 }
 
-func (c checkup) socket(ctx context.Context) []Finding {
-	const key = "slack.app_token"
+func (c space) socket(ctx context.Context) []Finding {
+	key := c.key + ".app_token"
 	const fix = "write an App-Level Token (xapp-…) with connections:write, from Basic Information on the app's page at https://api.slack.com/apps"
-	if found := wrongKind(key, c.cfg.Slack.AppToken, slackconn.TokenApp, fix); found != nil {
+	if found := wrongKind(key, c.AppToken, slackconn.TokenApp, fix); found != nil {
 		return found
 	}
 	if err := c.client().TrySocket(ctx); err != nil {
@@ -160,10 +193,9 @@ func (u use) found(check, name string, state State, said, fix string) []Finding 
 }
 
 // channels checks every channel that cards and notices go to.
-func (c checkup) channels(ctx context.Context, api *slackconn.Client, self slackconn.Identity) []Finding {
+func (c space) channels(ctx context.Context, api *slackconn.Client, self slackconn.Identity) []Finding {
 	var uses []use
-	for i, a := range c.cfg.Accounts {
-		key := config.Element("accounts", i)
+	for key, a := range c.accounts() {
 		uses = named(uses, a.Channel, key+".channel")
 		for j, r := range a.Routes {
 			uses = named(uses, r.Channel, config.Element(key+".routes", j)+".channel")
@@ -194,48 +226,65 @@ type writtenPolicy struct {
 	config.Policy
 }
 
-// writtenPolicies are the policy for all accounts, and what each account says itself.
-func (c checkup) writtenPolicies() []writtenPolicy {
-	all := []writtenPolicy{{"policy", c.cfg.Policy}}
-	for i, a := range c.cfg.Accounts {
-		all = append(all, writtenPolicy{config.Element("accounts", i) + ".policy", a.Policy})
+// writtenPolicies are the policy for all accounts, and what each account of the workspace says itself. The ids in the first are as the workspace, which is that team,
+// has them; those of other workspaces are left out.
+func (c space) writtenPolicies(team string) []writtenPolicy {
+	common := c.cfg.Policy
+	here := func(ids []string) (all []string) {
+		for _, id := range ids {
+			if of, bare, qualified := strings.Cut(id, "/"); !qualified {
+				all = append(all, id)
+			} else if of == team {
+				all = append(all, bare)
+			}
+		}
+		return all
+	}
+	common.Admins, common.Responders, common.Viewers = here(common.Admins), here(common.Responders), here(common.Viewers)
+	all := []writtenPolicy{{"policy", common}}
+	for key, a := range c.accounts() {
+		all = append(all, writtenPolicy{key + ".policy", a.Policy})
 	}
 	return all
 }
 
 // mentioned are the users, or the user groups, that the configuration names.
-func (c checkup) mentioned(groups bool) []use {
+func (c space) mentioned(team string, groups bool) []use {
 	var uses []use
-	for _, p := range c.writtenPolicies() {
-		for _, id := range p.Admins {
-			uses = named(uses, id, p.key+".admins")
-		}
-		for _, id := range p.Responders {
-			uses = named(uses, id, p.key+".responders")
-		}
-		for _, id := range p.Viewers {
-			uses = named(uses, id, p.key+".viewers")
+	policies := c.writtenPolicies(team)
+	for _, p := range policies {
+		for _, list := range []struct {
+			key string
+			ids []string
+		}{{".admins", p.Admins}, {".responders", p.Responders}, {".viewers", p.Viewers}} {
+			for _, id := range list.ids {
+				uses = named(uses, id, p.key+list.key)
+			}
 		}
 	}
 	for i := range uses {
 		uses[i].role = true
 	}
-	for key, r := range c.cfg.Routes() {
-		uses = named(uses, r.Mention, key+".mention")
+	for key, a := range c.accounts() {
+		for j, r := range a.Routes {
+			uses = named(uses, r.Mention, config.Element(key+".routes", j)+".mention")
+		}
 	}
-	for _, p := range c.writtenPolicies() {
+	for _, p := range policies {
 		uses = named(uses, p.Approval.Approvers, p.key+".approval.approvers")
 		uses = named(uses, p.Approval.Override.Notify, p.key+".approval.override.notify")
 		for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
-			uses = named(uses, p.Terminal[user].Slack, p.key+".terminal."+user+".slack")
+			if of, bare, qualified := strings.Cut(p.Terminal[user].Slack, "/"); !qualified || of == team {
+				uses = named(uses, cmp.Or(bare, of), p.key+".terminal."+user+".slack")
+			}
 		}
 	}
 	return slices.DeleteFunc(uses, func(u use) bool { return u.isGroup() != groups })
 }
 
 // people looks up every user that has a role or is mentioned.
-func (c checkup) people(ctx context.Context, api *slackconn.Client) []Finding {
-	return sideBySide(c.mentioned(false), func(u use) []Finding {
+func (c space) people(ctx context.Context, api *slackconn.Client, team string) []Finding {
+	return sideBySide(c.mentioned(team, false), func(u use) []Finding {
 		p, err := api.Person(ctx, u.id)
 		switch {
 		case err != nil:
@@ -251,8 +300,8 @@ func (c checkup) people(ctx context.Context, api *slackconn.Client) []Finding {
 }
 
 // groups looks up every user group that has a role or is mentioned, with one call for all.
-func (c checkup) groups(ctx context.Context, api *slackconn.Client) []Finding {
-	uses := c.mentioned(true)
+func (c space) groups(ctx context.Context, api *slackconn.Client, team string) []Finding {
+	uses := c.mentioned(team, true)
 	if len(uses) == 0 {
 		return nil
 	}
@@ -280,7 +329,7 @@ func (c checkup) groups(ctx context.Context, api *slackconn.Client) []Finding {
 }
 
 // testCards posts one test card for each route, in their order. Slack takes one message a second per channel, after a few at once.
-func (c checkup) testCards(ctx context.Context, api *slackconn.Client) (found []Finding) {
+func (c space) testCards(ctx context.Context, api *slackconn.Client) (found []Finding) {
 	pace := map[string]*rate.Limiter{}
 	post := func(key, channel, of string) {
 		if pace[channel] == nil {
@@ -294,8 +343,7 @@ func (c checkup) testCards(ctx context.Context, api *slackconn.Client) (found []
 		}
 		found = append(found, f.of("post", key+" → "+channel))
 	}
-	for i, a := range c.cfg.Accounts {
-		key := config.Element("accounts", i)
+	for key, a := range c.accounts() {
 		if a.Routes == nil {
 			post(key, a.Channel, "what "+a.Name+" posts")
 		}

@@ -9,14 +9,22 @@ import (
 
 // State is how a replica is when it is asked. What isn't known is left out of /metrics: nil, and the zero time.
 type State struct {
-	SocketLinks  int
+	Workspaces   []Workspace // all
 	RedisUp      bool
 	Replicas     *int           // that live, this one among them
 	Requests     *Queue         // of all replicas
 	RedisClock   *time.Duration // how far it is ahead of this machine's
 	ServiceClock *time.Duration // likewise, of the service whose clock is farthest from it
 	Accounts     []Account      // all that are configured
+	Webhooks     []Webhook      // likewise; nil: Redis is away
 	Config       *Config
+}
+
+// Workspace is a Slack workspace in a State.
+type Workspace struct {
+	Name        string // "": it is the only one
+	Up          bool   // Slack takes the bot's token
+	SocketLinks int    // that can receive
 }
 
 // Config is how loading the configuration goes.
@@ -44,6 +52,13 @@ type Account struct {
 	Approvals      *Queue
 }
 
+// Webhook is what waits for a webhook of the accounts that this replica owns.
+type Webhook struct {
+	Queue
+
+	Name string // its key in the configuration
+}
+
 // Queue is what waits.
 type Queue struct {
 	Waiting int
@@ -63,7 +78,10 @@ type set func(value float64, labels ...string)
 
 func (g gauge) name() string { return prometheus.BuildFQName(namespace, "", g.short) }
 
-const byAccount = "account"
+const (
+	byAccount   = "account"
+	byWorkspace = "workspace" // "": the only one
+)
 
 // gauges are all metrics of a State.
 func gauges() []gauge {
@@ -74,7 +92,8 @@ func gauges() []gauge {
 				set(float64(*s.Replicas))
 			}
 		}},
-		{"socket_links", "Socket Mode links that can receive.", nil, func(s State, set set) { set(float64(s.SocketLinks)) }},
+		ofWorkspaces("slack_up", "1 if Slack answers and takes the bot's token in the workspace; else 0.", func(w Workspace) float64 { return one(w.Up) }),
+		ofWorkspaces("socket_links", "Socket Mode links of the workspace that can receive.", func(w Workspace) float64 { return float64(w.SocketLinks) }),
 		{"clock_offset_seconds", "How far a clock is ahead of this machine's: Redis', and of the services' the one that is farthest from it. Left out until it was read.", []string{"against"}, func(s State, set set) {
 			if s.RedisClock != nil {
 				set(s.RedisClock.Seconds(), "redis")
@@ -124,7 +143,27 @@ func gauges() []gauge {
 			}
 			return a.Approvals.Age.Seconds(), true
 		}),
+		ofWebhooks("webhook_events_waiting", "Events and audit entries that wait for a webhook, of the accounts that this replica owns.", func(q Queue) float64 { return float64(q.Waiting) }),
+		ofWebhooks("webhook_events_waiting_age_seconds", "How long the oldest of them has waited; 0: none does.", func(q Queue) float64 { return q.Age.Seconds() }),
 	}
+}
+
+// ofWorkspaces is a metric of each workspace.
+func ofWorkspaces(name, help string, value func(Workspace) float64) gauge {
+	return gauge{name, help, []string{byWorkspace}, func(s State, set set) {
+		for _, w := range s.Workspaces {
+			set(value(w), w.Name)
+		}
+	}}
+}
+
+// ofWebhooks is a metric of what waits for each webhook.
+func ofWebhooks(name, help string, value func(Queue) float64) gauge {
+	return gauge{name, help, []string{"webhook"}, func(s State, set set) {
+		for _, w := range s.Webhooks {
+			set(value(w.Queue), w.Name)
+		}
+	}}
 }
 
 // ofConfig is a metric of loading the configuration.

@@ -43,6 +43,7 @@ const (
 	TookOver             EventKind = "took over" // of all attacks of the account
 	AckLapsed            EventKind = "acknowledgement lapsed"
 	PagerUnreachable     EventKind = "pager unreachable"
+	EventsDropped        EventKind = "events dropped" // that a webhook didn't take
 	DrillChanged         EventKind = "drill"
 	SummaryDue           EventKind = "summary due"
 )
@@ -94,6 +95,7 @@ var kinds = map[EventKind]struct {
 	TookOver:             {5, decode[Assignment]},
 	AckLapsed:            {2, decode[Assignment]},
 	PagerUnreachable:     {2, decode[PagerFault]},
+	EventsDropped:        {2, decode[DroppedFacts]},
 	DrillChanged:         {5, decode[DrillFacts]},
 	SummaryDue:           {5, func([]byte) (Payload, error) { return nil, nil }}, //nolint:nilnil // it has none
 }

@@ -53,9 +53,13 @@ func cast() []person {
 	}
 }
 
-func castUsers() []workspace.User {
+// castUsers are the cast as users of a team; a stranger stays one.
+func castUsers(team string) []workspace.User {
 	var users []workspace.User
 	for _, p := range cast() {
+		if !p.user.Stranger {
+			p.user.TeamID = team
+		}
 		users = append(users, p.user)
 	}
 	return users

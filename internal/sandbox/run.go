@@ -38,7 +38,9 @@ func (w *World) Run(ctx context.Context) error {
 	err := server.Serve(w.listener)
 	stop()
 	running.Wait()
-	w.Slack.Close()
+	for _, each := range w.workspaces {
+		each.Slack.Close()
+	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the emulated world: %w", err)
 	}

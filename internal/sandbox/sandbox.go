@@ -32,6 +32,9 @@ type Config struct {
 	Patience time.Duration
 	// Quiet leaves out the opening scenario: no attack starts by itself.
 	Quiet bool
+	// Workspaces are the names that a bot with several workspaces gives them. The first is the one that the page shows; the others have the same people and channels, with
+	// the same ids, in teams of their own. None: there is one, without a name.
+	Workspaces []string
 }
 
 // World is the emulated world. All its methods may be called at the same time.
@@ -42,6 +45,8 @@ type World struct {
 	Slack *workspace.Workspace
 
 	*stage
+
+	workspaces []Workspace // the first is that of Slack
 
 	cfg      Config
 	listener net.Listener
@@ -77,9 +82,9 @@ func New(cfg Config) (*World, error) {
 	accounts := castAccounts(w.URL() + "/service")
 	w.WAF = waf.New(waf.Config{Accounts: serviceAccounts(accounts), Speed: cfg.Speed, Seed: cfg.Seed})
 	w.stage = &stage{waf: w.WAF, accounts: accounts, speed: cfg.Speed, steps: make(chan step, 64)}
-	if w.Slack, err = workspace.New(w.slackConfig()); err != nil {
+	if err := w.openWorkspaces(); err != nil {
 		listener.Close()
-		return nil, fmt.Errorf("make the emulated workspace: %w", err)
+		return nil, err
 	}
 	if err := w.redis.Start(); err != nil {
 		listener.Close()
@@ -88,26 +93,6 @@ func New(cfg Config) (*World, error) {
 	w.redis.ClockTTL(true) // keys must expire in real time
 	w.handler = w.routes()
 	return w, nil
-}
-
-func (w *World) slackConfig() workspace.Config {
-	return workspace.Config{
-		TeamID:        teamID,
-		TeamName:      teamName,
-		BotToken:      botToken,
-		AppToken:      appToken,
-		SigningSecret: signingSecret,
-		BotUserID:     botUserID,
-		Users:         castUsers(),
-		Channels:      castChannels(),
-		UserGroups:    castGroups(),
-		Command:       slashCommand,
-		BaseURL:       w.URL() + "/slack",
-		Deliver:       w.deliver,
-		RateLimits:    true,
-		Speed:         w.cfg.Speed,
-		Patience:      w.cfg.Patience,
-	}
 }
 
 // URL is the address of the page and the root of everything else, without trailing slash.
@@ -128,7 +113,9 @@ func (w *World) DeliverTo(url string) {
 	w.mu.Lock()
 	w.deliver = trim(url)
 	w.mu.Unlock()
-	w.Slack.DeliverTo(trim(url))
+	for _, each := range w.workspaces {
+		each.Slack.DeliverTo(trim(url))
+	}
 }
 
 // Accounts lists the accounts, for a bot that is configured with several.

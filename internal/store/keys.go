@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them.
+// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them. Where there are several workspaces, the names of links,
+// users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
 //	{work-N}:stream         stream  requests that change something, until carried out     when done (XDEL); one for each lane
@@ -66,8 +67,8 @@ import (
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
 //	{a:NAME}:webhook:ID     stream  record.Event or record.AuditEntry to be sent to that  25 h after the last; 8 MiB
 //	                                webhook                                               and 24 h, when sent
-//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, and how many were dropped that  25 h after the last
-//	                                isn't said yet
+//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, how many were dropped that      25 h after the last
+//	                                isn't logged yet, and whether people were notified
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
 //	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
@@ -77,7 +78,7 @@ const (
 	keyLane         = "{work-%d}:lane:%s:%s/%s"
 	keyDelivery     = "{work-%d}:delivery:%s"
 	keyShardBeats   = "{work-%d}:beats"
-	keyLinks        = "{work}:links"
+	keyLinks        = "{work}:%slinks"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
 	keyWrongClocks  = "{work}:wrong_clocks"

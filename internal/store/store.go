@@ -60,8 +60,11 @@ type (
 	Inbox struct{ *client }
 	// Replicas knows which replicas live, and has them share the accounts out.
 	Replicas struct{ *client }
-	// Links counts the Socket Mode links of all replicas.
-	Links struct{ *client }
+	// Links counts the Socket Mode links of all replicas to a workspace's app.
+	Links struct {
+		*client
+		workspace string // what the names of its own begin with
+	}
 	// Epochs begins the state of accounts.
 	Epochs struct{ *client }
 	// Attacks holds what polls found.
@@ -84,10 +87,16 @@ type (
 	Audit struct{ *client }
 	// Drills holds the last drill of each account, and counts the replicas that may answer it.
 	Drills struct{ *client }
-	// People holds marks on what is known of Slack users.
-	People struct{ *client }
-	// Pace shares Slack's rate limits out.
-	Pace struct{ *client }
+	// People holds marks on what is known of a workspace's users.
+	People struct {
+		*client
+		workspace string // likewise
+	}
+	// Pace shares a workspace's rate limits out.
+	Pace struct {
+		*client
+		workspace string // likewise
+	}
 	// Webhooks holds what is to be sent to webhooks.
 	Webhooks struct{ *client }
 )
@@ -156,10 +165,20 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb.AddHook(once{lost: s.moved})
 	return &Store{
 		client: s,
-		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
+		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{client: s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
 		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
-		Drills: &Drills{s}, People: &People{s}, Pace: &Pace{s}, Webhooks: &Webhooks{s},
+		Drills: &Drills{s}, People: &People{client: s}, Pace: &Pace{client: s}, Webhooks: &Webhooks{s},
 	}
+}
+
+// In is the store in which links, people and pace are those of one workspace of several; "" stands for the only one.
+func (s *Store) In(workspace string) *Store {
+	in := *s
+	if workspace != "" {
+		workspace += "/"
+	}
+	in.Links, in.People, in.Pace = &Links{s.client, workspace}, &People{s.client, workspace}, &Pace{s.client, workspace}
+	return &in
 }
 
 // Ping asks Redis to take a write, which a read-only replica would refuse.

@@ -16,9 +16,15 @@ import (
 
 // Waiting is what waits in Redis for replicas and for people.
 type Waiting struct {
-	Requests      int       // that were accepted and aren't carried out yet
-	OldestRequest time.Time // by Redis' clock; zero: there is none
-	Accounts      map[string]AccountWaiting
+	Requests Backlog // that were accepted and aren't carried out yet
+	Accounts map[string]AccountWaiting
+	Webhooks map[string]Backlog // events and audit entries, by the webhook's id, of all the accounts together
+}
+
+// Backlog is what waits in streams.
+type Backlog struct {
+	Waiting int
+	Oldest  time.Time // by Redis' clock; zero: there is none
 }
 
 // AccountWaiting is what waits in an account.
@@ -28,36 +34,75 @@ type AccountWaiting struct {
 	OldestApproval time.Time // by the service's clock; zero: there is none
 }
 
-// Waiting reads what waits, also in these accounts, in one round trip to each server of Redis.
-func (s *Store) Waiting(ctx context.Context, accounts []string) (all Waiting, err error) {
-	pipe := s.rdb.Pipeline()
-	lengths, firsts := make([]*redis.IntCmd, shards), make([]*redis.XMessageSliceCmd, shards)
-	for i, in := range s.shards {
-		lengths[i], firsts[i] = pipe.XLen(ctx, in.key(keyStream)), pipe.XRangeN(ctx, in.key(keyStream), "-", "+", 1)
+// stream is one that is read: how long it is, and its first entry.
+type stream struct {
+	length *redis.IntCmd
+	first  *redis.XMessageSliceCmd
+}
+
+func readStream(ctx context.Context, pipe redis.Pipeliner, key string) stream {
+	return stream{pipe.XLen(ctx, key), pipe.XRangeN(ctx, key, "-", "+", 1)}
+}
+
+// waits is how many entries it has, and since when, on Redis' clock, the first waits.
+func (s stream) waits() (n int, oldest time.Time) {
+	for _, m := range s.first.Val() {
+		oldest = addedAt(m.ID)
 	}
+	return int(s.length.Val()), oldest
+}
+
+// addedAt is when an entry of a stream was added, as its id says; zero if that says nothing.
+func addedAt(id string) time.Time {
+	millis, _, _ := strings.Cut(id, "-")
+	at, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(at).UTC()
+}
+
+// Waiting reads what waits, also in these accounts and for the webhooks of each, in one round trip to each server of Redis.
+func (s *Store) Waiting(ctx context.Context, accounts map[string][]string) (all Waiting, err error) {
+	pipe := s.rdb.Pipeline()
+	var work []stream
+	for _, in := range s.shards {
+		work = append(work, readStream(ctx, pipe, in.key(keyStream)))
+	}
+	hooks := map[string][]stream{}
 	lost, requests := map[string]*redis.StringCmd{}, map[string]*redis.StringSliceCmd{}
-	for _, a := range accounts {
+	for a, ids := range accounts {
 		lost[a], requests[a] = pipe.Get(ctx, s.key(keyPermission, a)), pipe.HVals(ctx, s.key(keyApprovals, a))
+		for _, id := range ids {
+			hooks[id] = append(hooks[id], readStream(ctx, pipe, s.key(keyWebhook, a, id)))
+		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return all, fmt.Errorf("read what waits: %w", err)
 	}
-	all = Waiting{Accounts: map[string]AccountWaiting{}}
-	for i := range s.shards {
-		all.Requests += int(lengths[i].Val())
-		for _, m := range firsts[i].Val() {
-			millis, _, _ := strings.Cut(m.ID, "-")
-			if ms, err := strconv.ParseInt(millis, 10, 64); err == nil && (all.OldestRequest.IsZero() || time.UnixMilli(ms).Before(all.OldestRequest)) {
-				all.OldestRequest = time.UnixMilli(ms)
-			}
-		}
+	all = Waiting{Accounts: map[string]AccountWaiting{}, Webhooks: map[string]Backlog{}}
+	all.Requests = backlog(work)
+	for id, streams := range hooks {
+		all.Webhooks[id] = backlog(streams)
 	}
-	for _, a := range accounts {
+	for a := range accounts {
 		if all.Accounts[a], err = waitingIn(a, lost[a], requests[a].Val()); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
+}
+
+// backlog is what waits in streams together.
+func backlog(streams []stream) (w Backlog) {
+	for _, s := range streams {
+		n, oldest := s.waits()
+		w.Waiting += n
+		if n > 0 && (w.Oldest.IsZero() || oldest.Before(w.Oldest)) {
+			w.Oldest = oldest
+		}
+	}
+	return w
 }
 
 // waitingIn is what waits in an account, as it was read.

@@ -26,9 +26,9 @@ func (w *world) hooked(t *testing.T, h hooks) *store.Store {
 	return openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, Webhooks: h})
 }
 
-func waitingFor(t *testing.T, s *store.Store, hook string, said int) webhooks.Queue {
+func waitingFor(t *testing.T, s *store.Store, hook string, logged int) webhooks.Queue {
 	t.Helper()
-	q, err := s.Webhooks.Waiting(t.Context(), "acme", hook, said)
+	q, err := s.Webhooks.Waiting(t.Context(), "acme", hook, logged)
 	require.NoError(t, err)
 	return q
 }
@@ -53,6 +53,9 @@ func TestWhatIsStoredWaitsForItsWebhooks(t *testing.T) {
 		require.Equal(t, "first", one.Entries[0].Audit.Line)
 		require.Equal(t, settled, *one.Entries[1].Event)
 		require.Equal(t, record.AuditEntry{N: 2, Account: "acme", At: noon, Line: "second"}, *one.Entries[2].Audit, "with its number")
+		all, err := s.Waiting(ctx, map[string][]string{"acme": {"h1", "h2", "h3"}, "globex": {"h1"}})
+		require.NoError(t, err)
+		require.Equal(t, map[string]store.Backlog{"h1": {Waiting: 3, Oldest: one.Entries[0].At}, "h2": {Waiting: 2, Oldest: two.Entries[0].At}, "h3": {}}, all.Webhooks)
 		for _, e := range two.Entries {
 			require.NoError(t, s.Webhooks.Done(ctx, "acme", "h2", e.Place))
 			require.NoError(t, s.Webhooks.Done(ctx, "acme", "h2", e.Place), "another replica sent it, too")
@@ -90,6 +93,27 @@ func TestAWebhooksQueueIsBoundedInBytes(t *testing.T) {
 
 		require.Zero(t, waitingFor(t, s, "h1", q.Dropped).Dropped, "it was said")
 		require.Zero(t, waitingFor(t, s, "h1", 0).Dropped)
+	})
+}
+
+// That people are notified of what was dropped is stored with the event that does it, and ends when the webhook takes one.
+func TestPeopleAreNotifiedOnceOfWhatIsDropped(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		s := w.hooked(t, hooks{"events_dropped": {"h1"}})
+		require.False(t, waitingFor(t, s, "h1", 0).Noted)
+		e := record.Event{ID: "d", Account: "acme", Kind: record.EventsDropped, Channel: "C1", At: noon, Payload: record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: "away"}}
+		require.NoError(t, s.Webhooks.Note(t.Context(), "h1", e))
+		all, err := s.Outbox.Waiting(t.Context(), "acme")
+		require.NoError(t, err)
+		require.Equal(t, []record.Event{e}, all)
+		q := waitingFor(t, s, "h1", 0)
+		require.True(t, q.Noted)
+		require.Equal(t, e, *q.Entries[0].Event, "the webhook learns of it, too")
+		require.NoError(t, s.Webhooks.Done(t.Context(), "acme", "h1", q.Entries[0].Place))
+		require.False(t, waitingFor(t, s, "h1", 0).Noted)
+		ttl, err := w.rdb.PTTL(t.Context(), "{a:acme}:webhook:h1:kept").Result()
+		require.NoError(t, err)
+		require.Positive(t, ttl)
 	})
 }
 
