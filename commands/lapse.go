@@ -21,7 +21,7 @@ const (
 // RunLapses unacknowledges attacks of one account whose acknowledgement has lasted as long as their route allows, or that have resumed since, and that
 // still get through: else it would silence the pager for good. It returns when the context ends. One replica at a time may do so.
 func (r *Runner) RunLapses(ctx context.Context, account string) {
-	for delay.Sleep(ctx, lapseEvery) == nil {
+	for delay.Sleep(ctx, delay.Jitter(lapseEvery*9/10, lapseEvery*11/10)) == nil {
 		if err := (lapser{r}).check(ctx, account); err != nil && ctx.Err() == nil {
 			r.cfg.Log.WarnContext(ctx, "check acknowledgements", "account", account, "err", err)
 		}

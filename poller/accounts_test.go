@@ -49,10 +49,14 @@ func BenchmarkAccounts(b *testing.B) {
 	var all []*poller.Poller
 	for i := range accounts {
 		p := poller.New(poller.Config{
-			Account: fmt.Sprint(i), API: api, Store: fixedStore{}, Notifier: fixedStore{}, Channel: "C0", Interval: interval, Starts: starts,
+			Account: fmt.Sprint(i), API: api, Store: fixedStore{}, Notifier: fixedStore{}, Channel: "C0", Interval: interval,
 		})
 		all = append(all, p)
-		running.Go(func() { _ = p.Run(ctx) })
+		running.Go(func() {
+			if starts.Wait(ctx) == nil {
+				_ = p.Run(ctx)
+			}
+		})
 	}
 	for _, p := range all {
 		require.Eventually(b, func() bool { return len(p.Attacks()) == known }, time.Minute, 10*time.Millisecond)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
@@ -35,7 +34,6 @@ type Config struct {
 	Channel     string              // of the first message, and of routes without one
 	Polls       prometheus.Observer // how long each took, in seconds; nil: for nobody
 	Log         *slog.Logger        // nil: slog.Default()
-	Starts      *rate.Limiter       // paces Run's first polls of all accounts that share it; nil: each polls at once
 }
 
 // Where the configuration says nothing.

@@ -122,9 +122,14 @@ func TestAccountsStartOneAfterAnother(t *testing.T) {
 		var running atomic.Int64
 		for i := range accounts {
 			m := newStore(t)
-			p := poller.New(poller.Config{Account: fmt.Sprint(i), API: s.inProcess(t), Store: m, Notifier: m, Starts: starts})
+			p := poller.New(poller.Config{Account: fmt.Sprint(i), API: s.inProcess(t), Store: m, Notifier: m})
 			running.Add(1)
-			go func() { _ = p.Run(ctx); running.Add(-1) }()
+			go func() {
+				defer running.Add(-1)
+				if starts.Wait(ctx) == nil {
+					_ = p.Run(ctx)
+				}
+			}()
 		}
 		after(63 * time.Second)
 		require.Equal(t, 1, polls[0])

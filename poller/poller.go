@@ -52,9 +52,6 @@ func New(cfg Config) *Poller {
 // an event, down to one a minute, or every four intervals if that is less, or every interval if that is more. It begins with what
 // the store holds: another replica may have polled since this one did.
 func (p *Poller) Run(ctx context.Context) error {
-	if p.cfg.Starts != nil && p.cfg.Starts.Wait(ctx) != nil {
-		return nil // ctx has ended
-	}
 	defer p.reset()
 	var beside sync.WaitGroup // so that neither delays a poll
 	beside.Go(func() { p.mirror.run(ctx) })

@@ -39,7 +39,7 @@ type app struct {
 	clocks   *clock.Clocks
 	store    *store.Store
 	http     *http.Client        // asks the service for all accounts
-	starts   *rate.Limiter       // paces the accounts' first polls
+	starts   *rate.Limiter       // paces taking accounts up
 	sources  *config.SourceFiles // of all accounts
 	front    *bot.Front
 	webhooks *webhooks.Webhooks
@@ -120,7 +120,8 @@ func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	}
 }
 
-// startsPerSecond are the accounts that are first polled in a second, when many are taken up at once: a first poll reads everything.
+// startsPerSecond are the accounts that are taken up in a second, when many are taken over at once: each is read from Redis by all that goes on in it, and its first poll
+// reads everything.
 const startsPerSecond = 200
 
 // withPolicies are the configuration's accounts, each with its policy.
@@ -147,7 +148,7 @@ func (a *app) tenant(of tenancy, speed float64) (*tenant, error) {
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
 		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
-		Channel: cfg.Channel, Polls: a.metrics.Polls.WithLabelValues(cfg.Name), Log: a.log, Starts: a.starts, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
+		Channel: cfg.Channel, Polls: a.metrics.Polls.WithLabelValues(cfg.Name), Log: a.log, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
 	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, speed)
 	t.pagers, err = cfg.Pagers()

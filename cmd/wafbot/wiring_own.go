@@ -14,6 +14,9 @@ import (
 // own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it begins as soon as that can be watched. If the
 // rebuild fails, the replica that takes the lease then tries again.
 func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
+	if a.starts.Wait(more) != nil {
+		return // it ended before it was its turn
+	}
 	rebuilding, err := a.beginRebuild(more, account)
 	if err == nil && rebuilding != nil && !rebuilding.watched() {
 		err = rebuilding.finish(more)

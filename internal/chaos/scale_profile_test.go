@@ -31,7 +31,7 @@ func init() {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
 	create := func(kind string, n int) *os.File {
-		f, err := os.Create(filepath.Join(os.Getenv("WAFBOT_PROFILES"), fmt.Sprintf("%s.%d.%d.pprof", kind, os.Getpid(), n)))
+		f, err := os.Create(filepath.Join(os.Getenv("SCALE_PROFILES"), fmt.Sprintf("%s.%d.%d.pprof", kind, os.Getpid(), n)))
 		if err != nil {
 			panic(err)
 		}
@@ -60,7 +60,7 @@ func profiled(t *testing.T) (binary string) {
 	if *scaleProfiles == "" {
 		return build(t)
 	}
-	t.Setenv("WAFBOT_PROFILES", *scaleProfiles)
+	t.Setenv("SCALE_PROFILES", *scaleProfiles)
 	dir := t.TempDir()
 	source, overlay := filepath.Join(dir, "profiling.go"), filepath.Join(dir, "overlay.json")
 	beside, err := filepath.Abs("../../cmd/wafbot/profiling.go")

@@ -111,7 +111,7 @@ func scaleTable(all []measured) string {
 	b.WriteString("| |")
 	for _, m := range all {
 		name := map[string]string{"one": "one Redis", "cluster": "a cluster"}[m.kind]
-		fmt.Fprintf(&b, " %s, %d replicas |", name, m.replicas)
+		fmt.Fprintf(&b, " %s, replicas: %d |", name, m.replicas)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
 	for _, r := range append(costRows(), timeRows()...) {

@@ -237,8 +237,11 @@ func (s *scale) measure() (m measured) {
 	m.loadSaw = s.figures()
 	s.ask("forget", struct{}{})
 	m.watched, m.polled = s.kills()
-	s.settle()
-	m.left = s.figures()
+	for end := time.Now().Add(2 * time.Minute); ; pause(s.t.Context(), time.Second) { // what was listed while an owner died is posted by the next one
+		if m.left = s.figures(); m.left.Posted == m.left.Wanted || time.Now().After(end) {
+			break
+		}
+	}
 	return m
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // worldVariable has the test binary be the emulated world of a scale run, in a process of its own, so that what it costs is known apart.
-const worldVariable = "WAFBOT_SCALE_WORLD"
+const worldVariable = "SCALE_WORLD"
 
 // The secrets of the emulated workspace.
 const (
