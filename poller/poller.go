@@ -21,6 +21,7 @@ type Poller struct {
 	cfg    Config
 	mirror *mirror
 	soon   chan struct{} // asks Run for a poll
+	first  chan struct{} // closed once Run has tried a poll
 
 	loaded   bool      // st is what the store holds. It and the next two are Poll's alone
 	failures int       // of the service, in this outage
@@ -45,7 +46,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, mirror: newMirror(&cfg), soon: make(chan struct{}, 1), st: newState(cfg.OngoingFor)}
+	return &Poller{cfg: cfg, mirror: newMirror(&cfg), soon: make(chan struct{}, 1), first: make(chan struct{}), st: newState(cfg.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the outage is
@@ -63,6 +64,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		} else {
 			failures = 0
 		}
+		p.tried()
 		pause := time.NewTimer(p.pause(failures))
 		select {
 		case <-ctx.Done():
@@ -75,11 +77,29 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
+// Tried is closed once Run has tried its first poll.
+func (p *Poller) Tried() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.first
+}
+
+func (p *Poller) tried() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.first:
+	default:
+		close(p.first)
+	}
+}
+
 // reset drops what is known of the account: another replica may poll it next, and change what the store holds.
 func (p *Poller) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loaded, p.st, p.health, p.failures, p.causes = false, newState(p.cfg.OngoingFor), Health{}, 0, nil
+	p.first = make(chan struct{})
 	p.mirror.reset()
 }
 

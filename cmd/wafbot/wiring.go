@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/bot/notify"
@@ -38,8 +36,8 @@ type app struct {
 	log      *slog.Logger
 	clocks   *clock.Clocks
 	store    *store.Store
-	http     *http.Client        // asks the service for all accounts
-	starts   *rate.Limiter       // paces taking accounts up
+	http     *http.Client // asks the service for all accounts
+	starts   *starts
 	sources  *config.SourceFiles // of all accounts
 	front    *bot.Front
 	webhooks *webhooks.Webhooks
@@ -71,7 +69,7 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: rate.NewLimiter(startsPerSecond, 1), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: newStarts(), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -119,10 +117,6 @@ func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Webhooks: cfg.WebhookList(),
 	}
 }
-
-// startsPerSecond are the accounts that are taken up in a second, when many are taken over at once: each is read from Redis by all that goes on in it, and its first poll
-// reads everything.
-const startsPerSecond = 200
 
 // withPolicies are the configuration's accounts, each with its policy.
 func withPolicies(cfg *config.Config) (all []tenancy) {

@@ -5,16 +5,46 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
 )
 
+// How many accounts are taken up in a second, and how many at a time, when many are taken over at once: all that goes on in an account reads Redis then, and its first poll
+// reads everything. A slow machine takes fewer: what it can't do in time it would begin again, and never be done.
+const (
+	startsPerSecond = 200
+	startsAtATime   = 16
+	startWithin     = time.Second // then the next one is taken up all the same: a service that hangs holds no other account up for long
+)
+
+// starts paces taking accounts up.
+type starts struct {
+	pace *rate.Limiter
+	open chan struct{}
+}
+
+func newStarts() *starts {
+	return &starts{pace: rate.NewLimiter(startsPerSecond, 1), open: make(chan struct{}, startsAtATime)}
+}
+
+// take waits until one more may be taken up at a time, which taken ends. Else it returns the context's error.
+func (s *starts) take(ctx context.Context) (taken func(), err error) {
+	select {
+	case s.open <- struct{}{}:
+		return sync.OnceFunc(func() { <-s.open }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // own does what the account's owner does: poll, notify, page, end what is due. Where its state is to be rebuilt it begins as soon as that can be watched. If the
 // rebuild fails, the replica that takes the lease then tries again.
 func (a *app) own(held, more context.Context, account string, pending <-chan store.Pending) {
-	if a.starts.Wait(more) != nil {
+	if a.starts.pace.Wait(more) != nil {
 		return // it ended before it was its turn
 	}
 	rebuilding, err := a.beginRebuild(more, account)
@@ -26,6 +56,11 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		a.rebuildFailed(more, account, err)
 		return
 	}
+	taken, err := a.starts.take(more)
+	if err != nil {
+		return
+	}
+	defer taken()
 	more, giveUp := context.WithCancel(more)
 	defer giveUp()
 	var g sync.WaitGroup
@@ -44,8 +79,10 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	}
 	t := a.tenants[account]
 	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
-	if !t.removed {
-		g.Go(func() { _ = t.poller.Run(more) })
+	if t.removed {
+		taken()
+	} else {
+		g.Go(func() { t.poll(more, taken) })
 		g.Go(func() { a.paging(t).Run(held, more) })
 	}
 	g.Go(func() { t.side.runner.RunDue(more, account, a.store.Ledger, due) })
@@ -53,6 +90,24 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Go(func() { a.webhooks.Run(held, more, t.Account) })
 	g.Go(func() { a.passOn(more, account, pending, due) })
 	g.Wait()
+}
+
+// poll polls the account. It is taken up when that was tried once.
+func (t *tenant) poll(ctx context.Context, taken func()) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	tried := t.poller.Tried()
+	beside.Go(func() {
+		late := time.NewTimer(startWithin)
+		defer late.Stop()
+		select {
+		case <-tried:
+		case <-late.C:
+		case <-ctx.Done():
+		}
+		taken()
+	})
+	_ = t.poller.Run(ctx)
 }
 
 // rebuildFailed says that an account's state could not be rebuilt, and waits a little.
