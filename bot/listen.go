@@ -35,8 +35,8 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		// While stopping, a listener that is shared may be closed already.
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+		// A listener that is shared is closed by whoever stops first.
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil

@@ -1,13 +1,15 @@
 {{- /* Refuses values that fit the schema but not each other. */}}
 {{- define "wafbot.check" -}}
 {{- $slack := .Values.slack.secret -}}
-{{- if not $slack.name }}
+{{- if .Values.config.workspaces }}
+{{- if $slack.name }}
+{{- fail "slack.secret.name: remove it; config.workspaces takes its place: each workspace's bot_token_file and others are files of Secrets that secrets names" }}
+{{- end }}
+{{- else if not $slack.name }}
 {{- fail "slack.secret.name: name the Secret that holds Slack's tokens; kubectl create secret generic wafbot-slack --from-file=bot-token --from-file=app-token makes one" }}
-{{- end }}
-{{- if not $slack.botToken }}
+{{- else if not $slack.botToken }}
 {{- fail "slack.secret.botToken: name the Secret's key that holds the bot's token (xoxb-…)" }}
-{{- end }}
-{{- if not (or $slack.appToken $slack.signingSecret) }}
+{{- else if not (or $slack.appToken $slack.signingSecret) }}
 {{- fail "slack.secret: set appToken (Socket Mode), signingSecret (HTTP), or both: otherwise no click comes in" }}
 {{- end }}
 {{- if and .Values.redis.bundled.enabled .Values.redis.secret.name }}
@@ -19,8 +21,8 @@
 {{- if not (or .Values.config.accounts .Values.config.accounts_dir) }}
 {{- fail "config.accounts: write at least one account, with name, api_url, token_file and channel" }}
 {{- end }}
-{{- if and .Values.ingress.enabled (not (or $slack.signingSecret .Values.ingress.pager)) }}
-{{- fail "ingress.enabled: nothing would use it; set slack.secret.signingSecret (HTTP) or ingress.pager, or leave the Ingress out with Socket Mode" }}
+{{- if and .Values.ingress.enabled (not (or (include "wafbot.http" .) .Values.ingress.pager)) }}
+{{- fail "ingress.enabled: nothing would use it; set slack.secret.signingSecret (HTTP), a workspace's signing_secret_file, or ingress.pager, or leave the Ingress out with Socket Mode" }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) }}
 {{- fail "ingress.host: write the host name that Slack sends its requests to" }}
