@@ -103,7 +103,7 @@ func TestAccountsComeChangeAndGo(t *testing.T) {
 			r.start()
 			t.Cleanup(func() { w.stop(); w.requireClean() })
 			w.message("#waf", "wafbot watches acme")
-			ids := w.manyAttacks(4)
+			ids := w.manyAttacks(8)
 			n := w.notes(ids)
 
 			// It comes.
@@ -127,6 +127,9 @@ func TestAccountsComeChangeAndGo(t *testing.T) {
 			acked, _ := n.written()
 			r.writes("on", map[string]string{"acme": ""})
 			r.reloads(loaded)
+			w.until("notes after it", func() bool { now, _ := n.written(); return now > acked })
+			n.stop()
+			n.busy.Wait() // before each attack has its 100 notes
 			w.typesIn("#random", "ann", "status account=globex")
 			w.ephemeral("ann", "Unknown account: globex. One of: acme")
 			status, body := w.get("/readyz")
@@ -134,9 +137,6 @@ func TestAccountsComeChangeAndGo(t *testing.T) {
 			require.Contains(t, body, `"removed":{"globex":"taken out of the configuration: what is due is still ended"}`)
 			w.until("the patch is ended", func() bool { return len(w.rules("globex", "vpatch")) == 0 })
 			w.until("it is said", func() bool { return w.journal.has(`"account":"globex"`, `"via":"clock"`, `"outcome":"done"`) })
-			w.until("notes after it", func() bool { now, _ := n.written(); return now > acked })
-			n.stop()
-			n.busy.Wait()
 			_, lost := n.written()
 			require.Zero(t, lost, "deliveries that no bot took: %s\n%s", n.why, w.journal)
 			w.requireNotes(n.acked, ids)

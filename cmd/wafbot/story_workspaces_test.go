@@ -246,7 +246,7 @@ func TestAWorkspaceComesAndGoes(t *testing.T) {
 			two.start()
 			hq, emea := two.hq, two.emea
 			hq.message("#waf", "wafbot watches acme")
-			ids := hq.manyAttacks(4)
+			ids := hq.manyAttacks(8)
 			n := hq.notes(ids)
 
 			two.has("hq", "emea")
@@ -262,17 +262,17 @@ func TestAWorkspaceComesAndGoes(t *testing.T) {
 			emea.typesIn("#waf-globex", "vic", "patch shop.globex.example/find type=sqli part=get.q for=10s")
 			emea.until("a patch", func() bool { return len(two.rules("globex", "vpatch")) == 1 })
 
+			acked, _ := n.written()
 			two.has("hq")
 			two.reloads(loaded)
+			hq.until("notes after it", func() bool { now, _ := n.written(); return now > acked })
+			n.stop()
+			n.busy.Wait() // before each attack has its 100 notes
 			_, body := two.get("/readyz")
 			require.Contains(t, body, `"globex":"taken out of the configuration: what is due is still ended"`)
 			require.NotContains(t, body, "emea")
 			emea.until("its links end", func() bool { return len(emea.Slack.Links()) == 0 })
 			emea.until("the patch is ended", func() bool { return len(two.rules("globex", "vpatch")) == 0 })
-			acked, _ := n.written()
-			hq.until("notes after it", func() bool { now, _ := n.written(); return now > acked })
-			n.stop()
-			n.busy.Wait()
 			_, lost := n.written()
 			require.Zero(t, lost, "deliveries that no bot took: %s\n%s", n.why, two.journal)
 			hq.requireNotes(n.acked, ids)

@@ -87,14 +87,14 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// configure writes what no variable sets.
+// configure writes what no variable sets. Polls are as much faster as the rules are.
 func (in *installation) configure() {
 	in.t.Helper()
 	file := filepath.Join(in.dir, "wafbot.yaml")
 	text := fmt.Sprintf(`
-account_defaults: {routes: [{match: {}, page: {url: %q, format: json, after: 5s}}]}
+account_defaults: {poll_interval: %dms, routes: [{match: {}, page: {url: %q, format: json, after: 5s}}]}
 webhooks: [{url: %q, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]
-`, in.receiver.URL+pagerPath, in.receiver.URL+hookPath)
+`, 15_000/faster, in.receiver.URL+pagerPath, in.receiver.URL+hookPath)
 	require.NoError(in.t, os.WriteFile(file, []byte(text), 0o600))
 	in.env = append(in.env, "WAFBOT_CONFIG="+file)
 }

@@ -130,8 +130,9 @@ func TestMessagesInABrowser(t *testing.T) {
 
 	p.wait(`all("phone-notice").map((n) => n.dataset.why).join() === ",thread,thread,mention"`)
 	p.wait(`[...one("phone-list").lastChild.querySelector(".phone-text").textContent].length === "wafbot: ".length + 121`)
+	p.evaluate(`new MutationObserver(() => { window.found ||= document.querySelector('[data-testid="reply"].found') }).observe(document.body, {subtree: true, childList: true, attributes: true})`)
 	p.do(chromedp.Click(`//a[text()="that reply"]`, chromedp.NodeVisible))
-	p.wait(`one("reply")?.classList.contains("found") && one("messages").innerText.includes("since 3 hours ago " + new Date(` + fmt.Sprint(began) + `000).toLocaleDateString("sv"))`)
+	p.wait(`window.found && one("messages").innerText.includes("since 3 hours ago " + new Date(` + fmt.Sprint(began) + `000).toLocaleDateString("sv"))`)
 	p.wait(`document.querySelector(".mention.me").innerText === "@ann" && document.querySelector(".mention.everyone").innerText === "@here"`)
 	p.evaluate(`document.querySelector("[data-format]").dataset.when = new Date(Date.now() - 7200000).toISOString()`)
 	p.wait(`one("messages").innerText.includes("since 2 hours ago")`)
@@ -191,7 +192,7 @@ func (p tab) evaluate(script string) {
 func (p tab) wait(predicate string) {
 	p.t.Helper()
 	const seen = `const all = (id) => [...document.querySelectorAll('[data-testid="' + id + '"]')]; const one = (id) => all(id)[0];`
-	_, err := chromedp.Run(p.ctx, chromedp.PollFunction[bool](`() => {`+seen+`return `+predicate+`}`, chromedp.WithPollingInterval(50*time.Millisecond)))
+	_, err := chromedp.Run(p.ctx, chromedp.PollFunction[bool](`() => {`+seen+`return `+predicate+`}`, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 	require.NoError(p.t, err, "never: %s", predicate)
 }
 

@@ -51,6 +51,7 @@ export function notice(text) {
 async function refresh(view, onState) {
   const { user, channel } = view.place;
   const [state, views, { notices }] = await Promise.all(["slack", "slack/views", "slack/notices"].map((path) => get(`${path}?user=${encodeURIComponent(user)}`)));
+  if (view.place.user !== user || view.place.channel !== channel) return; // somebody went elsewhere meanwhile
   view.people = new Map(state.users.map((person) => [person.id, person]));
   view.command = state.command;
   view.channels = withBot(state.channels, views.has_home);
