@@ -25,6 +25,7 @@ import (
 var (
 	scales        = flag.Bool("scale", false, "whether TestScale runs")
 	scaleAccounts = flag.Int("scale.accounts", 1000, "how many accounts there are")
+	scaleSpaces   = flag.Int("scale.workspaces", 20, "in how many workspaces they are")
 	scaleChannels = flag.Int("scale.channels", 300, "how many channels they share")
 	scaleAttacks  = flag.Int("scale.attacks", 100, "how many attacks of the last hours each has")
 	scaleRate     = flag.Int("scale.rate", 50, "how many attacks begin a second, over all")
@@ -43,6 +44,7 @@ func TestScale(t *testing.T) {
 	if !*scales {
 		t.Skip("takes half an hour: make scale")
 	}
+	require.Less(t, worthCards()*float64(*scaleRate)*60/float64(max(1, *scaleAccounts-inStorm)), 8.0, "so many attacks of one account a minute are a storm, and have no cards: take more accounts, or a lower rate")
 	binary := profiled(t)
 	var all []measured
 	for kind := range strings.SplitSeq(*scaleRedis, ",") {
@@ -84,7 +86,7 @@ func openScale(t *testing.T, binary, kind string, replicas int) *scale {
 	t.Helper()
 	dir := logsOf(t)
 	s := &scale{t: t, kind: kind}
-	s.size = size{Accounts: *scaleAccounts, Channels: *scaleChannels, Attacks: *scaleAttacks, CertFile: filepath.Join(dir, "ca.pem")}
+	s.size = size{Accounts: *scaleAccounts, Channels: *scaleChannels, Attacks: *scaleAttacks, Workspaces: *scaleSpaces, CertFile: filepath.Join(dir, "ca.pem")}
 	s.size.Deliver = balance(t, func() []*replica { return s.replicas })
 	t.Setenv("SSL_CERT_FILE", s.size.CertFile)
 	s.openWorld(dir)
@@ -159,19 +161,36 @@ func (s *scale) openRedis() (url string) {
 // config is the replicas' configuration.
 func (s *scale) config(redis string) string {
 	var b strings.Builder
+	keys := func(n int) string {
+		return fmt.Sprintf(`bot_token: %s, signing_secret: %s, api_url: "%s/slack/%s/api/"`, workspaceToken(n), workspaceSecret(n), s.url, workspaceName(n))
+	}
+	several, admins := s.size.Workspaces > 1, []string{scaleUser}
+	if several {
+		admins = nil
+		b.WriteString("workspaces:\n")
+		for n := range s.size.Workspaces {
+			fmt.Fprintf(&b, "  - {name: %s, %s}\n", workspaceName(n), keys(n))
+			admins = append(admins, workspaceTeam(n)+"/"+scaleUser)
+		}
+	} else {
+		fmt.Fprintf(&b, "slack: {%s}\n", keys(0))
+	}
 	fmt.Fprintf(&b, `
-slack: {bot_token: %s, signing_secret: %s, api_url: "%s/slack/api/"}
 redis: {url: "%s"}
 sources: []
-policy: {changes: on, admins: [U0ROB0002]}
+policy: {changes: on, viewers: [], admins: [%s]}
 account_defaults:
   api_url: "%s/service"
   poll_interval: 15s
   routes: [{match: {kind: incident}}, {match: {kind: attack, min_hits: %d}}]
 accounts:
-`, scaleToken, scaleSecret, s.url, redis, s.url, wantedHits)
+`, redis, strings.Join(admins, ", "), s.url, wantedHits)
 	for n := range s.size.Accounts {
-		fmt.Fprintf(&b, "  - {name: %s, token: %s, client_id: %d, channel: %s}\n", tenantName(n), tenantToken(n), n+1, channelOf(n, s.size.Channels))
+		in := ""
+		if several {
+			in = ", workspace: " + workspaceName(n%s.size.Channels%s.size.Workspaces)
+		}
+		fmt.Fprintf(&b, "  - {name: %s, token: %s, client_id: %d, channel: %s%s}\n", tenantName(n), tenantToken(n), n+1, channelOf(n, s.size.Channels), in)
 	}
 	return b.String()
 }
@@ -208,8 +227,8 @@ func (s *scale) settle() {
 	}, 10*time.Minute, time.Second, "messages go on")
 }
 
-// cards is the share of new attacks that is worth a card: as many as the workspace takes.
-func (s *scale) cards() float64 { return min(1, postsOfWorkspace/float64(*scaleRate)) }
+// worthCards is the share of new attacks that is worth a card: as many as the workspaces take.
+func worthCards() float64 { return min(1, postsOfWorkspace*float64(*scaleSpaces)/float64(*scaleRate)) }
 
 // measured is what a run found.
 type measured struct {
@@ -232,7 +251,7 @@ func (s *scale) measure() (m measured) {
 	m.rest = s.during(func() { pause(s.t.Context(), *scaleFor) })
 	m.restAt = s.figures()
 	s.ask("forget", struct{}{})
-	m.busy = s.during(func() { s.ask("load", load{Lasts: *scaleFor, Rate: *scaleRate, Cards: s.cards(), Storm: true}) })
+	m.busy = s.during(func() { s.ask("load", load{Lasts: *scaleFor, Rate: *scaleRate, Cards: worthCards(), Storm: true}) })
 	s.settle()
 	m.loadSaw = s.figures()
 	s.ask("forget", struct{}{})
@@ -256,7 +275,7 @@ func (s *scale) kills() (watched time.Duration, polled []time.Duration) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.ask("load", load{Lasts: time.Duration(*scaleKills) * killEvery, Rate: *scaleRate, Cards: s.cards()})
+		s.ask("load", load{Lasts: time.Duration(*scaleKills) * killEvery, Rate: *scaleRate, Cards: worthCards()})
 	}()
 	for n := range *scaleKills {
 		next := time.After(killEvery)

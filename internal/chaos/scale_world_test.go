@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -10,9 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -26,15 +23,9 @@ import (
 // worldVariable has the test binary be the emulated world of a scale run, in a process of its own, so that what it costs is known apart.
 const worldVariable = "SCALE_WORLD"
 
-// The secrets of the emulated workspace.
-const (
-	scaleToken  = "xoxb-scale"
-	scaleSecret = "scale-signing-secret"
-)
-
 // size is how large a scale run is.
 type size struct {
-	Accounts, Channels, Attacks int
+	Accounts, Channels, Attacks, Workspaces int
 
 	Deliver, CertFile string
 }
@@ -79,35 +70,27 @@ func TestScaleWorld(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	require.NoError(t, os.WriteFile(s.CertFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
-	var err error
-	w.url = server.URL + "/slack"
-	w.slack, err = workspace.New(s.workspace(w.url))
-	require.NoError(t, err)
-	defer w.slack.Close()
+	w.url = server.URL
+	for n := range s.Workspaces {
+		slack, err := workspace.New(s.workspace(n, server.URL))
+		require.NoError(t, err)
+		defer slack.Close()
+		w.slacks = append(w.slacks, slack)
+		path := "/slack/" + workspaceName(n)
+		mux.Handle(path+"/", http.StripPrefix(path, http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { w.serveSlack(n, out, r) })))
+	}
 	mux.Handle("/service/", http.StripPrefix("/service", w.crowd))
-	mux.Handle("/slack/", http.StripPrefix("/slack", http.HandlerFunc(w.serveSlack)))
 	mux.HandleFunc("/scale/", w.control)
 	fmt.Printf("world=%s\n", server.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-func (s size) workspace(base string) workspace.Config {
-	cfg := workspace.Config{
-		BaseURL: base, SigningSecret: scaleSecret, BotToken: scaleToken, Deliver: s.Deliver, Ingress: workspace.IngressHTTP,
-		Users: []workspace.User{{ID: "U0ROB0002", Name: "rob", RealName: "Rob Diaz", TeamID: "T0SANDBOX"}},
-	}
-	for n := range s.Channels {
-		cfg.Channels = append(cfg.Channels, workspace.Channel{ID: channelOf(n, s.Channels), Name: fmt.Sprintf("waf-%d", n), BotIsMember: true})
-	}
-	return cfg
-}
-
 // scaleWorld is the service and the workspace, and what was seen of both.
 type scaleWorld struct {
-	size  size
-	crowd *crowd
-	slack *workspace.Workspace
-	url   string
+	size   size
+	crowd  *crowd
+	slacks []*workspace.Workspace
+	url    string
 
 	mu     sync.Mutex
 	cards  map[string]*awaited  // by path
@@ -127,33 +110,6 @@ type awaited struct {
 	posts   int
 }
 
-// clickable is a button.
-type clickable struct{ channel, ts, value string }
-
-// bucket is Slack's pace in a channel, as the bot is configured to keep it: four messages at once, then one a second.
-type bucket struct {
-	tokens float64
-	at     time.Time
-}
-
-// turn takes a message that was ready then and came now, and returns when its turn was.
-func (b *bucket) turn(ready, now time.Time) time.Time {
-	const burst = 4
-	if b.at.IsZero() {
-		b.tokens, b.at = burst, ready
-	}
-	turn := ready
-	if turn.Before(b.at) {
-		turn = b.at
-	}
-	if left := b.tokens + turn.Sub(b.at).Seconds(); left < 1 {
-		turn = turn.Add(time.Duration((1 - left) * float64(time.Second)))
-	}
-	b.tokens = max(0, min(burst, b.tokens+now.Sub(b.at).Seconds())-1)
-	b.at = now
-	return turn
-}
-
 // listed notes that the service answered with a new attack.
 func (w *scaleWorld) listed(path string, at time.Time) {
 	w.mu.Lock()
@@ -167,98 +123,13 @@ func (w *scaleWorld) listed(path string, at time.Time) {
 	}
 }
 
-var (
-	scalePath   = regexp.MustCompile(`/scale/\d+`)
-	scaleButton = regexp.MustCompile(`"value":"((?:ack|deny) [^"]*)"`)
-)
-
-// serveSlack gives calls to the workspace, and notes what it takes.
-func (w *scaleWorld) serveSlack(out http.ResponseWriter, r *http.Request) {
-	at := time.Now()
-	body, _ := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	if !strings.HasPrefix(r.URL.Path, "/api/") {
-		w.answered(r.URL.Path, at)
-		w.slack.ServeHTTP(out, r)
-		return
-	}
-	answer := httptest.NewRecorder()
-	w.slack.ServeHTTP(answer, r)
-	for name, values := range answer.Header() {
-		out.Header()[name] = values
-	}
-	out.WriteHeader(answer.Code)
-	_, _ = out.Write(answer.Body.Bytes())
-	w.called(strings.TrimPrefix(r.URL.Path, "/api/"), body, answer, at)
-}
-
-func (w *scaleWorld) answered(path string, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clicked, ok := w.clicks[path]
-	if !ok {
-		w.early[path] = at
-		return
-	}
-	w.seen.Answered = append(w.seen.Answered, at.Sub(clicked))
-	delete(w.clicks, path)
-}
-
-// called notes a call of the Web API.
-func (w *scaleWorld) called(method string, body []byte, answer *httptest.ResponseRecorder, at time.Time) {
-	var said struct {
-		OK          bool
-		Channel, TS string
-	}
-	_ = json.Unmarshal(answer.Body.Bytes(), &said)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case answer.Code == http.StatusTooManyRequests:
-		w.seen.Refused++
-	case said.OK && method == "chat.update":
-		w.seen.Edits++
-	case said.OK && method == "chat.postMessage":
-		w.seen.Posts++
-		form, _ := url.ParseQuery(string(body))
-		w.posted(form, said.Channel, said.TS, at)
-	}
-}
-
-// posted notes a message. w.mu must be held.
-func (w *scaleWorld) posted(form url.Values, channel, ts string, at time.Time) {
-	b := w.pace[channel]
-	if b == nil {
-		b = &bucket{}
-		w.pace[channel] = b
-	}
-	text := form.Get("blocks") + form.Get("attachments")
-	if begun := w.storms[channel]; !begun.IsZero() && strings.Contains(strings.ToLower(text), "storm") {
-		w.seen.Storms = append(w.seen.Storms, at.Sub(begun))
-		delete(w.storms, channel)
-	}
-	a := w.cards[scalePath.FindString(text)]
-	if a == nil || a.storm || form.Get("thread_ts") != "" {
-		b.turn(at, at)
-		return
-	}
-	turn := b.turn(a.listed, at)
-	if a.posts++; a.posts > 1 {
-		fmt.Fprintf(os.Stderr, "twice in %s, %s after the service's answer: %s %s\n", channel, at.Sub(a.listed), form.Get("metadata"), text)
-		return
-	}
-	fmt.Fprintf(os.Stderr, "card in %s: %s\n", channel, form.Get("metadata"))
-	w.seen.Cards, w.seen.Behind = append(w.seen.Cards, at.Sub(a.listed)), append(w.seen.Behind, max(0, at.Sub(turn)))
-	for _, m := range scaleButton.FindAllStringSubmatch(text, 2) {
-		w.last = append(w.last, clickable{channel, ts, strings.ReplaceAll(m[1], `\"`, `"`)})
-	}
-}
-
 // control is what the run asks of its world.
 func (w *scaleWorld) control(out http.ResponseWriter, r *http.Request) {
 	switch strings.TrimPrefix(r.URL.Path, "/scale/") {
 	case "limits":
-		w.slack.SetRateLimits(true)
+		for _, slack := range w.slacks {
+			slack.SetRateLimits(true)
+		}
 	case "load":
 		var l load
 		if err := json.NewDecoder(r.Body).Decode(&l); err != nil {
@@ -295,7 +166,7 @@ func (w *scaleWorld) figures() figures {
 	f.Unanswered = len(w.clicks)
 	w.crowd.add(&f)
 	for n := range w.size.Channels {
-		f.Hidden += w.slack.Hidden(channelOf(n, w.size.Channels))
+		f.Hidden += w.slacks[n%len(w.slacks)].Hidden(channelOf(n, w.size.Channels))
 	}
 	for _, a := range w.cards {
 		if a.storm || a.listed.IsZero() {
@@ -376,7 +247,7 @@ func (w *scaleWorld) click() {
 	w.last = w.last[:len(w.last)-1]
 	w.mu.Unlock()
 	clicked := time.Now()
-	d, err := w.slack.Click(context.Background(), workspace.Click{User: "rob", Channel: one.channel, TS: one.ts, Button: one.value})
+	d, err := w.slacks[one.workspace].Click(context.Background(), workspace.Click{User: "rob", Channel: one.channel, TS: one.ts, Button: one.value})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil || !d.Acked {

@@ -129,9 +129,12 @@ type auditKept struct {
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
 const opTimeout = time.Second
 
-// connections are how many may be open to each server at a time, whatever the number of processors: what has one waits for Redis. Where accounts are taken over by the
+// connections are how many are kept to each server, whatever the number of processors: what has one waits for Redis. Where accounts are taken over by the
 // hundred their reads want one each, and the renewal of leases among them.
 const connections = 64
+
+// connectionBuffer is how many bytes of a connection are buffered each way. The client's own 32 KiB would be most of what a hundred idle ones take.
+const connectionBuffer = 8 << 10
 
 // Open makes a Store. It does not wait for Redis: Ping reports whether it is there.
 func Open(cfg Config) (*Store, error) {
@@ -147,7 +150,7 @@ func Open(cfg Config) (*Store, error) {
 
 func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
-	opts.PoolSize = connections
+	opts.PoolSize, opts.ReadBufferSize, opts.WriteBufferSize = connections, connectionBuffer, connectionBuffer
 	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
 	opts.DialerRetries = 1 // none: a refused connection is an error at once
 	opts.ContextTimeoutEnabled = true

@@ -1,0 +1,160 @@
+package chaos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/wafbot/wafbot/internal/sandbox/workspace"
+)
+
+// What the nth workspace is called, and what it and the bot know each other by.
+func workspaceName(n int) string   { return fmt.Sprintf("team-%d", n) }
+func workspaceTeam(n int) string   { return fmt.Sprintf("T0SC%05d", n) }
+func workspaceToken(n int) string  { return fmt.Sprintf("xoxb-scale-%d", n) }
+func workspaceSecret(n int) string { return fmt.Sprintf("scale-signing-secret-%d", n) }
+
+// scaleUser clicks, in each workspace.
+const scaleUser = "U0ROB0002"
+
+// workspace is the nth one. The nth channel is in the one with that number, counted round, and an account in that of its channel.
+func (s size) workspace(n int, base string) workspace.Config {
+	cfg := workspace.Config{
+		TeamID: workspaceTeam(n), BaseURL: base + "/slack/" + workspaceName(n), SigningSecret: workspaceSecret(n), BotToken: workspaceToken(n), Deliver: s.Deliver, Ingress: workspace.IngressHTTP,
+		Users: []workspace.User{{ID: scaleUser, Name: "rob", RealName: "Rob Diaz", TeamID: workspaceTeam(n)}},
+	}
+	if s.Workspaces > 1 {
+		cfg.Name = workspaceName(n)
+	}
+	for c := n; c < s.Channels; c += s.Workspaces {
+		cfg.Channels = append(cfg.Channels, workspace.Channel{ID: channelOf(c, s.Channels), Name: fmt.Sprintf("waf-%d", c), BotIsMember: true})
+	}
+	return cfg
+}
+
+// clickable is a button.
+type clickable struct {
+	workspace          int
+	channel, ts, value string
+}
+
+// bucket is Slack's pace in a channel, as the bot is configured to keep it: four messages at once, then one a second.
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// turn takes a message that was ready then and came now, and returns when its turn was.
+func (b *bucket) turn(ready, now time.Time) time.Time {
+	const burst = 4
+	if b.at.IsZero() {
+		b.tokens, b.at = burst, ready
+	}
+	turn := ready
+	if turn.Before(b.at) {
+		turn = b.at
+	}
+	if left := b.tokens + turn.Sub(b.at).Seconds(); left < 1 {
+		turn = turn.Add(time.Duration((1 - left) * float64(time.Second)))
+	}
+	b.tokens = max(0, min(burst, b.tokens+now.Sub(b.at).Seconds())-1)
+	b.at = now
+	return turn
+}
+
+var (
+	scalePath   = regexp.MustCompile(`/scale/\d+`)
+	scaleButton = regexp.MustCompile(`"value":"((?:ack|deny) [^"]*)"`)
+)
+
+// serveSlack gives calls to the workspace, and notes what it takes.
+func (w *scaleWorld) serveSlack(n int, out http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		w.answered("/slack/"+workspaceName(n)+r.URL.Path, at)
+		w.slacks[n].ServeHTTP(out, r)
+		return
+	}
+	answer := httptest.NewRecorder()
+	w.slacks[n].ServeHTTP(answer, r)
+	for name, values := range answer.Header() {
+		out.Header()[name] = values
+	}
+	out.WriteHeader(answer.Code)
+	_, _ = out.Write(answer.Body.Bytes())
+	w.called(n, strings.TrimPrefix(r.URL.Path, "/api/"), body, answer)
+}
+
+func (w *scaleWorld) answered(path string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clicked, ok := w.clicks[path]
+	if !ok {
+		w.early[path] = at
+		return
+	}
+	w.seen.Answered = append(w.seen.Answered, at.Sub(clicked))
+	delete(w.clicks, path)
+}
+
+// called notes a call of the Web API.
+func (w *scaleWorld) called(n int, method string, body []byte, answer *httptest.ResponseRecorder) {
+	var said struct {
+		OK          bool
+		Channel, TS string
+	}
+	_ = json.Unmarshal(answer.Body.Bytes(), &said)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case answer.Code == http.StatusTooManyRequests:
+		w.seen.Refused++
+	case said.OK && method == "chat.update":
+		w.seen.Edits++
+	case said.OK && method == "chat.postMessage":
+		w.seen.Posts++
+		form, _ := url.ParseQuery(string(body))
+		w.posted(form, clickable{n, said.Channel, said.TS, ""})
+	}
+}
+
+// posted notes a message. w.mu must be held.
+func (w *scaleWorld) posted(form url.Values, message clickable) {
+	at, channel := time.Now(), message.channel
+	b := w.pace[channel]
+	if b == nil {
+		b = &bucket{}
+		w.pace[channel] = b
+	}
+	text := form.Get("blocks") + form.Get("attachments")
+	if begun := w.storms[channel]; !begun.IsZero() && strings.Contains(strings.ToLower(text), "storm") {
+		w.seen.Storms = append(w.seen.Storms, at.Sub(begun))
+		delete(w.storms, channel)
+	}
+	a := w.cards[scalePath.FindString(text)]
+	if a == nil || a.storm || form.Get("thread_ts") != "" {
+		b.turn(at, at)
+		return
+	}
+	turn := b.turn(a.listed, at)
+	if a.posts++; a.posts > 1 {
+		fmt.Fprintf(os.Stderr, "twice in %s, %s after the service's answer: %s %s\n", channel, at.Sub(a.listed), form.Get("metadata"), text)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "card in %s: %s\n", channel, form.Get("metadata"))
+	w.seen.Cards, w.seen.Behind = append(w.seen.Cards, at.Sub(a.listed)), append(w.seen.Behind, max(0, at.Sub(turn)))
+	for _, m := range scaleButton.FindAllStringSubmatch(text, 2) {
+		message.value = m[1]
+		w.last = append(w.last, message)
+	}
+}
