@@ -63,7 +63,9 @@ func (d *demoCmd) Run(ctx context.Context, t *terminal, log *slog.Logger) error 
 		g, ctx := errgroup.WithContext(ctx)
 		shared := &sharedListener{Listener: l}
 		for range d.Replicas {
-			g.Go(func() error { return serve(ctx, cfg, shared, botOptions{log: log, audit: &lineWriter{out: io.Discard}, speed: d.Speed}) }) // /waf audit shows it
+			g.Go(func() error {
+				return serve(ctx, cfg, shared, botOptions{log: log, audit: &lineWriter{out: io.Discard}, speed: d.Speed})
+			}) // /waf audit shows it
 		}
 		return g.Wait()
 	})
