@@ -82,15 +82,20 @@ func (x *executor) resumeAll(ctx context.Context, c *job, mine []record.Change, 
 // begun are the changes that this very delivery made before: after a crash it goes on with them instead of planning again. whole reports that there
 // are no others, for they were claimed together; of a line that undoes many only a new plan knows, which finds those that were begun by their ids.
 func (c *job) begun() (mine []record.Change, whole bool) {
+	return c.begunOf(c.Account.Name, c.Changes)
+}
+
+// begunOf is begun, of the changes of an account.
+func (c *job) begunOf(account string, changes []record.Change) (mine []record.Change, whole bool) {
 	for part := range max(c.Cmd.Parts, 1) {
-		id := record.ChangeID(c.Account.Name, c.ID, strconv.Itoa(part))
-		if i := record.IndexChange(c.Changes, id); i >= 0 {
-			mine = append(mine, c.Changes[i])
+		id := record.ChangeID(account, c.ID, strconv.Itoa(part))
+		if i := record.IndexChange(changes, id); i >= 0 {
+			mine = append(mine, changes[i])
 		}
 	}
 	whole = len(mine) > 0
-	for _, ch := range c.Changes {
-		if ch.Undoes != "" && ch.ID == record.ChangeID(c.Account.Name, c.ID, ch.Undoes) {
+	for _, ch := range changes {
+		if ch.Undoes != "" && ch.ID == record.ChangeID(account, c.ID, ch.Undoes) {
 			mine = append(mine, ch)
 		}
 	}

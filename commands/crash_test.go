@@ -132,3 +132,29 @@ func TestUndoVerifiesWhatWasSent(t *testing.T) {
 	w.does(bob, "undo "+ch.ID) // as soon as it is listed
 	require.Empty(t, w.rules("vpatch"))
 }
+
+// The replica that gets the delivery again can't know who asked: nothing is refused that was begun. It is gone on with once Slack says it.
+func TestACrashWhileSlackDoesNotSayWhoAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	change := w.does(ann, "deny 203.0.113.7").ID
+	w.ledger.set(func(l *ledger) { l.saveFail = func(n int) bool { return n >= 2 } })
+	undo := w.asks(ann, "undo "+change)
+	_, err := w.do(undo)
+	require.ErrorIs(t, err, refusal.ErrAway)
+	w.ledger.set(func(l *ledger) { l.saveFail = nil })
+
+	w.members.setFail()
+	audited := w.lastAudit()
+	_, err = w.do(undo)
+	require.ErrorIs(t, err, refusal.ErrAway)
+	require.ErrorContains(t, err, "this was begun")
+	require.Equal(t, audited, w.lastAudit(), "it is no refusal")
+	w.refuses(ann, "undo "+change, refusal.ErrDenied, "Slack doesn't say who you are")
+
+	w.members.set(func(m *members) { m.broken = false })
+	res, err := w.do(undo)
+	require.NoError(t, err)
+	require.Equal(t, "done", res.Outcome)
+	require.Empty(t, w.denied())
+}

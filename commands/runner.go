@@ -25,13 +25,13 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	}
 	defer c.leaveUnread()
 	if err := r.admit(ctx, c); err != nil {
-		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
+		return call.Result{}, r.refuse(ctx, c, err)
 	}
 	if err := r.findAttack(ctx, c); err != nil {
 		return call.Result{}, err // nothing was asked for yet that could be recorded
 	}
 	if err := requireRights(c); err != nil { // the attack may be of another account
-		return call.Result{}, r.recorder.recordRefusal(ctx, c.Call, err)
+		return call.Result{}, r.refuse(ctx, c, err)
 	}
 	if err := checkArguments(c); err != nil {
 		return call.Result{}, err
@@ -47,6 +47,17 @@ func (r *Runner) Do(ctx context.Context, inv call.Invocation) (res call.Result, 
 	}
 	res, err = r.carryOut(ctx, c)
 	return res, r.recorder.recordRefusal(ctx, c.Call, err)
+}
+
+// refuse records that a person may not. While Slack doesn't say who the person is, what this very delivery has begun is not refused: it may be done, and is gone on with
+// once Slack does.
+func (r *Runner) refuse(ctx context.Context, c *job, err error) error {
+	if c.Unsure && c.ahead != nil {
+		if begun, _ := c.begunOf(c.ahead.account, c.ahead.basis.Changes); len(begun) > 0 {
+			return &refusal.Refusal{Kind: refusal.ErrAway, Cause: err, Text: text.New("this was begun, and Slack doesn't say just now who you are. Look at ", text.Code("status"), " before you try it again")}
+		}
+	}
+	return r.recorder.recordRefusal(ctx, c.Call, err)
 }
 
 // lookUp finds the command of a request and, as far as the request or its place says, the account.
