@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,7 +122,7 @@ func (s *stage) serveService(w http.ResponseWriter, r *http.Request) {
 	s.bytes.Add(counted.written)
 }
 
-// serveSlack notes each redrawn card that says of a change that it was accepted. Posts go their own way.
+// serveSlack notes each redrawn card. Posts go their own way.
 func (s *stage) serveSlack(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	switch r.URL.Path {
@@ -132,12 +133,7 @@ func (s *stage) serveSlack(w http.ResponseWriter, r *http.Request) {
 		s.links.ServeHTTP(w, r)
 		return
 	case "/api/chat.update":
-		form, _ := url.ParseQuery(string(readBody(r)))
-		for line := range strings.SplitSeq(form.Get("blocks"), "Deny ") { // each change begins with it
-			if strings.Contains(line, "accepted by the service") {
-				s.seen.add("drawn", clickedIP.FindString(line), at)
-			}
-		}
+		s.seen.add("drawn", "", at)
 	}
 	s.slack.ServeHTTP(w, r)
 }
@@ -188,8 +184,8 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// sightings are when something was seen: an attack, by its path, "listed" and "posted"; a click, by its source, "called", "drawn",
-// "answered" and "replied" to.
+// sightings are when something was seen: an attack, by its path, "listed" and "posted"; a click, by its source, "called",
+// "answered" and "replied" to; a card "drawn".
 type sightings struct {
 	mu    sync.Mutex
 	at    map[string]map[string][]time.Time // by what happened and to what
@@ -246,12 +242,18 @@ func (s *sightings) until(what string, count int) bool {
 // await is when it first happened to that one.
 func (s *sightings) await(b *testing.B, what, of string) time.Time {
 	b.Helper()
+	return s.awaitAfter(b, what, of, time.Time{})
+}
+
+// awaitAfter is when it first happened to that one after a time.
+func (s *sightings) awaitAfter(b *testing.B, what, of string, after time.Time) time.Time {
+	b.Helper()
 	for late := time.After(patienceOfBench); ; {
 		s.mu.Lock()
 		times, fresh := s.at[what][of], s.fresh
 		s.mu.Unlock()
-		if len(times) > 0 {
-			return times[0]
+		if i := slices.IndexFunc(times, func(at time.Time) bool { return at.After(after) }); i >= 0 {
+			return times[i]
 		}
 		select {
 		case <-fresh:
