@@ -197,6 +197,8 @@ func (w *scaleWorld) run(l load) {
 	}
 	stormy, apart := all[:inStorm], all[inStorm:] // an attack beside a storm has no card of its own
 	dice := rand.New(rand.NewPCG(1, uint64(len(all))))
+	dice.Shuffle(len(apart), func(i, j int) { apart[i], apart[j] = apart[j], apart[i] })
+	next := 0 // in turn: at random some account would have a storm now and then, and no cards in it
 	attacks, clicks, storm := time.NewTicker(time.Second/time.Duration(l.Rate)), time.NewTicker(clickEach), time.After(l.Lasts/2)
 	defer attacks.Stop()
 	defer clicks.Stop()
@@ -205,7 +207,8 @@ func (w *scaleWorld) run(l load) {
 		case <-ctx.Done():
 			return
 		case <-attacks.C:
-			w.attack(apart[dice.IntN(len(apart))], dice.Float64() < l.Cards, false)
+			w.attack(apart[next%len(apart)], dice.Float64() < l.Cards, false)
+			next++
 		case <-storm:
 			if !l.Storm {
 				continue
