@@ -41,6 +41,7 @@ const (
 	notWatched  = "WafbotAccountNotWatched"
 	slackRefuse = "WafbotSlackRefusing"
 	late        = "WafbotPollLate"
+	waiting     = "WafbotEventsWaiting"
 )
 
 // byMenu is what each kind of the menu does when it is set for every request.
@@ -51,8 +52,8 @@ func byMenu() map[string]trouble {
 		"service hang": {alert: notWatched, also: late}, "service reset": {alert: notWatched}, "service cut": {alert: notWatched}, "service 500_applied": {alert: notWatched},
 		"service reset_applied": {alert: notWatched}, "service slow": {also: late}, "service lagging": {}, "service mode_replaced": {}, "service mode_kept": {}, "service endless": {also: late},
 
-		"slack ratelimited": {alert: "WafbotEventsWaiting"}, "slack ratelimited_posted": {alert: "WafbotEventsWaiting"}, "slack 500": {alert: slackRefuse}, "slack 500_posted": {alert: slackRefuse},
-		"slack timeout": {alert: slackRefuse}, "slack timeout_posted": {alert: slackRefuse}, "slack archived": {alert: slackRefuse}, "slack missing_scope": {alert: slackRefuse},
+		"slack ratelimited": {alert: waiting}, "slack ratelimited_posted": {alert: waiting}, "slack 500": {alert: slackRefuse}, "slack 500_posted": {alert: slackRefuse},
+		"slack timeout": {alert: slackRefuse, also: waiting}, "slack timeout_posted": {alert: slackRefuse, also: waiting}, "slack archived": {alert: slackRefuse}, "slack missing_scope": {alert: slackRefuse},
 		"slack token_revoked": {alert: slackRefuse}, "slack edit_window_closed": {also: slackRefuse}, "slack lost_click": {}, "slack duplicate_delivery": {},
 	}
 }
