@@ -104,7 +104,7 @@ func TestAccountsComeChangeAndGo(t *testing.T) {
 			t.Cleanup(func() { w.stop(); w.requireClean() })
 			w.message("#waf", "wafbot watches acme")
 			ids := w.manyAttacks(8)
-			n := w.notes(ids)
+			n := w.notes(ids, unhurried)
 
 			// It comes.
 			r.writes("on", map[string]string{"acme": "", "globex": ", routes: [{}]"})

@@ -247,7 +247,7 @@ func TestAWorkspaceComesAndGoes(t *testing.T) {
 			hq, emea := two.hq, two.emea
 			hq.message("#waf", "wafbot watches acme")
 			ids := hq.manyAttacks(8)
-			n := hq.notes(ids)
+			n := hq.notes(ids, unhurried)
 
 			two.has("hq", "emea")
 			two.reloads(loaded)
