@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/metrics"
@@ -90,10 +91,7 @@ func (f *Front) handler() http.Handler {
 		if b.cfg.Secret == "" {
 			continue
 		}
-		path := "/slack/"
-		if name != "" {
-			path += name + "/"
-		}
+		path := slackconn.Path(name)
 		s := &server{receiver: of.counting(b.cfg.Metrics), cfg: &b.cfg, ingress: b.ingress}
 		mux.HandleFunc(path+"commands", s.signed(s.command))
 		mux.HandleFunc(path+"interactions", s.signed(s.interaction))
@@ -166,7 +164,7 @@ func (f *Front) Work(held, more context.Context) error {
 			return
 		}
 		if b := f.bots[req.Workspace]; b != nil {
-			b.worker.take(held, more, handedOver{req, p, handed})
+			b.worker.take(held, more, work{request: req, piece: p, at: handed})
 			return
 		}
 		strangers.Go(func() error { f.strange(held, more, req, p); return nil })

@@ -24,27 +24,21 @@ type worker struct {
 	answering atomic.Int64 // requests that were carried out, and whose answer is on its way
 }
 
-// handedOver is a request with its place in the stream, and since when this replica has it.
-type handedOver struct {
-	request
-	piece Piece
-	at    time.Time
-}
-
-// take carries out a request when it is its account's turn, all that are handed over side by side: the inbox keeps the order.
-func (w *worker) take(held, more context.Context, h handedOver) {
-	w.turns.take(w.cfg.accountOf(h.Invocation), func(leave func()) {
-		if more.Err() == nil && (time.Since(h.at) < doubtAfter || h.piece.Mine(held)) {
-			w.handle(held, more, work{h.request, h.piece, leave})
-		}
-	})
-}
-
 // work is a request that was handed over, until its turn is left.
 type work struct {
 	request
 	piece Piece
+	at    time.Time // since when this replica has it
 	leave func()
+}
+
+// take carries out a request when it is its account's turn, all that are handed over side by side: the inbox keeps the order.
+func (w *worker) take(held, more context.Context, one work) {
+	w.turns.take(w.cfg.accountOf(one.Invocation), func(leave func()) {
+		if one.leave = leave; more.Err() == nil && (time.Since(one.at) < doubtAfter || one.piece.Mine(held)) {
+			w.handle(held, more, one)
+		}
+	})
 }
 
 // handle carries out and answers a request that was handed over.

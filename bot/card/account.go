@@ -141,7 +141,7 @@ func PagerUnreachable(a *call.Account, fault record.PagerFault) Message {
 		call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
 }
 
-// EventsDropped says that a webhook missed what happened, so that its reader mends it.
+// EventsDropped says that a webhook missed what happened, so that its reader fixes it.
 func EventsDropped(a *call.Account, dropped record.DroppedFacts) Message {
 	words := "Events of " + a.Name + " for " + dropped.Webhook + " are dropped"
 	lines := []text.Text{

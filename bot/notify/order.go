@@ -125,7 +125,7 @@ func newTurns() turns {
 	return turns{seen: map[string]attention{}, drawn: map[string]time.Time{}, stuck: map[string]stuckCard{}, tried: map[string]time.Time{}}
 }
 
-// saw notes how much attention a card gets that was drawn. Of too many it begins anew, as another replica would.
+// saw notes how much attention a card gets that was drawn. Of too many it knows none again, as another replica would.
 func (t *turns) saw(attack string, a attention, goesOn bool) {
 	if !goesOn {
 		delete(t.seen, attack)

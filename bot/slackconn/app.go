@@ -127,6 +127,14 @@ func (s *Client) App() string {
 	return s.app
 }
 
+// Path is below which Slack sends a workspace's requests over HTTP; "" is the name of the only one.
+func Path(workspace string) string {
+	if workspace == "" {
+		return "/slack/"
+	}
+	return "/slack/" + workspace + "/"
+}
+
 // Manifest is the Slack app's manifest as YAML. With a base URL, as https://wafbot.example.com/slack, Slack sends requests to what is below it over HTTP; without one
 // the app uses Socket Mode.
 func Manifest(base string) string {

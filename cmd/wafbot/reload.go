@@ -106,8 +106,7 @@ func (s *succession) link(ctx context.Context, cfg *config.Config) {
 		if s.linked[w.Name] != nil {
 			continue
 		}
-		of := slackSide{Slack: *w, store: s.links.In(w.Name), metrics: s.o.metrics.In(w.Name), log: ofWorkspace(s.log, *w)}
-		of.client = slackOf(*w, of.store, of.metrics, of.log)
+		of := newSide(*w, s.links, s.o.metrics, s.log)
 		ctx, end := context.WithCancel(ctx)
 		s.linked[w.Name] = end
 		s.receiving.Go(func() error { return receive(ctx, s.door, of.Slack, of.links()) })
@@ -218,7 +217,7 @@ func checkTokens(ctx context.Context, cfg, before *config.Config, now *app) erro
 			continue
 		}
 		g.Go(func() error {
-			if err := slackOf(*w, now.store.In(w.Name), now.metrics.In(w.Name), now.log).Usable(ctx); err != nil {
+			if err := newSide(*w, now.store, now.metrics, now.log).client.Usable(ctx); err != nil {
 				return fmt.Errorf("slack doesn't take the new token of %s: %w", key, err)
 			}
 			return nil

@@ -152,33 +152,6 @@ func (l ledger) Changes(ctx context.Context, account string) ([]record.Change, e
 	return l.Ledger.Changes(ctx, account)
 }
 
-// inbox is the store's inbox as a workspace's bot needs it. Where there are several, what Slack calls a delivery in one is another delivery in the next.
-type inbox struct {
-	*store.Inbox
-	workspace string
-}
-
-// Accept implements bot.Inbox.
-func (i inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error) {
-	return i.Inbox.Accept(ctx, work, lane, i.own(names)...)
-}
-
-// First implements bot.Inbox.
-func (i inbox) First(ctx context.Context, user string, names ...string) (bool, error) {
-	return i.Inbox.First(ctx, user, i.own(names)...)
-}
-
-// own are names of this workspace alone.
-func (i inbox) own(names []string) (own []string) {
-	if i.workspace == "" {
-		return names
-	}
-	for _, name := range names {
-		own = append(own, i.workspace+"/"+name)
-	}
-	return own
-}
-
 // stream is the store's inbox as the front needs it.
 type stream struct{ *store.Inbox }
 

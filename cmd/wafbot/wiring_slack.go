@@ -34,23 +34,19 @@ type slackSide struct {
 // before its accounts are known.
 func (a *app) sideOf(w config.Slack) *slackSide {
 	if a.sides[w.Name] == nil {
-		s := &slackSide{Slack: w, store: a.store.In(w.Name), metrics: a.metrics.In(w.Name), log: ofWorkspace(a.log, w)}
-		s.client = slackOf(w, s.store, s.metrics, s.log)
-		a.sides[w.Name] = s
+		a.sides[w.Name] = newSide(w, a.store, a.metrics, a.log)
 	}
 	return a.sides[w.Name]
 }
 
-// ofWorkspace is a log that names the workspace, where there are several.
-func ofWorkspace(log *slog.Logger, w config.Slack) *slog.Logger {
-	if w.Name == "" {
-		return log
+// newSide is a workspace's side with its client alone. Where there are several workspaces its log names it.
+func newSide(w config.Slack, of *store.Store, m *metrics.Metrics, log *slog.Logger) *slackSide {
+	s := &slackSide{Slack: w, store: of.In(w.Name), metrics: m.In(w.Name), log: log}
+	if w.Name != "" {
+		s.log = log.With("workspace", w.Name)
 	}
-	return log.With("workspace", w.Name)
-}
-
-func slackOf(w config.Slack, s *store.Store, m *metrics.Metrics, log *slog.Logger) *slackconn.Client {
-	return slackconn.Connect(slackconn.Config{Token: w.BotToken, AppToken: w.AppToken, APIURL: w.APIURL, People: s.People, Calls: m.SlackCalls, Log: log})
+	s.client = slackconn.Connect(slackconn.Config{Token: w.BotToken, AppToken: w.AppToken, APIURL: w.APIURL, People: s.store.People, Calls: s.metrics.SlackCalls, Log: s.log})
+	return s
 }
 
 // open puts together what works for a workspace with its accounts.
@@ -72,7 +68,7 @@ func (s *slackSide) open(a *app) {
 		},
 	})
 	s.bot = bot.New(bot.Config{
-		Workspace: s.Name, Slack: s.client, Secret: s.SigningSecret, Command: s.Command, Runner: s.runner, Verbs: s.runner, Notifier: s.notifier, Inbox: inbox{a.store.Inbox, s.Name},
+		Workspace: s.Name, Slack: s.client, Secret: s.SigningSecret, Command: s.Command, Runner: s.runner, Verbs: s.runner, Notifier: s.notifier, Inbox: s.store.Inbox,
 		Cards: a.store.Cards, Accounts: shown, Metrics: s.metrics, Log: s.log, Clocks: a.clocks,
 	})
 }

@@ -152,7 +152,7 @@ func (c *crowd) page(t *tenant, offset, limit int) (page [][]byte) {
 	return page
 }
 
-// add adds how many accounts were polled ever, and since it forgot what was asked and the longest time between two polls of one, up to now.
+// add adds how many accounts were polled ever, and since the last reset what was asked and the longest time between two polls of one, up to now.
 func (c *crowd) add(f *figures) {
 	for _, t := range c.tenants {
 		t.mu.Lock()
@@ -194,7 +194,7 @@ func (c *crowd) sinceMark() []time.Duration {
 	return all
 }
 
-func (c *crowd) forget() {
+func (c *crowd) reset() {
 	for _, t := range c.tenants {
 		t.mu.Lock()
 		t.gap = 0

@@ -247,14 +247,14 @@ type measured struct {
 func (s *scale) measure() (m measured) {
 	m.kind, m.replicas, m.size = s.kind, len(s.replicas), s.size
 	m.httpTrip, m.trip = s.trips()
-	s.ask("forget", struct{}{})
+	s.ask("reset", struct{}{})
 	m.rest = s.during(func() { pause(s.t.Context(), *scaleFor) })
 	m.restAt = s.figures()
-	s.ask("forget", struct{}{})
+	s.ask("reset", struct{}{})
 	m.busy = s.during(func() { s.ask("load", load{Lasts: *scaleFor, Rate: *scaleRate, Cards: worthCards(), Storm: true}) })
 	s.settle()
 	m.loadSaw = s.figures()
-	s.ask("forget", struct{}{})
+	s.ask("reset", struct{}{})
 	m.watched, m.polled = s.kills()
 	for end := time.Now().Add(2 * time.Minute); ; pause(s.t.Context(), time.Second) { // what was listed while an owner died is posted by the next one
 		if m.left = s.figures(); m.left.Posted == m.left.Wanted || time.Now().After(end) {

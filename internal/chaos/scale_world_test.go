@@ -38,7 +38,7 @@ type load struct {
 	Storm bool    // whether there is one in the middle
 }
 
-// figures are what was seen since the world was told to forget.
+// figures are what was seen since the last reset.
 type figures struct {
 	Accounts        int             // that are polled
 	Gap             time.Duration   // the longest between two polls of one
@@ -142,8 +142,8 @@ func (w *scaleWorld) control(out http.ResponseWriter, r *http.Request) {
 	case "marked":
 		_ = json.NewEncoder(out).Encode(w.crowd.sinceMark())
 		return
-	case "forget":
-		w.forget()
+	case "reset":
+		w.reset()
 	case "figures":
 		_ = json.NewEncoder(out).Encode(w.figures())
 		return
@@ -151,9 +151,9 @@ func (w *scaleWorld) control(out http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(out, "{}")
 }
 
-// forget has figures begin anew, but for those of which attacks have a card.
-func (w *scaleWorld) forget() {
-	w.crowd.forget()
+// reset has figures begin at zero, but for those of which attacks have a card.
+func (w *scaleWorld) reset() {
+	w.crowd.reset()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = figures{}

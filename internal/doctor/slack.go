@@ -16,7 +16,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
 	"github.com/wafbot/wafbot/bot/slackconn"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/record"
 )
 
 // space is the check of one workspace: of what the configuration names there.
@@ -77,8 +79,8 @@ func (c space) slack(ctx context.Context) []Finding {
 	found = append(found, scopes(self)...)
 	found = append(found, together(
 		func() []Finding { return c.channels(ctx, api, self) },
-		func() []Finding { return c.people(ctx, api, self.Team) },
-		func() []Finding { return c.groups(ctx, api, self.Team) },
+		func() []Finding { return c.people(ctx, api) },
+		func() []Finding { return c.groups(ctx, api) },
 	)...)
 	if c.post {
 		found = append(found, c.testCards(ctx, api)...)
@@ -136,10 +138,7 @@ func (c space) ingress(ctx context.Context) []Finding {
 		found = c.socket(ctx)
 	}
 	if c.SigningSecret != "" {
-		path := "/slack/"
-		if c.Name != "" {
-			path += c.Name + "/"
-		}
+		path := slackconn.Path(c.Name)
 		found = append(found,
 			Finding{"slack", c.key + ".signing_secret", Note, "whether it is the app's shows only when Slack's first request arrives: /metrics counts refused ones as wafbot_forged_requests_total", ""},
 			Finding{"slack", "listen", Note, fmt.Sprintf("whether Slack reaches %s can't be seen from here: the app's request URLs must lead there (%scommands, %sinteractions, %sevents)", c.cfg.Listen, path, path, path),
@@ -220,43 +219,37 @@ func (c space) channels(ctx context.Context, api *slackconn.Client, self slackco
 	})
 }
 
-// writtenPolicy is a policy as it is written under a key.
+// writtenPolicy is a policy as it is written under a key, and its roles as the workspace has their ids.
 type writtenPolicy struct {
-	key string
 	config.Policy
+
+	key   string
+	roles policy.Roles
 }
 
-// writtenPolicies are the policy for all accounts, and what each account of the workspace says itself. The ids in the first are as the workspace, which is that team,
-// has them; those of other workspaces are left out.
-func (c space) writtenPolicies(team string) []writtenPolicy {
-	common := c.cfg.Policy
-	here := func(ids []string) (all []string) {
-		for _, id := range ids {
-			if of, bare, qualified := strings.Cut(id, "/"); !qualified {
-				all = append(all, id)
-			} else if of == team {
-				all = append(all, bare)
-			}
-		}
-		return all
+// writtenPolicies are the policy for all accounts, and what each account of the workspace says itself.
+func (c space) writtenPolicies(in policy.Workspace) (all []writtenPolicy) {
+	add := func(key string, p config.Policy) {
+		roles := p.Roles()
+		roles.Workspace = in
+		all = append(all, writtenPolicy{p, key, roles.Here()})
 	}
-	common.Admins, common.Responders, common.Viewers = here(common.Admins), here(common.Responders), here(common.Viewers)
-	all := []writtenPolicy{{"policy", common}}
+	add("policy", c.cfg.Policy)
 	for key, a := range c.accounts() {
-		all = append(all, writtenPolicy{key + ".policy", a.Policy})
+		add(key+".policy", a.Policy)
 	}
 	return all
 }
 
 // mentioned are the users, or the user groups, that the configuration names.
-func (c space) mentioned(team string, groups bool) []use {
+func (c space) mentioned(in policy.Workspace, groups bool) []use {
 	var uses []use
-	policies := c.writtenPolicies(team)
+	policies := c.writtenPolicies(in)
 	for _, p := range policies {
 		for _, list := range []struct {
 			key string
 			ids []string
-		}{{".admins", p.Admins}, {".responders", p.Responders}, {".viewers", p.Viewers}} {
+		}{{".admins", p.roles.Admins}, {".responders", p.roles.Responders}, {".viewers", p.roles.Viewers}} {
 			for _, id := range list.ids {
 				uses = named(uses, id, p.key+list.key)
 			}
@@ -274,17 +267,15 @@ func (c space) mentioned(team string, groups bool) []use {
 		uses = named(uses, p.Approval.Approvers, p.key+".approval.approvers")
 		uses = named(uses, p.Approval.Override.Notify, p.key+".approval.override.notify")
 		for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
-			if of, bare, qualified := strings.Cut(p.Terminal[user].Slack, "/"); !qualified || of == team {
-				uses = named(uses, cmp.Or(bare, of), p.key+".terminal."+user+".slack")
-			}
+			uses = named(uses, p.roles.TerminalUser(record.Actor{ID: "cli:" + user}).Slack, p.key+".terminal."+user+".slack")
 		}
 	}
 	return slices.DeleteFunc(uses, func(u use) bool { return u.isGroup() != groups })
 }
 
 // people looks up every user that has a role or is mentioned.
-func (c space) people(ctx context.Context, api *slackconn.Client, team string) []Finding {
-	return sideBySide(c.mentioned(team, false), func(u use) []Finding {
+func (c space) people(ctx context.Context, api *slackconn.Client) []Finding {
+	return sideBySide(c.mentioned(api, false), func(u use) []Finding {
 		p, err := api.Person(ctx, u.id)
 		switch {
 		case err != nil:
@@ -300,8 +291,8 @@ func (c space) people(ctx context.Context, api *slackconn.Client, team string) [
 }
 
 // groups looks up every user group that has a role or is mentioned, with one call for all.
-func (c space) groups(ctx context.Context, api *slackconn.Client, team string) []Finding {
-	uses := c.mentioned(team, true)
+func (c space) groups(ctx context.Context, api *slackconn.Client) []Finding {
+	uses := c.mentioned(api, true)
 	if len(uses) == 0 {
 		return nil
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them. Where there are several workspaces, the names of links,
-// users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
+// All keys. What stands in braces decides the slot in a cluster: no command and no script touches two of them. Where there are several workspaces, the names of deliveries,
+// links, users, channels and teams begin with that of theirs: {work}:hq/links, {c:hq/C0123}:pace.
 //
 //	key                     type    holds                                                 ends; without a time of its own, what bounds it
 //	{work-N}:stream         stream  requests that change something, until carried out     when done (XDEL); one for each lane

@@ -65,13 +65,6 @@ func (in *shard) key(pattern string, of ...any) string {
 
 func (in *shard) laneKey(l record.Lane) string { return in.key(keyLane, l.Account, l.Team, l.User) }
 
-func (in *shard) deliveries(names []string) (keys []string) {
-	for _, name := range names {
-		keys = append(keys, in.key(keyDelivery, name))
-	}
-	return keys
-}
-
 // hold says that a replica lives in a shard. If it works, it gives it the work in hand of dead replicas, and deletes these from the group, and what is new. A replica
 // that merely was away and comes back finds its work gone. After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
 // KEYS[1] the stream, KEYS[2] the beats in this shard; ARGV[1] the group, ARGV[2] the replica, ARGV[3] after how many ms without a beat a replica is dead,

@@ -11,20 +11,30 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// takeSlot takes a token from a bucket that fills with time, by Redis' own clock, so that all replicas share it.
+// bucket are functions of scripts: a bucket's tokens, which fill with time by Redis' own clock, so that all replicas share it, and the ms of that clock; and how it is kept
+// with other tokens. After DEL a full Redis takes the HSET, and what the script writes between, too.
+const bucket = `
+local function open(key, rate, burst)
+  local t = redis.call('TIME')
+  local now = t[1] * 1000 + math.floor(t[2] / 1000)
+  local b = redis.call('HMGET', key, 'tokens', 'at')
+  redis.call('DEL', key)
+  return math.min(burst, (tonumber(b[1]) or burst) + math.max(0, now - (tonumber(b[2]) or now)) * rate / 1000), now
+end
+local function keep(key, rate, burst, tokens, now)
+  redis.call('HSET', key, 'tokens', tostring(tokens), 'at', tostring(now))
+  redis.call('PEXPIRE', key, math.ceil(burst * 1000 / rate) + 1000)
+end`
+
+// takeSlot takes a token from a bucket.
 // KEYS[1] the bucket; ARGV[1] tokens a second, ARGV[2] the most it holds, ARGV[3] how many must be left. Result: 0 if one was taken, else the
-// ms until there is one. After DEL a full Redis takes the HSET, too.
-var takeSlot = redis.NewScript(`
+// ms until there is one.
+var takeSlot = redis.NewScript(bucket + `
 local rate, burst, least = tonumber(ARGV[1]), tonumber(ARGV[2]), 1 + ARGV[3]
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local b = redis.call('HMGET', KEYS[1], 'tokens', 'at')
-local tokens = math.min(burst, (tonumber(b[1]) or burst) + math.max(0, now - (tonumber(b[2]) or now)) * rate / 1000)
+local tokens, now = open(KEYS[1], rate, burst)
 local wait = 0
 if tokens >= least then tokens = tokens - 1 else wait = math.ceil((least - tokens) * 1000 / rate) end
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', tostring(now))
-redis.call('PEXPIRE', KEYS[1], math.ceil(burst * 1000 / rate) + 1000)
+keep(KEYS[1], rate, burst, tokens, now)
 return wait`)
 
 // PostSlot takes the right to post one message to a channel, if so many more are left for others; wait is how long until there is one, 0 if it
@@ -42,13 +52,9 @@ func (s *Pace) PostSlot(ctx context.Context, channel string, perSecond float64, 
 // KEYS[1] the bucket, KEYS[2] who waits by when it is due, KEYS[3] the same by when it asks again at the latest, in ms; ARGV[1] to ARGV[3] as of takeSlot,
 // ARGV[4] who asks, ARGV[5] when it is due, ARGV[6] and ARGV[7] the most ms until it is to ask again, and how late it may. Result: 0 if one was taken, else
 // the ms after which to ask again. One that doesn't ask again waits no longer: its replica is gone, or its card is.
-var takeEdit = redis.NewScript(`
+var takeEdit = redis.NewScript(bucket + `
 local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local b = redis.call('HMGET', KEYS[1], 'tokens', 'at')
-local tokens = math.min(burst, (tonumber(b[1]) or burst) + math.max(0, now - (tonumber(b[2]) or now)) * rate / 1000)
-redis.call('DEL', KEYS[1])
+local tokens, now = open(KEYS[1], rate, burst)
 local gone = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now)
 gone[#gone + 1] = ARGV[4]
 for _, of in ipairs(gone) do
@@ -66,8 +72,7 @@ else
   redis.call('PEXPIRE', KEYS[2], ARGV[6] + ARGV[7])
   redis.call('PEXPIRE', KEYS[3], ARGV[6] + ARGV[7])
 end
-redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', tostring(now))
-redis.call('PEXPIRE', KEYS[1], math.ceil(burst * 1000 / rate) + 1000)
+keep(KEYS[1], rate, burst, tokens, now)
 return wait`)
 
 // How long who waits for an edit is to ask again, at most, and how late it may: until then others leave it one. Meanwhile something more urgent may have

@@ -57,7 +57,10 @@ type Store struct {
 // One type a concern. They share one client.
 type (
 	// Inbox holds deliveries and the work in them.
-	Inbox struct{ *client }
+	Inbox struct {
+		*client
+		workspace string // what the names of its own deliveries begin with
+	}
 	// Replicas knows which replicas live, and has them share the accounts out.
 	Replicas struct{ *client }
 	// Links counts the Socket Mode links of all replicas to a workspace's app.
@@ -168,19 +171,19 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb.AddHook(once{lost: s.moved})
 	return &Store{
 		client: s,
-		Inbox:  &Inbox{s}, Replicas: &Replicas{s}, Links: &Links{client: s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
+		Inbox:  &Inbox{client: s}, Replicas: &Replicas{s}, Links: &Links{client: s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
 		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
 		Drills: &Drills{s}, People: &People{client: s}, Pace: &Pace{client: s}, Webhooks: &Webhooks{s},
 	}
 }
 
-// In is the store in which links, people and pace are those of one workspace of several; "" stands for the only one.
+// In is the store in which deliveries, links, people and pace are those of one workspace of several; "" stands for the only one.
 func (s *Store) In(workspace string) *Store {
 	in := *s
 	if workspace != "" {
 		workspace += "/"
 	}
-	in.Links, in.People, in.Pace = &Links{s.client, workspace}, &People{s.client, workspace}, &Pace{s.client, workspace}
+	in.Inbox, in.Links, in.People, in.Pace = &Inbox{s.client, workspace}, &Links{s.client, workspace}, &People{s.client, workspace}, &Pace{s.client, workspace}
 	return &in
 }
 

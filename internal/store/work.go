@@ -60,12 +60,21 @@ end
 redis.call('RPUSH', KEYS[2], redis.call('XADD', KEYS[1], '*', 'work', ARGV[2], 'lane', KEYS[2]))
 return {1, ARGV[5] ~= '' and takeNew(KEYS[1], ARGV[4], ARGV[5]) or {}}`)
 
+// keys are those of accept. What Slack calls a delivery in one workspace is another delivery in the next.
+func (s *Inbox) keys(in *shard, lane record.Lane, names []string) []string {
+	keys := []string{in.key(keyStream), in.laneKey(lane)}
+	for _, name := range names {
+		keys = append(keys, in.key(keyDelivery, s.workspace+name))
+	}
+	return keys
+}
+
 // Accept stores work under the names of its delivery, in one step, so that a delivery that comes again is no new work. Work of one lane is handed over
 // in the order in which it was accepted; this replica takes it in hand at once, if it works. If the lane is full, nothing is stored but the names, and waiting is how
 // many wait in it; else it is 0. After an error the outcome is unknown: the work may be stored.
 func (s *Inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names ...string) (fresh bool, waiting int, err error) {
 	in := s.shardOf(lane.User)
-	keys := append([]string{in.key(keyStream), in.laneKey(lane)}, in.deliveries(names)...)
+	keys := s.keys(in, lane, names)
 	n, err := in.taking(func(taker string) *redis.Cmd {
 		return s.write(ctx, accept, keys, deliveryFor.Milliseconds(), work, maxWaiting, group, taker)
 	})
@@ -78,8 +87,7 @@ func (s *Inbox) Accept(ctx context.Context, work []byte, lane record.Lane, names
 // First reports whether a user's delivery that changes nothing comes for the first time.
 func (s *Inbox) First(ctx context.Context, user string, names ...string) (bool, error) {
 	in := s.shardOf(user)
-	keys := append([]string{in.key(keyStream), in.laneKey(record.Lane{User: user})}, in.deliveries(names)...)
-	answer, err := accept.Run(ctx, s.rdb, keys, deliveryFor.Milliseconds()).Slice()
+	answer, err := accept.Run(ctx, s.rdb, s.keys(in, record.Lane{User: user}, names), deliveryFor.Milliseconds()).Slice()
 	if err != nil {
 		return false, fmt.Errorf("note delivery: %w", err)
 	}
