@@ -42,6 +42,10 @@ var dropLease = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 
+// leaseHolder is the token of a lease's holder; empty if it is free.
+// KEYS[1] the lease.
+var leaseHolder = redis.NewScript(`return redis.call('GET', KEYS[1]) or ''`)
+
 // stateVersion is the version of all that is stored in Redis: of its keys, and of the fields of what they hold. A replica reads this version alone,
 // and refuses to touch another.
 const stateVersion = 5

@@ -56,7 +56,6 @@ type sharing struct {
 	own      Own
 	held     map[string]*owned
 	tried    map[string]*lease // those whose answer was lost
-	next     int               // of accounts, to be tried
 	wake     chan struct{}
 }
 
@@ -153,22 +152,32 @@ func (sh *sharing) giveUp(but int) {
 	}
 }
 
-// take takes free accounts, until the replica has its share or all have been tried; it stops early where a server hangs, because what is held
-// elsewhere has to be renewed.
+// take takes free accounts, until the replica has its share or gets no more; it stops early where a server hangs, because what is held elsewhere has to be renewed.
 func (sh *sharing) take(ctx, more context.Context, share int) {
 	begun := time.Now()
-	for tried := 0; len(sh.held) < share && tried < len(sh.accounts) && time.Since(begun) < takeEvery; {
-		var candidates []string
-		for len(candidates) < share-len(sh.held) && tried < len(sh.accounts) {
-			account := sh.accounts[sh.next]
-			sh.next = (sh.next + 1) % len(sh.accounts)
-			tried++
-			if _, mine := sh.held[account]; !mine {
-				candidates = append(candidates, account)
-			}
-		}
-		sh.takeFree(ctx, more, candidates)
+	for had := -1; had < len(sh.held) && len(sh.held) < share && time.Since(begun) < takeEvery; {
+		had = len(sh.held)
+		free := sh.free(ctx)
+		sh.takeFree(ctx, more, free[:min(len(free), share-had)])
 	}
+}
+
+// free are the accounts that nobody owns, found in one round trip, in the order in which this replica tries to take them. With them are those that it took without having
+// the answer.
+func (sh *sharing) free(ctx context.Context) (free []string) {
+	others := slices.DeleteFunc(slices.Clone(sh.accounts), func(account string) bool { return sh.held[account] != nil })
+	asked := make([]call, len(others))
+	for i, account := range others {
+		asked[i] = call{keys: []string{sh.store.key(keyLease, account)}}
+	}
+	for i, answer := range sh.store.pipelined(ctx, leaseHolder, asked) {
+		holder, err := answer.Text()
+		mine := sh.tried[others[i]]
+		if err == nil && (holder == "" || mine != nil && holder == mine.token) {
+			free = append(free, others[i])
+		}
+	}
+	return free
 }
 
 // takeFree takes the free ones, in one round trip.

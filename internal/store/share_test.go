@@ -108,6 +108,36 @@ func TestWhatADeadReplicaOwnedIsTakenOverWithinFiveSeconds(t *testing.T) {
 	}
 }
 
+// With accounts the round trips don't grow that a replica needs to find the last ones of its share.
+func TestManyAccountsAreTakenOverInFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n, most = 400, 20
+		redis, w := newDialled(t), newWatch(t, accounts(n)...)
+		dead := w.startOn(redis, "0")
+		var asked [3]atomic.Int64
+		for i := range asked {
+			w.startOn(redis, fmt.Sprint(i+1)).net.SetFilters(func(chunk []byte) ([]byte, bool) {
+				if bytes.Contains(chunk, []byte(":lease")) {
+					asked[i].Add(1)
+				}
+				return chunk, true
+			}, nil)
+		}
+		w.settled(evenly(n, 4)...)
+		for i := range asked {
+			asked[i].Store(0)
+		}
+		dead.kill()
+		died := time.Now()
+		w.settled(evenly(n, 3)...)
+		require.Less(t, time.Since(died), 5*time.Second)
+		for i := range asked {
+			require.Less(t, asked[i].Load(), int64(most), "chunks about leases")
+		}
+	})
+}
+
 func TestACleanStopHandsOverAtOnce(t *testing.T) {
 	onEachClock(t, func(t *testing.T, redis *world) {
 		w := newWatch(t, "acme")
