@@ -216,10 +216,15 @@ func (c shownCard) now() workspace.Message {
 	return all[i]
 }
 
-// says waits until the card says all the parts.
+// says waits until the card says all the parts, also that a change is being verified: until it was, a card may say of it what it says when it is done.
 func (c shownCard) says(parts ...string) {
 	c.w.t.Helper()
-	c.w.until("on the card: "+strings.Join(parts, ", "), func() bool { return says(c.now(), parts...) })
+	const unsettled = "being verified"
+	meant := slices.Contains(parts, unsettled)
+	c.w.until("on the card: "+strings.Join(parts, ", "), func() bool {
+		now := c.now()
+		return says(now, parts...) && (meant || !says(now, unsettled))
+	})
 }
 
 // shows waits until a moment stands on the card, to the second: a client without dates shows the minute.
