@@ -160,11 +160,13 @@ func (w *scaleWorld) reset() {
 }
 
 func (w *scaleWorld) figures() figures {
+	var asked figures
+	w.crowd.add(&asked) // first: a tenant that is polled locks itself, then the world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.seen
+	f.Accounts, f.Gap, f.Requests = asked.Accounts, asked.Gap, asked.Requests
 	f.Unanswered = len(w.clicks)
-	w.crowd.add(&f)
 	for n := range w.size.Channels {
 		f.Hidden += w.slacks[n%len(w.slacks)].Hidden(channelOf(n, w.size.Channels))
 	}
