@@ -256,8 +256,8 @@ func (s *scale) measure() (m measured) {
 	m.loadSaw = s.figures()
 	s.ask("reset", struct{}{})
 	m.watched, m.polled = s.kills()
-	for end := time.Now().Add(2 * time.Minute); ; pause(s.t.Context(), time.Second) { // what was listed while an owner died is posted by the next one
-		if m.left = s.figures(); m.left.Posted == m.left.Wanted || time.Now().After(end) {
+	for end := time.Now().Add(2 * time.Minute); ; pause(s.t.Context(), time.Second) { // what was listed while an owner died is posted by the next one, and the last click is answered
+		if m.left = s.figures(); m.left.Posted == m.left.Wanted && m.left.Unanswered == 0 || time.Now().After(end) {
 			break
 		}
 	}
