@@ -87,7 +87,7 @@ type requests struct {
 	overload prometheus.Counter
 	open     chan struct{}
 	waiting  atomic.Int64
-	told     told
+	notified notified
 	wg       sync.WaitGroup
 }
 

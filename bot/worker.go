@@ -109,7 +109,7 @@ func (w *worker) answer(held, more context.Context, req request, res call.Result
 	}
 	limit := answerFor
 	if w.answering.Add(1) > maxAnswering {
-		limit = tellWithin
+		limit = notifyWithin
 	}
 	defer w.answering.Add(-1)
 	ctx, cancel := context.WithTimeout(held, limit)

@@ -140,7 +140,7 @@ func (d *doubt) verify(ctx context.Context) (found, before bool, err error) {
 	return err == nil && efficacy.RuleDone(rules, d.step), true, err
 }
 
-// read reads a listing anew, with what wafbot did lately.
+// read reads a listing again, with what wafbot did lately.
 func read[T, F any](ctx context.Context, x *executor, account string, name call.Fact, filter F, take func(call.AccountFacts, F) ([]T, error)) ([]T, error) {
 	c := call.Call{Account: x.loader.accounts[account], Loaded: call.NewFacts()}
 	x.loader.load(ctx, c.Loaded, call.Need{Account: account, Fact: name, Arg: filter})

@@ -94,7 +94,7 @@ func (r *Runner) write(ctx context.Context, c *job) (call.Result, error) {
 	return res, nil
 }
 
-// protects are the ranges that a command protects anew, as targets: it must say whether they are denied.
+// protects are the ranges that a command begins to protect, as targets: it must say whether they are denied.
 func protects(c *job, s call.Saves) (targets []record.Target) {
 	if s.Protected == nil {
 		return nil

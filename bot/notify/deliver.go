@@ -53,7 +53,7 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 		return err
 	}
 	for _, post := range p.posts {
-		n.deliver.trials(e.Account).forget(post.Delivery)
+		n.deliver.trials(e.Account).drop(post.Delivery)
 	}
 	return nil
 }

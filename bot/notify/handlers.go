@@ -116,7 +116,7 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 		return err
 	}
 	if q := n.queue(e.Account); q != nil && !q.covers(e.ID, f.attack) {
-		return &orderError{f.attack} // facts may be outdated by the event that is before it
+		return &orderError{f.attack} // facts may be older than the event that is before it
 	}
 	p, err := h.plan(e, f)
 	if err != nil {

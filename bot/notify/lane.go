@@ -67,7 +67,7 @@ func (q *queue) work(held context.Context, w *queued) {
 
 // notified notes that an event was notified.
 func (q *queue) notified(w *queued) {
-	q.trials.forget(w.ID)
+	q.trials.drop(w.ID)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.known[w.ID] = time.Time{}

@@ -202,7 +202,7 @@ func (n *Notifier) MarkActed(ctx context.Context, account, attack string) error 
 
 // Post puts a message that no event is about into a channel once, however often and by whichever replica it is tried.
 func (n *Notifier) Post(ctx context.Context, p Post) error {
-	defer n.deliver.trials(p.Account).forget(p.Delivery)
+	defer n.deliver.trials(p.Account).drop(p.Delivery)
 	for {
 		_, err := n.send(ctx, facts{}, p)
 		var later *laterError

@@ -133,7 +133,7 @@ func (q *queue) backlog() (all metrics.Queue) {
 
 // run notifies until more ends, and then waits for what is being notified. What waited here is dropped: the outbox has it.
 func (q *queue) run(held, more context.Context) {
-	defer q.trials.forget()
+	defer q.trials.drop()
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer close(q.stopping)

@@ -18,7 +18,7 @@ type redrawQueue struct {
 	wake     chan struct{} // some card is stale
 	first    chan struct{} // by a person's action, or what it says first: that doesn't wait for its turn among the others
 
-	turns turns // the running drawer's alone
+	turns turns // the running redraw's alone
 
 	mu     sync.Mutex
 	cards  int       // that were stale at the last check

@@ -134,8 +134,8 @@ func (t *trials) of(delivery string, begun record.Attempt) *trial {
 	return one
 }
 
-// forget deletes the trials of deliveries that are done with; of none: all.
-func (t *trials) forget(deliveries ...string) {
+// drop deletes the trials of deliveries that are done with; of none: all.
+func (t *trials) drop(deliveries ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(deliveries) == 0 {

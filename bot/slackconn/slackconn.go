@@ -68,7 +68,7 @@ const Timeout = 10 * time.Second
 // Connect makes a Client. It sends nothing.
 func Connect(cfg Config) *Client {
 	if cfg.HTTP == nil {
-		cfg.HTTP = apiclient.NewHTTP() // posts, edits and answers go out at the same time: Go keeps two connections, and would open the others anew each time
+		cfg.HTTP = apiclient.NewHTTP() // posts, edits and answers go out at the same time: Go keeps two connections, and would open the others again each time
 		cfg.HTTP.Timeout = Timeout
 	}
 	if cfg.Log == nil {

@@ -92,7 +92,7 @@ func abuses() []abuse {
 		{name: "long frames of Slack", prepare: (*abused).sendLongFrames, do: (*abused).awaitBadAnswers, mostRedisMB: 2},
 		{name: "hostile texts", do: (*abused).hostileTexts, mostRedisMB: 100},
 	}
-	if *abuseTimes > 1 { // it compiles Go's library anew: make test has a story
+	if *abuseTimes > 1 { // it compiles Go's library again: make test has a story
 		all = append(all, abuse{name: "a clock an hour ahead", prepare: (*abused).clockAhead, do: (*abused).askByTwoClocks, mostRedisMB: 2})
 	}
 	return all
@@ -120,7 +120,7 @@ func TestAbuse(t *testing.T) {
 			memory, stored, logged := memoryMB(t, a.cmd.Process.Pid, "VmHWM"), a.stored()-before, float64(a.logged.Load())/1e6
 			peaks[i] = fmt.Sprintf("%s\t%.0f\t%.1f\t%.2f\n", abuse.name, memory, stored, logged)
 			require.Less(t, memory, cmp.Or(abuse.mostMemoryMB, mostMemoryMB))
-			require.Less(t, stored, abuse.mostRedisMB+0.2*float64(a.times)) // deliveries are remembered for an hour, but no more of them
+			require.Less(t, stored, abuse.mostRedisMB+0.2*float64(a.times)) // deliveries are stored for an hour, but no more of them
 			require.Less(t, logged, mostLogMB)
 		})
 	}

@@ -68,16 +68,16 @@ func TestForgotten(t *testing.T) {
 		_, err := askRedis(s.Addr, "SET {a:acme}:attempt:"+delivery+" "+value+" PX 60000")
 		require.NoError(t, err)
 	}
-	for _, delivery := range []string{"lost", "anew", "copied", "posted"} {
+	for _, delivery := range []string{"lost", "again", "copied", "posted"} {
 		set(old, delivery, "1700000000000")
 	}
-	set(promoted, "anew", "1700000000001")
+	set(promoted, "again", "1700000000001")
 	set(promoted, "copied", "1700000000000")
 	set(promoted, "posted", `"C0WAF0001 1700000000.000100"`)
 	old.Kill()
 	posts, err := forgotten(old, []*redistest.Server{promoted})
 	require.NoError(t, err)
-	require.Equal(t, []string{"lost", "anew"}, posts)
+	require.Equal(t, []string{"lost", "again"}, posts)
 }
 
 // entries are the account's list; rules likewise.

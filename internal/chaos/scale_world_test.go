@@ -160,12 +160,16 @@ func (w *scaleWorld) reset() {
 }
 
 func (w *scaleWorld) figures() figures {
-	var asked figures
-	w.crowd.add(&asked) // first: a tenant that is polled locks itself, then the world
+	f := w.shown()
+	w.crowd.add(&f) // after the world is unlocked: a tenant that is polled locks itself, then the world
+	return f
+}
+
+// shown are the figures of what Slack shows.
+func (w *scaleWorld) shown() figures {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.seen
-	f.Accounts, f.Gap, f.Requests = asked.Accounts, asked.Gap, asked.Requests
 	f.Unanswered = len(w.clicks)
 	for n := range w.size.Channels {
 		f.Hidden += w.slacks[n%len(w.slacks)].Hidden(channelOf(n, w.size.Channels))

@@ -69,8 +69,8 @@ func (s *client) pollFacts(account string) *pollFacts {
 	return t.facts
 }
 
-// outdate has an account's facts be read until a renewal that begins from now on: this process saved others, or tried to.
-func (s *client) outdate(account string) {
+// expireFacts has an account's facts be read until a renewal that begins from now on: this process saved others, or tried to.
+func (s *client) expireFacts(account string) {
 	if o, ok := s.held.Load(account); ok {
 		t := o.(*owned)
 		t.mu.Lock()

@@ -51,7 +51,7 @@ func (s *Attacks) WantCards(ctx context.Context, account string, attacks []strin
 		b.do("SADD", b.key(keyWantedCards, account), id)
 	}
 	b.do("PEXPIRE", b.key(keyWantedCards, account), wantedFor.Milliseconds())
-	defer s.outdate(account)
+	defer s.expireFacts(account)
 	_, err := s.save(ctx, conditions{}, &b, "wanted cards of "+account)
 	return err
 }

@@ -58,7 +58,7 @@ func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...str
 		b.do("SET", b.key(keyMutes, d.account), b.json(all), "PX", max(left, time.Second).Milliseconds())
 	}
 	b.stale(ctx, d.account, record.UrgentActed, attacks...)
-	defer d.store.outdate(d.account)
+	defer d.store.expireFacts(d.account)
 	_, err := d.save(ctx, &b, "mutes of "+d.account)
 	return err
 }

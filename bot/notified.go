@@ -9,46 +9,46 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Who is told that a request was dropped: a person once in a minute, and so many people in it.
+// Who is notified that a request was dropped: a person once in a minute, and so many people in it.
 const (
-	toldAgain  = time.Minute
-	maxTold    = 1024
-	tellWithin = 10 * time.Second
+	notifiedAgain = time.Minute
+	maxNotified   = 1024
+	notifyWithin  = 10 * time.Second
 )
 
-// told holds who was told in this minute.
-type told struct {
+// notified holds who was notified in this minute.
+type notified struct {
 	mu    sync.Mutex
 	since time.Time
 	who   map[string]bool
 }
 
 // first reports whether it is the first time in this minute.
-func (t *told) first(who string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if time.Since(t.since) >= toldAgain {
-		t.since, t.who = time.Now(), map[string]bool{}
+func (n *notified) first(who string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(n.since) >= notifiedAgain {
+		n.since, n.who = time.Now(), map[string]bool{}
 	}
-	if t.who[who] || len(t.who) == maxTold {
+	if n.who[who] || len(n.who) == maxNotified {
 		return false
 	}
-	t.who[who] = true
+	n.who[who] = true
 	return true
 }
 
 // person identifies who asks.
 func person(inv call.Invocation) string { return inv.Actor.Team + "/" + inv.Actor.ID }
 
-// drop drops a request for which there is no room, and tells who asked, who would wait for an answer. That is tried once.
+// drop drops a request for which there is no room, and notifies who asked, who would wait for an answer. That is tried once.
 func (r *requests) drop(req request) {
 	r.overload.Inc()
 	r.log.warn(req.within(context.Background()), "too many requests at once", "user", req.Invocation.Actor.ID)
-	if !r.told.first(person(req.Invocation)) {
+	if !r.notified.first(person(req.Invocation)) {
 		return
 	}
 	r.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(req.within(context.Background()), tellWithin)
+		ctx, cancel := context.WithTimeout(req.within(context.Background()), notifyWithin)
 		defer cancel()
 		r.answers.send(ctx, req, say(text.New("Not done: too many requests are under way. Send it again in a minute; until then others of yours may be dropped without a word")))
 	})
