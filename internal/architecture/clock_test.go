@@ -16,7 +16,7 @@ var timed = map[string]string{
 
 	"bot/front.go":          "how long a request has been in this replica's hands",
 	"bot/server.go":         "how long an acknowledgement takes",
-	"bot/notified.go":           "how often somebody is told the same",
+	"bot/notified.go":       "how often somebody is told the same",
 	"bot/worker.go":         "how long a request has been in this replica's hands",
 	"bot/slackconn":         "pauses, caches and deadlines of connections",
 	"bot/notify/history.go": "when a channel was read",
