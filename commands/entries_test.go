@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -175,6 +176,20 @@ func TestValuesOfAnotherEntryStay(t *testing.T) {
 	require.ErrorContains(t, err, "Failed: Deny country:FR everywhere for 4 h")
 	require.ErrorContains(t, err, "lists")
 	require.Equal(t, []string{"DE,FR [0] 1h0m0s"}, w.entries("black"))
+}
+
+// What is left of an entry is still wafbot's own, however often a source is taken off it.
+func TestSourcesOfOneEntryAreRemovedOneByOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withoutApproval(policy.ApproveBroad))
+	w.anyway(ann, "deny country:FR country:DE country:NL")
+	w.pass(time.Second)
+	w.does(bob, "remove country:DE")
+	w.pass(time.Second)
+	w.does(bob, "remove country:FR")
+	require.Equal(t, []string{"NL [0] 3h59m58s"}, w.entries("black"))
+	w.does(bob, fmt.Sprint("remove ", w.listed("black")[0].ID))
+	require.Empty(t, w.entries("black"))
 }
 
 func TestTheAllowlistWins(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -77,14 +78,14 @@ func planRemove(c *call.Call) ([]call.Plan, error) {
 	if notNumber != nil && len(e.Values) > 1 {
 		takeValue(&p, e, t)
 	}
-	theirs, ok := foreign(c, e)
+	theirs, ok := foreign(c.Changes, e, c.Now)
 	if !ok {
 		return []call.Plan{p}, nil
 	}
 	p.Role = record.Admin
 	words := text.New("wafbot did not make this entry", describe.Author(theirs), describe.Until(theirs.Expires), "; an automatic one can come back by itself")
-	if made, own := maker(c, e); own {
-		words = text.New("this entry took the place of one that wafbot did not make", describe.Author(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+made.ID), " brings that back")
+	if made := maker(c.Changes, e); made >= 0 {
+		words = text.New("this entry took the place of one that wafbot did not make", describe.Author(theirs), describe.Until(theirs.Expires), ": ", text.Code("undo "+c.Changes[made].ID), " brings that back")
 	}
 	p.Warnings = append(p.Warnings, refusal.Warning{Text: words})
 	return []call.Plan{p}, nil
@@ -104,31 +105,33 @@ func takeValue(p *call.Plan, e apiclient.IPRule, t grammar.Target) {
 }
 
 // ours reports whether a change that is stored made an entry.
-func ours(c *call.Call, e apiclient.IPRule) bool {
-	_, own := maker(c, e)
-	return own
-}
+func ours(c *call.Call, e apiclient.IPRule) bool { return maker(c.Changes, e) >= 0 }
 
-// maker is the change that made an entry, if one is stored. What an undo has put back is whose it was before.
-func maker(c *call.Call, e apiclient.IPRule) (record.Change, bool) {
-	i := slices.IndexFunc(c.Changes, func(ch record.Change) bool {
-		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && s.Done && efficacy.PartOf(e, ch, s) })
+// maker is the index of the change that made an entry; -1: none is stored. What an undo has put back, or what is left of an entry after a source was taken off it, is
+// whose it was before.
+func maker(changes []record.Change, e apiclient.IPRule) int {
+	return slices.IndexFunc(changes, func(ch record.Change) bool {
+		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool {
+			return s.Kind == record.AddEntry && s.Done && !leaves(s) && efficacy.PartOf(e, ch, s)
+		})
 	})
-	if i < 0 {
-		return record.Change{}, false
-	}
-	return c.Changes[i], true
 }
 
-// foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back.
-func foreign(c *call.Call, e apiclient.IPRule) (apiclient.IPRule, bool) {
-	made, own := maker(c, e)
-	if !own {
-		return e, e.Expires.IsZero() || e.Expires.After(c.Now)
+// leaves reports whether a step only left of an entry what was to stay.
+func leaves(s record.Step) bool {
+	return slices.ContainsFunc(s.Before, func(before apiclient.IPRule) bool { return before.Reason == s.Entry.Reason })
+}
+
+// foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back. Changes are the newest
+// first; what one of them has overwritten was made by an older one.
+func foreign(changes []record.Change, e apiclient.IPRule, now time.Time) (apiclient.IPRule, bool) {
+	made := maker(changes, e)
+	if made < 0 {
+		return e, e.Expires.IsZero() || e.Expires.After(now)
 	}
-	for _, s := range made.Steps {
+	for _, s := range changes[made].Steps {
 		for _, before := range s.Before {
-			if theirs, ok := foreign(c, before); ok && efficacy.SameSource(before, e) {
+			if theirs, ok := foreign(changes[made+1:], before, now); ok && efficacy.SameSource(before, e) {
 				return theirs, true
 			}
 		}
