@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -107,11 +108,22 @@ func chosen(c *call.Call) ([]record.Change, error) {
 		if chosen, err = madeByPerson(c, chosen, keys["by"]); err != nil {
 			return nil, err
 		}
+		if err := requireOwn(c, chosen); err != nil {
+			return nil, err
+		}
 	}
 	if len(chosen) == 0 {
 		return nil, refusal.Nothing(text.New("nothing like that is in force on ", c.Account.Name))
 	}
 	return chosen, nil
+}
+
+// requireOwn refuses to undo another user's changes all at once, unless to an admin.
+func requireOwn(c *call.Call, chosen []record.Change) error {
+	if slices.ContainsFunc(chosen, func(ch record.Change) bool { return !ch.Actor.Is(c.Actor) }) {
+		return approval.RequireRole(c, record.Admin)
+	}
+	return nil
 }
 
 // undoable reports whether something of a change can be undone, or this very request has done so.

@@ -44,7 +44,7 @@ func undo() *call.Command {
 		Args: []call.Arg{
 			{Name: "change", Object: true, Many: true, Help: "the change's id, as c7k2m9xw4; left out with all else: your last one", Options: form.ChangesInForce},
 			{Name: "attack", Typed: true, Help: "all that was done for that attack", Options: form.OngoingAttacks},
-			{Name: "by", Help: "all that a user did: @me, a mention, or a part of a name or id; with since=, or --all"},
+			{Name: "by", Help: "all that a user did: @me, a mention, or a part of a name or id; with since=, or --all. Of another user: admin"},
 			{Name: "since", Help: "only what was done in so long: 30m", Label: "How far back", Read: call.ReadDuration, Bare: grammar.IsDuration},
 		},
 		Flags:   []string{change.FlagAll},
