@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,6 +128,13 @@ func TestEveryoneIsNoOneWhileNobodyIsKnown(t *testing.T) {
 	w.refuses(ann, "deny 203.0.113.7", refusal.ErrDenied, "nothing is changed")
 }
 
+// What another user is to type hits the account that it was refused on, wherever that user types it.
+func TestARefusalNamesTheAccount(t *testing.T) {
+	t.Parallel()
+	w := twoAccounts(t)
+	w.refuses(bob, "delete-rule 5001 account=acme", refusal.ErrDenied, "to type delete-rule 5001 account=acme")
+}
+
 // off is another replica's configuration.
 type off struct{ atomic.Bool }
 
@@ -159,6 +167,30 @@ func TestAnotherReplicaSwitchesChangesOff(t *testing.T) {
 	require.ErrorContains(t, err, "switched off meanwhile")
 	w.service.ClearFaults()
 	require.Equal(t, []string{"203.0.113.7"}, w.denied())
+}
+
+// What is planned while another replica switches changes off isn't sent.
+func TestChangesAreSwitchedOffWhileOneIsPlanned(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"deny 203.0.113.9", "patch shop.example.com/login type=sqli part=get.q", "contain 203.0.113.9 attack="} {
+		o := &off{}
+		w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Switch = o })
+		if strings.HasSuffix(line, "=") {
+			line += w.attackOn("/login")
+		}
+		w.ledger.set(func(l *ledger) {
+			l.saveFail = func(int) bool {
+				o.Store(true)
+				return false
+			}
+		})
+		w.refuses(ann, line, refusal.ErrService, "switched off meanwhile")
+		require.Equal(t, "failed", w.lastAudit().Outcome)
+		for _, ch := range w.ledger.all() {
+			require.Equal(t, record.StateFailed, ch.State)
+			require.False(t, ch.Steps[0].Sent)
+		}
+	}
 }
 
 // The one who asks at the terminal can't be the second person in Slack.

@@ -194,6 +194,9 @@ func (x *executor) reconcileStep(ctx context.Context, c *job, ch *record.Change,
 
 // deleteDouble deletes a rule that was made a second time.
 func (x *executor) deleteDouble(ctx context.Context, c *job, ch record.Change, made record.Step) error {
+	if err := c.switchedOff(); err != nil {
+		return err
+	}
 	if err := change.IgnoreNotFound(x.cfg.Services[c.Account.Name].DeleteRule(ctx, made.ID)); err != nil {
 		return err
 	}

@@ -54,10 +54,12 @@ func TestACreationThatArrivesLate(t *testing.T) {
 		lists    int // at which page the first one appears
 		rules    int // afterwards
 		takeBack bool
+		kept     bool // the service refuses to delete the one that is too many
 	}{
-		{"before it is sent again", 3, 1, false},
-		{"after it was sent again", 0, 1, true},
-		{"later than anybody looks", -1, 2, false},
+		{"before it is sent again", 3, 1, false, false},
+		{"after it was sent again", 0, 1, true, false},
+		{"after it was sent again, and it can't be deleted", 0, 2, false, true},
+		{"later than anybody looks", -1, 2, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -69,8 +71,12 @@ func TestACreationThatArrivesLate(t *testing.T) {
 				t.Cleanup(server.Close)
 				return server.URL, server.Client()
 			}, nil)
+			if c.kept {
+				w.fault("POST /v1/objects/hint/delete", "status:403", 0)
+			}
 			ch := w.does(ann, "patch shop.example.com/login type=sqli part=get.q")
-			if c.rules == 2 {
+			w.service.ClearFaults()
+			if c.lists < 0 {
 				require.Len(t, w.rules("vpatch"), 1)
 				net.arrive()
 				w.service.CatchUp()
@@ -81,4 +87,37 @@ func TestACreationThatArrivesLate(t *testing.T) {
 			require.Empty(t, w.rules("vpatch"))
 		})
 	}
+}
+
+// slowCreation is a network on which the first creation of a rule takes so long, as where the client pauses and tries again, and loses its answer.
+type slowCreation struct {
+	service http.Handler
+	took    func()
+	once    sync.Once
+}
+
+// ServeHTTP implements http.Handler.
+func (s *slowCreation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v1/objects/hint/create" {
+		s.once.Do(func() {
+			s.took()
+			s.service.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		})
+	}
+	s.service.ServeHTTP(w, r)
+}
+
+// What was sent again by the client itself is waited for from its last try on: the listing is behind that one, too.
+func TestACreationThatTakesLong(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, now: time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)}
+	w.build(func(h http.Handler) (string, *http.Client) {
+		server := httptest.NewServer(&slowCreation{service: h, took: func() { w.pass(40 * time.Second) }})
+		t.Cleanup(server.Close)
+		return server.URL, server.Client()
+	}, nil)
+	w.lags()
+	require.Equal(t, 1, w.requests("POST /v1/objects/hint/create", func() { w.does(ann, "patch shop.example.com/login type=sqli part=get.q") }))
+	require.Len(t, w.rules("vpatch"), 1)
 }

@@ -55,9 +55,6 @@ func (x *executor) doSteps(ctx context.Context, c *job, ch *record.Change, fresh
 		return notDoneInTime(*ch)
 	}
 	for i := 0; i < len(ch.Steps); {
-		if err := c.switchedOff(); err != nil && !ch.Steps[i].Sent {
-			return err
-		}
 		if s := &ch.Steps[i]; s.Done || overwritten(ch.Steps, *s) {
 			s.Done = true
 			i++
@@ -189,9 +186,7 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps 
 		return err
 	}
 	if _, err := c.claim.SaveChanges(ctx, nil, nil, *ch); err != nil {
-		for i := range steps {
-			steps[i].Sent, steps[i].SentAt = false, time.Time{}
-		}
+		markUnsent(steps)
 		return refusal.Away(err)
 	}
 	return x.sendSteps(ctx, c, ch, steps)
@@ -200,14 +195,18 @@ func (x *executor) doStep(ctx context.Context, c *job, ch *record.Change, steps 
 // sendsAtOnce is how many requests of a change are on their way at the same time.
 const sendsAtOnce = 8
 
-// sendSteps sends steps that go together. That one fails keeps no other from being sent.
+// sendSteps sends steps that go together, unless changes were switched off until now. That one fails keeps no other from being sent.
 func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, steps []record.Step) error {
+	if err := c.switchedOff(); err != nil {
+		markUnsent(steps)
+		return err
+	}
 	requests := [][]record.Step{steps}
 	if steps[0].Kind == record.AddEntry {
 		requests = slices.Collect(slices.Chunk(steps, 1))
 	}
 	return worst(sideBySide(requests, sendsAtOnce, func(steps []record.Step) error {
-		err := send(ctx, x.cfg.Services[c.Account.Name], steps)
+		err := x.send(ctx, c.Account.Name, steps)
 		if !errors.Is(err, change.ErrOutcomeUnknown) {
 			return x.done(c, err, steps)
 		}
@@ -255,6 +254,13 @@ func (x *executor) markSent(ctx context.Context, c *job, steps []record.Step) er
 	return nil
 }
 
+// markUnsent notes that steps were not sent that were about to be.
+func markUnsent(steps []record.Step) {
+	for i := range steps {
+		steps[i].Sent, steps[i].SentAt = false, time.Time{}
+	}
+}
+
 // done notes that steps were done, unless they failed.
 func (x *executor) done(c *job, err error, steps []record.Step) error {
 	for i := range steps {
@@ -265,13 +271,17 @@ func (x *executor) done(c *job, err error, steps []record.Step) error {
 	return err
 }
 
-// send makes the one call of steps that go together. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place.
-func send(ctx context.Context, s Service, steps []record.Step) error {
-	err := perform(ctx, s, steps)
-	if e, ok := errors.AsType[*apiclient.Error](err); ok && e.OutcomeUnknown() {
-		return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
+// send makes the one call of steps that go together. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place. The client pauses and tries again, so
+// that only from then on the time runs in which it may still show.
+func (x *executor) send(ctx context.Context, account string, steps []record.Step) error {
+	err := perform(ctx, x.cfg.Services[account], steps)
+	if e, ok := errors.AsType[*apiclient.Error](err); !ok || !e.OutcomeUnknown() {
+		return err
 	}
-	return err
+	for i := range steps {
+		steps[i].SentAt = x.cfg.now(account)
+	}
+	return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 }
 
 func perform(ctx context.Context, s Service, steps []record.Step) error {

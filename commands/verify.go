@@ -86,9 +86,7 @@ func (d *doubt) settle(ctx context.Context) (known bool, err error) {
 	switch kind := apiclient.KindOf(err); {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, change.ErrOutcomeUnknown):
-		d.step.SentAt = d.cfg.now(d.change.Account)
-	case kind != apiclient.Locked && kind != apiclient.RateLimited:
+	case !errors.Is(err, change.ErrOutcomeUnknown) && kind != apiclient.Locked && kind != apiclient.RateLimited:
 		d.refused = err
 	}
 	return false, err
@@ -122,7 +120,7 @@ func notDoneInTime(ch record.Change) error {
 // send makes the step's call once more.
 func (d *doubt) send(ctx context.Context) error {
 	one := []record.Step{*d.step}
-	err := send(ctx, d.cfg.Services[d.change.Account], one)
+	err := d.executor.send(ctx, d.change.Account, one)
 	*d.step = one[0]
 	return err
 }
@@ -175,8 +173,8 @@ func (d *doubt) createAgain(ctx context.Context) error {
 		}
 		double := *d.step
 		double.ID = id
-		if err := d.deleteDouble(ctx, d.job, *d.change, double); err != nil {
-			return err
+		if err := d.deleteDouble(ctx, d.job, *d.change, double); err != nil { // the undo deletes it, too
+			d.cfg.Log.WarnContext(ctx, "delete a rule that was made twice", "account", d.change.Account, "change", d.change.ID, "rule", id, "err", err)
 		}
 	}
 	return nil

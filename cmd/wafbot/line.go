@@ -110,19 +110,27 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 	if drill.Begins(inv.Line) {
 		return t.drill(ctx, a, o, inv)
 	}
-	res, err := a.terminal.Do(ctx, inv)
+	res, err := a.carryOut(ctx, inv)
 	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone, or in spite of -y
 		code, ok := t.confirm(ctx, o, err, inv.Yes)
 		if !ok {
 			return code
 		}
 		inv.Anyway = true
-		res, err = a.terminal.Do(ctx, inv)
+		res, err = a.carryOut(ctx, inv)
 	}
 	if err != nil {
 		return t.refuse(o, err)
 	}
 	return t.show(o, res)
+}
+
+// carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked about they may have been.
+func (a *app) carryOut(ctx context.Context, inv call.Invocation) (call.Result, error) {
+	if err := a.store.Replicas.Hear(ctx); err != nil && a.terminal.Changes(inv.Line) {
+		return call.Result{}, refusal.Away(err)
+	}
+	return a.terminal.Do(ctx, inv)
 }
 
 // connect puts the bot together from the configuration, for one line.
@@ -139,8 +147,8 @@ func (t terminal) connect(ctx context.Context, o *lineOptions, line record.Line)
 	for _, t := range a.tenants {
 		t.poller = nil // nothing is polled from here
 	}
-	a.terminal = atTerminal(a, line)
-	_ = a.store.Replicas.Hear(ctx) // where Redis is away, the line itself is refused
+	a.terminal = atTerminal(ctx, a, line)
+	_ = a.store.Replicas.Hear(ctx) // for its clock; where Redis is away, the line itself is refused
 	return a, nil
 }
 

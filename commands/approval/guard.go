@@ -131,8 +131,11 @@ func WhomToAsk(c *call.Call, least record.Role) text.Text {
 		return text.New("At the terminal ", text.Code("policy.terminal"), " in the configuration file gives roles, as ",
 			text.Code("terminal: {"+strings.TrimPrefix(c.Actor.ID, "cli:")+": "+least.String()+"}"))
 	}
-	whom := givers(c, least)
-	switch line := c.Line.String(); {
+	whom, asked := givers(c, least), c.Line
+	if c.Role > record.NoRole && c.Account != nil && len(c.RightsOn) > 1 { // it may be typed where another account is meant
+		asked = asked.With("account", c.Account.Name)
+	}
+	switch line := asked.String(); {
 	case len(c.InScope) == 0:
 		return text.New("Ask a full member of the workspace who has one")
 	case slices.ContainsFunc(c.InScope, func(a *call.Account) bool { return a.Roles.Everyone() >= least }):
