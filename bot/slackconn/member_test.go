@@ -130,6 +130,25 @@ func TestUsersThatCantBeLookedUp(t *testing.T) {
 	})
 }
 
+// Who is known to be a guest, or to have left, is no one whom the configuration may have named, also while users.info fails.
+func TestAKnownGuestThatCantBeLookedUp(t *testing.T) {
+	t.Parallel()
+	for _, user := range []string{`"team_id":"T1","is_restricted":true`, `"team_id":"T1","deleted":true`} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &grid{user: user}
+			s := slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: g}, People: &mark{}})
+			_, _, full, err := s.Member(t.Context(), "T1", "U1")
+			require.NoError(t, err)
+			require.False(t, full)
+			g.fail()
+			time.Sleep(slackconn.PeopleCachedFor)
+			_, workspace, full, err := s.Member(t.Context(), "T1", "U1")
+			require.Error(t, err)
+			require.Equal(t, []any{"", false}, []any{workspace, full})
+		})
+	}
+}
+
 // Anybody in a channel can have Slack asked who they are: while it doesn't say, the log has one line a minute.
 func TestUsersThatCantBeLookedUpAreLoggedSeldom(t *testing.T) {
 	t.Parallel()

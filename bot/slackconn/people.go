@@ -79,8 +79,8 @@ func (s *Client) mark(ctx context.Context, of string) (mark string, known bool) 
 
 // Member returns the user's name, the id of the token's workspace if the user is one of its users, else "", and whether he is a full member there: no guest, no
 // member of another workspace, no bot, not deactivated (users.info). team is the user's by what Slack delivered; "": it didn't say. In an Enterprise Grid that may
-// be another workspace than the token's, of which the user is a member all the same. After an error they are what was last known, and the workspace is that of the
-// delivery where it is the token's.
+// be another workspace than the token's, of which the user is a member all the same. After an error they are what was last known; of whom nothing is, the workspace is
+// that of the delivery where it is the token's.
 func (s *Client) Member(ctx context.Context, team, user string) (name, workspace string, full bool, err error) {
 	defer func() { s.logUnknown(user, err) }()
 	self, err := s.Self(ctx)
@@ -94,7 +94,7 @@ func (s *Client) Member(ctx context.Context, team, user string) (name, workspace
 	switch {
 	case p.full(self, team):
 		return p.Name, self.Team, true, err
-	case err != nil && team == self.Team, p.Outside == "guest" && p.team == self.Team:
+	case err != nil && team == self.Team && p.Outside == outsideUnknown, err == nil && p.Outside == "guest" && p.team == self.Team:
 		return p.Name, self.Team, false, err
 	}
 	return p.Name, "", false, err
@@ -126,11 +126,11 @@ func (s *Client) person(ctx context.Context, user string) (Person, error) {
 	p, err := s.Person(ctx, user)
 	switch {
 	case ErrorName(err) == "user_not_found":
-		return Person{Outside: "unknown"}, nil
+		return Person{Outside: outsideUnknown}, nil
 	case err != nil && ok && (!known || m.mark == mark):
 		return m.Person, err
 	case err != nil:
-		return Person{Outside: "unknown"}, err
+		return Person{Outside: outsideUnknown}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,6 +140,9 @@ func (s *Client) person(ctx context.Context, user string) (Person, error) {
 	s.members[user] = member{cached{time.Now(), mark}, p}
 	return p, nil
 }
+
+// outsideUnknown is of somebody of whom nothing is known.
+const outsideUnknown = "unknown"
 
 // Person is a user of the workspace.
 type Person struct {
