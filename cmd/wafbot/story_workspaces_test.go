@@ -295,6 +295,15 @@ func TestTheTerminalOfTwoWorkspaces(t *testing.T) {
 	require.Contains(t, said.err, "viewer") // nobody has a role at this terminal
 	said = typed(t, nil, "explain", "attack="+id, "account=globex", "--config", two.file)
 	require.Equal(t, exitDone, said.code, said.err)
+
+	// Whom the file maps to a user of that workspace any responder of it may answer; anybody else at the terminal could be a responder.
+	config, err := os.ReadFile(two.file)
+	require.NoError(t, err)
+	for _, c := range []struct{ slack, country, decides string }{{"T0EMEA/U0ANN0001", "country:FR", "responder"}, {"T0SANDBOX/U0ANN0001", "country:DE", "admin"}} {
+		text := strings.Replace(string(config), "policy: {changes: on,", "policy: {changes: on, terminal: {"+osActor().Name+": {role: responder, slack: "+c.slack+"}},", 1)
+		asked := typed(t, nil, "deny", c.country, "account=globex", "--config", writeConfig(t, text), "-y")
+		require.Contains(t, asked.out, "Any "+c.decides+" but "+osActor().Name+" may approve it")
+	}
 	said = typed(t, nil, "config", "show", two.file)
 	require.Contains(t, said.out, "name: emea")
 	for _, each := range two.Workspaces() {

@@ -96,9 +96,12 @@ func (a *app) newRunner(on []*tenant, members commands.Members) *commands.Runner
 }
 
 // atTerminal is the Runner of a line at the terminal, where the accounts of all workspaces are. A line that names its account goes to that one's workspace, whose people
-// it may name.
-func atTerminal(a *app, line record.Line) *commands.Runner {
+// it may name. Of several workspaces Slack says the id, which the configuration puts before those of people: who asks for approval is one of them.
+func atTerminal(ctx context.Context, a *app, line record.Line) *commands.Runner {
 	if t := a.tenants[line.Keys["account"]]; t != nil {
+		if len(a.sides) > 1 && t.side.runner.Changes(line) {
+			_, _ = t.side.client.Self(ctx) // else it isn't known who asks, and an admin must approve
+		}
 		return t.side.runner
 	}
 	if only := a.sides[""]; only != nil {
