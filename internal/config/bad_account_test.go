@@ -31,7 +31,7 @@ FILE:6:28: accounts[3].api_url: holds a user name or a password; take them out
 FILE:6:72: accounts[3].token: missing; set it
 FILE:6:94: accounts[3].applications.0: is no application id; write one above 0, or -1 for the default application
 FILE:6:103: accounts[3].applications.1: "7" could be taken for an id; write a name that is no number
-FILE:6:115: accounts[3].applications.3: "A" is given twice; rename one
+FILE:6:115: accounts[3].applications.3: "A" is given twice (upper and lower case are the same); rename one
 FILE:6:118: accounts[3].applications.x: as a key is no whole number
 FILE:6:139: accounts[3].applications.4.can_block: "maybe" is neither true nor false
 FILE:6:150: accounts[3].applications.5: has no name; give it one

@@ -257,15 +257,16 @@ func (a *Account) checkApplications(o *origins, key string) {
 			at += ".name"
 		}
 		_, err := strconv.Atoi(app.Name)
+		name := strings.ToLower(app.Name) // as it may be typed
 		switch {
 		case app.Name == "" && app.CanBlock == nil:
 			o.report(at, "has no name; give it one")
-		case app.Name != "" && seen[app.Name]:
-			o.reportValue(at, "is given twice; rename one")
+		case name != "" && seen[name]:
+			o.reportValue(at, "is given twice (upper and lower case are the same); rename one")
 		case err == nil:
 			o.reportValue(at, "could be taken for an id; write a name that is no number")
 		}
-		seen[app.Name] = true
+		seen[name] = true
 	}
 }
 
