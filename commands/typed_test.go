@@ -57,6 +57,7 @@ func TestLinesAsPeopleTypeThem(t *testing.T) {
 		{eve, "", "mode Shop", "Mode of Shop by rules: monitoring"},
 		{ann, "", "claim attack=ATTACK", "Done. Ann is on it since 2026-11-20 03:00 UTC"},
 		{ann, "", "assign @me attack=ATTACK", "Done. Ann is on it since 2026-11-20 03:00 UTC, taken over"},
+		{ann, "", "assign to=@me attack=ATTACK @bob knows more", "Done. Ann is on it since 2026-11-20 03:00 UTC, taken over"},
 		{ann, "", "assign <@U2BOB|bob> please look attack=ATTACK", "Done. Bob is on it since 2026-11-20 03:00 UTC, handed over by Ann"},
 		{ann, "", "note for 4h nothing happened attack=ATTACK", "Done. Note of Ann 2026-11-20 03:00 UTC: for 4h nothing happened"},
 		{ann, "", "verdict False-Positive attack=ATTACK", "Done. Verdict: false positive, by Ann"},

@@ -19,14 +19,15 @@ func (c *Command) Understand(l record.Line) (record.Line, error) {
 	}
 	l.Name = c.Name
 	for _, arg := range c.Args {
-		if arg.Bare == nil {
+		had := l.Keys[arg.Name]
+		if arg.Bare == nil || had != "" && c.takesRest() { // a text may begin with anything
 			continue
 		}
 		found, words := arg.bare(l.Words, c.takesRest())
 		if len(found) == 0 || !arg.Required && len(words) < c.required() { // the word may be meant for an object
 			continue
 		}
-		if had := l.Keys[arg.Name]; had != "" {
+		if had != "" {
 			found = append([]string{had}, found...)
 		}
 		if len(found) > 1 {
