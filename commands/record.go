@@ -89,8 +89,9 @@ func (w *recorder) recordRefusal(ctx context.Context, c *call.Call, err error) e
 	}
 	e.Line, e.Why = text.Cut(e.Line, maxRefusal), text.Cut(e.Why, maxRefusal)
 	if e.Outcome == "refused" {
-		if until, told := w.refusals.count(c, e, errors.Is(err, refusal.ErrDenied)); !until.IsZero() {
-			return counted(err, until, told)
+		denied := errors.Is(err, refusal.ErrDenied) && !c.Unsure // who may be somebody is always answered
+		if until, told := w.refusals.count(c, e, denied); !until.IsZero() {
+			return counted(err, denied, until, told)
 		}
 	}
 	w.record(ctx, e)

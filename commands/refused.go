@@ -74,8 +74,8 @@ func (r *refusals) count(c *call.Call, e record.AuditEntry, denied bool) (until 
 
 // counted is a refusal that is only counted. What a person may not do is answered once more, with that it is so, and then no longer; what a person may do is: that it wasn't
 // done is never left unsaid.
-func counted(err error, until time.Time, told bool) error {
-	if !errors.Is(err, refusal.ErrDenied) {
+func counted(err error, denied bool, until time.Time, told bool) error {
+	if !denied {
 		return err
 	}
 	if told {
@@ -87,7 +87,7 @@ func counted(err error, until time.Time, told bool) error {
 	}
 	said := *refused
 	said.Cause = err
-	said.Text, said.Next = text.New(refused.All(), ". You were refused much within an hour: until ", text.Clock(until), " what you may not do gets no answer"), nil
+	said.Text, said.Next = text.New(refused.All(), ". Much was refused here within an hour: until ", text.Clock(until), " what you may not do gets no answer"), nil
 	return &said
 }
 

@@ -120,7 +120,7 @@ func TestWhoIsRefusedTooOftenIsToldOnce(t *testing.T) {
 			said := asks(eve)
 			require.Len(t, said, 20+1)
 			require.NotContains(t, said[19], "gets no answer")
-			require.Equal(t, said[19]+". You were refused much within an hour: until "+until+" UTC what you may not do gets no answer", said[20])
+			require.Equal(t, said[19]+". Much was refused here within an hour: until "+until+" UTC what you may not do gets no answer", said[20])
 			require.Len(t, asks(outsiders[0]), 3+1)
 			require.Len(t, asks(outsiders[1]), 1, "what people without a role are refused is counted together")
 			for range 40 {
