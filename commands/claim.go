@@ -20,13 +20,11 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// How long, and how often, it is tried to store what was sent after its claim was lost.
-const (
-	resaveFor   = 2 * time.Minute
-	resaveEvery = 500 * time.Millisecond
-)
+// resaveEvery is how often it is tried to store what was sent after its claim was lost.
+const resaveEvery = 500 * time.Millisecond
 
-// begin begins a draft on what is stored now, to which is added what this call did before it lost its claim.
+// begin begins a draft on what is stored now, to which is added what this call did before it lost its claim. Nobody else knows of that where Redis was emptied, so it
+// waits for it as long as the call may last.
 func (x *executor) begin(ctx context.Context, c *job) error {
 	for {
 		err := x.loader.begin(ctx, c, c.AttackID())
@@ -35,7 +33,7 @@ func (x *executor) begin(ctx context.Context, c *job) error {
 			return err
 		case err == nil:
 			return x.reconcile(ctx, c)
-		case delay.Sleep(ctx, resaveEvery) != nil || x.cfg.now(c.Account.Name).Sub(c.lost[0].At) > resaveFor:
+		case delay.Sleep(ctx, resaveEvery) != nil:
 			return change.Unsaved(c.lost[0], err)
 		}
 	}
@@ -144,6 +142,13 @@ func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (faul
 		}
 	}
 	return fault
+}
+
+// recordLost records what was sent and could not be stored: the line on the output is all that is left of it.
+func (x *executor) recordLost(ctx context.Context, c *job) {
+	for _, ch := range c.lost {
+		x.recorder.record(ctx, change.AuditEntry(c.Call, ch))
+	}
 }
 
 // reconcile brings together what this call did and couldn't store, because it lost its claim, with what is stored by now: another

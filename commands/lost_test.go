@@ -1,8 +1,11 @@
 package commands_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,6 +89,34 @@ func TestAChangeThatRedisLostIsSavedAgain(t *testing.T) {
 		require.Equal(t, record.StateDone, ch.State)
 		w.does(ann, "undo "+ch.ID)
 		w.requireAsAtFirst()
+	}
+}
+
+// It is saved when Redis is read back, and if that takes longer than the call may, the audit log's output has it.
+func TestAChangeThatRedisLostWaitsForItsRebuild(t *testing.T) {
+	t.Parallel()
+	for _, back := range []time.Duration{4 * time.Minute, 6 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBubble(t)
+			w.ledger.lose(2, func() {
+				w.ledger.set(func(l *ledger) {
+					clear(l.changes)
+					l.beginFail = true
+				})
+			})
+			time.AfterFunc(back, func() { w.ledger.set(func(l *ledger) { l.beginFail = false }) })
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			_, err := w.Do(ctx, w.asks(ann, "deny 203.0.113.7"))
+			require.Contains(t, w.out.String(), `"outcome":"done"`)
+			if back < 5*time.Minute {
+				require.NoError(t, err)
+				require.Equal(t, record.StateDone, w.ledger.only().State)
+				return
+			}
+			require.ErrorContains(t, err, "isn't written down")
+			require.Empty(t, w.ledger.all())
+		})
 	}
 }
 
