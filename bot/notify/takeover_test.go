@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -80,6 +81,17 @@ func (o *oneAttack) Notified(_ context.Context, _ record.Event, channel, ts stri
 // began is the event that the attack began.
 func began() record.Event { return waits(firstPost, record.NewAttack, 1) }
 
+// postedBefore has C1 hold the card that a replica posted which then died; these events wait.
+func (o *oneAttack) postedBefore(s *choosy, waits ...record.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waits = waits
+	o.tried[firstPost] = time.Now()
+	s.show(inHistory{"C1", time.Now(), fmt.Sprintf(`{"ts":"1.9","bot_id":"B0OURS","metadata":{"event_type":"wafbot_card","event_payload":{"delivery":%q}}}`, firstPost)})
+}
+
 // Slack's history goes by another clock than the service: a card that was posted is found there, however far ahead the service's is.
 func TestACardIsPostedOnceThoughTheServicesClockIsAhead(t *testing.T) {
 	t.Parallel()
@@ -92,5 +104,23 @@ func TestACardIsPostedOnceThoughTheServicesClockIsAhead(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Zero(t, waiting(n))
 		require.Len(t, s.all(), 1)
+	})
+}
+
+// A replica posted a card, and died before it recorded that. The change that was made on it is more urgent, and belongs under it.
+func TestAChangeIsSaidUnderTheCardOfADeadReplica(t *testing.T) {
+	t.Parallel()
+	box := newOneAttack(record.AttackState{Attack: through, Revision: 1, Notified: true, Channel: "C1"})
+	owningWith(t, func(string, string) string { return "" }, func(cfg *Config) {
+		cfg.Stores, cfg.MessagesPerSecond, cfg.Burst = box.stores(), 1, 1
+	}, func(n *Notifier, s *choosy) {
+		settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}
+		box.postedBefore(s, began(), settled)
+		n.Notify("acme", box.waits)
+		time.Sleep(time.Minute)
+		require.Zero(t, waiting(n))
+		require.Equal(t, []record.Place{{Channel: "C1", TS: "1.9"}}, box.cards)
+		require.Len(t, s.all(), 1)
+		require.Contains(t, s.all()[0], "C1/1.9 ")
 	})
 }
