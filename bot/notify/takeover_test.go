@@ -124,3 +124,19 @@ func TestAChangeIsSaidUnderTheCardOfADeadReplica(t *testing.T) {
 		require.Contains(t, s.all()[0], "C1/1.9 ")
 	})
 }
+
+// A replica posted a card, and died before it recorded that. The attack's incident has another channel: the card moves there, and leaves no card behind that isn't known.
+func TestTheCardOfADeadReplicaMoves(t *testing.T) {
+	t.Parallel()
+	became := record.Event{ID: "e1", Account: "acme", Kind: record.BecameIncident, Channel: "C2", At: now, Payload: changed(incident(), 2)}
+	box := newOneAttack(record.AttackState{Attack: incident(), Revision: 2, Notified: true, Channel: "C2"})
+	owningWith(t, func(string, string) string { return "" }, func(cfg *Config) { cfg.Stores = box.stores() }, func(n *Notifier, s *choosy) {
+		box.postedBefore(s, began(), became)
+		n.Notify("acme", []record.Event{became}) // the channels have turns of their own: this one is first
+		time.Sleep(time.Minute)
+		require.Zero(t, waiting(n))
+		require.Equal(t, []record.Place{{Channel: "C1", TS: "1.9"}, {Channel: "C1", TS: "1.1"}}, box.cards, "each is recorded: the store has the former become a link")
+		require.Len(t, s.all(), 1)
+		require.Contains(t, s.all()[0], "C2 ")
+	})
+}
