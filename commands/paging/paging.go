@@ -216,6 +216,9 @@ func (p *Paging) step(ctx context.Context, c candidate) error {
 	case c.page.State == record.PageCalling:
 		return p.call(ctx, c)
 	}
+	if again := c.state.again(c.page, p.cfg.Clock.Now().UTC()); again != c.page {
+		return p.save(ctx, again) // first: each replica counts from then
+	}
 	return p.begin(ctx, c)
 }
 
