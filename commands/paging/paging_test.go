@@ -193,3 +193,21 @@ func TestThePagerIsCalledAgainAfterASilence(t *testing.T) {
 		})
 	}
 }
+
+// Each of many calls of a pager that hangs takes as long as a call may. Another pager is called in time.
+func TestAPagerThatHangsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, stuck, other := &account{}, newPhone(10*time.Second, true), newPhone(0, false)
+		calling(t, a, map[string]paging.Sender{"stuck": stuck, "other": other}, func() {
+			for i := range 20 {
+				a.begins(fmt.Sprint("x:", i), "stuck", time.Minute)
+			}
+			time.Sleep(time.Second)
+			a.begins("y:1", "other", time.Minute)
+			time.Sleep(time.Minute + 2*time.Second)
+			got, _ := other.all()
+			require.Equal(t, []string{"calls 1m0s"}, got)
+		})
+	})
+}
