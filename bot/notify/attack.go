@@ -41,7 +41,11 @@ func firstCard(e record.Event, f facts, delivery string) plan {
 	p := plan{}
 	if i := slices.IndexFunc(f.waiting, func(w record.Event) bool { return w.ID == delivery }); i >= 0 {
 		stays = delivery
-		if began := f.waiting[i]; began.Kind == record.NewAttack && f.shown.Attack.Incident() {
+		began := f.waiting[i]
+		if began.Channel != e.Channel { // the incident's route has another one
+			first.begunIn = began.Channel
+		}
+		if began.Kind == record.NewAttack && f.shown.Attack.Incident() {
 			began.Kind = record.NewIncident
 			p.emits = []record.Event{began}
 		}

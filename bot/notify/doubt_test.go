@@ -77,7 +77,7 @@ func TestAMessageThatIsThereIsAdopted(t *testing.T) {
 		emits(n, "C1", "odd")
 		time.Sleep(20 * time.Second) // it arrives late
 		s.mu.Lock()
-		s.shows = append(s.shows, `{"ts":"1.9","bot_id":"B0OURS","metadata":{"event_type":"wafbot_pager","event_payload":{"delivery":"odd"}}}`)
+		s.shows = append(s.shows, inHistory{"C1", time.Now(), `{"ts":"1.9","bot_id":"B0OURS","metadata":{"event_type":"wafbot_pager","event_payload":{"delivery":"odd"}}}`})
 		s.mu.Unlock()
 		time.Sleep(5 * time.Minute)
 		require.Empty(t, s.all(), "it isn't posted again")

@@ -97,12 +97,18 @@ func (q *queue) end(w *queued) *lane {
 	return l
 }
 
-// putBack has an event wait for its turn again, which is about these subjects, too.
+// putBack has an event wait for its turn again, which is about these subjects, too. Its message belongs under the card of its attack: while that waits in
+// the lane, the card goes first.
 func (q *queue) putBack(w *queued, subjects ...string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.end(w)
+	l := q.end(w)
 	w.subjects = append(w.subjects, subjects...)
+	for _, c := range l.waits {
+		if slices.Contains(subjects, c.subjects[0]) && c.ID == record.CardDelivery(c.Account, c.Attack().ID) {
+			w.rank = max(w.rank, c.rank+1)
+		}
+	}
 	q.wait(w)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,7 +28,7 @@ type choosy struct {
 	refuses func(channel, text string) (fault string) // "": it takes the message
 	took    []string                                  // channel and how long after the start
 	edits   []string                                  // the blocks of each edit
-	shows   []string                                  // what the history holds, as JSON
+	shows   []inHistory                               // what histories hold
 	reads   int                                       // of the history
 	tries   int
 	began   time.Time
@@ -44,7 +45,8 @@ const (
 	hangs   = "hangs"     // likewise, and the connection stays
 	posts   = "posts 500" // the message is posted all the same
 	strange = "html"
-	limits  = "429" // for half an hour, as it says
+	away    = "away" // no connection is made
+	limits  = "429"  // for half an hour, as it says
 )
 
 // RoundTrip implements http.RoundTripper.
@@ -73,7 +75,7 @@ var errHangs = errors.New("no answer comes")
 func (s *choosy) answer(r *http.Request, form url.Values) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer, status := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[`+strings.Join(s.shows, ",")+`],"channel":"C1","ts":"1.1"}`, http.StatusOK
+	answer, status := `{"ok":true,"team_id":"T0","user_id":"U0BOT","bot_id":"B0OURS","messages":[`+s.history(form)+`],"channel":"C1","ts":"1.1"}`, http.StatusOK
 	header := http.Header{}
 	if strings.HasSuffix(r.URL.Path, "conversations.history") {
 		s.reads++
@@ -86,8 +88,9 @@ func (s *choosy) answer(r *http.Request, form url.Values) (*http.Response, error
 		fault := s.refuses(form.Get("channel"), form.Get("text"))
 		if fault == "" || fault == takes || fault == hangs || fault == posts {
 			s.last = time.Since(s.began)
-			s.took = append(s.took, fmt.Sprint(form.Get("channel"), " ", form.Get("text"), " ", time.Since(s.began).Truncate(time.Second)))
-			s.show(fmt.Sprintf(`{"ts":"1.%d","bot_id":"B0OURS","metadata":%s}`, s.tries, form.Get("metadata")))
+			to := strings.TrimSuffix(form.Get("channel")+"/"+form.Get("thread_ts"), "/")
+			s.took = append(s.took, fmt.Sprint(to, " ", form.Get("text"), " ", time.Since(s.began).Truncate(time.Second)))
+			s.show(inHistory{form.Get("channel"), time.Now(), fmt.Sprintf(`{"ts":"1.%d","bot_id":"B0OURS","metadata":%s}`, s.tries, form.Get("metadata"))})
 		}
 		switch fault {
 		case "":
@@ -95,6 +98,8 @@ func (s *choosy) answer(r *http.Request, form url.Values) (*http.Response, error
 			return nil, errHangs
 		case cuts, takes:
 			return nil, io.ErrUnexpectedEOF
+		case away:
+			return nil, &net.OpError{Op: "dial", Err: io.EOF}
 		case fails, posts:
 			status = http.StatusInternalServerError
 		case strange:
@@ -108,8 +113,26 @@ func (s *choosy) answer(r *http.Request, form url.Values) (*http.Response, error
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
 }
 
+// inHistory is a message that a channel's history holds, as JSON.
+type inHistory struct {
+	channel string
+	at      time.Time
+	message string
+}
+
+// history is what a channel's history holds of the time that is asked for. The caller holds mu.
+func (s *choosy) history(form url.Values) string {
+	var all []string
+	for _, m := range s.shows {
+		if m.channel == form.Get("channel") && fmt.Sprintf("%d.000000", m.at.Unix()) >= form.Get("oldest") {
+			all = append(all, m.message)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
 // show puts a message into the history. The caller holds mu.
-func (s *choosy) show(message string) {
+func (s *choosy) show(message inHistory) {
 	if s.lags == 0 {
 		s.shows = append(s.shows, message)
 		return
@@ -147,14 +170,23 @@ func (o *tries) Notified(context.Context, record.Event, string, string, bool) (d
 // owning plays with a Notifier that owns acme, whose channel is C1.
 func owning(t *testing.T, refuses func(channel, text string) string, play func(n *Notifier, s *choosy)) {
 	t.Helper()
+	owningWith(t, refuses, func(cfg *Config) {
+		box := &tries{tried: map[string]time.Time{}}
+		cfg.Stores = Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box, Pace: box}
+	}, play)
+}
+
+// owningWith is owning with what is configured in the bubble.
+func owningWith(t *testing.T, refuses func(channel, text string) string, configure func(*Config), play func(n *Notifier, s *choosy)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &choosy{refuses: refuses, began: time.Now()}
-		box := &tries{tried: map[string]time.Time{}}
-		n := New(Config{
+		cfg := Config{
 			Slack:    slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: s}}),
-			Stores:   Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box, Pace: box},
 			Accounts: []Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
-		})
+		}
+		configure(&cfg)
+		n := New(cfg)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); n.Own(ctx, ctx, "acme", Unread{}) }()
@@ -261,10 +293,10 @@ func TestWhatSlackRefusesHoldsUpNothingElse(t *testing.T) {
 
 func TestWhatIsUrgentIsTriedAtOnceThoughSlackWasAway(t *testing.T) {
 	t.Parallel()
-	away := true
+	isAway := true
 	owning(t, func(string, string) string {
-		if away {
-			return "service_unavailable"
+		if isAway {
+			return away
 		}
 		return ""
 	}, func(n *Notifier, s *choosy) {
@@ -272,7 +304,7 @@ func TestWhatIsUrgentIsTriedAtOnceThoughSlackWasAway(t *testing.T) {
 		emits(n, "C1", "older")
 		time.Sleep(5*time.Minute + 20*time.Second)
 		s.mu.Lock()
-		away = false
+		isAway = false
 		s.mu.Unlock()
 		require.Empty(t, s.all(), "it pauses")
 		emits(n, "C1", "new")

@@ -45,6 +45,18 @@ func (d *deliverer) verifyBeforeResend(ctx context.Context, p Post, t *trial) (a
 	return at, nil
 }
 
+// verifyEverywhere is verifyBeforeResend, also where another replica may have posted a card that goes to another channel by now.
+func (d *deliverer) verifyEverywhere(ctx context.Context, p Post, t *trial) (at record.Place, err error) {
+	if at, err = d.verifyBeforeResend(ctx, p, t); at.TS != "" || err != nil || p.begunIn == "" {
+		return at, err
+	}
+	p.Channel = p.begunIn
+	if at, err = d.verifyBeforeResend(ctx, p, t); nowhere(err) {
+		return at, nil // a card that stands there can't be edited either
+	}
+	return at, err
+}
+
 // doubt notes that an attempt to post, sent at a time, may have posted.
 func (d *deliverer) doubt(p Post, t *trial, sent time.Time, err error) error {
 	now, answered := time.Now(), slackconn.Answered(err)

@@ -72,8 +72,6 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 		return Doubtful, time.Second
 	}
 	switch name := ErrorName(err); name {
-	case "ratelimited", "rate_limited", "fatal_error", "internal_error", "request_timeout":
-		return Doubtful, time.Second
 	case "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "attachment_payload_limit_exceeded",
 		"invalid_arguments", "no_text":
 		return ContentRefused, 0
@@ -92,7 +90,10 @@ func Judge(err error) (v Outcome, wait time.Duration) {
 		}
 		return Doubtful, time.Second
 	default:
-		if strings.HasPrefix(name, "restricted_action") {
+		switch {
+		case tooMany(name), ownFault(name):
+			return Doubtful, time.Second
+		case strings.HasPrefix(name, "restricted_action"):
 			return ChannelClosed, 0
 		}
 		return NotSent, time.Second

@@ -50,6 +50,8 @@ func TestWhichRequestsSlackIsDoneWith(t *testing.T) {
 		"html":         {answers{status: 200, body: strings.NewReader("<html>")}, true},
 		"cut short":    {answers{status: 200, body: cutShort{strings.NewReader(`{"ok":`)}}, true},
 		"its own name": {answers{status: 200, body: strings.NewReader(`{"ok":false,"error":"internal_error"}`)}, true},
+		"unavailable":  {answers{status: 200, body: strings.NewReader(`{"ok":false,"error":"service_unavailable"}`)}, true},
+		"too many":     {answers{status: 200, body: strings.NewReader(`{"ok":false,"error":"rate_limited"}`)}, true},
 		"a proxy's":    {answers{status: 502, body: strings.NewReader("bad gateway")}, false},
 		"time-out":     {answers{status: 504, body: strings.NewReader("gateway time-out")}, false},
 		"cut":          {answers{err: io.ErrUnexpectedEOF}, false},

@@ -106,6 +106,12 @@ func TestThePagerIsCalled(t *testing.T) {
 		over = h.next()
 		require.Equal(t, []string{"resolve", second.ID}, []string{over.Event, over.ID})
 		require.Contains(t, over.Text, "Verdict: false positive, by Anna Weber")
+
+		w.types("ann", "verdict real attack="+card.id())
+		third := h.next()
+		require.Equal(t, "trigger", third.Event, "it gets through, and no one is on it")
+		require.NotEqual(t, second.ID, third.ID, "another call")
+		card.says("Unacknowledged · paged at")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 
 const (
 	pageEvery   = time.Second // how often due and finished pages are looked for
-	pagesAtOnce = 8           // how many calls are under way at a time
+	pagesAtOnce = 8           // how many calls of a pager are under way at a time
 )
 
 // Outcomes of calls.
@@ -93,6 +94,10 @@ type Paging struct {
 	pages   map[string]record.Page // by attack, as the store has them
 	tries   map[string]*tries      // by page
 	failing map[string]bool        // routes whose pager can't be called, which is logged once
+	under   map[string]string      // attacks that are taken a step on, by id, and the route whose pager that is about
+	unsaved map[string]bool        // routes some of whose pages can't be saved, which is logged once
+
+	rounds sync.WaitGroup
 }
 
 // New makes a Paging. Nothing is sent yet.
@@ -103,7 +108,7 @@ func New(cfg Config) *Paging {
 			cfg.Calls.WithLabelValues(cfg.Account.Name, outcome) // 0 from the start on: the first failure is an increase
 		}
 	}
-	return &Paging{cfg: cfg, tries: map[string]*tries{}, failing: map[string]bool{}}
+	return &Paging{cfg: cfg, tries: map[string]*tries{}, failing: map[string]bool{}, under: map[string]string{}, unsaved: map[string]bool{}}
 }
 
 // tries are this replica's of one page.
@@ -125,13 +130,14 @@ type candidate struct {
 func (p *Paging) Run(held, more context.Context) {
 	every := time.NewTicker(pageEvery)
 	defer every.Stop()
+	defer p.rounds.Wait()
 	for logged := false; ; {
 		if err := p.round(held); err != nil && held.Err() == nil && !logged {
 			p.cfg.Log.ErrorContext(held, "find due pages", "err", err)
 			logged = true
 		} else if err == nil {
 			logged = false
-			if len(p.cfg.Pagers)+len(p.pages) == 0 {
+			if len(p.cfg.Pagers) == 0 && len(p.stored()) == 0 {
 				return // the account has no pager, and no page to resolve
 			}
 		}
@@ -143,7 +149,7 @@ func (p *Paging) Run(held, more context.Context) {
 	}
 }
 
-// round calls the pagers of due pages, and resolves pages that are over.
+// round has the pagers of due pages called, and pages resolved that are over.
 func (p *Paging) round(ctx context.Context) (err error) {
 	if p.pages == nil {
 		if p.pages, err = p.cfg.Pages.Pages(ctx, p.cfg.Account.Name); err != nil {
@@ -166,14 +172,67 @@ func (p *Paging) round(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	for i, c := range todo {
+		_, muted := policy.Muted(mutes, c.shown.Attack, p.cfg.Clock.Now())
+		todo[i].state = p.unacknowledged(c.shown, triages[c.id], muted)
+	}
+	for route, all := range p.free(todo) {
+		p.rounds.Go(func() { p.roundOf(ctx, route, all) })
+	}
+	return nil
+}
+
+// free are the attacks that a step is begun for, with their pages by now, by the route whose pager that is about. A pager whose last round goes on
+// begins no other, and holds up no other pager.
+func (p *Paging) free(todo []candidate) map[string][]candidate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	busy := slices.Collect(maps.Values(p.under))
+	byRoute := map[string][]candidate{}
+	for _, c := range todo {
+		c.page = p.pages[c.id]
+		route := c.page.Route
+		if !c.page.Open() {
+			route = c.state.Route
+		}
+		if _, goesOn := p.under[c.id]; !goesOn && !slices.Contains(busy, route) {
+			p.under[c.id] = route
+			byRoute[route] = append(byRoute[route], c)
+		}
+	}
+	return byRoute
+}
+
+// roundOf takes the attacks of one pager one step on each.
+func (p *Paging) roundOf(ctx context.Context, route string, all []candidate) {
 	var g errgroup.Group
 	g.SetLimit(pagesAtOnce)
-	for _, c := range todo {
-		_, muted := policy.Muted(mutes, c.shown.Attack, p.cfg.Clock.Now())
-		c.state = p.unacknowledged(c.shown, triages[c.id], muted)
-		g.Go(func() error { return p.step(ctx, c) })
+	for _, c := range all {
+		g.Go(func() error {
+			defer p.release(c.id)
+			return p.step(ctx, c)
+		})
 	}
-	return g.Wait()
+	err := g.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && ctx.Err() == nil && !p.unsaved[route] {
+		p.cfg.Log.ErrorContext(ctx, "save pages", "route", route, "err", err)
+	}
+	p.unsaved[route] = err != nil
+}
+
+func (p *Paging) release(attack string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.under, attack)
+}
+
+// stored is a copy of the account's pages.
+func (p *Paging) stored() map[string]record.Page {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.pages)
 }
 
 func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, muted bool) Unacknowledged {
@@ -188,14 +247,14 @@ func (p *Paging) unacknowledged(s record.AttackState, triage record.Triage, mute
 // todo are the attacks that have a pager: whether it is due also their triage says. Open pages of attacks that have none any more are resolved, and pages of attacks no longer stored are dropped when
 // they have ended.
 func (p *Paging) todo(attacks []record.AttackState) (todo []candidate) {
-	open := maps.Clone(p.pages)
+	open := p.stored()
 	for _, s := range attacks {
 		id := record.AttackID(p.cfg.Account.Name, s.Attack.ID)
-		todo = append(todo, candidate{id: id, shown: s, page: p.pages[id]})
+		todo = append(todo, candidate{id: id, shown: s})
 		delete(open, id)
 	}
-	for id, page := range open {
-		todo = append(todo, candidate{id: id, page: page})
+	for id := range open {
+		todo = append(todo, candidate{id: id})
 	}
 	return todo
 }
@@ -215,6 +274,9 @@ func (p *Paging) step(ctx context.Context, c candidate) error {
 		return p.end(ctx, c)
 	case c.page.State == record.PageCalling:
 		return p.call(ctx, c)
+	}
+	if again := c.state.again(c.page, p.cfg.Clock.Now().UTC()); again != c.page {
+		return p.save(ctx, again) // first: each replica counts from then
 	}
 	return p.begin(ctx, c)
 }

@@ -32,10 +32,11 @@ func (u Unacknowledged) since() (time.Time, bool) {
 }
 
 // PagesAt is when the pager is called if nothing changes, given the last page; false if it isn't called. The pager is called once for each time in
-// which the attack is unacknowledged, and for an attack that is over only if it is an incident. An attack that becomes an incident calls the
+// which the attack is unacknowledged and not silenced, and for an attack that is over only if it is an incident. An attack that becomes an incident calls the
 // incident's pager, even after another pager was called.
 func (u Unacknowledged) PagesAt(last record.Page) (since, at time.Time, ok bool) {
 	since, ok = u.since()
+	since = record.Later(since, last.AgainAt)
 	switch {
 	case !ok, last.Open(), !since.After(last.Since) && !u.escalates(last), u.Quiet && !u.Attack.Incident():
 		return time.Time{}, time.Time{}, false
@@ -44,6 +45,18 @@ func (u Unacknowledged) PagesAt(last record.Page) (since, at time.Time, ok bool)
 		return since, since, true
 	}
 	return since, since.Add(u.After), true
+}
+
+// again is the last page, with when its attack needs a page again though no one acknowledged it: a mute or a verdict ended the call, and is gone now.
+func (u Unacknowledged) again(last record.Page, now time.Time) record.Page {
+	since, wanted := u.since()
+	switch {
+	case !wanted:
+		last.AgainAt = time.Time{}
+	case last.AgainAt.IsZero() && !last.EndedAt.IsZero() && !since.After(last.Since) && !u.escalates(last):
+		last.AgainAt = now
+	}
+	return last
 }
 
 // escalates reports whether the attack has become an incident since, which has another pager.

@@ -141,11 +141,12 @@ func (w *scaleWorld) posted(form url.Values, message clickable) {
 		w.seen.Storms = append(w.seen.Storms, at.Sub(begun))
 		delete(w.storms, channel)
 	}
-	a := w.cards[scalePath.FindString(text)]
-	if a == nil || a.storm || form.Get("thread_ts") != "" {
+	a, delivery := w.cards[scalePath.FindString(text)], cardDelivery(form)
+	if a == nil || a.storm || delivery == "" || a.delivery != "" && a.delivery != delivery {
 		b.turn(at, at)
 		return
 	}
+	a.delivery = delivery
 	turn := b.turn(a.listed, at)
 	if a.posts++; a.posts > 1 {
 		fmt.Fprintf(os.Stderr, "twice in %s, %s after the service's answer: %s %s\n", channel, at.Sub(a.listed), form.Get("metadata"), text)
@@ -157,4 +158,18 @@ func (w *scaleWorld) posted(form url.Values, message clickable) {
 		message.value = m[1]
 		w.last = append(w.last, message)
 	}
+}
+
+// cardDelivery is the delivery of a message that is a card; "" of any other. Others name attacks, too: those that began in a monitoring gap.
+func cardDelivery(form url.Values) string {
+	var metadata struct {
+		EventType    string `json:"event_type"`
+		EventPayload struct {
+			Delivery string `json:"delivery"`
+		} `json:"event_payload"`
+	}
+	if err := json.Unmarshal([]byte(form.Get("metadata")), &metadata); err != nil || metadata.EventType != "wafbot_card" {
+		return ""
+	}
+	return metadata.EventPayload.Delivery
 }

@@ -104,10 +104,11 @@ type scaleWorld struct {
 
 // awaited is an attack whose card is waited for.
 type awaited struct {
-	channel string
-	listed  time.Time
-	storm   bool
-	posts   int
+	channel  string
+	listed   time.Time
+	storm    bool
+	delivery string // of its first card
+	posts    int    // of that
 }
 
 // listed notes that the service answered with a new attack.

@@ -207,6 +207,7 @@ type Page struct {
 	State         PageState `json:"state"`
 	TakenAt       time.Time `json:"taken_at,omitzero"`        // the pager accepted the call
 	EndedAt       time.Time `json:"ended_at,omitzero"`        // the call was to be resolved
+	AgainAt       time.Time `json:"again_at,omitzero"`        // since then the mute, or the verdict, that ended the call doesn't silence the pager any more; zero: it does
 	Fault         string    `json:"fault,omitempty"`          // why the pager didn't accept it yet, for people
 	FaultNotified bool      `json:"fault_notified,omitempty"` // and the account's channel was notified of it
 }
