@@ -23,7 +23,8 @@ import (
 // RunDue checks what was made for a time on one account, whenever check says so: it prolongs denials whose source still tries, asks about what ends while its attack
 // goes on, and ends what the service doesn't end by itself. One replica at a time may do so. It returns when the context ends.
 func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-chan struct{}) {
-	again, warned, d := time.Time{}, false, dueChecker{runner: r}
+	warned, d := false, dueChecker{runner: r, attempts: &attempts{ofRules: map[string]bool{}}}
+	defer d.attempts.running.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -38,20 +39,33 @@ func (r *Runner) RunDue(ctx context.Context, account string, due Due, check <-ch
 				r.cfg.Log.WarnContext(ctx, "changes are not on: what was made for a time before is not ended", "account", account)
 			}
 			warned = true
-		case !now.Before(again):
-			if err := d.checkDue(ctx, account, due, now); err != nil && ctx.Err() == nil {
-				again = now.Add(change.RetryEvery)
-				r.cfg.Log.ErrorContext(ctx, "check due changes", "account", account, "err", err, "again", again)
-			}
+		case !d.attempts.paused(now):
+			d.pauseAfter(ctx, account, d.checkDue(ctx, account, due, now))
 		}
-		r.checkRequests(ctx, account) // after the changes: what was cut short has an outcome by then
+		r.checkRequests(ctx, account, d.attempts) // after the changes: what was cut short has an outcome by then, or is being settled
 	}
 }
 
 // dueChecker decides about changes whose end is near or past, and has the Runner end or prolong them.
 type dueChecker struct {
-	runner *Runner
-	unsure string // why nothing may be removed for now; "": it may
+	runner   *Runner
+	attempts *attempts
+	unsure   string // why nothing may be removed for now; "": it may
+}
+
+// pauseAfter has an account's changes wait after an error of the store.
+func (d dueChecker) pauseAfter(ctx context.Context, account string, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	again := d.retryAt(account)
+	d.attempts.pause(again)
+	d.runner.cfg.Log.ErrorContext(ctx, "check due changes", "account", account, "err", err, "again", again)
+}
+
+// retryAt is when something is attempted again that failed just now.
+func (d dueChecker) retryAt(account string) time.Time {
+	return d.runner.cfg.now(account).Add(change.RetryEvery)
 }
 
 // stillUnsure says why nothing of an account may be removed now, and logs when that changes.
@@ -67,9 +81,11 @@ func (d dueChecker) stillUnsure(account string) string {
 	return why
 }
 
-// checkDue checks all changes whose time has come. An error is one of the store.
+// checkDue checks all changes whose time has come, and begins what is to be done about them. It waits for none of that. An error is one of the store.
 func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now time.Time) error {
+	underWay := d.attempts.underWay() // before what is due is read: what ended since then may be due by its old time still
 	ids, err := due.DueChanges(ctx, account, now)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(underWay, id) })
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -94,7 +110,10 @@ func (d dueChecker) checkDue(ctx context.Context, account string, due Due, now t
 	if err != nil {
 		return err
 	}
-	return cmp.Or(sideBySide(todo, sendsAtOnce, func(ch record.Change) error { return d.actByClock(ctx, ch, now) })...)
+	for _, ch := range todo {
+		d.attempts.begin(ch, func() { d.pauseAfter(ctx, account, d.actByClock(ctx, ch, now)) })
+	}
+	return nil
 }
 
 // saveDue writes down what came of checking an account's changes, as they are stored when it is written.
@@ -158,11 +177,11 @@ func (d dueChecker) ongoing(ch record.Change) bool {
 func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.Time) error {
 	switch {
 	case ch.State == record.StateBegun:
-		return d.settle(ctx, ch, now)
+		return d.settle(ctx, ch)
 	case change.VerifiesDeletion(ch, now):
-		return d.verifyDeletion(ctx, ch, now)
+		return d.verifyDeletion(ctx, ch)
 	case change.VerifiesMode(ch, now):
-		return d.verifyMode(ctx, ch, now)
+		return d.verifyMode(ctx, ch)
 	}
 	over := !now.Before(ch.Until)
 	line, what := change.RenewLine(ch), "renew"
@@ -185,15 +204,16 @@ func (d dueChecker) actByClock(ctx context.Context, ch record.Change, now time.T
 		if i < 0 {
 			return []change.DueDecision{{Change: ch}}
 		}
+		ended := d.runner.cfg.now(ch.Account)
 		if over {
-			return []change.DueDecision{change.NotEnded(known[i], err, now, d.inPermissionNotice(ctx, known[i]))}
+			return []change.DueDecision{change.NotEnded(known[i], err, ended, d.inPermissionNotice(ctx, known[i]))}
 		}
-		return []change.DueDecision{d.notRenewed(known[i], err, now)}
+		return []change.DueDecision{d.notRenewed(known[i], err, ended)}
 	})
 }
 
 // settle finds out what became of a change that was begun and cut short.
-func (d dueChecker) settle(ctx context.Context, ch record.Change, now time.Time) error {
+func (d dueChecker) settle(ctx context.Context, ch record.Change) error {
 	err := d.runner.executor.settleAbandoned(ctx, ch)
 	switch {
 	case err == nil:
@@ -205,12 +225,12 @@ func (d dueChecker) settle(ctx context.Context, ch record.Change, now time.Time)
 		d.runner.cfg.Log.WarnContext(ctx, "settle a change that was cut short", "account", ch.Account, "change", ch.ID, "err", err)
 	}
 	return d.saveDue(ctx, ch.Account, func([]record.Change) []change.DueDecision {
-		return []change.DueDecision{{Change: ch, Next: now.Add(change.RetryEvery)}}
+		return []change.DueDecision{{Change: ch, Next: d.retryAt(ch.Account)}}
 	})
 }
 
 // verifyDeletion looks whether the entries went that a change deleted, and says so if they did not.
-func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now time.Time) error {
+func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change) error {
 	entries, failed := collect(d.runner.cfg.Services[ch.Account].IPRules(ctx, apiclient.IPRuleFilter{}))
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -222,7 +242,7 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now ti
 			return []change.DueDecision{{Change: ch}}
 		case failed != nil:
 			d.runner.cfg.Log.WarnContext(ctx, "look whether deleted entries went", "account", ch.Account, "change", ch.ID, "err", failed)
-			return []change.DueDecision{{Change: known[i], Next: now.Add(change.RetryEvery)}}
+			return []change.DueDecision{{Change: known[i], Next: d.retryAt(ch.Account)}}
 		}
 		return []change.DueDecision{change.VerifyDeletion(known[i], entries)}
 	})
@@ -230,7 +250,7 @@ func (d dueChecker) verifyDeletion(ctx context.Context, ch record.Change, now ti
 
 // verifyMode looks whether a switch left one mode rule, its own. It deletes doubles, as a person would by a line, and looks again; of what else is wrong
 // it says so.
-func (d dueChecker) verifyMode(ctx context.Context, ch record.Change, now time.Time) error {
+func (d dueChecker) verifyMode(ctx context.Context, ch record.Change) error {
 	rules, failed := collect(d.runner.cfg.Services[ch.Account].Rules(ctx, apiclient.RuleFilter{}))
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -241,7 +261,7 @@ func (d dueChecker) verifyMode(ctx context.Context, ch record.Change, now time.T
 		if i < 0 {
 			return []change.DueDecision{{Change: ch}}
 		}
-		again := []change.DueDecision{{Change: known[i], Next: now.Add(change.RetryEvery)}}
+		again := []change.DueDecision{{Change: known[i], Next: d.retryAt(ch.Account)}}
 		if failed != nil {
 			d.runner.cfg.Log.Warn("look which rule sets the mode", "account", ch.Account, "change", ch.ID, "err", failed)
 			return again
@@ -298,7 +318,7 @@ func (d dueChecker) notRenewed(ch record.Change, err error, now time.Time) chang
 
 // checkRequests settles the account's requests whose time has come: their askers may override, or no answer came, or what was decided
 // must have been carried out by now.
-func (r *Runner) checkRequests(ctx context.Context, account string) {
+func (r *Runner) checkRequests(ctx context.Context, account string, changes *attempts) {
 	of := r.accounts[account]
 	if of == nil {
 		return
@@ -317,7 +337,7 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 	}
 	for _, q := range all {
 		if err == nil && due(q) {
-			err = r.settleDueRequest(ctx, c, q)
+			err = r.settleDueRequest(ctx, c, q, changes)
 		}
 	}
 	if err != nil && !refusal.PlansAgain(err) && ctx.Err() == nil { // else it is checked again within a second
@@ -325,8 +345,8 @@ func (r *Runner) checkRequests(ctx context.Context, account string) {
 	}
 }
 
-// settleDueRequest does what is due for one request.
-func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.ApprovalRequest) error {
+// settleDueRequest does what is due for one request. One whose changes are being settled waits for that.
+func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.ApprovalRequest, changes *attempts) error {
 	var entry *record.AuditEntry
 	outcome := func(as record.RequestState, why string) {
 		q.State, q.DecidedAt, q.Why = as, c.Now, why
@@ -336,7 +356,10 @@ func (r *Runner) settleDueRequest(ctx context.Context, c *job, q record.Approval
 	}
 	switch {
 	case q.InHand():
-		made := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool { return ch.Request != q.ID })
+		made, underWay := slices.DeleteFunc(slices.Clone(c.Changes), func(ch record.Change) bool { return ch.Request != q.ID }), changes.underWay()
+		if slices.ContainsFunc(made, func(ch record.Change) bool { return slices.Contains(underWay, ch.ID) }) {
+			return nil
+		}
 		if len(made) == 0 {
 			outcome(record.RequestClosed, "it could not be carried out in time")
 			break

@@ -2,7 +2,10 @@ package commands_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,5 +169,64 @@ func TestWhatWasNeverWrittenDownEnds(t *testing.T) {
 		require.Len(t, w.rules("vpatch"), 1)
 		runDue(t, w, 10*time.Minute+2*time.Second)
 		require.Empty(t, w.rules("vpatch"))
+	})
+}
+
+// slowRules is a bubble whose service answers about rules no more, once that is set: each attempt takes 70 seconds and fails.
+func slowRules(t *testing.T, slow *atomic.Bool) *world {
+	t.Helper()
+	return bubbleBefore(t, func(service http.Handler) http.Handler {
+		return http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+			if slow.Load() && strings.HasPrefix(r.URL.Path, "/v1/objects/hint") {
+				select {
+				case <-time.After(35 * time.Second):
+				case <-r.Context().Done():
+				}
+				panic(http.ErrAbortHandler)
+			}
+			service.ServeHTTP(answer, r)
+		})
+	}, renewing(&going{trying: []string{"203.0.113.7"}}, 24*time.Hour), func(c *commands.Config) { c.Accounts[0].Policy.ApprovalTimeout = 4 * time.Minute })
+}
+
+// More patches are over than are ended at a time, and the service answers about lists alone: a short denial is renewed in time, and a request expires.
+func TestADueChangeWaitsForNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var slow atomic.Bool
+		w := slowRules(t, &slow)
+		for i := range 9 {
+			w.does(ann, fmt.Sprintf("patch shop.example.com/login%d type=sqli part=get.q for=10m", i))
+		}
+		runDue(t, w, 7*time.Minute)
+		denied := w.does(ann, "deny 203.0.113.7 for=5m")
+		w.waits(ann, "deny country:FR")
+		slow.Store(true)
+		runDue(t, w, 4*time.Minute+5*time.Second)
+		require.Len(t, w.rules("vpatch"), 9)
+		require.Equal(t, denied.Until.Add(5*time.Minute), w.ledger.change(denied.ID).Until)
+		require.Equal(t, record.RequestExpired, w.request().State)
+		slow.Store(false)
+		runDue(t, w, 3*time.Second)
+		require.Empty(t, w.rules("vpatch"))
+	})
+}
+
+// An end that fails is tried again a minute after its attempt ended, however long that took.
+func TestASlowEndIsNotTriedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var slow atomic.Bool
+		w := slowRules(t, &slow)
+		w.does(ann, "patch shop.example.com/login type=sqli part=get.q for=10m")
+		slow.Store(true)
+		runDue(t, w, 14*time.Minute)
+		failed := 0
+		for _, e := range w.audit.all() {
+			if e.Outcome == "failed" {
+				failed++
+			}
+		}
+		require.Equal(t, 2, failed)
 	})
 }

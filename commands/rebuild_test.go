@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -138,6 +139,32 @@ func TestAMemoWithoutItsStepsIsCompleted(t *testing.T) {
 	require.Equal(t, longer.Until, w.ledger.change(many.ID).Until)
 	w.does(ann, "undo "+many.ID)
 	require.Empty(t, w.entries("black"))
+}
+
+// Not every renewal of a denial is posted: how long it holds the lists say. It is renewed on, if its message had room for that, and an undo knows its entries.
+func TestARenewalThatWasNotPostedIsRebuilt(t *testing.T) {
+	t.Parallel()
+	for line, whole := range map[string]bool{"deny 198.51.0.0 for=1h": true, denyOfMany(): false} {
+		t.Run(fmt.Sprint(whole), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newBubble(t, renewing(&going{trying: []string{"198.51.0.0"}}, 24*time.Hour))
+				ch := w.does(ann, line)
+				runDue(t, w, 100*time.Minute)
+				renewed := w.ledger.change(ch.ID).Until
+				require.Equal(t, ch.Until.Add(time.Hour), renewed)
+				w.emptied(false, ch)
+				require.WithinDuration(t, renewed, w.ledger.change(ch.ID).Until, 0)
+				if whole {
+					runDue(t, w, time.Hour)
+					require.WithinDuration(t, renewed.Add(time.Hour), w.ledger.change(ch.ID).Until, 0)
+					w.emptied(false, ch)
+				}
+				w.does(ann, "undo "+ch.ID)
+				require.Empty(t, w.entries("black"))
+			})
+		})
+	}
 }
 
 // Without the lists what such a denial did isn't known: rather none than one whose undo would find nothing to undo.

@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,7 +159,7 @@ func TestARequestExpires(t *testing.T) {
 	w.requireAsAtFirst()
 }
 
-// runDue has the account's time looked at once.
+// runDue has the account's time looked at until nothing is due.
 func (w *world) runDue() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -166,9 +167,23 @@ func (w *world) runDue() {
 	var wg sync.WaitGroup
 	wg.Go(func() { w.RunDue(ctx, "acme", w.ledger, due) })
 	due <- struct{}{}
-	due <- struct{}{} // taken when the first one is done
+	for w.isDue() {
+		due <- struct{}{}
+	}
+	due <- struct{}{} // taken when the one before is done
 	cancel()
 	wg.Wait()
+}
+
+// isDue reports whether a change or a request is due.
+func (w *world) isDue() bool {
+	ids, err := w.ledger.DueChanges(w.t.Context(), "acme", w.clock())
+	require.NoError(w.t, err)
+	all, err := w.asked.Requests(w.t.Context(), "acme")
+	require.NoError(w.t, err)
+	return len(ids) > 0 || slices.ContainsFunc(all, func(q record.ApprovalRequest) bool {
+		return !approval.DueAt(q).IsZero() && !w.clock().Before(approval.DueAt(q))
+	})
 }
 
 // The same click again is the same request, and the same approval.

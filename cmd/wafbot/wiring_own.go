@@ -81,6 +81,7 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
 	if t.removed {
 		taken()
+		g.Go(func() { a.askTime(more, t) })
 	} else {
 		g.Go(func() { t.poll(more, taken) })
 		g.Go(func() { a.paging(t).Run(held, more) })
@@ -108,6 +109,23 @@ func (t *tenant) poll(ctx context.Context, taken func()) {
 		taken()
 	})
 	_ = t.poller.Run(ctx)
+}
+
+// askTimeEvery is how often a service is asked for its time.
+const askTimeEvery = time.Minute
+
+// askTime asks the service of an account that isn't polled for something cheap while it isn't known what time it is: what it answers tells that, and until then nothing overdue is ended.
+func (a *app) askTime(ctx context.Context, t *tenant) {
+	for {
+		if a.clocks.Unsure(t.Name) != "" {
+			if _, err := t.api.User(ctx); err != nil && ctx.Err() == nil {
+				a.log.Warn("ask the service what time it is", "account", t.Name, "err", err)
+			}
+		}
+		if delay.Sleep(ctx, askTimeEvery) != nil {
+			return
+		}
+	}
 }
 
 // rebuildFailed says that an account's state could not be rebuilt, and waits a little.

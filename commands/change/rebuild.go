@@ -11,6 +11,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -52,6 +53,9 @@ func Rebuild(a *call.Account, posted []record.Change, entries []apiclient.IPRule
 			}
 		}
 	}
+	for i := range r.Changes {
+		takeLonger(&r.Changes[i], made[r.Changes[i].ID])
+	}
 	slices.Sort(r.Listed)
 	return r
 }
@@ -76,6 +80,22 @@ func entriesByChange(entries []apiclient.IPRule) map[string][]apiclient.IPRule {
 		}
 	}
 	return all
+}
+
+// takeLonger moves a change's end to that of its entries, where they are listed for longer than any message says: not every renewal is posted.
+func takeLonger(c *record.Change, entries []apiclient.IPRule) {
+	until := c.Until
+	for _, e := range entries {
+		if until.IsZero() || !e.Expires.After(until) || !e.Expires.Before(apiclient.Forever) {
+			continue
+		}
+		c.Prolong(e.Expires)
+		for _, s := range c.Steps {
+			if s.Kind == record.AddEntry && efficacy.PartOf(e, *c, s) {
+				s.Entry.Expires = e.Expires
+			}
+		}
+	}
 }
 
 // addedBy are the steps that made the entries, of a change whose own are not known. One that prolonged another has left those with its end.

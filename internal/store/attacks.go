@@ -101,15 +101,17 @@ func (b *batch) attack(account, attackid string, u poller.Update) {
 	}
 }
 
-// deleteAttacks adds that attacks are deleted, with what people see and said of them.
+// deleteAttacks adds that attacks are deleted, with what people see and said of them, and what was said of others after they were deleted: who acts on an attack that isn't stored
+// may still acknowledge it.
 func (b *batch) deleteAttacks(account string, attackids []string) {
 	ids := make([]any, len(attackids))
 	for i, attackid := range attackids {
 		ids[i] = record.AttackID(account, attackid)
 	}
-	for _, key := range []string{b.key(keyAttacks, account), b.key(keyCards, account), b.key(keyTriage, account), b.key(keyRedraw, account)} {
+	for _, key := range []string{b.key(keyAttacks, account), b.key(keyCards, account), b.key(keyRedraw, account)} {
 		b.do("HDEL", key, ids...)
 	}
+	b.do("ORPHANS", b.key(keyTriage, account), b.key(keyAttacks, account))
 }
 
 // poll adds what an update has beside attacks and events. nil leaves as it is what is stored.

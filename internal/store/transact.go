@@ -17,9 +17,9 @@ import (
 // transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not overwrite what the next owner
 // stored since, and what was planned must still hold.
 // ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch; ARGV[2] and so on what each must hold,
-// '-' if nothing; then the commands, each as the number of its words and the words. Three are no commands of Redis: AUDIT counter stream oldest most entry
+// '-' if nothing; then the commands, each as the number of its words and the words. Four are no commands of Redis: AUDIT counter stream oldest most entry
 // numbers an entry, appends it, and deletes those before the oldest id and beyond the most; STALE queue attack urgency id marks a card stale; of two marks the higher
-// urgency and the earlier time stay; WEBHOOK stream kept most ms entry appends what is to be sent, with the number of the audit entry, deletes the oldest beyond
+// urgency and the earlier time stay; ORPHANS triage attacks deletes the triage of attacks that aren't stored; WEBHOOK stream kept most ms entry appends what is to be sent, with the number of the audit entry, deletes the oldest beyond
 // so many bytes, and has both end so many ms later. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
 var transact = redis.NewScript(`
 local conditions = tonumber(ARGV[1])
@@ -41,6 +41,10 @@ while at <= #ARGV do
     local before, from = string.match(redis.call('HGET', words[2], words[3]) or '', '^(%d+) (%d+) ')
     if before then urgency, since = math.min(urgency, tonumber(before)), from end
     redis.call('HSET', words[2], words[3], urgency .. ' ' .. since .. ' ' .. words[5])
+  elseif words[1] == 'ORPHANS' then
+    for _, attack in ipairs(redis.call('HKEYS', words[2])) do
+      if redis.call('HEXISTS', words[3], attack) == 0 then redis.call('HDEL', words[2], attack) end
+    end
   elseif words[1] == 'WEBHOOK' then
     local bytes = redis.call('EXISTS', words[2]) == 1 and tonumber(redis.call('HGET', words[3], 'bytes') or '0') or 0
     redis.call('XADD', words[2], '*', 'n', number, 'entry', words[6])
