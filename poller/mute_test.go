@@ -196,3 +196,31 @@ func TestALongMuteLosesNothing(t *testing.T) {
 	polls(t, a, p, 73*time.Hour)
 	require.NotContains(t, a.store.state["acme"].Attacks, "notified", "now it is")
 }
+
+// A flood can push a muted attack out, and the store can say that this wasn't saved though it was. Then nothing is known of the attack any more.
+func TestAFloodPushesAMutedAttackOut(t *testing.T) {
+	t.Parallel()
+	a, m, _ := muted(t)
+	a.limits = poller.Limits{Attacks: 3, Bytes: 1 << 20, Time: 5 * time.Minute}
+	p := a.start()
+	a.add("x:1", 0)
+	require.Equal(t, []string{"new attack x:1"}, polls(t, a, p, 0))
+	m.set("x:1")
+	require.Empty(t, polls(t, a, p, 20*time.Minute), "that it is quiet waits")
+
+	for i := range 5 {
+		a.add("flood "+string(rune('a'+i)), 0)
+	}
+	saves := 0
+	a.store.breaks(func(write bool) (before, after bool) {
+		if write {
+			saves++
+		}
+		return false, write && saves == 2 // the first is of the new attacks, the second of what there is no room for
+	})
+	require.Error(t, p.Poll(t.Context()))
+	require.NotContains(t, a.store.state["acme"].Attacks, "x:1", "it was saved all the same")
+	a.store.takeNames()
+	m.set()
+	require.Empty(t, polls(t, a, p, 20*time.Minute+time.Second))
+}

@@ -234,6 +234,7 @@ type account struct {
 	storm    storm.Config
 	routes   []poller.Route
 	interval time.Duration
+	limits   poller.Limits
 }
 
 func newAccount(t testing.TB) *account {
@@ -289,5 +290,5 @@ func (a *account) Now() time.Time {
 
 // start is a poller as after a start of the process: it knows what the store holds.
 func (a *account) start() *poller.Poller {
-	return poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval})
+	return poller.New(poller.Config{Account: a.name, API: a.api, Clock: a, Store: a.store, Notifier: a.store, Channel: "C0", Log: a.log, Preferences: a, Observer: a, Storm: a.storm, Routes: a.routes, Interval: a.interval, Limits: a.limits})
 }

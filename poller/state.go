@@ -112,13 +112,16 @@ func newState(ongoingFor time.Duration) *state {
 // what no record shows is kept from before.
 func (st *state) loaded(stored State) *state {
 	next := newState(st.ongoingFor)
-	next.lastTries, next.suppressed, next.arrivals, next.incidentsAt = st.lastTries, st.suppressed, st.arrivals, st.incidentsAt
+	next.lastTries, next.arrivals, next.incidentsAt = st.lastTries, st.arrivals, st.incidentsAt
 	next.lastGood, next.saved, next.firstStart, next.outage, next.cap = stored.LastGood, stored.LastGood, stored.FirstStart, stored.Outage, stored.Cap
 	next.withPager = map[string]bool{}
 	for id, s := range stored.Attacks {
 		delete(stored.Attacks, id)
 		if next.attacks[id] = &s; s.Storm == nil {
 			next.see(id, &seenRecord{attack: &s.Attack, at: s.ObservedAt, stored: true}, false)
+			if st.suppressed[id] { // of others, that a flood pushed out, there is no record
+				next.suppressed[id] = true
+			}
 		}
 	}
 	next.loadStorms()

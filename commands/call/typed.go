@@ -42,15 +42,20 @@ func (c *Command) Understand(l record.Line) (record.Line, error) {
 // bare are the values of the argument among words, which may come after its name, and the words that are left. Where the words are a text, only its beginning counts.
 func (arg Arg) bare(words []string, isText bool) (found, left []string) {
 	for len(words) > 0 {
-		value, n := arg.first(words)
+		named := 0 // often: a name may be repeated
+		for named < len(words)-1 && strings.EqualFold(words[named], arg.Name) {
+			named++
+		}
+		value, n := arg.first(words[named:])
 		if n == 0 && isText {
 			break
 		}
 		if n == 0 {
-			left, words = append(left, words[0]), words[1:]
+			meant := max(named, 1) // words for something else
+			left, words = append(left, words[:meant]...), words[meant:]
 			continue
 		}
-		found, words = append(found, value), words[n:]
+		found, words = append(found, value), words[named+n:]
 		if isText {
 			break
 		}
@@ -60,12 +65,6 @@ func (arg Arg) bare(words []string, isText bool) (found, left []string) {
 
 // first is the value of the argument with which words begin, and how many of them it takes; 0: they begin with none.
 func (arg Arg) first(words []string) (value string, n int) {
-	if strings.EqualFold(words[0], arg.Name) && len(words) > 1 {
-		if value, n = arg.first(words[1:]); n > 0 {
-			return value, n + 1
-		}
-		return "", 0
-	}
 	if arg.Bare(words[0]) {
 		return words[0], 1
 	}
