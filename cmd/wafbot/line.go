@@ -110,14 +110,14 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 	if drill.Begins(inv.Line) {
 		return t.drill(ctx, a, o, inv)
 	}
-	res, err := a.carryOut(ctx, inv)
+	res, err := carryOut(ctx, a, inv)
 	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone, or in spite of -y
 		code, ok := t.confirm(ctx, o, err, inv.Yes)
 		if !ok {
 			return code
 		}
 		inv.Anyway = true
-		res, err = a.carryOut(ctx, inv)
+		res, err = carryOut(ctx, a, inv)
 	}
 	if err != nil {
 		return t.refuse(o, err)
@@ -126,7 +126,7 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 }
 
 // carryOut runs a line, unless it changes something and can't hear whether changes are switched off: since it was asked about they may have been.
-func (a *app) carryOut(ctx context.Context, inv call.Invocation) (call.Result, error) {
+func carryOut(ctx context.Context, a *app, inv call.Invocation) (call.Result, error) {
 	if err := a.store.Replicas.Hear(ctx); err != nil && a.terminal.Changes(inv.Line) {
 		return call.Result{}, refusal.Away(err)
 	}
