@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -273,11 +274,14 @@ func TestAnAccountGoesWhileAChangeOfItIsPlanned(t *testing.T) {
 	require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "globex", Endpoint: "POST /v1/objects/hint", Kind: "slow"}))
 	before := listed()
 	w.typesIn("#waf-globex", "rob", "patch shop.globex.example/find type=sqli part=get.q for=10s")
-	w.until("it is being planned", func() bool { return listed() > before })
+	require.Eventually(t, func() bool { return listed() > before }, patience, 20*time.Millisecond, "it is being planned") // of which nothing else is seen
 	r.writes("on", map[string]string{"acme": ""})
-	r.reloads(loaded)
+	r.hangup <- syscall.SIGHUP
+	w.until("it is counted", func() bool {
+		return w.journal.has("account was taken out of the configuration", "account=globex changes=0")
+	})
 	w.WAF.ClearFaults()
-	require.Len(t, w.rules("globex", "vpatch"), 1)
+	w.until("a patch", func() bool { return len(w.rules("globex", "vpatch")) == 1 })
 	w.until("the patch is ended", func() bool { return len(w.rules("globex", "vpatch")) == 0 })
 }
 

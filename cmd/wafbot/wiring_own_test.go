@@ -93,10 +93,12 @@ func TestAnAccountThatIsNotPolledLearnsTheTime(t *testing.T) {
 		require.Contains(t, clocks.Unsure("acme"), "the service has not said the time yet")
 		api, err := apiclient.New(apiclient.Config{BaseURL: "http://service", Token: "secret", ClientID: 5, HTTP: &http.Client{Transport: dated{}}, Clock: clocks.Service("acme"), Tries: 1})
 		require.NoError(t, err)
-		a := &app{clocks: clocks, log: slog.New(slog.DiscardHandler)}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { defer close(done); a.askTime(ctx, &tenant{Account: &call.Account{Name: "acme"}, api: api}) }()
+		go func() {
+			defer close(done)
+			(&tenant{Account: &call.Account{Name: "acme"}, api: api}).askTime(ctx, clocks, slog.New(slog.DiscardHandler))
+		}()
 		synctest.Wait()
 		require.Empty(t, clocks.Unsure("acme"))
 		stop()
