@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -191,7 +192,28 @@ func (s *succession) succeed(ctx context.Context, cfg *config.Config, why string
 	if err := checkTokens(ctx, cfg, before, s.now.app); err != nil {
 		return err
 	}
-	next, err := s.begin(ctx, cfg, s.now.app.removedBy(ctx, cfg))
+	last, replicas := s.now.app, s.links.Replicas // whose own are closed when it has ended
+	removed := last.removedBy(ctx, cfg, replicas)
+	if err := s.replace(ctx, cfg, removed); err != nil {
+		return err
+	}
+	// What the bot before finished while it left is counted now. If an account has changes after all, it comes with one more bot.
+	missed := func(t tenancy) bool {
+		return !slices.ContainsFunc(removed, func(r tenancy) bool { return r.Name == t.Name })
+	}
+	if all := last.removedBy(ctx, cfg, replicas); slices.ContainsFunc(all, missed) {
+		if err := s.replace(ctx, cfg, all); err != nil {
+			return err
+		}
+	}
+	s.o.loads.note(s.o.clocks.Now(), "")
+	s.log.Info("configuration loaded again", "why", why, "hash", cfg.Hash(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
+	return nil
+}
+
+// replace has a bot with the configuration, and with accounts that were taken out of it, take the place of the running one. From then on nothing goes by the one before.
+func (s *succession) replace(ctx context.Context, cfg *config.Config, removed []tenancy) error {
+	next, err := s.begin(ctx, cfg, removed)
 	if err != nil {
 		return err
 	}
@@ -201,9 +223,7 @@ func (s *succession) succeed(ctx context.Context, cfg *config.Config, why string
 	if err := <-s.now.ended; err != nil {
 		s.log.Error("the bot before ended", "err", err)
 	}
-	s.now = next // from here on nothing goes by the configuration before
-	s.o.loads.note(s.o.clocks.Now(), "")
-	s.log.Info("configuration loaded again", "why", why, "hash", cfg.Hash(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
+	s.now = next
 	return nil
 }
 

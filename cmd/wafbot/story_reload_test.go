@@ -12,10 +12,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/internal/config"
+	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
 
@@ -257,4 +259,47 @@ func TestARestartWithoutAnAccountSaysWhatNothingEnds(t *testing.T) {
 	one = typed(t, nil, "doctor", "--config", r.file, "--account", "globex")
 	require.Equal(t, exitDone, one.code, one.out)
 	require.NotContains(t, one.out, "acme")
+}
+
+// A patch that is being planned when its account is taken out is stored by the bot that leaves, and ended like any other.
+func TestAnAccountGoesWhileAChangeOfItIsPlanned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	r := w.runsFrom(map[string]string{"acme": "", "globex": ""})
+	r.start()
+	t.Cleanup(func() { w.stop(); w.requireClean() })
+	w.message("#waf-globex", "wafbot watches globex")
+	listed := func() int { return w.state("globex").Requests["POST /v1/objects/hint"] }
+	w.until("its rules were read", func() bool { return listed() > 0 })
+	require.NoError(t, w.WAF.SetFault(waf.Fault{Account: "globex", Endpoint: "POST /v1/objects/hint", Kind: "slow"}))
+	before := listed()
+	w.typesIn("#waf-globex", "rob", "patch shop.globex.example/find type=sqli part=get.q for=10s")
+	require.Eventually(t, func() bool { return listed() > before }, patience, 20*time.Millisecond, "it is being planned") // of which nothing else is seen
+	r.writes("on", map[string]string{"acme": ""})
+	r.hangup <- syscall.SIGHUP
+	w.until("it is counted", func() bool {
+		return w.journal.has("account was taken out of the configuration", "account=globex changes=0")
+	})
+	w.WAF.ClearFaults()
+	w.until("a patch", func() bool { return len(w.rules("globex", "vpatch")) == 1 })
+	w.until("the patch is ended", func() bool { return len(w.rules("globex", "vpatch")) == 0 })
+}
+
+// An account is taken out before it is read back what Redis lost of it: that is done all the same, and ends what was in force.
+func TestAnAccountGoesBeforeItIsReadBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	w.rough = true
+	r := w.runsFrom(map[string]string{"acme": "", "globex": ""})
+	r.start()
+	t.Cleanup(func() { w.stop(); w.requireClean() })
+	w.message("#waf-globex", "wafbot watches globex")
+	w.typesIn("#waf-globex", "rob", "patch shop.globex.example/find type=sqli part=get.q for=20s")
+	w.message("#waf-globex", "Patch", "shop.globex.example/find", "Rob Diaz")
+	r.writes("on", map[string]string{"acme": ""})
+	w.redis.empty(t)
+	r.reloads(loaded)
+	_, body := w.get("/readyz")
+	require.Contains(t, body, `"removed":{"globex":"taken out of the configuration: what is due is still ended"}`)
+	w.until("the patch is ended", func() bool { return len(w.rules("globex", "vpatch")) == 0 })
 }

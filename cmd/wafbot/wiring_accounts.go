@@ -24,8 +24,9 @@ type tenancy struct {
 	slack  config.Slack // its workspace
 }
 
-// removedBy are the accounts that a configuration has no more, as far as changes of theirs are to be ended. Those of which Redis doesn't say count, too.
-func (a *app) removedBy(ctx context.Context, next *config.Config) (all []tenancy) {
+// removedBy are the accounts that a configuration has no more, as far as changes of theirs are to be ended. Those of which Redis doesn't say, or whose state is being
+// rebuilt, count, too.
+func (a *app) removedBy(ctx context.Context, next *config.Config, replicas *store.Replicas) (all []tenancy) {
 	stays := map[string]bool{}
 	for _, account := range next.Accounts {
 		stays[account.Name] = true
@@ -35,7 +36,7 @@ func (a *app) removedBy(ctx context.Context, next *config.Config) (all []tenancy
 		if stays[name] {
 			continue
 		}
-		due, err := a.store.Replicas.Due(ctx, name)
+		due, err := replicas.Due(ctx, name)
 		a.log.Info("account was taken out of the configuration: what is due is still ended", "account", name, "changes", due, "err", err)
 		if due > 0 || err != nil {
 			w := t.side.Slack
@@ -58,7 +59,7 @@ type lookout struct {
 	log      *slog.Logger
 
 	mu   sync.Mutex
-	left map[string]int // changes that nothing ends, by account
+	left map[string]int // changes that nothing ends, by account; 0: it isn't known how many
 }
 
 func (l *lookout) leftOver() map[string]int {
@@ -82,22 +83,20 @@ func (l *lookout) watchAccounts(ctx context.Context) {
 }
 
 func (l *lookout) lookForLeftOver(ctx context.Context) {
-	left, err := map[string]int(nil), l.replicas.KnowAccounts(ctx, l.names)
-	if err == nil {
-		left, err = l.replicas.NotEnded(ctx, l.names)
-	}
-	if err != nil {
+	if l.replicas.KnowAccounts(ctx, l.names) != nil {
 		return // Redis is away, which is said elsewhere
 	}
-	var ended []string
+	left, ended, err := l.replicas.NotEnded(ctx, l.names)
+	if err != nil {
+		return // likewise
+	}
 	before := l.leftOver()
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		switch {
-		case left[name] == 0:
-			ended = append(ended, name)
-			delete(left, name)
-		case before[name] == 0:
+		switch _, said := before[name]; {
+		case left[name] > 0 && before[name] == 0:
 			l.log.Error("an account that is not in the configuration has changes in force, which nothing ends: put it back, or end them by hand", "account", name, "changes", left[name])
+		case !said:
+			l.log.Error("an account that is not in the configuration has no state, and may have changes in force, which nothing ends: put it back, or end them by hand", "account", name)
 		}
 	}
 	_ = l.replicas.ForgetAccounts(ctx, ended) // else the next time
@@ -117,7 +116,11 @@ func (a *app) configuration() bot.Configuration {
 	}
 	left := a.lookout.leftOver()
 	for name, n := range left {
-		c.Remove(name, fmt.Sprintf("not in the configuration, but changes of it are in force, which nothing ends: %d", n))
+		says := fmt.Sprintf("not in the configuration, but changes of it are in force, which nothing ends: %d", n)
+		if n == 0 {
+			says = "not in the configuration, and its state is empty: changes of it may be in force, which nothing ends"
+		}
+		c.Remove(name, says)
 	}
 	for name, t := range a.tenants {
 		if t.removed {

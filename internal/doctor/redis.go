@@ -96,12 +96,13 @@ func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding)
 	for _, a := range c.cfg.Accounts {
 		names = append(names, a.Name)
 	}
-	left, _ := s.Replicas.NotEnded(ctx, names) // likewise
+	left, _, _ := s.Replicas.NotEnded(ctx, names) // likewise
 	for _, name := range slices.Sorted(maps.Keys(left)) {
+		is, says := Wrong, fmt.Sprintf("it isn't in the configuration, but changes of it are in force: %d", left[name])
 		if left[name] == 0 {
-			continue
+			is, says = Warn, "it isn't in the configuration, and its state is empty: changes of it may be in force"
 		}
-		found = append(found, Finding{"account", name, Wrong, fmt.Sprintf("it isn't in the configuration, but changes of it are in force: %d", left[name]), "put it back until they have ended, or end them in the service's console"})
+		found = append(found, Finding{"account", name, is, says, "put it back until they have ended, or end them in the service's console"})
 	}
 	return found
 }

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/wafbot/wafbot/commands/refusal"
 )
 
 // Configured is which configuration a replica works with, and where it runs. The zero value is that of a process that doesn't say.
@@ -71,37 +74,47 @@ func (s *Replicas) ForgetAccounts(ctx context.Context, accounts []string) error 
 	return nil
 }
 
-// NotEnded are the known accounts other than those given that have no owner, and how many changes of each are to be ended.
-func (s *Replicas) NotEnded(ctx context.Context, but []string) (map[string]int, error) {
+// NotEnded are the known accounts other than those given that have no owner, and how many changes of each are to be ended, 0 where that isn't known. ended are those
+// of which none is.
+func (s *Replicas) NotEnded(ctx context.Context, but []string) (left map[string]int, ended []string, err error) {
 	known, err := s.rdb.SMembers(ctx, s.key(keyAccounts)).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the known accounts: %w", err)
+		return nil, nil, fmt.Errorf("read the known accounts: %w", err)
 	}
-	left := map[string]int{}
+	left = map[string]int{}
 	for _, account := range known {
 		if slices.Contains(but, account) {
 			continue
 		}
 		n, err := s.Due(ctx, account)
-		if err != nil {
-			return nil, err
+		if err != nil && !errors.Is(err, refusal.ErrEmptied) {
+			return nil, nil, err
 		}
-		owned, err := s.rdb.Exists(ctx, s.key(keyLease, account)).Result()
-		if err != nil {
-			return nil, fmt.Errorf("read the lease: %w", err)
-		}
-		if owned == 0 {
+		owned, leaseErr := s.rdb.Exists(ctx, s.key(keyLease, account)).Result()
+		switch {
+		case leaseErr != nil:
+			return nil, nil, fmt.Errorf("read the lease: %w", leaseErr)
+		case owned > 0:
+		case n > 0 || err != nil:
 			left[account] = n
+		default:
+			ended = append(ended, account)
 		}
 	}
-	return left, nil
+	return left, ended, nil
 }
 
-// Due is how many changes of an account are to be ended, or looked at, some time.
+// Due is how many changes of an account are to be ended, or looked at, some time. It fails with refusal.ErrEmptied as long as what Redis lost wasn't rebuilt.
 func (s *Replicas) Due(ctx context.Context, account string) (int, error) {
 	n, err := s.rdb.ZCard(ctx, s.key(keyDue, account)).Result()
 	if err != nil {
 		return 0, fmt.Errorf("count what is due: %w", err)
+	}
+	switch begun, err := s.rdb.Exists(ctx, s.key(keyEpoch, account)).Result(); { // after the count: one of an emptied Redis doesn't count
+	case err != nil:
+		return 0, fmt.Errorf("count what is due: %w", err)
+	case begun == 0:
+		return 0, fmt.Errorf("count what is due: %w", refusal.ErrEmptied)
 	}
 	return int(n), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -47,26 +48,31 @@ func TestReplicasWithDifferentConfigurationsOwnAllAccounts(t *testing.T) {
 	})
 }
 
-// An account that is configured no more is named as long as it has changes in force and no owner.
+// An account that is configured no more is named as long as it has changes in force, or it isn't known whether it has, and no owner.
 func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		s, ctx := w.open(t), t.Context()
-		require.NoError(t, s.Replicas.KnowAccounts(ctx, []string{"acme", "gone", "done"}))
+		require.NoError(t, s.Replicas.KnowAccounts(ctx, []string{"acme", "gone", "done", "emptied"}))
 		begin(t, s, "gone")
+		begin(t, s, "done")
 		_, d, err := s.Ledger.Begin(ctx, "gone", "", false)
 		require.NoError(t, err)
 		_, err = d.SaveChanges(ctx, nil, nil, record.Change{ID: "c1", Account: "gone", State: record.StateDone, At: noon, Until: noon.Add(1), Steps: rule})
 		require.NoError(t, err)
-		left, err := s.Replicas.NotEnded(ctx, []string{"acme"})
+		left, ended, err := s.Replicas.NotEnded(ctx, []string{"acme"})
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"gone": 1, "done": 0}, left)
-		require.NoError(t, s.Replicas.ForgetAccounts(ctx, []string{"done"}))
+		require.Equal(t, map[string]int{"gone": 1, "emptied": 0}, left)
+		require.Equal(t, []string{"done"}, ended)
+		require.NoError(t, s.Replicas.ForgetAccounts(ctx, ended))
+		_, err = s.Replicas.Due(ctx, "emptied")
+		require.ErrorIs(t, err, refusal.ErrEmptied, "what it had isn't known")
 
 		owner := newWatch(t, "gone")
 		owner.start("owner", configured(t, w, "old"), nil)
 		owner.settled(1)
-		left, err = s.Replicas.NotEnded(ctx, []string{"acme"})
+		left, ended, err = s.Replicas.NotEnded(ctx, []string{"acme", "emptied"})
 		require.NoError(t, err)
 		require.Empty(t, left, fmt.Sprint("its owner ends them: ", left))
+		require.Empty(t, ended)
 	})
 }
