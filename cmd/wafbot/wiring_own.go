@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands/paging"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -81,6 +83,7 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
 	if t.removed {
 		taken()
+		g.Go(func() { t.askTime(more, a.clocks, a.log) })
 	} else {
 		g.Go(func() { t.poll(more, taken) })
 		g.Go(func() { a.paging(t).Run(held, more) })
@@ -108,6 +111,23 @@ func (t *tenant) poll(ctx context.Context, taken func()) {
 		taken()
 	})
 	_ = t.poller.Run(ctx)
+}
+
+// askTimeEvery is how often a service is asked for its time.
+const askTimeEvery = time.Minute
+
+// askTime asks the service of an account that isn't polled for something cheap while it isn't known what time it is: the answer tells that. Until then nothing overdue is ended.
+func (t *tenant) askTime(ctx context.Context, clocks *clock.Clocks, log *slog.Logger) {
+	for {
+		if clocks.Unsure(t.Name) != "" {
+			if _, err := t.api.User(ctx); err != nil && ctx.Err() == nil {
+				log.Warn("ask the service what time it is", "account", t.Name, "err", err)
+			}
+		}
+		if delay.Sleep(ctx, askTimeEvery) != nil {
+			return
+		}
+	}
 }
 
 // rebuildFailed says that an account's state could not be rebuilt, and waits a little.
