@@ -144,13 +144,6 @@ func (x *executor) verifyAbandoned(ctx context.Context, ch *record.Change) (faul
 	return fault
 }
 
-// recordLost records what was sent and could not be stored: the line on the output is all that is left of it.
-func (x *executor) recordLost(ctx context.Context, c *job) {
-	for _, ch := range c.lost {
-		x.recorder.record(ctx, change.AuditEntry(c.Call, ch))
-	}
-}
-
 // reconcile brings together what this call did and couldn't store, because it lost its claim, with what is stored by now: another
 // replica may have taken the request over, and then it verified before it sent anything again.
 func (x *executor) reconcile(ctx context.Context, c *job) error {

@@ -147,6 +147,13 @@ func (w *recorder) recordPlan(ctx context.Context, c *call.Call, p call.Plan, ou
 	w.record(ctx, e)
 }
 
+// recordLost records what a call sent and could not store: the line on the output is all that is left of it.
+func (w *recorder) recordLost(ctx context.Context, c *job) {
+	for _, ch := range c.lost {
+		w.record(ctx, change.AuditEntry(c.Call, ch))
+	}
+}
+
 // recordWrite audits what was written to the store.
 func (w *recorder) recordWrite(ctx context.Context, c *call.Call, res call.Result) {
 	after := []string{res.Lines[0].String()}

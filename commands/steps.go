@@ -206,7 +206,7 @@ func (x *executor) sendSteps(ctx context.Context, c *job, ch *record.Change, ste
 		requests = slices.Collect(slices.Chunk(steps, 1))
 	}
 	return worst(sideBySide(requests, sendsAtOnce, func(steps []record.Step) error {
-		err := x.send(ctx, c.Account.Name, steps)
+		err := x.cfg.send(ctx, c.Account.Name, steps)
 		if !errors.Is(err, change.ErrOutcomeUnknown) {
 			return x.done(c, err, steps)
 		}
@@ -273,13 +273,13 @@ func (x *executor) done(c *job, err error, steps []record.Step) error {
 
 // send makes the one call of steps that go together. An error that wraps change.ErrOutcomeUnknown leaves open whether it took place. The client pauses and tries again, so
 // that only from then on the time runs in which it may still show.
-func (x *executor) send(ctx context.Context, account string, steps []record.Step) error {
-	err := perform(ctx, x.cfg.Services[account], steps)
+func (cfg *Config) send(ctx context.Context, account string, steps []record.Step) error {
+	err := perform(ctx, cfg.Services[account], steps)
 	if e, ok := errors.AsType[*apiclient.Error](err); !ok || !e.OutcomeUnknown() {
 		return err
 	}
 	for i := range steps {
-		steps[i].SentAt = x.cfg.now(account)
+		steps[i].SentAt = cfg.now(account)
 	}
 	return fmt.Errorf("%w: %w", change.ErrOutcomeUnknown, err)
 }

@@ -120,7 +120,7 @@ func notDoneInTime(ch record.Change) error {
 // send makes the step's call once more.
 func (d *doubt) send(ctx context.Context) error {
 	one := []record.Step{*d.step}
-	err := d.executor.send(ctx, d.change.Account, one)
+	err := d.cfg.send(ctx, d.change.Account, one)
 	*d.step = one[0]
 	return err
 }

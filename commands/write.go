@@ -44,7 +44,7 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // settled begins a draft and does something with it, until that doesn't have to be planned again.
 func (x *executor) settled(ctx context.Context, c *job, do func() error) error {
-	defer x.recordLost(ctx, c)
+	defer x.recorder.recordLost(ctx, c)
 	for try := 0; ; try++ {
 		err := x.begin(ctx, c)
 		if err == nil {
