@@ -22,7 +22,7 @@ import (
 type answers struct {
 	cfg   *Config
 	log   *sampledLog
-	draws chan struct{}
+	draws chan struct{} // a place for each Home tab that is being drawn
 }
 
 // say is an answer of one line.
