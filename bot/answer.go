@@ -20,8 +20,9 @@ import (
 
 // answers sends results to those who asked.
 type answers struct {
-	cfg *Config
-	log *sampledLog
+	cfg   *Config
+	log   *sampledLog
+	draws chan struct{} // a place for each Home tab that is being drawn
 }
 
 // say is an answer of one line.
@@ -125,8 +126,14 @@ func (a *answers) drawHome(ctx context.Context, req request) {
 	}
 }
 
-// publishHome draws the Home tab of who asks (views.publish), with an answer on top. The role is checked as for a typed status.
+// publishHome draws the Home tab of who asks (views.publish), with an answer on top, when there is room. The role is checked as for a typed status.
 func (a *answers) publishHome(ctx context.Context, req request, answer []slack.Block) error {
+	select {
+	case a.draws <- struct{}{}:
+		defer func() { <-a.draws }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	blocks := a.home(ctx, req)
 	if len(answer) > 0 {
 		blocks = slices.Concat(answer, []slack.Block{slack.NewDividerBlock()}, blocks)

@@ -109,8 +109,8 @@ func New(cfg Config) *Bot {
 	}
 	cfg.Clocks, cfg.Metrics = cmp.Or(cfg.Clocks, clock.New()), cmp.Or(cfg.Metrics, metrics.New())
 	b := &Bot{cfg: cfg, log: newSampledLog(cfg.Log)}
-	answers := &answers{&b.cfg, b.log}
-	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: cfg.Metrics.DroppedReads, open: make(chan struct{}, maxReads)}
+	answers := &answers{&b.cfg, b.log, make(chan struct{}, maxDraws)}
+	b.requests = &requests{cfg: &b.cfg, log: b.log, answers: answers, overload: cfg.Metrics.DroppedReads, open: make(chan struct{}, maxReads), homes: homes{next: map[string]*reply{}}}
 	forms := &forms{&b.cfg, b.requests, answers}
 	b.ingress = &ingress{&b.cfg, b.log, b.requests, forms}
 	b.worker = &worker{cfg: &b.cfg, answers: answers, forms: forms, turns: newTurns()}

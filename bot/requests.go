@@ -87,6 +87,7 @@ type requests struct {
 	overload prometheus.Counter
 	open     chan struct{}
 	waiting  atomic.Int64
+	homes    homes
 	notified notified
 	wg       sync.WaitGroup
 }
@@ -220,7 +221,7 @@ func (r *requests) wait(ctx context.Context) {
 const readTimeout = 90 * time.Second
 
 // start continues a request after it was acknowledged, when it is its turn, and answers it. If too many wait, it is dropped. An answer that Slack doesn't take
-// holds no turn, but in a Home tab: that is read when it is drawn.
+// holds no turn.
 func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 	if r.waiting.Add(1) > maxWaiting {
 		r.waiting.Add(-1)
@@ -230,18 +231,17 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 	r.wg.Go(func() {
 		defer r.waiting.Add(-1)
 		r.open <- struct{}{}
-		leave := sync.OnceFunc(func() { <-r.open })
-		defer leave()
 		ctx, cancel := context.WithTimeout(req.within(context.Background()), readTimeout)
 		defer cancel()
 		made := do(ctx)
-		if made == nil {
-			return
+		<-r.open
+		switch {
+		case made == nil:
+		case made.to.Home && made.to.View == "":
+			r.drawHome(made)
+		default:
+			r.answers.answer(ctx, made.to, made.msg)
 		}
-		if !made.to.Home {
-			leave()
-		}
-		r.answers.answer(ctx, made.to, made.msg)
 	})
 }
 
