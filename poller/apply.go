@@ -54,9 +54,7 @@ func (st *state) apply(snap snapshot, r result) {
 	if snap.whole || snap.capped != "" {
 		st.sweepAt = snap.begin.Add(spread(sweepEvery))
 	}
-	if snap.whole {
-		maps.DeleteFunc(st.lastTries, func(_ netip.Addr, last time.Time) bool { return snap.at.Sub(last) >= st.ongoingFor })
-	}
+	maps.DeleteFunc(st.lastTries, func(_ netip.Addr, last time.Time) bool { return snap.at.Sub(last) >= st.ongoingFor })
 	if snap.incidents {
 		st.incidentsAt = snap.begin
 	}
@@ -94,6 +92,7 @@ func (st *state) drop(id string) {
 	delete(st.attacks, id)
 	delete(st.withPager, id)
 	delete(st.suppressed, id)
+	delete(st.changes.before, id)
 	st.agenda.drop(id)
 }
 

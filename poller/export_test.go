@@ -24,3 +24,9 @@ func (p *Poller) Attacks() (all []record.AttackState) {
 	}
 	return all
 }
+
+// Held is how much is held that only a good poll would clear: edited entries, tries, what records were before, and records.
+func (p *Poller) Held() (edited, tries, before, records int) {
+	all, _ := p.mirror.editedEntries()
+	return len(all), len(p.st.lastTries), len(p.st.changes.before), len(p.st.records)
+}

@@ -26,7 +26,8 @@ type mirror struct {
 
 	mu       sync.Mutex
 	settings Settings
-	edited   []apiclient.IPRule // entries that came, went or changed, and for which cards are not marked stale yet
+	marked   []apiclient.IPRule // entries as they were when cards were last marked stale
+	edited   []apiclient.IPRule // those that came, went or changed since
 }
 
 func newMirror(cfg *Config) *mirror {
@@ -42,7 +43,7 @@ func (m *mirror) get() Settings {
 func (m *mirror) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.settings = Settings{}
+	m.settings, m.marked, m.edited = Settings{}, nil, nil
 }
 
 // run reads what is in force until ctx ends.
@@ -56,8 +57,10 @@ func (m *mirror) run(ctx context.Context) {
 			return
 		}
 		m.mu.Lock()
-		m.edited = append(m.edited, differing(m.settings.Entries, s.Entries)...)
 		m.settings = s
+		if m.edited = differing(m.marked, s.Entries); len(m.edited) == 0 {
+			m.marked = s.Entries // the same ones, held in memory once
+		}
 		m.mu.Unlock()
 		if s.Err != "" && failing == "" {
 			m.log.Error("reading lists and rules fails", "why", s.Err, "error", err)
@@ -99,18 +102,20 @@ func (m *mirror) read(ctx context.Context) (Settings, error) {
 	return s, err
 }
 
-// editedEntries are the entries that were edited since dropEdited.
-func (m *mirror) editedEntries() []apiclient.IPRule {
+// editedEntries are the entries that were edited since cards were marked stale, and all as they are now.
+func (m *mirror) editedEntries() (edited, now []apiclient.IPRule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.edited[:len(m.edited):len(m.edited)]
+	return m.edited, m.settings.Entries
 }
 
-// dropEdited drops the first entries: cards are marked stale for them.
-func (m *mirror) dropEdited(n int) {
+// mark notes that cards are marked stale for entries as they were then.
+func (m *mirror) mark(then []apiclient.IPRule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.edited = slices.Clone(m.edited[n:])
+	if len(m.edited) > 0 {
+		m.marked, m.edited = then, differing(then, m.settings.Entries)
+	}
 }
 
 func collect[T any](list iter.Seq2[T, error], keep func(T) bool) (kept []T, err error) {

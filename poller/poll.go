@@ -47,7 +47,8 @@ func (p *Poller) poll(ctx context.Context) error {
 	if broken := (*storeError)(nil); errors.As(readErr, &broken) {
 		return broken
 	}
-	if readErr != nil && (ctx.Err() != nil || len(snap.records) == 0 || p.st.lastGood.IsZero()) {
+	nothing := len(snap.records) == 0 && snap.bytes == 0 // what came may be settled already, but what there is no room for is yet to go
+	if readErr != nil && (ctx.Err() != nil || nothing || p.st.lastGood.IsZero()) {
 		return readErr // a first start is notified of as a whole
 	}
 	res := decide(&p.cfg, p.st, snap, p.preferences(ctx))
@@ -61,12 +62,12 @@ func (p *Poller) poll(ctx context.Context) error {
 	capped, changed := p.capAfter(snap, edge)
 	res.Delete, res.Cap, res.Events = append(res.Delete, more...), capped, append(res.Events, changed...)
 	res.Sources, res.counted = countSources(p.st, snap)
-	edited := p.mirror.editedEntries()
+	edited, entries := p.mirror.editedEntries()
 	res.Stale = append(res.Stale, staleFor(p.st, edited)...)
 	if err := p.settle(ctx, snap, &res); err != nil {
 		return err
 	}
-	p.mirror.dropEdited(len(edited))
+	p.mirror.mark(entries)
 	if snap.good {
 		p.mu.Lock()
 		p.health.LastGood = snap.at
