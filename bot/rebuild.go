@@ -102,7 +102,7 @@ func (r *Reading) Close() { r.bot.readings.Delete(r.Account) }
 func (r *Reading) Peek(ctx context.Context) (found Found, is bool, err error) {
 	for _, channel := range r.Channels {
 		for q := r.whole(channel); ; {
-			q.Cursor, err = r.page(ctx, q)
+			q, err = r.page(ctx, q)
 			switch {
 			case ctx.Err() != nil:
 				return Found{}, false, ctx.Err()
@@ -173,20 +173,20 @@ func (r *Reading) whole(channel string) slackconn.HistoryQuery {
 // all reads all pages of a channel or thread.
 func (r *Reading) all(ctx context.Context, q slackconn.HistoryQuery) (err error) {
 	for more := true; more; more = err == nil && q.Cursor != "" {
-		q.Cursor, err = r.page(ctx, q)
+		q, err = r.page(ctx, q)
 	}
 	return err
 }
 
 // page reads a page of a channel or thread, and keeps what names the account.
-func (r *Reading) page(ctx context.Context, q slackconn.HistoryQuery) (next string, err error) {
+func (r *Reading) page(ctx context.Context, q slackconn.HistoryQuery) (next slackconn.HistoryQuery, err error) {
 	var messages []slackconn.HistoryMessage
 	err = r.bot.persist(ctx, func() (err error) {
 		messages, next, err = r.bot.cfg.Slack.History(ctx, q)
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("read history of %s: %w", q.Channel, err)
+		return next, fmt.Errorf("read history of %s: %w", q.Channel, err)
 	}
 	for _, m := range messages {
 		r.keep(q.Channel, m)

@@ -144,8 +144,8 @@ func (r *readings) read(ctx context.Context, at record.Place, oldest time.Time) 
 		return nil, err
 	}
 	found = map[string]string{}
-	for cursor := ""; ; {
-		q := slackconn.HistoryQuery{Channel: at.Channel, Thread: at.TS, Oldest: fmt.Sprintf("%d.000000", oldest.Unix()), Cursor: cursor}
+	q := slackconn.HistoryQuery{Channel: at.Channel, Thread: at.TS, Oldest: fmt.Sprintf("%d.000000", oldest.Unix())}
+	for {
 		msgs, next, err := r.slack.History(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("find message in %s: %w", at.Channel, slackconn.WithoutURL(err))
@@ -155,9 +155,9 @@ func (r *readings) read(ctx context.Context, at record.Place, oldest time.Time) 
 				found[delivery] = m.TS
 			}
 		}
-		if next == "" {
+		if next.Cursor == "" {
 			return found, nil
 		}
-		cursor = next
+		q = next
 	}
 }

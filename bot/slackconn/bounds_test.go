@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -97,7 +98,39 @@ func TestAPageThatIsTooLargeIsReadInSmallerOnes(t *testing.T) {
 	msgs, next, err := s.History(t.Context(), slackconn.HistoryQuery{Channel: "C1"})
 	require.NoError(t, err)
 	require.Len(t, msgs, 1)
-	require.Equal(t, "next", next)
+	require.Equal(t, "next", next.Cursor)
+}
+
+// A reading ends where Slack's pages don't: at one that came before, and after very many.
+func TestAReadingEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after func(n int) string // the cursor on the page of that number
+		pages int                // that are read, and the one that is too much
+	}{
+		"the same page":     {func(int) string { return "a" }, 2},
+		"two in turn":       {func(n int) string { return string(rune('a' + n%2)) }, 3},
+		"always other ones": {func(n int) string { return strconv.Itoa(n) }, 10_001},
+	} {
+		pages := 0
+		s := slackconn.Connect(slackconn.Config{Token: "xoxb-secret", HTTP: &http.Client{Transport: answering(func() string {
+			pages++
+			return `{"ok":true,"messages":[{"ts":"1.1"}],"response_metadata":{"next_cursor":"` + c.after(pages) + `"}}`
+		})}})
+		q, err := slackconn.HistoryQuery{Channel: "C1"}, error(nil)
+		for err == nil && pages < 20_000 {
+			_, q, err = s.History(t.Context(), q)
+		}
+		require.ErrorIs(t, err, slackconn.ErrSamePage, name)
+		require.Equal(t, c.pages, pages, name)
+	}
+}
+
+// answering is Slack's end without a network.
+type answering func() string
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(a())), Request: r}, nil
 }
 
 // handled counts envelopes.

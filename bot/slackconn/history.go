@@ -32,31 +32,47 @@ func (p HistoryMessage) Metadata() (m slack.SlackMetadata) {
 	return m
 }
 
-// HistoryQuery says which messages to read.
+// HistoryQuery says which messages to read. One reading of a channel or thread begins with a query without a cursor, and goes on with those that follow it.
 type HistoryQuery struct {
 	Channel string
 	Thread  string // "": the channel's own messages
 	Oldest  string // a ts
-	Cursor  string // "": the first page
+	Cursor  string // "": the first page; in what follows: there is none
+
+	read map[string]bool // the cursors of its reading
 }
 
 const historyPage = 200
 
-// ErrSamePage says that a channel or thread goes on, by what Slack says, with the page that was just read: it would never end.
+// maxPages is how many pages a reading has at most: two million messages.
+const maxPages = 10_000
+
+// ErrSamePage says that a channel or thread goes on, by what Slack says, with a page that was read already, or with very many: it would never end.
 var ErrSamePage = errors.New("slack's pages of messages don't end")
 
 // History reads a page of a channel or thread, with metadata (conversations.history, conversations.replies). Where people wrote so much that a page is too
 // large to be read, it reads a smaller one.
-func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next string, err error) {
+func (s *Client) History(ctx context.Context, q HistoryQuery) (msgs []HistoryMessage, next HistoryQuery, err error) {
+	cursor := ""
 	for limit := historyPage; ; limit /= 10 {
-		msgs, next, err = s.readPage(ctx, q, limit)
+		msgs, cursor, err = s.readPage(ctx, q, limit)
 		if tooLarge := (*tooLargeError)(nil); !errors.As(err, &tooLarge) || limit < 10 {
-			return msgs, next, err
+			break
 		}
 	}
+	switch {
+	case err != nil || cursor == "":
+		return msgs, HistoryQuery{}, err
+	case q.read[cursor] || len(q.read) == maxPages:
+		return nil, HistoryQuery{}, ErrSamePage
+	case q.read == nil:
+		q.read = map[string]bool{}
+	}
+	q.Cursor, q.read[cursor] = cursor, true
+	return msgs, q, nil
 }
 
-func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs []HistoryMessage, next string, err error) {
+func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs []HistoryMessage, cursor string, err error) {
 	method := methodHistory
 	form := url.Values{"channel": {q.Channel}, "oldest": {q.Oldest}, "limit": {strconv.Itoa(limit)}, "include_all_metadata": {"true"}}
 	if q.Cursor != "" {
@@ -81,10 +97,7 @@ func (s *Client) readPage(ctx context.Context, q HistoryQuery, limit int) (msgs 
 	if !answer.OK {
 		return nil, "", slack.SlackErrorResponse{Err: answer.Error, Needed: answer.Needed}
 	}
-	if next = answer.Metadata.NextCursor; next != "" && next == q.Cursor {
-		return nil, "", ErrSamePage
-	}
-	return answer.Messages, next, nil
+	return answer.Messages, answer.Metadata.NextCursor, nil
 }
 
 // ask calls a method of the Web API and decodes its answer, also one that isn't ok. Its errors are slack-go's.
