@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -62,12 +61,10 @@ type frame struct {
 func dialLink(ctx context.Context, address string) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: helloWithin}
-	conn, res, err := dialer.DialContext(ctx, address, nil)
+	conn, err := dialWebSocket(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("connect link: %w", WithoutURL(err))
+		return nil, err
 	}
-	_ = res.Body.Close() // empty: the link has the connection
 	l := &link{conn: conn, slots: make(chan struct{}, maxEnvelopes), ending: make(chan struct{}), ended: make(chan struct{})}
 	conn.SetReadLimit(maxFrame)
 	waited := context.AfterFunc(ctx, func() { _ = conn.Close() })

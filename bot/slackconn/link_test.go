@@ -3,7 +3,10 @@ package slackconn
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,7 +56,7 @@ func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 	b := linked(s)
 	l, err := b.openLink(t.Context(), MaxLinks)
 	require.NoError(t, err)
-	require.NoError(t, l.conn.NetConn().(*net.TCPConn).CloseWrite())
+	require.NoError(t, l.conn.NetConn().(*boundedConn).Conn.(*net.TCPConn).CloseWrite())
 	ended := make(chan bool)
 	go func() {
 		b.serve(t.Context(), l)
@@ -62,6 +65,47 @@ func TestALinkThatTakesNoAcknowledgementsEnds(t *testing.T) {
 	within(t, ended)
 	open, _ := b.State()
 	require.Zero(t, open)
+}
+
+// Before a link is open its other side says little, or it isn't opened. What follows has no end.
+func TestAHandshakeIsReadUpToABound(t *testing.T) {
+	t.Parallel()
+	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, out, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = out.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
+		for range 8_000 {
+			if _, err := out.WriteString("X: " + strings.Repeat("x", 1000) + "\r\n"); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(end.Close)
+	s := slacktest.New(t, `{"ok":true,"url":"ws://`+end.Listener.Addr().String()+`/link"}`, nil)
+	_, err := linked(s).openLink(t.Context(), MaxLinks)
+	require.ErrorIs(t, err, errLongHandshake)
+
+	frames := make(chan string)
+	s = slacktest.New(t, "", func(conn *websocket.Conn, _ bool) {
+		for _, words := range []string{strings.Repeat("x", maxHandshake), "the end"} {
+			_ = conn.WriteMessage(websocket.TextMessage, []byte(words))
+		}
+		_, _, _ = conn.ReadMessage()
+	})
+	l, err := linked(s).openLink(t.Context(), MaxLinks)
+	require.NoError(t, err)
+	go func() {
+		for range 2 {
+			_, frame, _ := l.conn.ReadMessage()
+			frames <- string(frame)
+		}
+		_ = l.conn.Close()
+	}()
+	require.Len(t, within(t, frames), maxHandshake)
+	require.Equal(t, "the end", within(t, frames))
 }
 
 // A replica for which no link is left says so, and asks Slack for none.
