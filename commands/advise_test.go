@@ -189,3 +189,17 @@ func TestVisible(t *testing.T) {
 	require.Equal(t, "abcde", text.Sanitize("abcde", 5))
 	require.LessOrEqual(t, utf8.RuneCountInString(text.Sanitize("e"+strings.Repeat("\u0301", 500), 60)), 60)
 }
+
+// What a line would read as something else isn't offered: the attacker chose the method.
+func TestAMethodThatALineCanNotName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	offers := func(method string) bool {
+		s := w.situation(w.attack(waf.AttackSpec{App: 4, Method: method, Path: "/login"}))
+		return slices.ContainsFunc(advice.More(s), func(g advice.Group) bool {
+			return slices.ContainsFunc(g.Do, func(do call.Suggestion) bool { return do.Line.Name == "block-path" })
+		})
+	}
+	require.True(t, offers("PROPFIND"))
+	require.False(t, offers("FOREVER"))
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -144,5 +145,8 @@ func blockable(s call.Situation) (method, host, path string, ok bool) {
 		return method, "", path, ok
 	}
 	_, why := change.PatchFor(s.Attack)
-	return s.Attack.Method, s.Attack.Domain, s.Attack.Path, why.Scope == "" && s.Attack.Method != ""
+	return s.Attack.Method, s.Attack.Domain, s.Attack.Path, why.Scope == "" && namesMethod(s.Attack.Method)
 }
+
+// namesMethod reports whether a line can name a method: it takes FOREVER, which attackers may write, for a length of time.
+func namesMethod(method string) bool { return method != "" && !grammar.IsDuration(method) }

@@ -30,7 +30,7 @@ func noStormDeny(s call.Situation) []text.Text {
 // stormPlace is the path that most of the storm goes to, as a line names it; ok reports whether there is one and it is known whole.
 func stormPlace(s call.Situation) (method, place string, ok bool) {
 	method, place, ok = strings.Cut(s.Storm.Place, " ")
-	return method, place, ok && method != "" && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
+	return method, place, ok && namesMethod(method) && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
 }
 
 // ShowUnblocked is the button that shows what gets through: by cards of their own, or as a list where these are too many.
