@@ -116,7 +116,7 @@ func (o stale) turn(account string, perMinute int) record.EditTurn {
 // turns knows which stale card is drawn next. One goroutine at a time uses it.
 type turns struct {
 	seen  map[string]attention // of cards that were drawn here, by attack
-	drawn map[string]time.Time // storms' cards by when they were drawn
+	drawn map[string]time.Time // storms' cards that were drawn a moment ago, by when that was
 	stuck map[string]stuckCard // by attack
 	tried map[string]time.Time // cards whose last edit failed, by when that was
 }
@@ -141,6 +141,7 @@ func (t *turns) saw(attack string, a attention, goesOn bool) {
 func (t *turns) next(marks map[string]record.RedrawMark, now time.Time) (o stale, wait time.Duration) {
 	maps.DeleteFunc(t.stuck, func(attack string, s stuckCard) bool { return s.mark != marks[attack].ID || !now.Before(s.again) })
 	maps.DeleteFunc(t.tried, func(_ string, at time.Time) bool { return now.Sub(at) >= restsFor })
+	maps.DeleteFunc(t.drawn, func(_ string, at time.Time) bool { return now.Sub(at) >= stormEvery })
 	wait = whenWoken
 	var first time.Time
 	for attack, mark := range marks {

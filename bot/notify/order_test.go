@@ -115,3 +115,16 @@ func TestWhichCardIsDrawnFirst(t *testing.T) {
 	_, wait := tt.next(marks, now)
 	require.Equal(t, whenWoken, wait)
 }
+
+// What is remembered of cards that were drawn has an end: one account has storm after storm.
+func TestTurnsForgetStorms(t *testing.T) {
+	t.Parallel()
+	turns := newTurns()
+	turns.drawn["s1"] = now
+	storms := map[string]record.RedrawMark{"s1": {Urgency: record.UrgentStorm}}
+	_, wait := turns.next(storms, now.Add(time.Second))
+	require.Equal(t, stormEvery-time.Second, wait)
+	next, _ := turns.next(storms, now.Add(stormEvery))
+	require.Equal(t, "s1", next.attack)
+	require.Empty(t, turns.drawn)
+}
