@@ -109,12 +109,20 @@ func (l *leftKeys) look() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ctx := context.Background() // a replica's heart beats until the test is over
-	for _, key := range l.rdb.Keys(ctx, "*").Val() {
-		kind, ends := l.rdb.Type(ctx, key).Val(), l.rdb.PTTL(ctx, key).Val()
-		if before, seen := l.all[key]; ends == -2 || seen && ends > 0 && ends <= before.ends { // -2: it is gone
+	keys := l.rdb.Keys(ctx, "*").Val()
+	kinds, ends := make([]*redis.StatusCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
+	_, _ = l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // at once: its lease must not run out meanwhile
+		for i, key := range keys {
+			kinds[i], ends[i] = p.Type(ctx, key), p.PTTL(ctx, key)
+		}
+		return nil
+	})
+	for i, key := range keys {
+		left := ends[i].Val()
+		if before, seen := l.all[key]; left == -2 || seen && left > 0 && left <= before.ends { // -2: it is gone
 			continue
 		}
-		l.all[key] = leftKey{kind, ends}
+		l.all[key] = leftKey{kinds[i].Val(), left}
 	}
 }
 
