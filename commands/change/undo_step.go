@@ -36,7 +36,7 @@ func (u *undoing) add(s record.Step) { u.plan.Steps = append(u.plan.Steps, s) }
 
 // undoAdd takes the entry off if it is still ours, and puts back what stood there before.
 func (u *undoing) undoAdd(s record.Step) {
-	if keepsRest(s) {
+	if KeepsRest(s) {
 		return
 	}
 	left, changed := entriesLeft(u.Call, u.entries, u.change, s)
@@ -49,7 +49,7 @@ func (u *undoing) undoAdd(s record.Step) {
 	}
 	if len(left) > 0 {
 		for _, before := range s.Before {
-			if !u.neverDenied(before) && lasts(before, u.Now) && !u.undoneSince(before) {
+			if !u.neverDenied(before) && Lasts(before, u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
 				u.note(describe.Sources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.Author(before))
 			}
@@ -61,17 +61,17 @@ func (u *undoing) undoAdd(s record.Step) {
 	u.noteCovering(*s.Entry, gone)
 }
 
-// keepsRest reports whether a step only keeps the rest of an entry from which a source was taken: then there is nothing to undo.
-func keepsRest(s record.Step) bool {
+// KeepsRest reports whether a step only keeps the rest of an entry from which a source was taken: then there is nothing to undo, and the entry is whose it was before.
+func KeepsRest(s record.Step) bool {
 	return len(s.Before) == 1 && s.Before[0].Reason == s.Entry.Reason && s.Before[0].Expires.Equal(s.Entry.Expires)
 }
 
-// lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
-func lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
+// Lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
+func Lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
 
 // undoRemoval puts an entry back that was taken off.
 func (u *undoing) undoRemoval(e apiclient.IPRule) {
-	if !lasts(e, u.Now) {
+	if !Lasts(e, u.Now) {
 		u.note("the entry for ", describe.Sources(e), " would have ended by now")
 	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
 		u.note(describe.Sources(e), " is on the ", describe.ListName(e.List), " again already", describe.Author(u.entries[i]))

@@ -112,14 +112,9 @@ func ours(c *call.Call, e apiclient.IPRule) bool { return maker(c.Changes, e) >=
 func maker(changes []record.Change, e apiclient.IPRule) int {
 	return slices.IndexFunc(changes, func(ch record.Change) bool {
 		return ch.Parent() == "" && slices.ContainsFunc(ch.Steps, func(s record.Step) bool {
-			return s.Kind == record.AddEntry && s.Done && !leaves(s) && efficacy.PartOf(e, ch, s)
+			return s.Kind == record.AddEntry && s.Done && !change.KeepsRest(s) && efficacy.PartOf(e, ch, s)
 		})
 	})
-}
-
-// leaves reports whether a step only left of an entry what was to stay.
-func leaves(s record.Step) bool {
-	return slices.ContainsFunc(s.Before, func(before apiclient.IPRule) bool { return before.Reason == s.Entry.Reason })
 }
 
 // foreign is the entry of another author that would be lost with an entry: this itself, or one that wafbot has overwritten and an undo brings back. Changes are the newest
@@ -127,7 +122,7 @@ func leaves(s record.Step) bool {
 func foreign(changes []record.Change, e apiclient.IPRule, now time.Time) (apiclient.IPRule, bool) {
 	made := maker(changes, e)
 	if made < 0 {
-		return e, e.Expires.IsZero() || e.Expires.After(now)
+		return e, change.Lasts(e, now)
 	}
 	for _, s := range changes[made].Steps {
 		for _, before := range s.Before {
