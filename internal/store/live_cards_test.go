@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -9,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -290,25 +288,6 @@ func (w *slackWay) saidOf(part string) (n int) {
 	return n
 }
 
-// trips counts round trips to Redis.
-type trips struct{ n atomic.Int64 }
-
-func (c *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.n.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.n.Add(1)
-		return next(ctx, cmds)
-	}
-}
-
 // The right to post is one, facts and attempt are the other.
 func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
@@ -321,10 +300,13 @@ func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 		state := record.AttackState{Attack: one, ObservedAt: time.Now(), Revision: 1, Notified: true, Channel: "C1"}
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", poller.Update{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}))
 		synctest.Wait()
-		count, before := &trips{}, atomic.Int64{}
-		l.store.AddHook(count)
+		trips, before := atomic.Int64{}, atomic.Int64{}
+		l.store.AddHook(around(func(send func() error) error {
+			trips.Add(1)
+			return send()
+		}))
 		l.way.mu.Lock()
-		l.way.posting = func() { before.Store(count.n.Load()) }
+		l.way.posting = func() { before.Store(trips.Load()) }
 		l.way.mu.Unlock()
 		l.notifier.Notify("acme", []record.Event{n})
 		synctest.Wait()

@@ -189,3 +189,23 @@ func running(t testing.TB, run func(ctx context.Context) error) (stop func(), en
 	t.Cleanup(func() { cancel(); <-done })
 	return cancel, result
 }
+
+// around is a hook that does something before or after each round trip to Redis, which send makes.
+type around func(send func() error) error
+
+// DialHook implements redis.Hook.
+func (around) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (do around) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return do(func() error { return next(ctx, cmd) })
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (do around) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		return do(func() error { return next(ctx, cmds) })
+	}
+}
