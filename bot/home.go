@@ -41,8 +41,8 @@ func (h *homes) end(made *reply) (next *reply) {
 	return next
 }
 
-// drawHome answers in a user's Home tab, unless it is being drawn: then this is drawn next.
-func (r *requests) drawHome(made *reply) {
+// answerHome answers in a user's Home tab, unless it is being drawn: then this is drawn next.
+func (r *requests) answerHome(made *reply) {
 	if !r.homes.begin(made) {
 		return
 	}

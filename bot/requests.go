@@ -238,7 +238,7 @@ func (r *requests) start(req request, do func(ctx context.Context) *reply) {
 		switch {
 		case made == nil:
 		case made.to.Home && made.to.View == "":
-			r.drawHome(made)
+			r.answerHome(made)
 		default:
 			r.answers.answer(ctx, made.to, made.msg)
 		}
