@@ -10,7 +10,6 @@ import (
 
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 func numbers(entries []record.AuditEntry) []int64 {
@@ -79,11 +78,9 @@ func TestAuditEntriesComeBackWhole(t *testing.T) {
 
 func TestOldAuditEntriesAreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, AuditKeep: time.Nanosecond})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		s.AddHook(oneSlot{})
+		s := w.openWith(t, store.Config{AuditKeep: time.Nanosecond})
 		var last int64
+		var err error
 		for range 250 { // Redis trims a hundred at a time
 			last, err = s.Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
@@ -98,14 +95,12 @@ func TestOldAuditEntriesAreDeleted(t *testing.T) {
 
 func TestSoManyAuditEntriesAreKept(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
-		s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, AuditMost: 10})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		s := w.openWith(t, store.Config{AuditMost: 10})
 		for range 25 {
-			_, err = s.Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
+			_, err := s.Audit.Append(t.Context(), record.AuditEntry{Account: "acme", At: time.Now()})
 			require.NoError(t, err)
 		}
-		_, err = s.Audit.Append(t.Context(), record.AuditEntry{Account: "other", At: time.Now()})
+		_, err := s.Audit.Append(t.Context(), record.AuditEntry{Account: "other", At: time.Now()})
 		require.NoError(t, err)
 		entries, err := s.Audit.Entries(t.Context(), "acme", time.Time{})
 		require.NoError(t, err)

@@ -13,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -138,9 +137,7 @@ func (b *bounded) endless(t *testing.T) map[string]int64 {
 func TestNothingGrowsFromDayToDay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		const most = 50
-		s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, AuditMost: most})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		s := w.openWith(t, store.Config{AuditMost: most})
 		owning(t, s)
 		jobs, _, _ := worker(t, w.open(t))
 		b := &bounded{w, s, jobs}

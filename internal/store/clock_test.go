@@ -21,9 +21,8 @@ func (w *wire) tellTime(by time.Duration) {
 func (w *wire) openAhead(t *testing.T, by time.Duration) (*store.Store, *clock.Clocks) {
 	w.tellTime(by)
 	clocks := clock.New()
-	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.Addr() + "/0"}, Clocks: clocks})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.Addr() + "/0"}, Clocks: clocks})
+	s.AddHook(patiently{})
 	return s, clocks
 }
 

@@ -11,16 +11,12 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // configured opens a store of a replica with a configuration.
 func configured(t *testing.T, w *world, hash string) *store.Store {
 	t.Helper()
-	s, err := store.Open(store.Config{Address: address.Options{URL: "redis://" + w.addr}, Configured: store.Configured{Hash: hash, Host: "host-" + hash}})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return w.openWith(t, store.Config{Configured: store.Configured{Hash: hash, Host: "host-" + hash}})
 }
 
 // Replicas that know different accounts leave none without an owner, however few the others know; once they are alike they share evenly.

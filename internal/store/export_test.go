@@ -12,8 +12,8 @@ import (
 func (s *Store) AddHook(h redis.Hook) { s.rdb.AddHook(h) }
 
 // OpenDialling is a Store that reaches a single Redis so.
-func OpenDialling(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *Store {
-	return open(Config{}, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: dial})
+func OpenDialling(cfg Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *Store {
+	return open(cfg, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: dial})
 }
 
 // Shards are the numbers of all shards of the work, ShardOf that of a user.

@@ -3,17 +3,15 @@ package store_test
 import (
 	"bytes"
 	"context"
-	"maps"
 	"net/netip"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/commands/efficacy"
@@ -65,7 +63,6 @@ func leaveEverything(t testing.TB, s *store.Store) {
 		_, err = s.Pace.EditSlot(ctx, "T1", 40, record.EditTurn{Of: "acme", Keep: 100})
 		require.NoError(t, err)
 	}
-	// Last of all: they are the first to run out.
 	_, c, err := l.Claim(ctx, begunAs("c2"))
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Release(context.Background()) })
@@ -92,46 +89,6 @@ func endsIn(said string, left time.Duration) bool {
 	return spans == nil && left < 0
 }
 
-// leftKeys are the keys that a store leaves, looked at after each of its commands: some run out in seconds.
-type leftKeys struct {
-	rdb *redis.Client
-
-	mu  sync.Mutex
-	all map[string]leftKey
-}
-
-type leftKey struct {
-	kind string
-	ends time.Duration // the longest that was left; below zero: it doesn't end by itself
-}
-
-func (l *leftKeys) look() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	ctx := context.Background() // a replica's heart beats until the test is over
-	keys := l.rdb.Keys(ctx, "*").Val()
-	kinds, ends := make([]*redis.StatusCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
-	_, _ = l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // at once: its lease must not run out meanwhile
-		for i, key := range keys {
-			kinds[i], ends[i] = p.Type(ctx, key), p.PTTL(ctx, key)
-		}
-		return nil
-	})
-	for i, key := range keys {
-		left := ends[i].Val()
-		if before, seen := l.all[key]; left == -2 || seen && left > 0 && left <= before.ends { // -2: it is gone
-			continue
-		}
-		l.all[key] = leftKey{kinds[i].Val(), left}
-	}
-}
-
-func (l *leftKeys) seen() map[string]leftKey {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.all)
-}
-
 // The table above the keys is what people read who look into Redis.
 func TestTheTableOfKeysIsTrue(t *testing.T) {
 	source, err := os.ReadFile("keys.go")
@@ -145,26 +102,26 @@ func TestTheTableOfKeysIsTrue(t *testing.T) {
 	require.Len(t, table, strings.Count(string(source), "//\t{"), "each row has its columns")
 	named := strings.NewReplacer("{a:acme}", "{a:NAME}", "{c:C1}", "{c:ID}", "{w:T1}", "{w:TEAM}", "delivery:1", "delivery:NAME", "lane:1:T1/U1", "lane:NAME:PERSON", "card:C1:1.1", "card:CH:TS",
 		"attempt:n1", "attempt:ID", "attempt:n2", "attempt:ID", "attempt:"+record.CardDelivery("acme", "x:1"), "attempt:ID", "people:U1", "people:ID", "claim:c2", "claim:ID", "webhook:h1", "webhook:ID", "evidence:"+record.AttackID("acme", "x:1"), "evidence:ID")
-	onEach(t, func(t *testing.T, w *world) {
-		wire := newWire(t, w.addr)
-		wire.tellTime(-time.Hour)
-		s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + wire.Addr() + "/0"}, Off: true, Webhooks: hooks{"audit": {"h1"}}})
-		left := &leftKeys{rdb: w.rdb, all: map[string]leftKey{}}
-		s.AddHook(around(func(send func() error) error {
-			defer left.look()
-			return send()
-		}))
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // where no time passes: some run out in seconds
+		w := newDialled(t)
+		w.wire.tellTime(-time.Hour)
+		s := w.openWith(t, store.Config{Off: true, Webhooks: hooks{"audit": {"h1"}}})
 		require.NoError(t, s.Replicas.Hear(t.Context()), "of two clocks, this machine's counts as the wrong one")
 		leaveEverything(t, s)
 		found := map[string]bool{}
-		for key, is := range left.seen() {
+		for _, key := range w.keys(t) {
 			name := regexp.MustCompile(`^\{work-\d+\}`).ReplaceAllString(named.Replace(key), "{work-N}")
 			row, ok := table[name]
 			require.True(t, ok, key)
 			found[name] = true
-			require.Equal(t, row.kind, is.kind, key)
-			require.True(t, endsIn(row.ends, is.ends), "%s ends in %s, not %s", key, is.ends, row.ends)
-			require.True(t, is.ends > 0 || strings.Contains(row.ends, "; "), "%s has no end, and the table doesn't say what bounds it", key)
+			kind, err := w.rdb.Type(t.Context(), key).Result()
+			require.NoError(t, err)
+			require.Equal(t, row.kind, kind, key)
+			left, err := w.rdb.PTTL(t.Context(), key).Result()
+			require.NoError(t, err)
+			require.True(t, endsIn(row.ends, left), "%s ends in %s, not %s", key, left, row.ends)
+			require.True(t, left > 0 || strings.Contains(row.ends, "; "), "%s has no end, and the table doesn't say what bounds it", key)
 		}
 		for kind := range table {
 			require.Contains(t, found, kind)

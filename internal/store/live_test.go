@@ -123,7 +123,7 @@ func newLive(t *testing.T, messagesPerSecond float64) *live {
 	t.Cleanup(mini.Close)
 	wire := dialledWire(mini.Dial)
 	t.Cleanup(wire.Close)
-	l := &live{t: t, store: store.OpenDialling(wire.Dial), held: map[string]context.Context{}}
+	l := &live{t: t, store: store.OpenDialling(store.Config{}, wire.Dial), held: map[string]context.Context{}}
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	var err error
 	l.slack, err = workspace.New(workspace.Config{

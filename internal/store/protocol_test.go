@@ -90,7 +90,7 @@ func (p *protocol) start(t *rapid.T) {
 	}
 	net := dialledWire(p.mini.Dial)
 	p.Cleanup(net.Close)
-	s := store.OpenDialling(net.Dial)
+	s := store.OpenDialling(store.Config{}, net.Dial)
 	p.Cleanup(func() { require.NoError(t, s.Close()) })
 	s.AddHook(oneSlot{})
 	one := &process{replica: p.watch.start(fmt.Sprint("process ", len(p.all)), s, net)}

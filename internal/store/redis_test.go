@@ -99,10 +99,15 @@ func freeAddress(t testing.TB) string {
 
 // open is a replica's store. Everything that tests send is checked for hash slots.
 func (w *world) open(t testing.TB) *store.Store {
+	return w.openWith(t, store.Config{})
+}
+
+func (w *world) openWith(t testing.TB, cfg store.Config) *store.Store {
 	if w.wire != nil {
-		return w.wire.open(t)
+		return opened(t, store.OpenDialling(cfg, w.wire.Dial))
 	}
-	s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, KeyPrefix: w.prefix})
+	cfg.Address.URL, cfg.KeyPrefix = "redis://"+w.addr+"/0", w.prefix
+	s := openWith(t, cfg)
 	s.AddHook(patiently{})
 	return s
 }

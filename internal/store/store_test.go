@@ -47,7 +47,7 @@ func neverSent(err error) bool {
 func TestRedisThatRefuses(t *testing.T) {
 	t.Parallel()
 	var dialled atomic.Int32
-	s := opened(t, store.OpenDialling(func(context.Context, string, string) (net.Conn, error) {
+	s := opened(t, store.OpenDialling(store.Config{}, func(context.Context, string, string) (net.Conn, error) {
 		dialled.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	}))
@@ -61,7 +61,7 @@ func TestRedisThatRefuses(t *testing.T) {
 func TestRedisThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := opened(t, store.OpenDialling(func(context.Context, string, string) (net.Conn, error) {
+		s := opened(t, store.OpenDialling(store.Config{}, func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe() // no server answers
 			t.Cleanup(func() { _ = far.Close() })
 			return near, nil

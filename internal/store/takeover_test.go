@@ -217,7 +217,7 @@ func (g gated) Read(b []byte) (int, error) {
 func TestWhatIsFinishedMeanwhileIsNotHandedOverAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		gate := gated{word: []byte("work 1"), wanted: new(atomic.Bool), came: make(chan struct{}), passes: make(chan struct{})}
-		s := store.OpenDialling(func(context.Context, string, string) (net.Conn, error) {
+		s := store.OpenDialling(store.Config{}, func(context.Context, string, string) (net.Conn, error) {
 			conn, err := net.Dial("tcp", w.addr)
 			return gated{conn, gate.word, gate.wanted, gate.came, gate.passes}, err
 		})

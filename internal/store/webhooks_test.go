@@ -13,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/internal/norace"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // hooks are the webhooks that want an event of that name.
@@ -23,7 +22,7 @@ func (h hooks) Wanting(_, event string) []string { return h[event] }
 
 func (w *world) hooked(t *testing.T, h hooks) *store.Store {
 	t.Helper()
-	return openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.addr + "/0"}, Webhooks: h})
+	return w.openWith(t, store.Config{Webhooks: h})
 }
 
 func waitingFor(t *testing.T, s *store.Store, hook string, logged int) webhooks.Queue {

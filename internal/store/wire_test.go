@@ -18,7 +18,7 @@ func dialledWire(to func() (net.Conn, error)) *wire { return &wire{proxytest.New
 
 func (w *wire) open(t tester) *store.Store {
 	if w.Addr() == "" {
-		return opened(t, store.OpenDialling(w.Dial))
+		return opened(t, store.OpenDialling(store.Config{}, w.Dial))
 	}
 	return openURL(t, "redis://"+w.Addr()+"/0")
 }
