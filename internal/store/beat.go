@@ -178,7 +178,7 @@ func (s *Replicas) readLiving(answer []string) (living, sharing, differ []string
 // Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or not yet. It fails with refusal.ErrNewer or
 // refusal.ErrOlder when Redis holds the state of another version.
 func (s *Replicas) Hear(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	asked := time.Now()
 	answer, err := hear.Run(ctx, s.rdb, []string{s.key(keyOff), s.key(keyVersion)}, deadAfter.Milliseconds()).StringSlice()
@@ -208,7 +208,7 @@ func (s *Replicas) noteTime(asked time.Time, answer string) error {
 
 // leave takes this replica off the living ones. Another one takes over the work that it left.
 func (s *Replicas) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	_ = s.rdb.ZRem(ctx, s.key(keyBeats), s.replica).Err() // else its beat runs out
 	_ = s.rdb.ZRem(ctx, s.key(keyOff), s.replica).Err()   // likewise

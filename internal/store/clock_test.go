@@ -9,7 +9,6 @@ import (
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // tellTime has Redis say that its clock is ahead of the machine's by so much.
@@ -21,9 +20,7 @@ func (w *wire) tellTime(by time.Duration) {
 func (w *wire) openAhead(t *testing.T, by time.Duration) (*store.Store, *clock.Clocks) {
 	w.tellTime(by)
 	clocks := clock.New()
-	s := openWith(t, store.Config{Address: address.Options{URL: "redis://" + w.Addr() + "/0"}, Clocks: clocks})
-	s.AddHook(patiently{})
-	return s, clocks
+	return w.openWith(t, store.Patient(store.Config{Clocks: clocks}, patience)), clocks
 }
 
 func TestBeatsReadRedisClock(t *testing.T) {

@@ -141,7 +141,7 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
-		s := net.open(t)
+		s := net.openPatiently(t)
 		owning(t, s)
 		const many = 1500
 		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{event("first", "")}}
@@ -232,7 +232,7 @@ func TestAnEventIsBegunAndNotified(t *testing.T) {
 }
 
 func TestAttacksAreFoundByTheBeginningOfTheirID(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEachClock(t, func(t *testing.T, w *world) {
 		s, ctx := w.openOwner(t), t.Context()
 		var ids []string
 		for i := range 1200 { // more than one page of the scan, and no small hash

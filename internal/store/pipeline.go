@@ -17,7 +17,7 @@ type call struct {
 // pipelined runs a script many times in one round trip to each server, within a second. Each server fails alone, which the pipelines of a
 // cluster's client don't: in those all fail with the slowest.
 func (s *client) pipelined(ctx context.Context, script *redis.Script, calls []call) []*redis.Cmd {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	cmds := make([]*redis.Cmd, len(calls))
 	at := map[redis.UniversalClient][]int{}

@@ -102,14 +102,14 @@ func (w *world) open(t testing.TB) *store.Store {
 	return w.openWith(t, store.Config{})
 }
 
+// openWith has patience with a Redis on a real network. What tests of outages need goes over a wire instead.
 func (w *world) openWith(t testing.TB, cfg store.Config) *store.Store {
+	cfg.KeyPrefix = w.prefix
 	if w.wire != nil {
-		return opened(t, store.OpenDialling(cfg, w.wire.Dial))
+		return w.wire.openWith(t, cfg)
 	}
-	cfg.Address.URL, cfg.KeyPrefix = "redis://"+w.addr+"/0", w.prefix
-	s := openWith(t, cfg)
-	s.AddHook(patiently{})
-	return s
+	cfg.Address.URL = "redis://" + w.addr + "/0"
+	return openWith(t, store.Patient(cfg, patience))
 }
 
 // newWire is a network to the Redis that can go wrong.

@@ -15,7 +15,6 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
-	"github.com/wafbot/wafbot/internal/store/address"
 )
 
 // replica is one of those that share a Redis: it beats and owns its part of the accounts, over a wire of its own.
@@ -213,7 +212,7 @@ func TestOneReplicaSwitchesChangesOff(t *testing.T) {
 		hears(false)
 		for _, end := range []func(*replica){(*replica).stop, (*replica).kill} {
 			net := newWire(t, w.addr)
-			off := newWatch(t).start("off", openWith(t, store.Config{Address: address.Options{URL: "redis://" + net.Addr() + "/0"}, Off: true}), net)
+			off := newWatch(t).start("off", net.openWith(t, store.Config{Off: true}), net)
 			hears(true)
 			end(off)
 			hears(false)

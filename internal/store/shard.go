@@ -105,7 +105,7 @@ func (s *client) holdShards(ctx context.Context) {
 		case <-every.C:
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
 	p := s.rdb.Pipeline()
 	for _, in := range s.shards {

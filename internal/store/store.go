@@ -28,6 +28,8 @@ type Config struct {
 	Webhooks   Subscriptions // nil: no webhook wants anything
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
+
+	timeout time.Duration // of each step towards an answer; zero: opTimeout. Tests give more: on a busy machine a second is no outage.
 }
 
 // Store is what the replicas share in Redis, by concern. Methods fail within two seconds when Redis can't be reached, unless they wait by their
@@ -116,7 +118,8 @@ type client struct {
 	off     bool
 	config  Configured
 	hooks   Subscriptions
-	replica string // what this process is called among all replicas
+	timeout time.Duration // of each step towards an answer
+	replica string        // what this process is called among all replicas
 	peers   peers
 	shards  []*shard
 	hold    chan struct{} // asks for the shards to be held at once; holds one
@@ -152,7 +155,8 @@ func Open(cfg Config) (*Store, error) {
 }
 
 func open(cfg Config, opts *redis.UniversalOptions) *Store {
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = opTimeout, opTimeout, opTimeout, opTimeout
+	timeout := cmp.Or(cfg.timeout, opTimeout)
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
 	opts.PoolSize, opts.ReadBufferSize, opts.WriteBufferSize = connections, connectionBuffer, connectionBuffer
 	opts.MaxRetries = -1   // none: a repeat can do harm, and hides whether the first attempt was sent
 	opts.DialerRetries = 1 // none: a refused connection is an error at once
@@ -165,10 +169,10 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	s := &client{
 		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off, config: cfg.Configured,
 		hooks: cmp.Or[Subscriptions](cfg.Webhooks, noWebhooks{}), clocks: cmp.Or(cfg.Clocks, clock.New()),
-		replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
+		timeout: timeout, replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}
 	s.shards = newShards(s)
-	rdb.AddHook(once{lost: s.moved})
+	rdb.AddHook(once{timeout: s.callTimeout(), lost: s.moved})
 	return &Store{
 		client: s,
 		Inbox:  &Inbox{client: s}, Replicas: &Replicas{s}, Links: &Links{client: s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},

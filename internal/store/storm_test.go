@@ -71,7 +71,7 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
-		s := net.open(t)
+		s := net.openPatiently(t)
 		owning(t, s)
 		const many, storm = 1500, "storm:C1:1"
 		u := poller.Update{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{event("incident", "x:incident"), event("storm", storm)}}

@@ -182,7 +182,7 @@ func (s *client) write(ctx context.Context, script *redis.Script, keys []string,
 	if s.copies == 0 {
 		return script.Run(ctx, s.rdb, keys, args...)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.callTimeout())
 	defer cancel()
 	cmd := s.writeCopied(ctx, keys, func(p redis.Pipeliner) *redis.Cmd { return script.EvalSha(ctx, p, keys, args...) })
 	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {

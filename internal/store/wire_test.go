@@ -16,11 +16,19 @@ func newWire(t tester, to string) *wire { return &wire{proxytest.Start(t, to)} }
 // dialledWire is a wire without a network, to what a function connects to. Close ends it.
 func dialledWire(to func() (net.Conn, error)) *wire { return &wire{proxytest.New(to)} }
 
-func (w *wire) open(t tester) *store.Store {
+func (w *wire) open(t tester) *store.Store { return w.openWith(t, store.Config{}) }
+
+// openPatiently is for a wire that is cut: what hangs is noticed late.
+func (w *wire) openPatiently(t tester) *store.Store {
+	return w.openWith(t, store.Patient(store.Config{}, patience))
+}
+
+func (w *wire) openWith(t tester, cfg store.Config) *store.Store {
 	if w.Addr() == "" {
-		return opened(t, store.OpenDialling(store.Config{}, w.Dial))
+		return opened(t, store.OpenDialling(cfg, w.Dial))
 	}
-	return openURL(t, "redis://"+w.Addr()+"/0")
+	cfg.Address.URL = "redis://" + w.Addr() + "/0"
+	return openWith(t, cfg)
 }
 
 // cutSaving cuts the wire before that step of saving a poll's attacks, the first of which is 1: it is surely not done.
