@@ -52,6 +52,9 @@ type IPRule struct {
 	Expires   time.Time    `json:"expires,omitzero"`     // zero: unknown
 }
 
+// Lasts reports whether the entry holds at a time still. One whose end the service does not tell counts.
+func (r IPRule) Lasts(at time.Time) bool { return r.Expires.IsZero() || r.Expires.After(at) }
+
 // IPRuleFilter selects entries of the IP lists.
 type IPRuleFilter struct {
 	List string // ListDeny, ListAllow or ListGray; "": all

@@ -75,7 +75,7 @@ func (f facts) situation() call.Situation {
 	}
 	if f.account.Settings != nil {
 		s.Entries, s.Rules = efficacy.Overlay(f.settings.Entries, f.settings.Rules, f.details.Changes, f.settings.At)
-		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Expires.IsZero() && !e.Expires.After(s.Now) })
+		s.Entries = slices.DeleteFunc(s.Entries, func(e apiclient.IPRule) bool { return !e.Lasts(s.Now) })
 		s.ListsReadAt = f.settings.At
 	}
 	return s

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
@@ -49,7 +48,7 @@ func (u *undoing) undoAdd(s record.Step) {
 	}
 	if len(left) > 0 {
 		for _, before := range s.Before {
-			if !u.neverDenied(before) && Lasts(before, u.Now) && !u.undoneSince(before) {
+			if !u.neverDenied(before) && before.Lasts(u.Now) && !u.undoneSince(before) {
 				u.add(record.Step{Kind: record.AddEntry, Entry: asBefore(before)})
 				u.note(describe.Sources(before), " is on the ", describe.ListName(before.List), describe.Until(before.Expires), " again, as before", describe.Author(before))
 			}
@@ -66,12 +65,9 @@ func KeepsRest(s record.Step) bool {
 	return len(s.Before) == 1 && s.Before[0].Reason == s.Entry.Reason && s.Before[0].Expires.Equal(s.Entry.Expires)
 }
 
-// Lasts reports whether an entry holds at a time still. One whose end the service does not tell counts.
-func Lasts(e apiclient.IPRule, at time.Time) bool { return e.Expires.IsZero() || e.Expires.After(at) }
-
 // undoRemoval puts an entry back that was taken off.
 func (u *undoing) undoRemoval(e apiclient.IPRule) {
-	if !Lasts(e, u.Now) {
+	if !e.Lasts(u.Now) {
 		u.note("the entry for ", describe.Sources(e), " would have ended by now")
 	} else if i := slices.IndexFunc(u.entries, func(have apiclient.IPRule) bool { return efficacy.SameEntry(have, e) }); i >= 0 {
 		u.note(describe.Sources(e), " is on the ", describe.ListName(e.List), " again already", describe.Author(u.entries[i]))

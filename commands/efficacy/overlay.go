@@ -59,7 +59,7 @@ func doneSince(changes []record.Change, from time.Time) (steps []record.Step) {
 func overlayAdded(entries []apiclient.IPRule, s record.Step, read time.Time) []apiclient.IPRule {
 	made := *s.Entry
 	made.ID, made.Created = s.ID, s.SentAt
-	if !made.Expires.IsZero() && !made.Expires.After(read) {
+	if !made.Lasts(read) {
 		return entries
 	}
 	listed := false

@@ -116,7 +116,7 @@ func byOthers(c *call.Call, s *Summary, seen seen) ([]apiclient.Rule, error) {
 	}
 	s.Others = slices.DeleteFunc(entries, func(e apiclient.IPRule) bool {
 		ours := slices.ContainsFunc(seen.changes, func(ch record.Change) bool { return efficacy.NamedBy(e, ch) })
-		return ours || e.Created.Before(s.Since) || !e.Expires.IsZero() && !e.Expires.After(c.Now)
+		return ours || e.Created.Before(s.Since) || !e.Lasts(c.Now)
 	})
 	slices.SortFunc(s.Others, func(x, y apiclient.IPRule) int { return y.Created.Compare(x.Created) })
 	return c.Given().Rules(apiclient.RuleFilter{})

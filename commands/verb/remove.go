@@ -122,7 +122,7 @@ func maker(changes []record.Change, e apiclient.IPRule) int {
 func foreign(changes []record.Change, e apiclient.IPRule, now time.Time) (apiclient.IPRule, bool) {
 	made := maker(changes, e)
 	if made < 0 {
-		return e, change.Lasts(e, now)
+		return e, e.Lasts(now)
 	}
 	for _, s := range changes[made].Steps {
 		for _, before := range s.Before {

@@ -20,7 +20,7 @@ func (w *wire) tellTime(by time.Duration) {
 func (w *wire) openAhead(t *testing.T, by time.Duration) (*store.Store, *clock.Clocks) {
 	w.tellTime(by)
 	clocks := clock.New()
-	return w.openWith(t, store.Patient(store.Config{Clocks: clocks}, patience)), clocks
+	return w.openPatiently(t, store.Config{Clocks: clocks}), clocks
 }
 
 func TestBeatsReadRedisClock(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 func openCopied(t testing.TB, url string) *store.Store {
 	s, err := store.Open(store.Config{Address: address.Options{URL: url}, Copies: 1})
 	require.NoError(t, err)
-	s.AddHook(oneSlot{})
+	s.AddHook(sending(oneSlot))
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }

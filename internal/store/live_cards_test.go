@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
@@ -301,9 +303,9 @@ func TestACardCostsTwoRoundTripsBeforeItsPost(t *testing.T) {
 		require.NoError(t, l.store.Attacks.Save(t.Context(), "acme", poller.Update{Attacks: map[string]record.AttackState{one.ID: state}, Events: []record.Event{n}}))
 		synctest.Wait()
 		trips, before := atomic.Int64{}, atomic.Int64{}
-		l.store.AddHook(around(func(send func() error) error {
+		l.store.AddHook(sending(func(context.Context, ...redis.Cmder) error {
 			trips.Add(1)
-			return send()
+			return nil
 		}))
 		l.way.mu.Lock()
 		l.way.posting = func() { before.Store(trips.Load()) }

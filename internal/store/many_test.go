@@ -139,11 +139,16 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 			return s.Attacks.Save(ctx, "acme", poller.Update{LastGood: noon, Attacks: shownAll(ids...)}) == nil
 		}, patience, 100*time.Millisecond)
 		update := poller.Update{LastGood: noon, Delete: ids[1:], Events: []record.Event{event}, Cap: &reached}
-		way := &cut{}
-		s.AddHook(way)
+		var after atomic.Int64 // so many steps that delete something of many attacks; none beyond them
+		s.AddHook(sending(func(_ context.Context, cmds ...redis.Cmder) error {
+			if slices.Contains(cmds[0].Args(), any("HDEL")) && after.Add(-1) < 0 {
+				return errors.New("the replica is dead")
+			}
+			return nil
+		}))
 		var stored poller.State
 		for steps := int64(0); ; steps++ {
-			way.after.Store(steps)
+			after.Store(steps)
 			err := s.Attacks.Save(ctx, "acme", update)
 			waiting, fault := s.Outbox.Waiting(ctx, "acme")
 			require.NoError(t, fault)
@@ -160,22 +165,4 @@ func TestVeryManyAttacksAreDeleted(t *testing.T) {
 		require.Contains(t, stored.Attacks, ids[0])
 		require.Equal(t, reached, stored.Cap)
 	})
-}
-
-// cut is a hook that lets so many steps through that delete something of many attacks, and no more.
-type cut struct{ after atomic.Int64 }
-
-func (*cut) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if slices.Contains(cmd.Args(), any("HDEL")) && c.after.Add(-1) < 0 {
-			return errors.New("the replica is dead")
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (*cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }

@@ -141,7 +141,7 @@ func TestAPollIsStoredWholeOrNotAtAll(t *testing.T) {
 func TestVeryManyAttacksAreStoredWithTheirEvents(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
-		s := net.openPatiently(t)
+		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
 		const many = 1500
 		u := poller.Update{LastGood: noon, Attacks: map[string]record.AttackState{}, Events: []record.Event{event("first", "")}}

@@ -84,15 +84,13 @@ func newProtocol(t *rapid.T) *protocol {
 }
 
 // start starts a replica.
-func (p *protocol) start(t *rapid.T) {
+func (p *protocol) start(*rapid.T) {
 	if len(p.living) == 4 {
 		return
 	}
 	net := dialledWire(p.mini.Dial)
 	p.Cleanup(net.Close)
-	s := store.OpenDialling(store.Config{}, net.Dial)
-	p.Cleanup(func() { require.NoError(t, s.Close()) })
-	s.AddHook(oneSlot{})
+	s := net.open(p)
 	one := &process{replica: p.watch.start(fmt.Sprint("process ", len(p.all)), s, net)}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -69,26 +69,7 @@ func (*quiet) Notify(string, []record.Event) {}
 // polling marks the contexts of polls: beats and renewals go on beside them.
 type polling struct{}
 
-// DialHook implements redis.Hook.
-func (*quiet) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements redis.Hook.
-func (q *quiet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		q.note(ctx, cmd)
-		return next(ctx, cmd)
-	}
-}
-
-// ProcessPipelineHook implements redis.Hook.
-func (q *quiet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		q.note(ctx, cmds...)
-		return next(ctx, cmds)
-	}
-}
-
-func (q *quiet) note(ctx context.Context, cmds ...redis.Cmder) {
+func (q *quiet) note(ctx context.Context, cmds ...redis.Cmder) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, cmd := range cmds {
@@ -97,6 +78,7 @@ func (q *quiet) note(ctx context.Context, cmds ...redis.Cmder) {
 			q.sent = append(q.sent, name)
 		}
 	}
+	return nil
 }
 
 // polls are the commands of so many polls.
@@ -120,7 +102,7 @@ func (q *quiet) add(at time.Time, typ string, ids ...string) {
 func TestAQuietPollAsksRedisNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		q := &quiet{store: w.open(t), now: noon}
-		q.store.AddHook(q)
+		q.store.AddHook(sending(q.note))
 		owning(t, q.store)
 		p := poller.New(poller.Config{
 			Account: "acme", API: q, Clock: q, Store: q.store.Attacks, Notifier: q, Preferences: q, Channel: "C1", Storm: storm.Config{Over: 1, In: time.Minute, EndsAfter: time.Hour},

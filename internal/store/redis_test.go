@@ -133,7 +133,7 @@ func openWith(t tester, cfg store.Config) *store.Store {
 }
 
 func opened(t tester, s *store.Store) *store.Store {
-	s.AddHook(oneSlot{})
+	s.AddHook(sending(oneSlot))
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -195,22 +195,28 @@ func running(t testing.TB, run func(ctx context.Context) error) (stop func(), en
 	return cancel, result
 }
 
-// around is a hook that does something before or after each round trip to Redis, which send makes.
-type around func(send func() error) error
+// sending is a hook that sees the commands of a round trip to Redis. After an error they are not sent.
+type sending func(ctx context.Context, cmds ...redis.Cmder) error
 
 // DialHook implements redis.Hook.
-func (around) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (sending) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
-func (do around) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (see sending) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		return do(func() error { return next(ctx, cmd) })
+		if err := see(ctx, cmd); err != nil {
+			return err
+		}
+		return next(ctx, cmd)
 	}
 }
 
 // ProcessPipelineHook implements redis.Hook.
-func (do around) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (see sending) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return do(func() error { return next(ctx, cmds) })
+		if err := see(ctx, cmds...); err != nil {
+			return err
+		}
+		return next(ctx, cmds)
 	}
 }

@@ -13,31 +13,8 @@ import (
 	"github.com/wafbot/wafbot/internal/store"
 )
 
-// oneSlot is a hook that fails what a cluster would refuse: a command, script or transaction whose keys lie in two hash slots. The commands of
-// a pipeline go their ways one by one.
-type oneSlot struct{}
-
-func (oneSlot) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (oneSlot) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if err := checkSlots(cmd); err != nil {
-			return err
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (oneSlot) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if err := checkPipeline(cmds); err != nil {
-			return err
-		}
-		return next(ctx, cmds)
-	}
-}
-
-func checkPipeline(cmds []redis.Cmder) error {
+// oneSlot fails what a cluster would refuse: a command, script or transaction whose keys lie in two hash slots. The commands of a pipeline go their ways one by one.
+func oneSlot(_ context.Context, cmds ...redis.Cmder) error {
 	if cmds[0].Name() == "multi" {
 		return checkSlots(cmds...)
 	}
@@ -115,9 +92,9 @@ func TestWhatTouchesTwoSlotsIsFound(t *testing.T) {
 	require.Error(t, checkSlots(redis.NewCmd(ctx, "evalsha", "hash", 2, one, two)))
 	multi, exec := redis.NewCmd(ctx, "multi"), redis.NewCmd(ctx, "exec")
 	set := []redis.Cmder{redis.NewCmd(ctx, "set", one, 1), redis.NewCmd(ctx, "set", two, 1), redis.NewCmd(ctx, "wait", 1, 500)}
-	require.NoError(t, checkPipeline(set))
-	require.Error(t, checkPipeline(append(append([]redis.Cmder{multi}, set...), exec)))
-	require.Error(t, checkPipeline(append(set, redis.NewCmd(ctx, "evalsha", "hash", 2, one, two))))
+	require.NoError(t, oneSlot(ctx, set...))
+	require.Error(t, oneSlot(ctx, append(append([]redis.Cmder{multi}, set...), exec)...))
+	require.Error(t, oneSlot(ctx, append(set, redis.NewCmd(ctx, "evalsha", "hash", 2, one, two))...))
 	require.Error(t, checkSlots(redis.NewCmd(ctx, "xreadgroup", "group", "g", "c", "streams", one, two, ">", ">")))
 }
 

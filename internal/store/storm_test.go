@@ -11,6 +11,7 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/record"
+	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
 )
 
@@ -71,7 +72,7 @@ func TestStormsAndWhatTheyGrouped(t *testing.T) {
 func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 	onEachClock(t, func(t *testing.T, w *world) {
 		net, ctx := w.newWire(t), t.Context()
-		s := net.openPatiently(t)
+		s := net.openPatiently(t, store.Config{})
 		owning(t, s)
 		const many, storm = 1500, "storm:C1:1"
 		u := poller.Update{LastGood: noon, Attacks: shownAll("x:incident", storm), Events: []record.Event{event("incident", "x:incident"), event("storm", storm)}}

@@ -19,8 +19,8 @@ func dialledWire(to func() (net.Conn, error)) *wire { return &wire{proxytest.New
 func (w *wire) open(t tester) *store.Store { return w.openWith(t, store.Config{}) }
 
 // openPatiently is for a wire that is cut: what hangs is noticed late.
-func (w *wire) openPatiently(t tester) *store.Store {
-	return w.openWith(t, store.Patient(store.Config{}, patience))
+func (w *wire) openPatiently(t tester, cfg store.Config) *store.Store {
+	return w.openWith(t, store.Patient(cfg, patience))
 }
 
 func (w *wire) openWith(t tester, cfg store.Config) *store.Store {
