@@ -24,13 +24,12 @@ const (
 
 // How much of each name a card shows, in characters. The details have more.
 const (
-	maxType    = 30
 	maxApp     = 20
 	maxPart    = 20
 	maxVulnID  = 12
 	maxAddress = 50
 	maxCountry = 3
-	maxPerson  = 24
+	maxName    = 28 // longer than every type that wafbot has words for
 )
 
 // What is left out first where there is no room for all.
@@ -54,7 +53,7 @@ func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
 	}
 	for _, room := range rooms {
 		alarm := c.alarm(offered, done)
-		lines = slices.Concat([]line{c.headline(), c.what(room.place)}, deniedOwn(offered), []line{c.numbers(), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, !alarm.links())})
+		lines = slices.Concat([]line{c.headline(), c.what(room)}, deniedOwn(offered), []line{c.numbers(room.name), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, room.name, !alarm.links())})
 		lines = fitLines(append(lines, c.smallPrint()), most)
 		if together(lines) <= most {
 			break
@@ -63,8 +62,11 @@ func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
 	return lines[:len(lines)-1], lines[len(lines)-1]
 }
 
-// rooms are how many characters of a place are shown, and how many mitigations, the most first.
-var rooms = []struct{ place, mitigations int }{{64, 3}, {48, 3}, {32, 3}, {20, 3}, {20, 2}, {20, 1}}
+// room is how much is shown: of a place, of each name that somebody chose, in characters; and how many mitigations.
+type room struct{ place, name, mitigations int }
+
+// rooms are those of an attack's card, the largest first.
+var rooms = []room{{64, maxName, 3}, {48, maxName, 3}, {32, maxName, 3}, {20, maxName, 3}, {20, maxName, 2}, {20, maxName, 1}, {12, 10, 1}, {12, 6, 1}}
 
 // headline is the state, the severity, and that it goes on again.
 func (c Card) headline() (l line) {
@@ -118,18 +120,18 @@ func (c Card) gettingThrough() bool {
 }
 
 // what is the kind of attack and where it goes, with the account where several share the channel.
-func (c Card) what(place int) (l line) {
+func (c Card) what(r room) (l line) {
 	a := c.Situation.Attack
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxPerson)))
+		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, r.name)))
 	}
 	in := describe.Part(a)
 	for i := range in {
-		in[i].Text = text.Sanitize(in[i].Text, maxPart)
+		in[i].Text = text.Sanitize(in[i].Text, min(maxPart, r.name))
 	}
-	l.say(0, capital(typeName(a, maxType)))
-	l.say(0, c.appName(maxApp))
-	l.say(0, text.Code(text.Sanitize(describe.Where(a), place)), in)
+	l.say(0, text.Cut(capital(typeName(a, maxName)), r.name))
+	l.say(0, c.appName(min(maxApp, r.name)))
+	l.say(0, text.Code(text.Sanitize(describe.Where(a), r.place)), in)
 	return l
 }
 
@@ -148,7 +150,7 @@ func deniedOwn(offered advice.Advice) (lines []line) {
 }
 
 // numbers are what gets through, and of what.
-func (c Card) numbers() (l line) {
+func (c Card) numbers(name int) (l line) {
 	a := c.Situation.Attack
 	switch {
 	case c.is(headline.Mitigated, headline.Quiet):
@@ -160,21 +162,21 @@ func (c Card) numbers() (l line) {
 		l.say(spareSources, describe.Figure(a.Hits, "hit"), " before, ", describe.Figure(a.SourceCount, "source"))
 		return l
 	case c.gettingThrough():
-		if l = c.notStopped(); len(l) > 0 {
+		if l = c.notStopped(name); len(l) > 0 {
 			return l
 		}
 	}
-	return c.totals()
+	return c.totals(name)
 }
 
 // notStopped is the source of which most gets through since the last change; nothing where there was no change, or nothing came since.
-func (c Card) notStopped() (l line) {
+func (c Card) notStopped(name int) (l line) {
 	for _, ch := range slices.Backward(c.Situation.Changes) {
 		e := c.Situation.Efficacy[ch.ID]
 		for _, source := range c.Situation.Attack.Sources {
 			t := e.Parts[source.IP.String()].Through
 			if ch.InForce(c.Situation.Now) && e.Finding == record.NotWorking && t.N > 0 {
-				l.say(0, c.source(source))
+				l.say(0, c.source(source, name))
 				l.say(0, text.Count(t.N, "hit"), " through since ", c.clock(t.First))
 				return l
 			}
@@ -184,7 +186,7 @@ func (c Card) notStopped() (l line) {
 	if !ok || leak.Since.IsZero() {
 		return nil
 	}
-	l.say(0, c.source(leak.Source))
+	l.say(0, c.source(leak.Source, name))
 	if percent, ok := describe.Share(leak.Source, apiclient.Attack{Hits: leak.Of}); ok {
 		l.say(0, describe.Percent(percent), " of ", describe.Figure(leak.Of, "hit"), " since ", c.clock(leak.Since))
 	}
@@ -195,7 +197,7 @@ func (c Card) notStopped() (l line) {
 }
 
 // totals are the busiest source, its share, and the course of all.
-func (c Card) totals() (l line) {
+func (c Card) totals(name int) (l line) {
 	a := c.Situation.Attack
 	top, ok := call.TopSource(a)
 	percent, known := topShare(a)
@@ -206,11 +208,11 @@ func (c Card) totals() (l line) {
 		l.say(0, describe.Figure(a.SourceCount, "source"))
 		l.say(0, "top one ", describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
 	case known:
-		l.say(0, c.source(top))
+		l.say(0, c.source(top, name))
 		l.say(0, describe.Percent(percent), " of ", describe.Figure(a.Hits, "hit"))
 		l.say(spareSources, describe.Figure(a.SourceCount, "source"))
 	default:
-		l.say(0, c.source(top))
+		l.say(0, c.source(top, name))
 		l.say(0, describe.Figure(a.Hits, "hit"))
 	}
 	if !c.is(headline.Ended, headline.Unknown) {
@@ -223,8 +225,8 @@ func (c Card) totals() (l line) {
 }
 
 // source is an address, and whose it is or its country.
-func (c Card) source(s apiclient.Source) text.Text {
-	whose, own := c.whose(s, maxPerson)
+func (c Card) source(s apiclient.Source, name int) text.Text {
+	whose, own := c.whose(s, name)
 	if own {
 		whose = "= " + whose
 	}
@@ -298,8 +300,12 @@ func (c Card) appName(limit int) string {
 	return text.Sanitize(c.Situation.Account.AppName(c.Situation.Attack.App), limit)
 }
 
+// typeName is an attack's type in words. A type that wafbot has no words for is cut.
 func typeName(a apiclient.Attack, limit int) string {
-	return describe.TypeName(text.Sanitize(a.Type, limit))
+	if words := describe.TypeName(a.Type); words != a.Type {
+		return words
+	}
+	return text.Sanitize(a.Type, limit)
 }
 
 // topShare is the share of the busiest source.

@@ -46,7 +46,8 @@ func generated(t *rapid.T) Card {
 	c := incident()
 	c.Situation = situation(a)
 	s := &c.Situation
-	s.Account = &call.Account{Name: "acme", Applications: map[int]call.Application{4: {Name: long.Draw(t, "application"), CannotBlock: rarely("can't block")}}}
+	account := rapid.SampledFrom([]string{"acme", "acme-production-europe-west"}).Draw(t, "account")
+	s.Account = &call.Account{Name: account, Applications: map[int]call.Application{4: {Name: long.Draw(t, "application"), CannotBlock: rarely("can't block")}}}
 	s.Policy.Changes = rapid.SampledFrom([]string{policy.ChangesOn, policy.ChangesOn, policy.ChangesDryRun, policy.ChangesOff}).Draw(t, "changes")
 	for i, source := range a.Sources {
 		list := rapid.SampledFrom([]string{"", "", apiclient.ListDeny, apiclient.ListAllow}).Draw(t, "list")

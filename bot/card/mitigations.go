@@ -34,7 +34,7 @@ const maxDoes = 64
 
 // madeBy is who made a mitigation.
 func madeBy(m efficacy.Mitigation) string {
-	by := text.Sanitize(m.By, maxPerson)
+	by := text.Sanitize(m.By, maxName)
 	switch {
 	case m.Change != "":
 		return by
@@ -48,7 +48,7 @@ func madeBy(m efficacy.Mitigation) string {
 func (c Card) done() (all []mitigation) {
 	s := c.Situation
 	for _, ch := range slices.Backward(s.Changes) {
-		m := mitigation{does: text.Sanitize(efficacy.Does(s, ch), maxDoes), by: text.Sanitize(ch.Actor.Name, maxPerson)}
+		m := mitigation{does: text.Sanitize(efficacy.Does(s, ch), maxDoes), by: text.Sanitize(ch.Actor.Name, maxName)}
 		switch {
 		case ch.Parent() != "":
 			continue

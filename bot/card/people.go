@@ -15,17 +15,17 @@ import (
 )
 
 // people are who is on it, whom it mentions and pages, and what people found.
-func (c Card) people(done []mitigation, runbook bool) (l line) {
-	l.say(0, c.whoIsOnIt())
+func (c Card) people(done []mitigation, name int, runbook bool) (l line) {
+	l.say(0, c.whoIsOnIt(name))
 	if c.QuietHours && c.Triage.Owner == nil {
 		l.say(spareWords, "quiet hours: no one mentioned")
 	}
 	l.say(spareWords, c.Page.text(c.clock))
 	if m, muted := c.muted(); muted {
-		l.say(0, text.Bold("muted"), " until ", c.clock(m.Until), ", ", text.Sanitize(m.By.Name, maxPerson))
+		l.say(0, text.Bold("muted"), " until ", c.clock(m.Until), ", ", text.Sanitize(m.By.Name, name))
 	}
 	if v := c.Triage.Verdict; v != nil {
-		l.say(0, "verdict ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, maxPerson), "_", " ")), ", ", text.Sanitize(v.By.Name, maxPerson))
+		l.say(0, "verdict ", text.Bold(strings.ReplaceAll(text.Sanitize(v.Is, maxName), "_", " ")), ", ", text.Sanitize(v.By.Name, name))
 	}
 	if c.Headline.Incident && (len(done) > 0 || c.Triage.Verdict != nil) && !c.is(headline.FalsePositive, headline.Test) {
 		vuln := text.Text(nil)
@@ -58,7 +58,7 @@ const lately = 15 * time.Minute
 func actedLately(c Card) string {
 	var names []string
 	for _, ch := range c.Situation.Changes {
-		name := text.Sanitize(ch.Actor.Name, maxPerson)
+		name := text.Sanitize(ch.Actor.Name, maxName)
 		owner := c.Triage.Owner != nil && c.Triage.Owner.Is(ch.Actor)
 		if !owner && ch.Actor.Via != record.ViaClock && c.Situation.Now.Sub(ch.At) < lately && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -68,14 +68,14 @@ func actedLately(c Card) string {
 }
 
 // whoIsOnIt is the owner, or that there is none, and whom the card mentions.
-func (c Card) whoIsOnIt() text.Text {
+func (c Card) whoIsOnIt(name int) text.Text {
 	var l line
 	calls := Recipient(c.Triage.Owner, c.Mention, c.QuietHours || c.Reposted)
 	switch o := c.Triage.Owner; {
 	case o != nil && calls == o.ID:
 		return text.New(text.User(calls), " is on it") // by the name that calls
 	case o != nil:
-		l.say(0, text.Bold(text.Sanitize(o.Name, maxPerson)), " is on it")
+		l.say(0, text.Bold(text.Sanitize(o.Name, name)), " is on it")
 	case !c.is(headline.Ended, headline.FalsePositive, headline.Test):
 		l.say(0, describe.Unacknowledged(c.Triage, false))
 	}

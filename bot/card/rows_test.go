@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"maps"
+	"net/netip"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -16,6 +17,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
+
+	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/commands/call"
+	"github.com/wafbot/wafbot/commands/policy"
 )
 
 // limits are how much of a screen a card takes at most.
@@ -49,6 +54,31 @@ func TestCardsAreShort(t *testing.T) {
 	t.Parallel()
 	for name, c := range limited() {
 		requireShort(t, name, limitsOf(name, c), Render(c))
+	}
+}
+
+// Also where every name is as long as it likes, and the moments are of another day.
+func TestTheLongestCardsAreShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("Extra-long", 20)
+	for _, status := range []string{"monitored", "blocked", ""} {
+		for _, quiet := range []bool{false, true} {
+			c := attackCard(func(a *apiclient.Attack) {
+				a.Type, a.VulnID, a.BlockStatus = long, long, status
+				a.Path, a.Domain = "/"+long, long+".example.com"
+				a.Sources = []apiclient.Source{{IP: netip.MustParseAddr("2001:db8:1234:5678:9abc:def0:1234:5670"), Hits: known(99_999_999)}}
+				a.SourceCount, a.Hits = known(4_123), known(123_456_789)
+			})
+			s := &c.Situation
+			s.Account = &call.Account{Name: long, Applications: map[int]call.Application{4: {Name: long}}}
+			s.Policy.Changes, s.Policy.Sources = policy.ChangesDryRun, named(long, "2001:db8::/32")
+			c.SharedChannel, c.Quiet = true, quiet
+			c.Triage = annasTriage()
+			c.Triage.Owner.Name = long
+			c = headed(c)
+			s.Now = now.AddDate(0, 1, 0)
+			requireShort(t, "longest", limitsOf("longest", c), Render(c))
+		}
 	}
 }
 

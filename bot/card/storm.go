@@ -26,7 +26,7 @@ const (
 func (c Card) storm() Message {
 	offered, done := advice.Advise(c.Situation), c.done()
 	lines := slices.Concat([]line{c.stormHeadline()}, deniedOwn(offered), []line{c.stormExtent()}, c.stormSources(offered),
-		c.mitigations(offered, done, maxStormMitigations), []line{c.people(done, true), c.smallPrint()})
+		c.mitigations(offered, done, maxStormMitigations), []line{c.people(done, maxName, true), c.smallPrint()})
 	most := maxCard
 	if len(done) > 0 || c.Triage.Verdict != nil {
 		most = maxCardAfter
@@ -55,7 +55,7 @@ func (c Card) stormHeadline() (l line) {
 func (c Card) stormExtent() (l line) {
 	s := *c.Situation.Storm
 	if c.SharedChannel {
-		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxPerson)))
+		l.say(0, text.Bold(text.Sanitize(c.Situation.Account.Name, maxName)))
 	}
 	if was := c.Headline.Was; was != "" {
 		l.say(0, "Was ", headline.StormState(was, s), ". ", text.Bold("WAF API unreachable"), ": act in the console")
