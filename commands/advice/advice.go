@@ -183,7 +183,7 @@ func (a *Advice) mode(s call.Situation) {
 
 // ownInForce reports whether such a change of wafbot's is in force against the attack, and still stands.
 func ownInForce(s call.Situation, such func(record.Change) bool) bool {
-	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return ch.InForce(s.Now) && !efficacy.Gone(s, ch) && such(ch) })
+	return slices.ContainsFunc(s.Changes, func(ch record.Change) bool { return such(ch) && ch.InForce(s.Now) && !efficacy.Gone(s, ch) })
 }
 
 var behavioural = []string{"brute", "credential_stuffing", "bola", "dirbust", "api_abuse", "bot"}
