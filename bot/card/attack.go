@@ -51,8 +51,8 @@ func (c Card) attackLines(offered advice.Advice) (lines []line, small line) {
 	if len(done) > 0 || c.Triage.Verdict != nil {
 		most = maxCardAfter
 	}
+	alarm := c.alarm(offered, done)
 	for _, room := range rooms {
-		alarm := c.alarm(offered, done)
 		lines = slices.Concat([]line{c.headline(), c.what(room)}, deniedOwn(offered), []line{c.numbers(room.name), alarm}, c.mitigations(offered, done, room.mitigations), []line{c.people(done, room.name, !alarm.links())})
 		lines = fitLines(append(lines, c.smallPrint()), most)
 		if together(lines) <= most {
