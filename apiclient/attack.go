@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unique"
 
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -213,21 +212,6 @@ func (a Attack) Brief() Attack {
 	return a
 }
 
-// Share makes a record that was decoded small enough to be kept of thousands: memory holds the texts once that many of them have, and no room for
-// longer lists.
-func (a *Attack) Share() {
-	for _, text := range []*string{&a.Domain, &a.Method, &a.Type, &a.Target, &a.BlockStatus, &a.State} {
-		*text = unique.Make(*text).Value()
-	}
-	a.Sources, a.Countries = slices.Clone(a.Sources), slices.Clone(a.Countries)
-	for i := range a.Sources {
-		a.Sources[i].Country = unique.Make(a.Sources[i].Country).Value()
-	}
-	for i := range a.Countries {
-		a.Countries[i].Country = unique.Make(a.Countries[i].Country).Value()
-	}
-}
-
 // AttackFilter selects attack records.
 type AttackFilter struct {
 	From          time.Time // which hit of a record it looks at is not documented
@@ -358,7 +342,6 @@ func readAttack(f attackFields) Attack {
 	for _, s := range busiest(f.Countries) {
 		a.Countries = append(a.Countries, CountryShare{Country: s.country(), Hits: figureOf(s.Hits)})
 	}
-	a.Share()
 	return a
 }
 

@@ -100,18 +100,6 @@ func (c *crowd) record(n int) string {
 		`"ip_top":[{"ip":"203.0.113.7","count":%d,"country":"FR"}],"block_status":"monitored","vulnid":%s}`, n, c.path, n, last-60, last, hits, hits, vuln)
 }
 
-// caps are those that people were notified of.
-func (c *crowd) caps() (all []record.Cap) {
-	c.store.mu.Lock()
-	defer c.store.mu.Unlock()
-	for _, e := range c.store.notified {
-		if e.Kind == record.CapChanged {
-			all = append(all, e.Payload.(record.Cap))
-		}
-	}
-	return all
-}
-
 // taken are the events of attacks since the last time, without a storm's.
 func (c *crowd) taken() (names []string) {
 	for _, e := range c.store.takeEvents() {
@@ -163,38 +151,31 @@ func TestAListingWithoutEnd(t *testing.T) {
 	require.True(t, again.GoesOn(func(id string) bool { return id == "x:1003003" }), "also after hits that were yet to come")
 }
 
-// People are notified of a cap once, whichever replica polls, and once of its end. What the cap dropped is no event then.
-func TestACapIsNotifiedOnce(t *testing.T) {
+// A cap ends when all attacks fit again, whichever replica polls. What the cap dropped is no event then.
+func TestACapEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 505)
 		c.latest = time.Now().Add(-time.Hour)
-		run := func(d time.Duration) *poller.Poller {
+		run := func(d time.Duration) (capped string) {
 			ctx, stop := context.WithCancel(t.Context())
 			p, ended := c.poller(), make(chan struct{})
 			go func() { defer close(ended); _ = p.Run(ctx) }()
 			after(d)
+			capped = p.Health().Capped
 			stop()
 			<-ended
-			return p
+			return capped
 		}
-		run(11 * time.Minute)
-		require.Len(t, c.caps(), 1)
-		require.Equal(t, []any{"over 500 attacks in 24 h", true}, []any{c.caps()[0].Over, c.caps()[0].GoesOn()})
-		c.change(func() { c.listed = 490 })
-		run(time.Minute)
-		require.Len(t, c.caps(), 1, "there is too little room")
+		require.Equal(t, "over 500 attacks in 24 h: only the newest and all incidents are watched", run(11*time.Minute))
+		require.Equal(t, "over 500 attacks in 24 h", c.stored().Cap.Over)
 		c.change(func() { c.listed = 440 })
-		run(time.Minute)
-		require.Len(t, c.caps(), 2)
-		require.False(t, c.caps()[1].GoesOn())
-		require.True(t, c.caps()[0].From.Equal(c.caps()[1].From))
+		require.Empty(t, run(time.Minute))
+		require.Empty(t, c.stored().Cap.Over)
 		c.taken()
 		c.change(func() { c.listed = 499 })
-		run(time.Minute)
-		require.Len(t, c.caps(), 2)
+		require.Empty(t, run(time.Minute))
 		require.Empty(t, c.taken())
-		require.Empty(t, c.poller().Health().Capped)
 	})
 }
 

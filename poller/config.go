@@ -27,7 +27,7 @@ type Config struct {
 	Interval    time.Duration       // from the end of a poll to the next, give or take a tenth; 0: DefaultInterval
 	Lookback    time.Duration       // how far back records are read; 0: DefaultLookback
 	OngoingFor  time.Duration       // after its last hit an attack is ongoing this long; 0: DefaultOngoingFor
-	Limits      Limits              // the zero one: 50,000 attacks, 100 MB and 5 minutes a poll
+	Limits      Limits              // the zero one: 40,000 attacks, 100 MB and 5 minutes a poll
 	Routes      []Route             // nil: DefaultRoutes(Channel); empty: nothing gets a card
 	Storm       storm.Config        // the zero one: each attack gets a card of its own
 	QuietHours  QuietHours          // zero: there are none

@@ -59,8 +59,7 @@ func (p *Poller) poll(ctx context.Context) error {
 		res.Delete = deletable(&p.cfg, p.st, snap, res)
 	}
 	more, edge := surplus(p.st, snap, p.cfg.Limits.Attacks)
-	capped, changed := p.capAfter(snap, edge)
-	res.Delete, res.Cap, res.Events = append(res.Delete, more...), capped, append(res.Events, changed...)
+	res.Delete, res.Cap = append(res.Delete, more...), p.capAfter(snap, edge)
 	res.Sources, res.counted = countSources(p.st, snap)
 	edited, entries := p.mirror.editedEntries()
 	res.Stale = append(res.Stale, staleFor(p.st, edited)...)

@@ -87,21 +87,6 @@ func MonitoringGap(a *call.Account, f record.GapFacts, now time.Time) Message {
 	return notified(notice, lines, call.Suggestion{Label: "List all", Line: record.Line{Name: "attacks"}.With("since", since).With("account", a.Name)})
 }
 
-// Capped says that an account has more attacks than are watched, or that all of them are watched again.
-func Capped(a *call.Account, c record.Cap) Message {
-	if !c.GoesOn() {
-		words := fmt.Sprintf("%s: all attacks are watched again", a.Name)
-		return notified(words, []text.Text{
-			text.New(text.Bold(words), ". From ", c.From, " to ", c.Until, ": ", c.Over, ". What was dropped then gets a card if it is hit again"),
-		})
-	}
-	words := a.Name + ": " + c.Says()
-	return notified(words, []text.Text{
-		text.New(text.Bold(words), ", since ", c.From),
-		text.New("Older attacks are dropped: their cards stay as they are. One that is hit again gets a new card, unless its own is younger than an hour. It says here when all attacks are watched again"),
-	}, call.Suggestion{Label: "Show status", Line: record.Line{Name: "status"}.With("account", a.Name)})
-}
-
 // gapLines lists the first attacks of so many, and counts the others.
 func gapLines(a *call.Account, title string, first []apiclient.Attack, count int) []text.Text {
 	if count == 0 {

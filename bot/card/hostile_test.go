@@ -93,9 +93,6 @@ func hostileDrawn(words string) map[string]func() []any {
 		"Unreachable": func() []any {
 			return []any{Unreachable(acme(), record.UnreachableFacts{Outage: record.Outage{From: now, Why: words}, Fix: words})}
 		},
-		"Capped": func() []any {
-			return []any{Capped(acme(), record.Cap{From: now, Over: words}), Capped(acme(), record.Cap{From: now, Until: now, Over: words})}
-		},
 		"MonitoringGap": func() []any {
 			return []any{MonitoringGap(acme(), record.GapFacts{To: now, Why: words, Began: slices.Repeat([]apiclient.Attack{attack}, 20), BeganCount: 30, Over: []apiclient.Attack{attack}, OverCount: 30}, now)}
 		},

@@ -58,8 +58,6 @@ func outageMessages() map[string]Message {
 		"permission-back":         PermissionBack(acme(), ended),
 		"unreachable":             Unreachable(acme(), record.UnreachableFacts{Outage: outage, LastGood: since.Add(-15 * time.Second), Fix: "who manages the tokens makes a new one"}),
 		"unreachable-from-then":   Unreachable(acme(), never),
-		"capped":                  Capped(acme(), record.Cap{From: since, Over: "over 50,000 attacks in 24 h"}),
-		"capped-ended":            Capped(acme(), record.Cap{From: since, Until: now, Over: "over 50,000 attacks in 24 h"}),
 		"gap":                     MonitoringGap(acme(), gap, now),
 		"gap-long-absent":         MonitoringGap(acme(), absent, now),
 		"events-dropped":          EventsDropped(acme(), record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: "it can't be reached"}),

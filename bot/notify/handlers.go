@@ -45,7 +45,6 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.StoreRebuilt:         row(needNothing, storeRebuilt),
 		record.APIUnreachable:       row(needNothing, apiUnreachable),
 		record.MonitoringGap:        row(needNothing, monitoringGap),
-		record.CapChanged:           row(needNothing, capChanged),
 		record.PermissionLost:       row(needLoss, permissionChanged).recorded(loss),
 		record.ApprovalAsked:        row(needRequest, approvalChanged).recorded(request),
 		record.ChangeSettled:        row(needChange|needRoute|needCard, changeSettled),

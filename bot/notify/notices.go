@@ -32,11 +32,6 @@ func monitoringGap(e record.Event, gap record.GapFacts, f facts) plan {
 	return plan{redraw: true, posts: []Post{f.post(e, card.MonitoringGap(f.account.Account, gap, f.now))}}
 }
 
-// capChanged says that an account has more attacks than are watched, or that all are watched again.
-func capChanged(e record.Event, c record.Cap, f facts) plan {
-	return say(f.post(e, card.Capped(f.account.Account, c)))
-}
-
 // pagerUnreachable says that a pager can't be called.
 func pagerUnreachable(e record.Event, fault record.PagerFault, f facts) plan {
 	return say(f.post(e, card.PagerUnreachable(f.account.Account, fault)))

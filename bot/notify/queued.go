@@ -63,8 +63,6 @@ func subject(e record.Event) string {
 		return "drill"
 	case record.UnreachableFacts, record.GapFacts:
 		return "monitoring"
-	case record.Cap:
-		return "cap"
 	}
 	if attack := e.Attack().ID; attack != "" {
 		return record.AttackID(e.Account, attack)

@@ -136,8 +136,6 @@ func detailsOf(p record.Payload) map[string]any {
 	case record.GapFacts:
 		d := map[string]any{"why": cut(p.Why, maxText), "began": p.BeganCount, "over": p.OverCount, "grouped": p.Grouped}
 		return times(times(d, "since", p.From), "until", p.To)
-	case record.Cap:
-		return times(times(map[string]any{"over": cut(p.Over, maxText)}, "since", p.From), "until", p.Until)
 	case record.FirstStartFacts:
 		return map[string]any{"ongoing": p.Ongoing, "grouped": p.Grouped, "incidents": p.Incidents}
 	case record.RebuildFacts:
@@ -175,7 +173,6 @@ func titles() map[record.EventKind]string {
 		record.StoreRebuilt:         "Redis was emptied, and the account's state was rebuilt",
 		record.APIUnreachable:       "The WAF API is unreachable",
 		record.MonitoringGap:        "The account is watched again after a monitoring gap",
-		record.CapChanged:           "The account has more attacks than are watched, or no longer has",
 		record.PermissionLost:       "WAF permission lost, or given back",
 		record.ApprovalAsked:        "An approval request was made or decided",
 		record.ChangeSettled:        "A change was done, failed or was undone",

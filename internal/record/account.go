@@ -57,20 +57,15 @@ type Outage struct {
 	Why   string    `json:"why,omitempty"`  // for people; "": wafbot was not running, as far as it knows
 }
 
-// Cap is a time in which an account had more attacks than wafbot watches: only the newest and all incidents were watched.
+// Cap is what an account has more of than wafbot watches: then only the newest attacks and all incidents are watched.
 type Cap struct {
-	From  time.Time `json:"from"`           // on the service's clock
-	Until time.Time `json:"until,omitzero"` // likewise; zero: it goes on
-	Over  string    `json:"over"`           // what there is too much of, for people
-	Edge  time.Time `json:"edge,omitzero"`  // attacks whose last hit isn't later, and that aren't known, were dropped: they are no events, also after the cap
+	Over string    `json:"over,omitempty"` // what there is too much of, for people; "": all attacks are watched
+	Edge time.Time `json:"edge,omitzero"`  // unknown attacks last hit by then were dropped: they are no events, also later
 }
 
-// GoesOn reports whether there is a cap now.
-func (c Cap) GoesOn() bool { return !c.From.IsZero() && c.Until.IsZero() }
-
-// Says tells people what a cap that goes on means; "" for another.
+// Says tells people what a cap means; "" if there is none.
 func (c Cap) Says() string {
-	if !c.GoesOn() {
+	if c.Over == "" {
 		return ""
 	}
 	return c.Over + ": only the newest and all incidents are watched"

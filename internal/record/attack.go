@@ -3,7 +3,6 @@ package record
 import (
 	"net/netip"
 	"time"
-	"unique"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
@@ -66,14 +65,6 @@ func (s AttackState) gap() time.Duration {
 		return a.Last.Sub(a.First) / time.Duration(a.Hits.N-1)
 	}
 	return 0
-}
-
-// Share makes a state that was decoded small enough to be kept of thousands, as Attack.Share does.
-func (s *AttackState) Share() {
-	for _, text := range []*string{&s.Channel, &s.Mention, &s.SuppressedMention, &s.StormID, (*string)(&s.Baseline.Status), (*string)(&s.Severity)} {
-		*text = unique.Make(*text).Value()
-	}
-	s.Attack.Share()
 }
 
 // Named is the state of a storm that begins, with its id.

@@ -31,7 +31,6 @@ const (
 	StoreRebuilt         EventKind = "store rebuilt"
 	APIUnreachable       EventKind = "api unreachable"
 	MonitoringGap        EventKind = "monitoring gap" // the account is watched again
-	CapChanged           EventKind = "cap"            // of the attacks that are watched: it begins or ends
 	PermissionLost       EventKind = "permission lost"
 	ApprovalAsked        EventKind = "approval"
 	ChangeSettled        EventKind = "change"
@@ -83,7 +82,6 @@ var kinds = map[EventKind]struct {
 	StoreRebuilt:         {0, decode[RebuildFacts]},
 	APIUnreachable:       {2, decode[UnreachableFacts]},
 	MonitoringGap:        {2, decode[GapFacts]},
-	CapChanged:           {2, decode[Cap]},
 	PermissionLost:       {2, decode[PermissionChanged]},
 	ApprovalAsked:        {2, decode[ApprovalChanged]},
 	ChangeSettled:        {2, decode[ChangeFacts]}, // its message is what is left of the change after Redis was emptied

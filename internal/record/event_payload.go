@@ -125,7 +125,6 @@ func (PagerFault) payload()        {}
 func (DroppedFacts) payload()      {}
 func (UnreachableFacts) payload()  {}
 func (GapFacts) payload()          {}
-func (Cap) payload()               {}
 func (FirstStartFacts) payload()   {}
 func (RebuildFacts) payload()      {}
 

@@ -30,7 +30,6 @@ func payloads() map[record.EventKind]record.Payload {
 		record.StoreRebuilt:         record.RebuildFacts{Cards: 1, Unknown: []string{"c1"}, Unreadable: true},
 		record.APIUnreachable:       record.UnreachableFacts{Outage: record.Outage{From: noon, Why: "away"}, Fix: "wait", LastGood: noon},
 		record.MonitoringGap:        record.GapFacts{From: noon, To: noon.Add(time.Hour), Began: []apiclient.Attack{attack}, Over: []apiclient.Attack{attack}},
-		record.CapChanged:           record.Cap{From: noon, Over: "over 50,000 attacks", Edge: noon},
 		record.PermissionLost:       record.PermissionChanged{Since: noon, Revision: 2},
 		record.ApprovalAsked:        record.ApprovalChanged{Request: "r1", Revision: 2},
 		record.ChangeSettled:        change,

@@ -37,7 +37,6 @@ func (s *Attacks) Load(ctx context.Context, account string) (r poller.State, err
 	}
 	r.Attacks = map[string]record.AttackState{}
 	err = s.scan(ctx, account, "*", func(_ string, one record.AttackState) {
-		one.Share()
 		r.Attacks[one.Attack.ID] = one
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ func (b *bounded) day(t *testing.T, n int) {
 	b.people(t, n)
 	ctx := t.Context()
 	from := noon.AddDate(0, 0, n)
-	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: from}, Cap: &record.Cap{From: from}}))
+	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: from}, Cap: &record.Cap{Edge: from}}))
 	require.NoError(t, b.s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{}, Gap: &record.Outage{From: from, Until: from.Add(time.Hour)}, LastGood: from}))
 	for range 30 {
 		_, err := b.s.Audit.Append(ctx, record.AuditEntry{Account: "acme", At: time.Now(), Outcome: "refused"})

@@ -31,7 +31,7 @@ import (
 //	{a:NAME}:first_start    string  time of the first start, as rebuilt, Unix ms          never; one
 //	{a:NAME}:lease          string  the token of the replica that owns the account        4 s, renewed
 //	{a:NAME}:last_good      string  time of the last complete poll, Unix ms               never; one
-//	{a:NAME}:attacks        hash    attack's id → record.AttackState                      out of the lookback; 50,000 and all incidents
+//	{a:NAME}:attacks        hash    attack's id → record.AttackState                      out of the lookback; 40,000 and all incidents
 //	{a:NAME}:outage         string  record.Outage that people were notified of            when polls work again; one
 //	{a:NAME}:cap            string  record.Cap, the last one                              never; one
 //	{a:NAME}:gaps           zset    record.Outage of monitoring gaps by the Unix ms of    30 days

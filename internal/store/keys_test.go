@@ -47,7 +47,7 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, s.Attacks.WantCards(ctx, "acme", []string{"a1"}))
 	require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
 	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Gap: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
-	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon}, Cap: &record.Cap{From: noon}}))
+	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon}, Cap: &record.Cap{Edge: noon}}))
 	require.NoError(t, s.Permissions.SaveMessageAt(ctx, "acme", "permission-1", "C1", "1.1", 1))
 	_, err = l.SaveRequest(ctx, nil, waiting("r1", time.Now()))
 	require.NoError(t, err)
