@@ -18,10 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How large a room may be, tests left out, so that a newcomer can know it.
+// How large a room may be beside its budget, tests left out, so that a newcomer can know it.
 const (
 	maxFiles     = 45
-	maxLines     = 4500
 	maxMethods   = 40 // a type's own
 	maxInterface = 5  // methods, with embedded interfaces flattened
 )
@@ -39,7 +38,6 @@ type source struct {
 	GoFiles    []string
 
 	files map[string]*ast.File
-	lines int
 }
 
 func (s *source) name() string { return strings.TrimPrefix(s.ImportPath, module+"/") }
@@ -61,7 +59,6 @@ func sources(t *testing.T) map[string]*source {
 		for _, name := range s.GoFiles {
 			code, err := os.ReadFile(filepath.Join(s.Dir, name))
 			require.NoError(t, err)
-			s.lines += bytes.Count(code, []byte("\n"))
 			s.files[name], err = parser.ParseFile(token.NewFileSet(), name, code, parser.SkipObjectResolution)
 			require.NoError(t, err)
 		}
@@ -75,7 +72,6 @@ func TestRoomsStaySmall(t *testing.T) {
 		if s.name() != verbs {
 			require.LessOrEqual(t, len(s.GoFiles), maxFiles, "files of %s: split it", s.name())
 		}
-		require.LessOrEqual(t, s.lines, maxLines, "lines of %s: split it", s.name())
 		for typ, n := range methods(s) {
 			if larger[s.name()+"."+typ] == "" {
 				require.LessOrEqual(t, n, maxMethods, "methods of %s.%s: break it up", s.name(), typ)
