@@ -66,32 +66,6 @@ func TestDeleteRuleOfOneThatWasPutBack(t *testing.T) {
 	w.refuses(root, "delete-rule "+itoa(w.rules("service_mode")[0].ID), refusal.ErrAsk, "wafbot put this rule back as it was before "+switched.ID)
 }
 
-func TestEscalate(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	id := w.attackOn("/login")
-	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "Refused: no pager is called for "+id+": its route has none, or it went on before wafbot began to watch")
-	w.routing = call.Routing{PageAfter: 5 * time.Minute, Calls: "S0ONCALL"}
-	w.writes(bob, "ack attack="+id)
-	w.pass(time.Minute)
-	w.refuses(ann, "escalate attack="+id, refusal.ErrAsk, "Page now?", "the pager of its route, for @S0ONCALL", "Bob is on it since 2026-11-20 03:00 UTC, and no longer is then")
-	require.NotNil(t, w.said(id).Owner, "nothing happens before the answer")
-	res, err := w.all(ann, "escalate attack="+id)
-	require.NoError(t, err)
-	require.Equal(t, "Done. Unacknowledged, and paged now: the pager of its route, for @S0ONCALL", res.Lines[0].String())
-	require.Nil(t, w.said(id).Owner)
-	require.Equal(t, w.clock(), w.said(id).EscalatedAt)
-
-	w.writes(ann, "mute attack="+id)
-	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "is muted. First: unmute m")
-	w.writes(ann, "unmute attack="+id)
-	w.pass(time.Hour)
-	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, id+" is over: no pager is called for an attack without hits")
-	w.pass(-time.Hour)
-	w.writes(ann, "verdict test attack="+id)
-	w.refuses(ann, "escalate attack="+id, refusal.ErrNothing, "First: verdict real attack="+id)
-}
-
 // What goes on is in the state that its card says, not in what the service says of its blocking.
 func TestListsSayTheStateOfTheCard(t *testing.T) {
 	t.Parallel()

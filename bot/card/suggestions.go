@@ -37,9 +37,6 @@ func (c Card) suggestions(offered advice.Advice) []call.Suggestion {
 		acknowledge = append(acknowledge, advice.Acknowledge(c.Situation))
 	}
 	remedies := offered.Remedies[:min(1, len(offered.Remedies))]
-	if len(measures) == 0 && len(remedies) == 0 && c.gettingThrough() && !c.Page.At.IsZero() {
-		acknowledge = append(acknowledge, advice.PageNow(c.Situation))
-	}
 	measures = measures[:min(len(measures), mostButtons-1-len(remedies)-len(acknowledge))]
 	all := slices.Concat(remedies, measures, acknowledge, triage, advice.UndoAll(c.Situation))
 	return all[:min(mostButtons-1, len(all))]

@@ -40,7 +40,7 @@ const (
 // attention follows from what an attack's card shows, and from what is stored of it.
 func (f facts) attention(shows card.Card) attention {
 	t, state := shows.Triage, shows.Headline.State
-	times := []time.Time{f.posted, f.shown.MentionedAt, f.shown.ResumedAt, t.UnackedAt, t.EscalatedAt}
+	times := []time.Time{f.posted, f.shown.MentionedAt, f.shown.ResumedAt, t.UnackedAt}
 	if t.Owner != nil {
 		times = append(times, t.Owner.Since)
 	}

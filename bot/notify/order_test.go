@@ -48,7 +48,6 @@ func TestAttention(t *testing.T) {
 		"it rang an hour ago":               {drawnFacts(ago(24*time.Hour), func(f *facts) { f.shown.MentionedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
 		"it resumed an hour ago":            {drawnFacts(ago(24*time.Hour), func(f *facts) { f.shown.ResumedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
 		"its owner left it an hour ago":     {drawnFacts(ago(24*time.Hour), func(f *facts) { f.details.Triage.UnackedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
-		"it is paged":                       {drawnFacts(ago(24*time.Hour), func(f *facts) { f.details.Triage.EscalatedAt = ago(time.Hour) }), 7*time.Minute + 30*time.Second},
 		"a note":                            {drawnFacts(ago(24*time.Hour), func(f *facts) { f.details.Triage.Notes = []record.Note{{At: ago(time.Hour)}} }), 7*time.Minute + 30*time.Second},
 		"a change":                          {drawnFacts(ago(24*time.Hour), changed(record.ViaButton)), 7*time.Minute + 30*time.Second},
 		"a change of the clock's":           {drawnFacts(ago(24*time.Hour), changed(record.ViaClock)), time.Hour},

@@ -94,7 +94,6 @@ func everyLine() []lineCase {
 		{line: "override r1234567 reason=\"no answer\"", least: responder, says: []string{"Unknown request: r1234567, on acme"}, record: "refused"},
 
 		write("ack attack={attack}", "is on it since"),
-		{line: "escalate attack={attack}", least: responder, says: []string{"no pager is called for"}, record: "nothing"},
 		write("claim attack={attack}", "is on it since"),
 		{line: "unack attack={attack}", least: responder, first: "ack attack={attack}", says: []string{"Unacknowledged now"}, record: "done"},
 		write("handover to=U0ANN0001 attack={attack} \"note {n}\"", "Anna Weber is on it since"),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/sandbox/waf"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
@@ -112,66 +110,6 @@ func TestThePagerIsCalled(t *testing.T) {
 		require.Equal(t, "trigger", third.Event, "it gets through, and no one is on it")
 		require.NotEqual(t, second.ID, third.ID, "another call")
 		card.says("Unacknowledged · paged at")
-	})
-}
-
-// Escalating rings at once and once, long before the pager would be called; who acknowledges then ends that page, once.
-func TestEscalatingCallsThePagerNow(t *testing.T) {
-	called := func(w *world) {
-		w.hook = newHook(w.t)
-		w.paging(w.hook.URL+"/key", "json", time.Hour)
-	}
-	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
-		h := w.hook
-		w.attack(injection())
-		card := w.card(attacker, "Unacknowledged · page")
-		refused := typed(t, []string{"WAFBOT_CONFIG=" + w.shell("[]", record.Viewer)}, "escalate", "attack="+card.id(), "-y")
-		require.Equal(t, exitFailed, refused.code)
-		require.Contains(t, refused.err, "escalate needs the role responder")
-		card.click("rob", "Acknowledge")
-		card.says("<@U0ROB0002> is on it")
-
-		rung := typed(t, w.shellOfAll(), "escalate", "attack="+card.id(), "-y")
-		require.Equal(t, exitDone, rung.code, rung.err)
-		require.Contains(t, rung.out, "Done. Unacknowledged, and paged now")
-		first := h.next()
-		require.Equal(t, []string{"trigger", card.id()}, []string{first.Event, first.Attack})
-		card.says("Unacknowledged · paged at")
-		w.polls(6)
-		require.Empty(t, h.got, "it rings once")
-
-		card.click("ann", "Acknowledge")
-		over := h.next()
-		require.Equal(t, []string{"resolve", first.ID}, []string{over.Event, over.ID})
-		w.polls(6)
-		require.Empty(t, h.got, "it ends once")
-	})
-}
-
-// Where no button stops an attack its card calls the pager: asked first, naming whom, and by those who may act alone.
-func TestTheCardCallsThePager(t *testing.T) {
-	called := func(w *world) {
-		w.hook = newHook(w.t)
-		w.paging(w.hook.URL+"/key", "json", time.Hour)
-	}
-	storyOver(t, eitherWay(), called, func(t *testing.T, w *world) {
-		stuffing := waf.AttackSpec{Type: "brute", Path: "/signin", Started: waf.Duration(time.Minute)}
-		for i := range 40 {
-			stuffing.Sources = append(stuffing.Sources, waf.SourceSpec{IP: fmt.Sprint("198.51.100.", 100+i), PerSecond: 0.5})
-		}
-		w.attack(stuffing)
-		card := w.card("/signin", "No button stops this", "pages at")
-		require.Equal(t, []string{"Acknowledge", "Page now…", "More…"}, card.labels())
-		card.click("vic", "Page now…")
-		w.ephemeral("vic", "escalate needs the role responder")
-		card.click("rob", "Page now…")
-		w.confirms("rob", "the pager of its route")
-		first := w.hook.next()
-		require.Equal(t, []string{"trigger", card.id()}, []string{first.Event, first.Attack})
-		card.says("Unacknowledged · paged at")
-		require.Equal(t, []string{"Acknowledge", "More…"}, card.labels())
-		w.polls(6)
-		require.Empty(t, w.hook.got, "it rings once")
 	})
 }
 

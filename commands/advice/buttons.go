@@ -15,11 +15,6 @@ func Acknowledge(s call.Situation) call.Suggestion {
 	return call.Suggestion{Label: "Acknowledge", Line: lineFor(s, "ack")}
 }
 
-// PageNow calls the attack's pager before its time. Who is called is asked when it is pressed.
-func PageNow(s call.Situation) call.Suggestion {
-	return call.Suggestion{Label: "Page now…", Spoken: "Page now", Line: lineFor(s, "escalate")}
-}
-
 // Approval are the buttons that decide a request. The asker has none: it takes another person.
 func Approval(q record.ApprovalRequest, who record.Actor, role record.Role) []call.Suggestion {
 	if who.Is(q.Asker) || role < max(q.Role, record.Responder) {

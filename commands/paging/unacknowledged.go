@@ -21,7 +21,7 @@ type Unacknowledged struct {
 
 // since is when the attack became unacknowledged; false if its pager isn't called as long as nothing changes.
 func (u Unacknowledged) since() (time.Time, bool) {
-	since := record.Later(record.Later(u.NotifiedAt, u.Triage.UnackedAt), u.Triage.EscalatedAt)
+	since := record.Later(u.NotifiedAt, u.Triage.UnackedAt)
 	if v := u.Triage.Verdict; v != nil && (v.Is == "false_positive" || v.Is == "test") {
 		if !u.WorsenedAt.After(v.At) {
 			return time.Time{}, false
@@ -40,9 +40,6 @@ func (u Unacknowledged) PagesAt(last record.Page) (since, at time.Time, ok bool)
 	switch {
 	case !ok, last.Open(), !since.After(last.Since) && !u.escalates(last), u.Quiet && !u.Attack.Incident():
 		return time.Time{}, time.Time{}, false
-	}
-	if since.Equal(u.Triage.EscalatedAt) {
-		return since, since, true
 	}
 	return since, since.Add(u.After), true
 }

@@ -19,7 +19,7 @@ func groups() []group {
 		{"Sources", []*call.Command{contain(), deny(), allow(), gray(), lists(), remove()}},
 		{"Rules, modes", []*call.Command{patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule()}},
 		{"Changes", []*call.Command{undo(), extend(), approve(), reject(), override()}},
-		{"Triage", []*call.Command{ack(), unack(), escalate(), handover(), note(), verdict(), mute(), unmute(), explain()}},
+		{"Triage", []*call.Command{ack(), unack(), handover(), note(), verdict(), mute(), unmute(), explain()}},
 		{"Never denied", []*call.Command{protect(), unprotect(), sources()}},
 		{"wafbot", []*call.Command{audit(), drill(), whoami(), help()}},
 	}

@@ -77,7 +77,7 @@ func payloads(text string) map[record.EventKind]record.Payload {
 		record.AttackEnded: record.AttackCourse{Attack: attackWith(text)}, record.CardLost: record.CardReplaced{Attack: attackWith(text), Former: "C1 1.1"},
 		record.CardLeft: record.CardReplaced{Attack: attackWith(text), Former: "C1 1.1"}, record.FirstStart: record.FirstStartFacts{Ongoing: 3, Incidents: 1},
 		record.StoreRebuilt: record.RebuildFacts{Cards: 2, Unknown: []string{"c1"}}, record.APIUnreachable: record.UnreachableFacts{Outage: record.Outage{From: noon, Why: text}, Fix: text, LastGood: noon},
-		record.MonitoringGap: record.GapFacts{From: noon, To: noon.Add(time.Hour), Why: text, Began: []apiclient.Attack{attackWith(text)}, BeganCount: 1},
+		record.MonitoringGap:  record.GapFacts{From: noon, To: noon.Add(time.Hour), Why: text, Began: []apiclient.Attack{attackWith(text)}, BeganCount: 1},
 		record.PermissionLost: record.PermissionChanged{Since: noon, Revision: 1}, record.ApprovalAsked: record.ApprovalChanged{Request: "r1", Revision: 1},
 		record.HandedOver: record.Assignment{Attack: attackWith(text), To: "U1"}, record.TookOver: record.Assignment{To: "U1"}, record.AckLapsed: record.Assignment{Attack: attackWith(text), To: "U1"},
 		record.PagerUnreachable: record.PagerFault{Route: text, Why: text}, record.EventsDropped: record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: text}, record.DrillChanged: record.DrillFacts{Drill: "d1"}, record.SummaryDue: nil,

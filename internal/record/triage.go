@@ -9,11 +9,9 @@ import (
 type Triage struct {
 	Owner     *Owner    `json:"owner,omitempty"`     // nil: it is unacknowledged
 	UnackedAt time.Time `json:"unacked_at,omitzero"` // when the last owner left it, or the acknowledgement lapsed; zero: never
-	// EscalatedAt is when its pager was to be called at once; zero: never.
-	EscalatedAt time.Time `json:"escalated_at,omitzero"`
-	Lapsed      *Owner    `json:"lapsed,omitempty"` // the last owner, if it lapsed; nil: it didn't
-	Verdict     *Verdict  `json:"verdict,omitempty"`
-	Notes       []Note    `json:"notes,omitempty"` // the oldest first
+	Lapsed    *Owner    `json:"lapsed,omitempty"`    // the last owner, if it lapsed; nil: it didn't
+	Verdict   *Verdict  `json:"verdict,omitempty"`
+	Notes     []Note    `json:"notes,omitempty"` // the oldest first
 }
 
 // IsNone reports whether a person found that the attack is none: a false positive, or a test.
