@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/metrics"
 )
 
 // serveCmd runs the bot.
@@ -22,7 +21,7 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
-	cfg, folders, err := loadToServe(s.Config, t.environ)
+	cfg, err := loadToServe(s.Config, t.environ)
 	if err != nil {
 		return err
 	}
@@ -33,12 +32,7 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
 	}
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
-	bots := succession{
-		load:     func() (*config.Config, *config.Folders, error) { return loadToServe(s.Config, t.environ) },
-		listener: l, log: log, errs: t.err, hangup: t.hangups(), folders: folders,
-		o: botOptions{log: log, audit: &lineWriter{out: t.out}, clocks: clock.New(), loads: &loads{}, metrics: metrics.New()},
-	}
-	return bots.run(ctx, cfg)
+	return serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}})
 }
 
 // botOptions are what a bot gets beside its configuration.
@@ -48,10 +42,6 @@ type botOptions struct {
 	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 	clocks *clock.Clocks // nil: of this machine
-
-	metrics *metrics.Metrics // nil: the bot's own
-	loads   *loads           // how loading the configuration goes; nil: it is never loaded again
-	removed []tenancy        // accounts that the configuration has no more
 }
 
 // How long each step of a stop may take.
@@ -104,7 +94,6 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 	}
 	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error { a.lookout.watchAccounts(ctx); return nil })
-	g.Go(func() error { a.lookout.watchConfigurations(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		a.explain(p.living, err)

@@ -5,52 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wafbot/wafbot/commands/refusal"
 )
-
-// Configured is which configuration a replica works with, and where it runs. The zero value is that of a process that doesn't say.
-type Configured struct {
-	Hash string
-	Host string
-}
-
-// String is HASH HOST.
-func (c Configured) String() string { return c.Hash + " " + c.Host }
-
-func readConfigured(text string) Configured {
-	hash, host, _ := strings.Cut(text, " ")
-	return Configured{hash, host}
-}
-
-// differs reports whether two replicas say that they work with different configurations.
-func (c Configured) differs(other Configured) bool {
-	return c.Hash != "" && other.Hash != "" && c.Hash != other.Hash
-}
-
-// Differing are the hosts of living replicas whose configuration is another than this one's, as this one last heard.
-func (s *Replicas) Differing() []string { return s.differing() }
-
-func (s *client) differing() []string {
-	s.peers.mu.Lock()
-	defer s.peers.mu.Unlock()
-	return slices.Clone(s.peers.differ)
-}
-
-// Configurations are those of all living replicas, for a process that doesn't beat. A replica that just died may be among them.
-func (s *Replicas) Configurations(ctx context.Context) ([]Configured, error) {
-	said, err := s.rdb.HVals(ctx, s.key(keyConfigs)).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read the replicas' configurations: %w", err)
-	}
-	slices.Sort(said)
-	var all []Configured
-	for _, text := range said {
-		all = append(all, readConfigured(text))
-	}
-	return all, nil
-}
 
 // KnowAccounts notes which accounts are configured, so that those that are configured no more can be named.
 func (s *Replicas) KnowAccounts(ctx context.Context, accounts []string) error {

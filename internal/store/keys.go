@@ -20,7 +20,6 @@ import (
 //	                                changes off, likewise                                 one of them
 //	{work}:wrong_clocks     zset    those of them whose machine's clock is wrong,         3 s after the last such
 //	                                likewise                                              one of them
-//	{work}:configs          hash    replica → HASH HOST of its configuration              3 s after the last one's
 //	                                                                                      last beat
 //	{work}:accounts         set     accounts that were configured, as long as they        never; as configured
 //	                                are or have changes in force
@@ -82,7 +81,6 @@ const (
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
 	keyWrongClocks  = "{work}:wrong_clocks"
-	keyConfigs      = "{work}:configs"
 	keyAccounts     = "{work}:accounts"
 	keyVersion      = "{work}:version"
 	keyPeople       = "{work}:people:%s"
