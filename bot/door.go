@@ -70,6 +70,12 @@ func (d *Door) Receive(ctx context.Context, l Links) error {
 	return s.Receive(ctx)
 }
 
+// Linked reports whether a Socket Mode link of a workspace can receive.
+func (d *Door) Linked(workspace string) bool {
+	open, _ := d.linked(workspace)
+	return open > 0
+}
+
 // linked is how many Socket Mode links of a workspace can receive, and why the last one could not be opened or kept.
 func (d *Door) linked(workspace string) (open int, trouble string) {
 	d.mu.RLock()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -21,18 +22,25 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
-	cfg, err := loadToServe(s.Config, t.environ)
+	again := &restarts{hangup: t.hangups(), load: func() (*config.Config, error) { return loadToServe(s.Config, t.environ) }, handed: t.handed}
+	cfg, err := again.load()
 	if err != nil {
 		return err
 	}
+	again.files = mounted(cfg)
 	log := logAs(t.err, cfg.Log)
 	boundMemory(log)
-	l, err := net.Listen("tcp", cfg.Listen)
+	l, err := t.handed.listen(cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
 	}
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
-	return serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}})
+	again.listener = l
+	err = serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}, restarts: again})
+	if !errors.Is(err, errRestart) || ctx.Err() != nil {
+		return err
+	}
+	return t.again(again.next)
 }
 
 // botOptions are what a bot gets beside its configuration.
@@ -42,12 +50,17 @@ type botOptions struct {
 	speed  float64       // how many times faster than the real service an emulated one is; 0: it is the real one
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 	clocks *clock.Clocks // nil: of this machine
+
+	restarts *restarts // nil: it isn't restarted
 }
 
 // How long each step of a stop may take.
 const (
 	stopAnswers = 5 * time.Second  // answers to requests, which themselves get three
 	stopWork    = 10 * time.Second // changes and messages in hand
+
+	restartWork    = 2 * time.Second // the same before a restart: the next start goes on with what is in Redis
+	restartAnswers = time.Second     // after links were closed: until the next start opens some, nothing comes in
 )
 
 // serve runs the bot on a listener until the context ends: it receives, and shares polling, notifying and carrying out with the other replicas.
@@ -63,10 +76,18 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	door.Admit(a.front)
 	return a.run(ctx, func(ctx context.Context) error {
 		receiving, ctx := errgroup.WithContext(ctx)
-		receiving.Go(func() error { return door.Serve(ctx, l) })
+		linked, leave := context.WithCancel(context.WithoutCancel(ctx)) // links are closed last: what would come over them is lost
+		receiving.Go(func() error {
+			defer leave()
+			return door.Serve(ctx, l)
+		})
 		for _, s := range a.sides {
-			receiving.Go(func() error { return receive(ctx, door, s.Slack, s.links()) })
+			receiving.Go(func() error { return receive(linked, door, s.Slack, s.links()) })
 		}
+		receiving.Go(func() error {
+			a.restarts.over(ctx, a, door)
+			return nil
+		})
 		return receiving.Wait()
 	})
 }
@@ -79,13 +100,24 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 	}
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
+	received, shared := make(chan struct{}), make(chan struct{})
+	answers := stopAnswers
 	g.Go(func() error {
+		defer close(received)
 		defer p.begin(stopWork)
 		err := receive(ctx)
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
-		defer cancel()
-		a.front.Drain(drain)
+		a.drain(ctx, answers)
 		return err
+	})
+	g.Go(func() error {
+		if !a.restarts.due(ctx, a) {
+			return nil
+		}
+		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
+		a.drain(ctx, restartWork)
+		<-shared
+		answers = restartAnswers
+		return errRestart
 	})
 	for _, s := range a.sides {
 		g.Go(func() error { return unlessStopped(p.living, s.runner.Run(p.living)) })
@@ -100,10 +132,23 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 		return unlessStopped(p.living, err)
 	})
 	g.Go(func() error {
-		defer p.leave()
+		defer close(shared)
 		return a.share(p)
 	})
+	g.Go(func() error {
+		<-shared
+		<-received
+		p.leave()
+		return nil
+	})
 	return g.Wait()
+}
+
+// drain waits for answers that are still being looked up, for at most as long as the limit.
+func (a *app) drain(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	a.front.Drain(ctx)
 }
 
 // phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is in hand is dropped, after

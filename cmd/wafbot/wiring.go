@@ -43,6 +43,7 @@ type app struct {
 	sides    map[string]*slackSide // by workspace
 	tenants  map[string]*tenant    // by account
 	lookout  *lookout
+	restarts *restarts // nil: it isn't restarted
 	metrics  *metrics.Metrics
 	auditOut *lineWriter
 	terminal *commands.Runner // carries out a line at the terminal; nil elsewhere
@@ -65,7 +66,7 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: newStarts(), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New()}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: newStarts(), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts}
 	stored := storeConfig(cfg, a.clocks)
 	stored.Away = a.redisAway
 	var err error
