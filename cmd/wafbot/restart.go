@@ -41,10 +41,10 @@ type restarts struct {
 var errRestart = errors.New("restarting")
 
 const (
-	watchEvery  = time.Second           // how often it is looked whether mounted files were replaced
-	retryEvery  = time.Second           // how often a good configuration that has to wait is tried again
-	checkWithin = 10 * time.Second      // how long Slack and Redis may take to say whether it is good
-	linkedEvery = 20 * time.Millisecond // how often it is looked whether deliveries come in again
+	watchEvery  = time.Second            // how often it is looked whether mounted files were replaced
+	retryEvery  = time.Second            // how often a good configuration that has to wait is tried again
+	checkWithin = 10 * time.Second       // how long Slack and Redis may take to say whether it is good
+	linkedEvery = 100 * time.Millisecond // how often it is looked whether deliveries come in again
 )
 
 // due waits until the process is to begin again: on SIGHUP, or when mounted files were replaced, as soon as the
@@ -178,13 +178,15 @@ func (a *app) checkGone(ctx context.Context, before *app) error {
 	return nil
 }
 
-// over lets the next replica restart once this one receives again.
+// over lets the next replica restart once this one receives again: as long as Slack gives it no link, those of the others
+// must stay.
 func (r *restarts) over(ctx context.Context, a *app, door *bot.Door) {
 	if r == nil || r.handed == nil {
 		return
 	}
 	for _, s := range a.sides {
 		for s.AppToken != "" && !door.Linked(s.Name) {
+			_ = a.store.Replicas.KeepRestart(ctx, r.handed.lock) // else the next time
 			if delay.Sleep(ctx, linkedEvery) != nil {
 				return
 			}

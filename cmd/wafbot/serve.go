@@ -37,8 +37,11 @@ func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
 	again.listener = l
 	err = serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}, restarts: again})
-	if !errors.Is(err, errRestart) || ctx.Err() != nil {
+	switch {
+	case !errors.Is(err, errRestart):
 		return err
+	case ctx.Err() != nil: // it was to stop, too
+		return nil
 	}
 	return t.again(again.next)
 }

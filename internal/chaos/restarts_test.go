@@ -76,8 +76,9 @@ func (r *round) restart(times int) (gaps []time.Duration) {
 	file := r.replicas[0].config
 	good, err := os.ReadFile(file)
 	require.NoError(r.t, err)
+	many := 15 * len(r.replicas) // between two changes: Slack lets an app open 50 links a minute
 	for n := range times {
-		r.acted(5)
+		r.acted(many)
 		text, says := fmt.Appendf(slices.Clone(good), "runbooks: {sqli: 'https://runbooks.example.com/%d'}\n", n), listens
 		if n%4 == 2 {
 			text, says = append(text, "polcy: {}\n"...), refuses
@@ -97,7 +98,7 @@ func (r *round) restart(times int) (gaps []time.Duration) {
 			return true
 		}, startPatience, 20*time.Millisecond, "change %d: %s; logs in %s", n, says, r.logs)
 	}
-	r.acted(5)
+	r.acted(many)
 	return gaps
 }
 

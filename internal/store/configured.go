@@ -95,6 +95,11 @@ func (s *Replicas) BeginRestart(ctx context.Context, token string) (may bool, er
 	return may, nil
 }
 
+// KeepRestart has the others wait for longer.
+func (s *Replicas) KeepRestart(ctx context.Context, token string) error {
+	return renewLease.Run(ctx, s.rdb, []string{s.key(keyRestart)}, token, restartWithin.Milliseconds()).Err()
+}
+
 // EndRestart lets the next replica restart. If it fails, that one waits until the token runs out.
 func (s *Replicas) EndRestart(ctx context.Context, token string) error {
 	return dropLease.Run(ctx, s.rdb, []string{s.key(keyRestart)}, token).Err()

@@ -54,8 +54,10 @@ func TestReplicasRestartOneAtATime(t *testing.T) {
 		}
 		require.True(t, may(one, "1"))
 		require.False(t, may(two, "2"))
+		require.NoError(t, two.KeepRestart(ctx, "2"))
 		require.NoError(t, two.EndRestart(ctx, "2"))
 		require.False(t, may(two, "2"), "it is the first one's to end")
+		require.NoError(t, one.KeepRestart(ctx, "1"))
 		require.NoError(t, one.EndRestart(ctx, "1"))
 		require.True(t, may(two, "2"))
 	})
