@@ -127,7 +127,7 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 		}
 		_ = l.Close()
 	}
-	if err := cmp.Or(next.checkTokens(ctx, a), next.checkGone(ctx, a)); err != nil {
+	if err := cmp.Or(checkTokens(ctx, a, next), checkGone(ctx, a, next)); err != nil {
 		return err
 	}
 	token := rand.Text()
@@ -144,8 +144,8 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 }
 
 // checkTokens has Slack say whether it takes tokens that weren't there before: with a wrong one nothing could be posted.
-func (a *app) checkTokens(ctx context.Context, before *app) (err error) {
-	for name, s := range a.sides {
+func checkTokens(ctx context.Context, before, next *app) (err error) {
+	for name, s := range next.sides {
 		was := before.sides[name]
 		if was == nil || was.BotToken != s.BotToken {
 			err = cmp.Or(err, s.client.Usable(ctx))
@@ -161,9 +161,9 @@ func (a *app) checkTokens(ctx context.Context, before *app) (err error) {
 }
 
 // checkGone finds accounts that were there before and have open changes: nothing would end them.
-func (a *app) checkGone(ctx context.Context, before *app) error {
+func checkGone(ctx context.Context, before, next *app) error {
 	for _, name := range before.names() {
-		if a.tenants[name] != nil {
+		if next.tenants[name] != nil {
 			continue
 		}
 		open, err := before.store.Replicas.Open(ctx, name)

@@ -109,7 +109,7 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 		defer close(received)
 		defer p.begin(stopWork)
 		err := receive(ctx)
-		a.drain(ctx, answers)
+		drain(ctx, a.front, answers)
 		return err
 	})
 	g.Go(func() error {
@@ -117,7 +117,7 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 			return nil
 		}
 		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
-		a.drain(ctx, restartWork)
+		drain(ctx, a.front, restartWork)
 		<-shared
 		answers = restartAnswers
 		return errRestart
@@ -148,10 +148,10 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 }
 
 // drain waits for answers that are still being looked up, for at most as long as the limit.
-func (a *app) drain(ctx context.Context, limit time.Duration) {
+func drain(ctx context.Context, from *bot.Front, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	a.front.Drain(ctx)
+	from.Drain(ctx)
 }
 
 // phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is in hand is dropped, after
