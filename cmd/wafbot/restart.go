@@ -171,8 +171,8 @@ func checkGone(ctx context.Context, before, next *app) error {
 			return fmt.Errorf("account %s was taken out; read what is open on it: %w", name, err)
 		}
 		if len(open) > 0 {
-			return misused{fmt.Errorf("account %s was taken out, and nothing would end what is open on it: %s; put it back until then, or undo them first",
-				name, record.SayOpen(open))}
+			return misused{fmt.Errorf("account %s was taken out, and nothing would end what is open on it: %s; "+
+				"put it back until then, or undo them first", name, record.SayOpen(open))}
 		}
 	}
 	return nil
@@ -203,7 +203,8 @@ func mounted(cfg *config.Config) (sum [sha256.Size]byte) {
 	files := append(cfg.SecretFiles(), config.SecretFile{Path: cfg.File()})
 	digest := sha256.New()
 	for _, f := range files {
-		if _, err := os.Readlink(filepath.Join(filepath.Dir(f.Path), "..data")); err != nil || strings.HasSuffix(f.Key, "].token_file") {
+		_, err := os.Readlink(filepath.Join(filepath.Dir(f.Path), "..data"))
+		if err != nil || strings.HasSuffix(f.Key, "].token_file") {
 			continue
 		}
 		text, _ := os.ReadFile(f.Path) // one that can't be read counts as empty

@@ -22,7 +22,8 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
-	again := &restarts{hangup: t.hangups(), load: func() (*config.Config, error) { return loadToServe(s.Config, t.environ) }, handed: t.handed}
+	load := func() (*config.Config, error) { return loadToServe(s.Config, t.environ) }
+	again := &restarts{hangup: t.hangups(), load: load, handed: t.handed}
 	cfg, err := again.load()
 	if err != nil {
 		return err
@@ -79,7 +80,8 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	door.Admit(a.front)
 	return a.run(ctx, func(ctx context.Context) error {
 		receiving, ctx := errgroup.WithContext(ctx)
-		linked, leave := context.WithCancel(context.WithoutCancel(ctx)) // links are closed last: what would come over them is lost
+		// Links are closed last: without one Slack has nowhere to deliver.
+		linked, leave := context.WithCancel(context.WithoutCancel(ctx))
 		receiving.Go(func() error {
 			defer leave()
 			return door.Serve(ctx, l)
