@@ -143,7 +143,7 @@ func (r *restarts) try(ctx context.Context, a *app) error {
 	return err
 }
 
-// checkTokens has Slack say whether it takes tokens that weren't there before: with a wrong one nothing could be posted.
+// checkTokens asks Slack about new tokens: with a wrong one nothing could be posted.
 func checkTokens(ctx context.Context, before, next *app) (err error) {
 	for name, s := range next.sides {
 		was := before.sides[name]
@@ -178,8 +178,8 @@ func checkGone(ctx context.Context, before, next *app) error {
 	return nil
 }
 
-// over lets the next replica restart once this one receives again: as long as Slack gives it no link, those of the others
-// must stay.
+// over lets the next replica restart once this one receives again. As long as Slack gives it no link, those of the
+// others must stay.
 func (r *restarts) over(ctx context.Context, a *app, door *bot.Door) {
 	if r == nil || r.handed == nil {
 		return
@@ -247,7 +247,7 @@ func startAgain(h handover) error {
 	return fmt.Errorf("start again in place: %w", err)
 }
 
-// listen opens the address, or goes on with the socket that the start before had open there: connections wait in it.
+// listen opens the address, or takes the socket that the start before had open there: connections wait in it.
 func (h *handover) listen(address string) (net.Listener, error) {
 	if h == nil {
 		return net.Listen("tcp", address)

@@ -63,7 +63,7 @@ const (
 	stopAnswers = 5 * time.Second  // answers to requests, which themselves get three
 	stopWork    = 10 * time.Second // changes and messages in hand
 
-	restartWork    = 2 * time.Second // the same before a restart: the next start goes on with what is in Redis
+	restartWork    = 2 * time.Second // the same before a restart: the next start takes up what is in Redis
 	restartAnswers = time.Second     // after links were closed: until the next start opens some, nothing comes in
 )
 

@@ -87,7 +87,7 @@ func (r *reloading) start() {
 	}
 }
 
-// openPatch is what is said of a patch of globex that is in force.
+// openPatch is said of a patch of globex that is open.
 const openPatch = "Patch exactly shop.globex.example/find, every application, field q, SQL injection only for 1 h, until 20"
 
 // hup sends SIGHUP, and waits for what the log then says.

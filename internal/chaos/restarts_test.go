@@ -120,7 +120,8 @@ func (r *round) acted(times int) {
 		return len(r.requests)
 	}
 	before := count()
-	require.Eventually(r.t, func() bool { return count() >= before+times }, startPatience, 20*time.Millisecond, "nobody acts")
+	enough := func() bool { return count() >= before+times }
+	require.Eventually(r.t, enough, startPatience, 20*time.Millisecond, "nobody acts")
 }
 
 // gaps are the times for which there was no link, until the context ends.
