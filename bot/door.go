@@ -12,13 +12,13 @@ import (
 	"github.com/wafbot/wafbot/internal/metrics"
 )
 
-// Door is where deliveries come in, over HTTP and over Socket Mode links. Fronts stand behind it one after another, when the configuration changes: no connection and no
-// link ends then, with what is on its way.
+// Door is where deliveries come in, over HTTP and over Socket Mode links. A Front stands behind it.
 type Door struct {
 	log *sampledLog
 
+	behind *Front
+
 	mu      sync.RWMutex
-	behind  *Front
 	sockets map[string]*slackconn.Socket // by workspace
 }
 
@@ -27,32 +27,11 @@ func NewDoor(log *slog.Logger) *Door {
 	return &Door{log: newSampledLog(log), sockets: map[string]*slackconn.Socket{}}
 }
 
-// Admit has a Front receive what comes in from now on, and returns when the one before has acknowledged what it received.
-func (d *Door) Admit(f *Front) {
-	d.mu.Lock()
-	before := d.behind
-	d.behind = f
-	f.door = d
-	d.mu.Unlock()
-	if before != nil && before != f {
-		before.received.Wait()
-	}
-}
-
-// enter is the Front that receives, until leave is called.
-func (d *Door) enter() (f *Front, leave func()) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	d.behind.received.Add(1)
-	return d.behind, d.behind.received.Done
-}
+// Admit has a Front receive what comes in.
+func (d *Door) Admit(f *Front) { d.behind, f.door = f, d }
 
 // ServeHTTP implements http.Handler.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f, leave := d.enter()
-	defer leave()
-	f.pages.ServeHTTP(w, r)
-}
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.behind.pages.ServeHTTP(w, r) }
 
 // Links are how a workspace delivers over Socket Mode.
 type Links struct {
@@ -71,9 +50,7 @@ type gate struct {
 
 // Envelope implements slackconn.Handler. What comes from a workspace that isn't configured any more is acknowledged and dropped: its links are about to end.
 func (g gate) Envelope(ctx context.Context, e slackconn.Envelope) *slack.ViewSubmissionResponse {
-	f, leave := g.door.enter()
-	defer leave()
-	b := f.bots[g.workspace]
+	b := g.door.behind.bots[g.workspace]
 	if b == nil {
 		g.door.log.warn(ctx, "drop delivery of a workspace that is not in the configuration", "workspace", g.workspace)
 		return nil
@@ -91,6 +68,12 @@ func (d *Door) Receive(ctx context.Context, l Links) error {
 	d.sockets[l.Workspace] = s
 	d.mu.Unlock()
 	return s.Receive(ctx)
+}
+
+// Linked reports whether a Socket Mode link of a workspace can receive.
+func (d *Door) Linked(workspace string) bool {
+	open, _ := d.linked(workspace)
+	return open > 0
 }
 
 // linked is how many Socket Mode links of a workspace can receive, and why the last one could not be opened or kept.

@@ -52,12 +52,11 @@ type FrontConfig struct {
 
 // Front is what stands behind a Door: the bots of all workspaces, and the pages that are about all of them.
 type Front struct {
-	cfg      FrontConfig
-	log      *sampledLog
-	bots     map[string]*Bot // by workspace
-	door     *Door
-	pages    http.Handler
-	received sync.WaitGroup // deliveries that aren't acknowledged yet
+	cfg   FrontConfig
+	log   *sampledLog
+	bots  map[string]*Bot // by workspace
+	door  *Door
+	pages http.Handler
 }
 
 // NewFront puts bots behind a front, each of another workspace.

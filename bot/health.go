@@ -43,11 +43,8 @@ type workspaceState struct {
 
 // Configuration is how a replica's configuration stands.
 type Configuration struct {
-	Hash      string            `json:"hash"`
-	Loaded    time.Time         `json:"loaded,omitzero"`     // when
-	Failed    string            `json:"failed,omitempty"`    // what came of the last attempt to load it again; "": it was taken
-	Differing []string          `json:"differing,omitempty"` // the hosts of replicas with another one
-	Removed   map[string]string `json:"removed,omitempty"`   // accounts that it has no more, and what becomes of their changes
+	Failed  string            `json:"failed,omitempty"`  // what is wrong with the file as it is now; "": nothing is known
+	Removed map[string]string `json:"removed,omitempty"` // accounts that it has no more, and what becomes of their changes
 }
 
 // Remove notes an account that the configuration has no more.

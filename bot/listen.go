@@ -33,6 +33,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: d, ReadTimeout: requestWithin, WriteTimeout: responseWithin, IdleTimeout: idleFor, MaxHeaderBytes: maxHeaders, ConnState: all.changed,
 	}
+	server.SetKeepAlivesEnabled(false) // a request on an idle connection that a stop closes would be lost
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		// A listener that is shared is closed by whoever stops first.

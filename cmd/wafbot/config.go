@@ -19,7 +19,7 @@ type configCheckCmd struct {
 
 // Run fails with every problem.
 func (c *configCheckCmd) Run(t *terminal) error {
-	cfg, _, err := loadToServe(c.File, t.environ)
+	cfg, err := loadToServe(c.File, t.environ)
 	if err != nil {
 		return err
 	}
@@ -32,15 +32,15 @@ func (c *configCheckCmd) Run(t *terminal) error {
 }
 
 // loadToServe loads a configuration that serve can work with.
-func loadToServe(file string, environ []string) (*config.Config, *config.Folders, error) {
-	cfg, folders, err := config.Read(file, environ)
+func loadToServe(file string, environ []string) (*config.Config, error) {
+	cfg, err := config.Load(file, environ)
 	if err == nil {
 		err = cfg.CheckServe()
 	}
 	if err != nil {
-		return nil, folders, misused{err}
+		return nil, misused{err}
 	}
-	return cfg, folders, nil
+	return cfg, nil
 }
 
 type configSchemaCmd struct{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"github.com/wafbot/wafbot/bot"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/metrics"
 )
 
 // serveCmd runs the bot.
@@ -22,23 +22,29 @@ type serveCmd struct {
 
 // Run serves until the context ends.
 func (s *serveCmd) Run(ctx context.Context, t *terminal) error {
-	cfg, folders, err := loadToServe(s.Config, t.environ)
+	load := func() (*config.Config, error) { return loadToServe(s.Config, t.environ) }
+	again := &restarts{hangup: t.hangups(), load: load, handed: t.handed}
+	cfg, err := again.load()
 	if err != nil {
 		return err
 	}
+	again.files = mounted(cfg)
 	log := logAs(t.err, cfg.Log)
 	boundMemory(log)
-	l, err := net.Listen("tcp", cfg.Listen)
+	l, err := t.handed.listen(cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w; set listen (WAFBOT_LISTEN) to a free address", err)
 	}
 	log.Info("listening", "address", l.Addr().String(), "changes", cfg.Policy.Changes, "accounts", len(cfg.Accounts))
-	bots := succession{
-		load:     func() (*config.Config, *config.Folders, error) { return loadToServe(s.Config, t.environ) },
-		listener: l, log: log, errs: t.err, hangup: t.hangups(), folders: folders,
-		o: botOptions{log: log, audit: &lineWriter{out: t.out}, clocks: clock.New(), loads: &loads{}, metrics: metrics.New()},
+	again.listener = l
+	err = serve(ctx, cfg, l, botOptions{log: log, audit: &lineWriter{out: t.out}, restarts: again})
+	switch {
+	case !errors.Is(err, errRestart):
+		return err
+	case ctx.Err() != nil: // it was to stop, too
+		return nil
 	}
-	return bots.run(ctx, cfg)
+	return t.again(again.next)
 }
 
 // botOptions are what a bot gets beside its configuration.
@@ -49,15 +55,16 @@ type botOptions struct {
 	settle time.Duration // how long a message may be on its way to Slack, after Redis was emptied; 0: settleFor
 	clocks *clock.Clocks // nil: of this machine
 
-	metrics *metrics.Metrics // nil: the bot's own
-	loads   *loads           // how loading the configuration goes; nil: it is never loaded again
-	removed []tenancy        // accounts that the configuration has no more
+	restarts *restarts // nil: it isn't restarted
 }
 
 // How long each step of a stop may take.
 const (
 	stopAnswers = 5 * time.Second  // answers to requests, which themselves get three
 	stopWork    = 10 * time.Second // changes and messages in hand
+
+	restartWork    = 2 * time.Second // the same before a restart: the next start takes up what is in Redis
+	restartAnswers = time.Second     // after links were closed: until the next start opens some, nothing comes in
 )
 
 // serve runs the bot on a listener until the context ends: it receives, and shares polling, notifying and carrying out with the other replicas.
@@ -73,10 +80,19 @@ func serve(ctx context.Context, cfg *config.Config, l net.Listener, o botOptions
 	door.Admit(a.front)
 	return a.run(ctx, func(ctx context.Context) error {
 		receiving, ctx := errgroup.WithContext(ctx)
-		receiving.Go(func() error { return door.Serve(ctx, l) })
+		// Links are closed last: without one Slack has nowhere to deliver.
+		linked, leave := context.WithCancel(context.WithoutCancel(ctx))
+		receiving.Go(func() error {
+			defer leave()
+			return door.Serve(ctx, l)
+		})
 		for _, s := range a.sides {
-			receiving.Go(func() error { return receive(ctx, door, s.Slack, s.links()) })
+			receiving.Go(func() error { return receive(linked, door, s.Slack, s.links()) })
 		}
+		receiving.Go(func() error {
+			a.restarts.over(ctx, a, door)
+			return nil
+		})
 		return receiving.Wait()
 	})
 }
@@ -89,13 +105,24 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 	}
 	p := newPhases(ctx)
 	g, ctx := errgroup.WithContext(ctx)
+	received, shared := make(chan struct{}), make(chan struct{})
+	answers := stopAnswers
 	g.Go(func() error {
+		defer close(received)
 		defer p.begin(stopWork)
 		err := receive(ctx)
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAnswers)
-		defer cancel()
-		a.front.Drain(drain)
+		drain(ctx, a.front, answers)
 		return err
+	})
+	g.Go(func() error {
+		if !a.restarts.due(ctx, a) {
+			return nil
+		}
+		p.begin(restartWork) // while deliveries are still stored: the next start carries them out
+		drain(ctx, a.front, restartWork)
+		<-shared
+		answers = restartAnswers
+		return errRestart
 	})
 	for _, s := range a.sides {
 		g.Go(func() error { return unlessStopped(p.living, s.runner.Run(p.living)) })
@@ -104,17 +131,29 @@ func (a *app) run(ctx context.Context, receive func(ctx context.Context) error) 
 	}
 	g.Go(func() error { a.watchClocks(ctx); return nil })
 	g.Go(func() error { a.lookout.watchAccounts(ctx); return nil })
-	g.Go(func() error { a.lookout.watchConfigurations(ctx); return nil })
 	g.Go(func() error {
 		err := a.store.Replicas.Beat(p.living)
 		a.explain(p.living, err)
 		return unlessStopped(p.living, err)
 	})
 	g.Go(func() error {
-		defer p.leave()
+		defer close(shared)
 		return a.share(p)
 	})
+	g.Go(func() error {
+		<-shared
+		<-received
+		p.leave()
+		return nil
+	})
 	return g.Wait()
+}
+
+// drain waits for answers that are still being looked up, for at most as long as the limit.
+func drain(ctx context.Context, from *bot.Front, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	from.Drain(ctx)
 }
 
 // phases are the contexts of a stop, in the order in which they end. After more nothing new begins, after held what is in hand is dropped, after

@@ -236,50 +236,6 @@ func TestARevokedWorkspace(t *testing.T) {
 	card.says("Deny "+attacker+" · ", "Vic Lee")
 }
 
-// A workspace comes with a reload and goes with another one, while the other goes on.
-func TestAWorkspaceComesAndGoes(t *testing.T) {
-	for i, way := range []workspace.Ingress{workspace.IngressHTTP, workspace.IngressSocket} {
-		redis := []func(testing.TB) redisServer{miniRedis, aRedis}[i]
-		t.Run(string(way), func(t *testing.T) {
-			t.Parallel()
-			two := openTwo(t, redis(t), way, "hq")
-			two.start()
-			hq, emea := two.hq, two.emea
-			hq.message("#waf", "wafbot watches acme")
-			ids := hq.manyAttacks(8)
-			n := hq.notes(ids, unhurried)
-
-			two.has("hq", "emea")
-			two.reloads(loaded)
-			emea.message("#waf-globex", "wafbot watches globex")
-			if way == workspace.IngressSocket {
-				emea.until("links", func() bool { return len(emea.Slack.Links()) > 0 })
-			}
-			two.attack(stuffing())
-			card := emea.cardIn("#waf-globex", "/signin")
-			card.click("vic", "Deny "+attacker)
-			card.says("Deny "+attacker+" · ", "Vic Lee")
-			emea.typesIn("#waf-globex", "vic", "patch shop.globex.example/find type=sqli part=get.q for=10s")
-			emea.until("a patch", func() bool { return len(two.rules("globex", "vpatch")) == 1 })
-
-			acked, _ := n.written()
-			two.has("hq")
-			two.reloads(loaded)
-			hq.until("notes after it", func() bool { now, _ := n.written(); return now > acked })
-			n.stop()
-			n.busy.Wait() // before each attack has its 100 notes
-			_, body := two.get("/readyz")
-			require.Contains(t, body, `"globex":"taken out of the configuration: what is due is still ended"`)
-			require.NotContains(t, body, "emea")
-			emea.until("its links end", func() bool { return len(emea.Slack.Links()) == 0 })
-			emea.until("the patch is ended", func() bool { return len(two.rules("globex", "vpatch")) == 0 })
-			_, lost := n.written()
-			require.Zero(t, lost, "deliveries that no bot took: %s\n%s", n.why, two.journal)
-			hq.requireNotes(n.acked, ids)
-		})
-	}
-}
-
 // At the terminal are the accounts of all workspaces, and a line that names its account goes to its workspace's people.
 func TestTheTerminalOfTwoWorkspaces(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -43,9 +42,8 @@ type app struct {
 	webhooks *webhooks.Webhooks
 	sides    map[string]*slackSide // by workspace
 	tenants  map[string]*tenant    // by account
-	hash     string                // of the configuration
-	loads    *loads                // nil: the configuration is never loaded again
 	lookout  *lookout
+	restarts *restarts // nil: it isn't restarted
 	metrics  *metrics.Metrics
 	auditOut *lineWriter
 	terminal *commands.Runner // carries out a line at the terminal; nil elsewhere
@@ -58,7 +56,6 @@ type tenant struct {
 	cfg      config.Account
 	side     *slackSide // of its workspace
 	policy   config.Policy
-	removed  bool // it isn't in the configuration any more
 	api      *apiclient.Client
 	poller   *poller.Poller // nil at a terminal: nothing is polled from there
 	efficacy *efficacy.Watch
@@ -69,15 +66,11 @@ type tenant struct {
 // build puts the parts together. Nothing is sent yet.
 func build(cfg *config.Config, o botOptions) (*app, error) {
 	log := o.log
-	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: newStarts(), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: cmp.Or(o.metrics, metrics.New()), hash: cfg.Hash(), loads: o.loads}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
+	a := &app{cfg: cfg, settle: cmp.Or(o.settle, settleFor), log: log, clocks: cmp.Or(o.clocks, clock.New()), http: apiclient.NewHTTP(), starts: newStarts(), sides: map[string]*slackSide{}, tenants: map[string]*tenant{}, auditOut: o.audit, metrics: metrics.New(), restarts: o.restarts}
 	stored := storeConfig(cfg, a.clocks)
-	stored.Away, stored.Configured = a.redisAway, store.Configured{Hash: a.hash, Host: host}
-	a.store, err = store.Open(stored)
-	if err != nil {
+	stored.Away = a.redisAway
+	var err error
+	if a.store, err = store.Open(stored); err != nil {
 		return nil, err
 	}
 	if err := a.sendTo(cfg.WebhookList()); err != nil {
@@ -87,22 +80,19 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	for _, w := range cfg.EachWorkspace() {
 		a.sideOf(*w)
 	}
-	configured := len(cfg.Accounts)
-	for i, each := range append(withPolicies(cfg), o.removed...) {
-		t, err := a.tenant(each, o.speed)
+	for i := range cfg.Accounts {
+		t, err := a.tenant(i, o.speed)
 		if err != nil {
 			return nil, err
 		}
-		t.removed = i >= configured
 		a.tenants[t.Name] = t
 		t.side.tenants = append(t.side.tenants, t)
 	}
-	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), hash: a.hash, log: log}
+	a.lookout = &lookout{replicas: a.store.Replicas, names: a.names(), log: log}
 	var bots []*bot.Bot
-	for name, s := range a.sides {
-		if s.open(a); cfg.Workspace(name) != nil {
-			bots = append(bots, s.bot)
-		}
+	for _, s := range a.sides {
+		s.open(a)
+		bots = append(bots, s.bot)
 	}
 	a.front = bot.NewFront(bot.FrontConfig{
 		Redis: a.store, Stream: stream{a.store.Inbox}, Pagers: pagers{cfg, a.store.Pages}, Webhooks: a.webhooks.Trouble, Broken: a.brokenSources, Configuration: a.configuration,
@@ -118,22 +108,14 @@ func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	}
 }
 
-// withPolicies are the configuration's accounts, each with its policy.
-func withPolicies(cfg *config.Config) (all []tenancy) {
-	for i, account := range cfg.Accounts {
-		all = append(all, tenancy{account, cfg.PolicyOf(i), cfg.WorkspaceOf(account)})
-	}
-	return all
-}
-
-// tenant puts together what works for one account.
-func (a *app) tenant(of tenancy, speed float64) (*tenant, error) {
-	cfg, guards := of.Account, of.policy
+// tenant puts together what works for the configuration's i-th account.
+func (a *app) tenant(i int, speed float64) (*tenant, error) {
+	cfg, guards := a.cfg.Accounts[i], a.cfg.PolicyOf(i)
 	api, err := apiclient.New(apiclient.Config{BaseURL: cfg.APIURL, Token: cfg.Token, TokenFile: cfg.TokenFile, ClientID: cfg.ClientID, HTTP: a.http, Clock: a.clocks.Service(cfg.Name), Log: a.log.With("account", cfg.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", cfg.Name, err)
 	}
-	t := &tenant{cfg: cfg, side: a.sideOf(of.slack), policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
+	t := &tenant{cfg: cfg, side: a.sideOf(a.cfg.WorkspaceOf(cfg)), policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
 		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
 		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
@@ -152,7 +134,7 @@ func (a *app) tenant(of tenancy, speed float64) (*tenant, error) {
 // posted is the account as its messages need it.
 func (t *tenant) posted() notify.Account {
 	a := notify.Account{Account: t.Account, Channels: t.cfg.Channels(), Settings: t.poller.Settings, Health: t.poller.Health}
-	if t.cfg.Summary.At != "" && !t.removed {
+	if t.cfg.Summary.At != "" {
 		a.Summary = t.cfg.Summary
 	}
 	return a

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/commands/paging"
-	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/store"
 )
@@ -81,13 +79,8 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	}
 	t := a.tenants[account]
 	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
-	if t.removed {
-		taken()
-		g.Go(func() { t.askTime(more, a.clocks, a.log) })
-	} else {
-		g.Go(func() { t.poll(more, taken) })
-		g.Go(func() { a.paging(t).Run(held, more) })
-	}
+	g.Go(func() { t.poll(more, taken) })
+	g.Go(func() { a.paging(t).Run(held, more) })
 	g.Go(func() { t.side.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { t.side.runner.RunLapses(more, account) })
 	g.Go(func() { a.webhooks.Run(held, more, t.Account) })
@@ -111,23 +104,6 @@ func (t *tenant) poll(ctx context.Context, taken func()) {
 		taken()
 	})
 	_ = t.poller.Run(ctx)
-}
-
-// askTimeEvery is how often a service is asked for its time.
-const askTimeEvery = time.Minute
-
-// askTime asks the service of an account that isn't polled for something cheap while it isn't known what time it is: the answer tells that. Until then nothing overdue is ended.
-func (t *tenant) askTime(ctx context.Context, clocks *clock.Clocks, log *slog.Logger) {
-	for {
-		if clocks.Unsure(t.Name) != "" {
-			if _, err := t.api.User(ctx); err != nil && ctx.Err() == nil {
-				log.Warn("ask the service what time it is", "account", t.Name, "err", err)
-			}
-		}
-		if delay.Sleep(ctx, askTimeEvery) != nil {
-			return
-		}
-	}
 }
 
 // rebuildFailed says that an account's state could not be rebuilt, and waits a little.

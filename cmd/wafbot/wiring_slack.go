@@ -24,14 +24,13 @@ type slackSide struct {
 	store    *store.Store
 	metrics  *metrics.Metrics
 	log      *slog.Logger
-	tenants  []*tenant // its accounts, those that were taken out of the configuration last
+	tenants  []*tenant // its accounts
 	runner   *commands.Runner
 	notifier *notify.Notifier
 	bot      *bot.Bot
 }
 
-// sideOf is the side of a workspace, which may be in the configuration no more: then it is that of accounts that were taken out. Only its client is made
-// before its accounts are known.
+// sideOf is the side of a workspace. Only its client is made before its accounts are known.
 func (a *app) sideOf(w config.Slack) *slackSide {
 	if a.sides[w.Name] == nil {
 		a.sides[w.Name] = newSide(w, a.store, a.metrics, a.log)
@@ -52,12 +51,9 @@ func newSide(w config.Slack, of *store.Store, m *metrics.Metrics, log *slog.Logg
 // open puts together what works for a workspace with its accounts.
 func (s *slackSide) open(a *app) {
 	s.runner = a.newRunner(s.tenants, s.client)
-	var posted, shown []notify.Account
+	var posted []notify.Account
 	for _, t := range s.tenants {
 		posted = append(posted, t.posted())
-		if !t.removed {
-			shown = append(shown, t.posted())
-		}
 	}
 	s.notifier = notify.New(notify.Config{
 		Slack: s.client, Runner: s.runner, Accounts: posted, Command: s.Command, Runbooks: a.cfg.Runbooks,
@@ -69,7 +65,7 @@ func (s *slackSide) open(a *app) {
 	})
 	s.bot = bot.New(bot.Config{
 		Workspace: s.Name, Slack: s.client, Secret: s.SigningSecret, Command: s.Command, Runner: s.runner, Verbs: s.runner, Notifier: s.notifier, Inbox: s.store.Inbox,
-		Cards: a.store.Cards, Accounts: shown, Metrics: s.metrics, Log: s.log, Clocks: a.clocks,
+		Cards: a.store.Cards, Accounts: posted, Metrics: s.metrics, Log: s.log, Clocks: a.clocks,
 	})
 }
 

@@ -31,7 +31,6 @@ func (d *decoder) accountsDir(c *Config) {
 	if !d.isSet("accounts") {
 		d.keys["accounts"] = d.keys["accounts_dir"]
 	}
-	d.folders.note(c.AccountsDir)
 	entries, err := os.ReadDir(c.AccountsDir)
 	if err != nil {
 		d.report("accounts_dir", "%v; put the accounts there or fix the path", err)
@@ -51,7 +50,7 @@ func (d *decoder) accountsDir(c *Config) {
 
 // accountsFile adds the accounts of a file: the keys of one, or a list of them.
 func (d *decoder) accountsFile(path string, c *Config) {
-	text, err := d.folders.read(path, maxFile)
+	text, err := readUpTo(path, maxFile)
 	if err != nil {
 		d.report("accounts_dir", "%v", err)
 		return

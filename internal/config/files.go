@@ -38,7 +38,7 @@ func (c *Config) readFiles() {
 		if !isFile || !c.origins.isSet(l.key) || all[i-1].key != key || l.ofDefaults() { // the field of a secret stands before that of its file
 			continue
 		}
-		secret, err := c.readSecret(l.value.String(), !isToken(key))
+		secret, err := readSecret(l.value.String())
 		switch {
 		case c.origins.isSet(key):
 			c.origins.report(l.key, "%s is set too; remove one of them", key)
@@ -60,14 +60,10 @@ func (c *Config) readFiles() {
 // isToken reports whether a key is an account's token, which the API client reads.
 func isToken(key string) bool { return strings.HasSuffix(key, "].token") }
 
-// readSecret reads a secret from a file. One that is watched is read again when the configuration is.
-func (c *Config) readSecret(path string, watched bool) (apiclient.Secret, error) {
+// readSecret reads a secret from a file.
+func readSecret(path string) (apiclient.Secret, error) {
 	const most = 64 << 10
-	read := readUpTo
-	if watched {
-		read = c.origins.folders.read
-	}
-	text, err := read(path, most)
+	text, err := readUpTo(path, most)
 	if err != nil {
 		return "", err
 	}

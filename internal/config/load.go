@@ -13,12 +13,6 @@ import (
 // Load reads the file at path, or the one that WAFBOT_CONFIG names, or none; then the environment, which wins. If the configuration is wrong,
 // the error is an *Error with every problem. Relative paths in the file start at the file's folder.
 func Load(path string, environ []string) (*Config, error) {
-	c, _, err := Read(path, environ)
-	return c, err
-}
-
-// Read is Load; it returns the folders that were read, too, whether or not what is there is right.
-func Read(path string, environ []string) (*Config, *Folders, error) {
 	variables := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -27,27 +21,27 @@ func Read(path string, environ []string) (*Config, *Folders, error) {
 	if path == "" {
 		path = variables[fileVariable]
 	}
-	o := &origins{keys: map[string]origin{}, folders: &Folders{versions: map[string]string{}}}
+	o := &origins{keys: map[string]origin{}}
 	c := defaults()
 	c.origins = o
 	if path != "" {
 		o.root = Position{File: path, Line: 1, Col: 1}
-		data, err := o.folders.read(path, maxFile)
+		data, err := readUpTo(path, maxFile)
 		if err != nil {
-			return nil, o.folders, fmt.Errorf("read config: %w", err)
+			return nil, fmt.Errorf("read config: %w", err)
 		}
 		d := decoder{origins: o, file: path, folder: filepath.Dir(path), environ: variables}
 		if !d.configuration(data, c) {
-			return nil, o.folders, o.err()
+			return nil, o.err()
 		}
 	}
 	o.environment(c, variables)
 	c.readFiles()
 	c.check()
 	if err := o.err(); err != nil {
-		return nil, o.folders, err
+		return nil, err
 	}
-	return c, o.folders, nil
+	return c, nil
 }
 
 // File is the configuration file, "" if there is only the environment.

@@ -56,7 +56,6 @@ type origin struct {
 type origins struct {
 	root     Position
 	keys     map[string]origin
-	folders  *Folders
 	problems []Problem
 	nodes    int // keys and values that were decoded, references written out
 

@@ -2,8 +2,6 @@ package config
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -21,57 +19,11 @@ import (
 // Show is the configuration as it counts, as YAML: with every default, and each account with what it has from account_defaults, the policy and the environment. It
 // holds no secret.
 func (c *Config) Show() ([]byte, error) {
-	return yaml.Dump((&shown{Config: c}).config())
-}
-
-// hashLength is how many characters of its hash tell configurations apart.
-const hashLength = 12
-
-// Hash is a short hash of what the configuration comes to, secrets included, by which replicas see that theirs differ. How Redis is reached and where a replica
-// listens are no part of it: those may differ.
-func (c *Config) Hash() string {
-	text, err := yaml.Dump((&shown{Config: c, secrets: true, leaveOut: []string{"redis", "listen"}}).config())
-	if err != nil {
-		return "" // as if it weren't known
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])[:hashLength]
-}
-
-// Restart names the keys in which another configuration differs and that count only after a restart.
-func (c *Config) Restart(other *Config) (keys []string) {
-	differs := map[string]bool{"listen": c.Listen != other.Listen, "redis": c.Redis != other.Redis}
-	for key, w := range other.EachWorkspace() {
-		if before := c.Workspace(w.Name); before != nil {
-			differs[key+".app_token"], differs[key+".api_url"] = before.AppToken != w.AppToken, before.APIURL != w.APIURL
-		}
-	}
-	for key, differs := range differs {
-		if differs {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// KeepUntilRestart gives another configuration the values of this one that count until a restart.
-func (c *Config) KeepUntilRestart(other *Config) {
-	other.Listen, other.Redis = c.Listen, c.Redis
-	for _, w := range other.EachWorkspace() {
-		if before := c.Workspace(w.Name); before != nil {
-			w.AppToken, w.APIURL = before.AppToken, before.APIURL
-		}
-	}
+	return yaml.Dump((&shown{c}).config())
 }
 
 // shown writes a configuration as YAML.
-type shown struct {
-	*Config
-
-	secrets  bool     // they are written out
-	leaveOut []string // keys at the top
-}
+type shown struct{ *Config }
 
 func (s *shown) config() *yaml.Node {
 	c := *s.Config
@@ -106,7 +58,7 @@ func (s *shown) node(v reflect.Value, key string) *yaml.Node {
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("yaml")
 		at := below(key, name)
-		if name == "" || at == defaultsKey || at == "accounts_dir" || at == slackKey && len(s.Workspaces) > 0 || slices.Contains(s.leaveOut, at) {
+		if name == "" || at == defaultsKey || at == "accounts_dir" || at == slackKey && len(s.Workspaces) > 0 {
 			continue
 		}
 		if _, secret := v.Field(i).Interface().(apiclient.Secret); secret && s.isSet(at+"_file") {
@@ -169,9 +121,6 @@ func (s *shown) scalar(v reflect.Value, key string) *yaml.Node {
 	}
 	switch value := v.Interface().(type) {
 	case apiclient.Secret:
-		if s.secrets {
-			return plain(value.Reveal())
-		}
 		return plain(value.String())
 	case string:
 		return plain(value)

@@ -41,16 +41,3 @@ func TestShownConfigurationMeansTheSame(t *testing.T) {
 	}
 	require.NotContains(t, shown(merged), "account_defaults")
 }
-
-func TestHashTellsConfigurationsApart(t *testing.T) {
-	t.Parallel()
-	one := load(t, minimal)
-	require.Len(t, one.Hash(), 12)
-	for _, same := range []string{minimal, "# a comment\n" + minimal, minimal + "listen: :1\n", minimal + "redis: {url: 'redis://h/'}\n", "account_defaults: {poll_interval: 15s}\n" + minimal} {
-		require.Equal(t, one.Hash(), load(t, same).Hash(), same)
-	}
-	for _, other := range []string{strings.ReplaceAll(minimal, "token: t", "token: u"), minimal + "policy: {changes: off}\n", "account_defaults: {poll_interval: 16s}\n" + minimal} {
-		require.NotEqual(t, one.Hash(), load(t, other).Hash(), other)
-	}
-	require.Equal(t, []string{"listen", "redis"}, one.Restart(load(t, minimal+"listen: :1\nredis: {key_prefix: a}\n")))
-}

@@ -32,15 +32,6 @@ func TestSeveralWorkspaces(t *testing.T) {
 
 	one := load(t, "workspaces: [{name: hq, bot_token: b, signing_secret: s}]\npolicy: {admins: [U0ANN]}\n"+minimal)
 	require.Equal(t, "hq", one.Accounts[0].Workspace, "the only one")
-
-	var keys []string
-	other := load(t, ofTwo)
-	other.Workspaces[1].AppToken, other.Workspaces[1].Name = "a2", "apac"
-	other.Workspaces[0].AppToken = "a3"
-	keys = c.Restart(other)
-	require.Equal(t, []string{"workspaces[0].app_token"}, keys, "one that comes needs none")
-	c.KeepUntilRestart(other)
-	require.Equal(t, []string{"a1", "a2"}, []string{other.Workspaces[0].AppToken.Reveal(), other.Workspaces[1].AppToken.Reveal()})
 }
 
 func TestBadWorkspaces(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
 )
@@ -72,22 +73,8 @@ func (c checkup) redis(ctx context.Context) []Finding {
 	return found
 }
 
-// replicas compares this configuration with those of living replicas, and finds accounts that are configured no more and have changes in force.
+// replicas counts living replicas against Slack's links, and finds accounts that are configured no more and have changes in force.
 func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding) {
-	configured, err := s.Replicas.Configurations(ctx)
-	if err != nil {
-		return nil // Redis' own findings say so
-	}
-	var other []string
-	for _, r := range configured {
-		if r.Hash != "" && r.Hash != c.cfg.Hash() {
-			other = append(other, r.Host+" ("+r.Hash+")")
-		}
-	}
-	if len(other) > 0 {
-		found = append(found, Finding{"config", "of replicas", Warn, fmt.Sprintf("this is %s; others run on %s", c.cfg.Hash(), strings.Join(other, ", ")),
-			"if the environment here is the replicas' own, send them SIGHUP; where the configuration stays another one, /readyz and the log say why"})
-	}
 	if n, err := s.Drills.Serving(ctx); err == nil && n > slackconn.MaxLinks && c.overLinks() != "" {
 		found = append(found, Finding{"slack", "replicas", Warn, fmt.Sprintf("%d replicas run, and Slack gives an app %d Socket Mode links: the others receive nothing, though they watch accounts", n, slackconn.MaxLinks),
 			fmt.Sprintf("run %d at most, or receive over HTTP (%s.signing_secret), which any number can", slackconn.MaxLinks, c.overLinks())})
@@ -96,10 +83,10 @@ func (c checkup) replicas(ctx context.Context, s *store.Store) (found []Finding)
 	for _, a := range c.cfg.Accounts {
 		names = append(names, a.Name)
 	}
-	left, _, _ := s.Replicas.NotEnded(ctx, names) // likewise
+	left, _, _ := s.Replicas.NotEnded(ctx, names) // Redis' own findings say so
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		is, says := Wrong, fmt.Sprintf("it isn't in the configuration, but changes of it are in force: %d", left[name])
-		if left[name] == 0 {
+		is, says := Wrong, "it isn't in the configuration, and nothing ends what is open on it: "+record.SayOpen(left[name])
+		if left[name] == nil {
 			is, says = Warn, "it isn't in the configuration, and its state is empty: changes of it may be in force"
 		}
 		found = append(found, Finding{"account", name, is, says, "put it back until they have ended, or end them in the service's console"})

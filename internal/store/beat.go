@@ -23,11 +23,11 @@ const (
 )
 
 // beat says that a replica lives, unless the state is of another version than it reads. Redis' own clock is right for all.
-// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off, KEYS[4] of those whose machine's clock is wrong,
-// KEYS[5] the configurations of replicas; ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica reads,
-// which an empty Redis takes on, ARGV[4] 1 if it switches all changes off, ARGV[5] 1 if its machine's clock is wrong, ARGV[6] its configuration: HASH HOST. Result: the
+// KEYS[1] the beats, KEYS[2] the version of the state, KEYS[3] the beats of replicas that switch all changes off, KEYS[4] of those whose machine's clock is wrong;
+// ARGV[1] the replica, ARGV[2] after how many ms without a beat a replica is dead, ARGV[3] the version that the replica reads,
+// which an empty Redis takes on, ARGV[4] 1 if it switches all changes off, ARGV[5] 1 if its machine's clock is wrong. Result: the
 // version of the state, and if it is the one that the replica reads, how many replicas switch changes off, Redis' time in Unix µs, then all living ones in no order,
-// those whose machine's clock is wrong with a '!' before, each with a blank and its configuration behind.
+// those whose machine's clock is wrong with a '!' before.
 // After ZREMRANGEBYSCORE a full Redis takes the ZADD, too.
 var beat = redis.NewScript(`
 local version = redis.call('GET', KEYS[2])
@@ -50,14 +50,9 @@ for i = 3, 4 do
   end
   redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now - ARGV[2])
 end
-redis.call('HSET', KEYS[5], ARGV[1], ARGV[6])
-redis.call('PEXPIRE', KEYS[5], ARGV[2])
-for _, replica in ipairs(redis.call('HKEYS', KEYS[5])) do
-  if not redis.call('ZSCORE', KEYS[1], replica) then redis.call('HDEL', KEYS[5], replica) end
-end
 local answer = {version, tostring(redis.call('ZCARD', KEYS[3])), t[1] .. string.format('%06d', t[2])}
 for _, replica in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  table.insert(answer, (redis.call('ZSCORE', KEYS[4], replica) and '!' or '') .. replica .. ' ' .. (redis.call('HGET', KEYS[5], replica) or ''))
+  table.insert(answer, (redis.call('ZSCORE', KEYS[4], replica) and '!' or '') .. replica)
 end
 return answer`)
 
@@ -90,7 +85,6 @@ type peers struct {
 	sharing []string  // those of them that own accounts: all, but for those whose machine's clock is wrong as long as another's is right
 	heardAt time.Time // when; zero: never yet
 	off     bool      // one of them switches all changes off
-	differ  []string  // where those run whose configuration is another than this one's
 	changed chan struct{}
 }
 
@@ -129,8 +123,8 @@ func (s *Replicas) Beat(ctx context.Context) error {
 func (s *Replicas) beat(ctx context.Context) error {
 	asked := time.Now()
 	wrong := s.clocks.Offsets().MachineWrong()
-	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff), s.key(keyWrongClocks), s.key(keyConfigs)}
-	answer, err := beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off, wrong, s.config.String()).StringSlice()
+	keys := []string{s.key(keyBeats), s.key(keyVersion), s.key(keyOff), s.key(keyWrongClocks)}
+	answer, err := beat.Run(ctx, s.rdb, keys, s.replica, deadAfter.Milliseconds(), stateVersion, s.off, wrong).StringSlice()
 	if err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
@@ -140,12 +134,11 @@ func (s *Replicas) beat(ctx context.Context) error {
 	if err := s.noteTime(asked, answer[2]); err != nil {
 		return err
 	}
-	living, sharing, differ := s.readLiving(answer[3:])
+	living, sharing := readLiving(answer[3:])
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	s.peers.heardAt, s.peers.off = asked, answer[1] != "0"
-	if !slices.Equal(living, s.peers.living) || !slices.Equal(sharing, s.peers.sharing) || !slices.Equal(differ, s.peers.differ) {
-		s.peers.differ = differ
+	if !slices.Equal(living, s.peers.living) || !slices.Equal(sharing, s.peers.sharing) {
 		s.peers.living, s.peers.sharing = living, sharing
 		close(s.peers.changed)
 		s.peers.changed = make(chan struct{})
@@ -153,26 +146,21 @@ func (s *Replicas) beat(ctx context.Context) error {
 	return nil
 }
 
-// readLiving reads beat's replicas: all, those that own accounts, and where those run whose configuration differs.
-func (s *Replicas) readLiving(answer []string) (living, sharing, differ []string) {
+// readLiving reads beat's replicas: all, and those that own accounts.
+func readLiving(answer []string) (living, sharing []string) {
 	for _, replica := range answer {
-		replica, config, _ := strings.Cut(replica, " ")
 		name, wrong := strings.CutPrefix(replica, "!")
 		living = append(living, name)
 		if !wrong {
 			sharing = append(sharing, name)
 		}
-		if c := readConfigured(config); c.differs(s.config) {
-			differ = append(differ, c.Host)
-		}
 	}
 	slices.Sort(living)
 	slices.Sort(sharing)
-	slices.Sort(differ)
 	if len(sharing) == 0 {
 		sharing = living
 	}
-	return living, sharing, differ
+	return living, sharing
 }
 
 // Hear asks whether a living replica switches changes off, and reads Redis' clock, for a process that doesn't beat, or not yet. It fails with refusal.ErrNewer or
@@ -212,7 +200,6 @@ func (s *Replicas) leave(ctx context.Context) {
 	defer cancel()
 	_ = s.rdb.ZRem(ctx, s.key(keyBeats), s.replica).Err() // else its beat runs out
 	_ = s.rdb.ZRem(ctx, s.key(keyOff), s.replica).Err()   // likewise
-	_ = s.rdb.HDel(ctx, s.key(keyConfigs), s.replica).Err()
 }
 
 // Off implements policy.Switch: a living replica's configuration switches all changes off, as this one last heard.

@@ -2,9 +2,7 @@ package store_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,37 +10,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 )
-
-// configured opens a store of a replica with a configuration.
-func configured(t *testing.T, w *world, hash string) *store.Store {
-	t.Helper()
-	return w.openWith(t, store.Config{Configured: store.Configured{Hash: hash, Host: "host-" + hash}})
-}
-
-// Replicas that know different accounts leave none without an owner, however few the others know; once they are alike they share evenly.
-func TestReplicasWithDifferentConfigurationsOwnAllAccounts(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		some, all := accounts(3), accounts(12)
-		older, newer := newWatch(t, some...), newWatch(t, all...)
-		one := configured(t, w, "old")
-		before := older.start("one", one, nil)
-		older.settled(3)
-		two := configured(t, w, "new")
-		newer.start("two", two, nil)
-		newer.settled(9)
-		require.Eventually(t, func() bool { return slices.Equal(one.Replicas.Differing(), []string{"host-new"}) }, patience, 20*time.Millisecond)
-		require.Equal(t, []string{"host-old"}, two.Replicas.Differing())
-		said, err := w.open(t).Replicas.Configurations(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []store.Configured{{Hash: "new", Host: "host-new"}, {Hash: "old", Host: "host-old"}}, said)
-
-		before.stop()
-		newer.settled(12)
-		newer.start("three", configured(t, w, "new"), nil)
-		newer.settled(6, 6)
-		require.Empty(t, two.Replicas.Differing())
-	})
-}
 
 // An account that is configured no more is named as long as it has changes in force, or it isn't known whether it has, and no owner.
 func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
@@ -57,18 +24,41 @@ func TestAccountsWithChangesThatNothingEnds(t *testing.T) {
 		require.NoError(t, err)
 		left, ended, err := s.Replicas.NotEnded(ctx, []string{"acme"})
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"gone": 1, "emptied": 0}, left)
+		require.Len(t, left, 2)
+		require.Equal(t, []string{"c1"}, []string{left["gone"][0].ID})
+		require.Contains(t, left, "emptied")
+		require.Nil(t, left["emptied"], "it isn't known")
 		require.Equal(t, []string{"done"}, ended)
 		require.NoError(t, s.Replicas.ForgetAccounts(ctx, ended))
-		_, err = s.Replicas.Due(ctx, "emptied")
+		_, err = s.Replicas.Open(ctx, "emptied")
 		require.ErrorIs(t, err, refusal.ErrEmptied, "what it had isn't known")
 
 		owner := newWatch(t, "gone")
-		owner.start("owner", configured(t, w, "old"), nil)
+		owner.start("owner", w.open(t), nil)
 		owner.settled(1)
 		left, ended, err = s.Replicas.NotEnded(ctx, []string{"acme", "emptied"})
 		require.NoError(t, err)
 		require.Empty(t, left, fmt.Sprint("its owner ends them: ", left))
 		require.Empty(t, ended)
+	})
+}
+
+// One replica restarts at a time; who doesn't end that in time is in nobody's way.
+func TestReplicasRestartOneAtATime(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		one, two, ctx := w.open(t).Replicas, w.open(t).Replicas, t.Context()
+		may := func(r *store.Replicas, token string) bool {
+			may, err := r.BeginRestart(ctx, token)
+			require.NoError(t, err)
+			return may
+		}
+		require.True(t, may(one, "1"))
+		require.False(t, may(two, "2"))
+		require.NoError(t, two.KeepRestart(ctx, "2"))
+		require.NoError(t, two.EndRestart(ctx, "2"))
+		require.False(t, may(two, "2"), "it is the first one's to end")
+		require.NoError(t, one.KeepRestart(ctx, "1"))
+		require.NoError(t, one.EndRestart(ctx, "1"))
+		require.True(t, may(two, "2"))
 	})
 }

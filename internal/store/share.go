@@ -110,8 +110,6 @@ func (sh *sharing) settle(ctx, more context.Context) (changed <-chan struct{}, w
 	case more.Err() != nil:
 		sh.giveUp(0)
 	case !known:
-	case len(sh.store.differing()) > 0: // they may know different accounts, so that shares alone could leave one over
-		sh.take(ctx, more, len(sh.accounts))
 	case len(sh.held) > share:
 		sh.giveUp(share)
 	case len(sh.held) < share:

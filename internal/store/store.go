@@ -17,15 +17,14 @@ import (
 
 // Config says where Redis is, and what is kept there how.
 type Config struct {
-	Address    address.Options
-	KeyPrefix  string        // of every key; two installations with different ones see nothing of each other. It holds no braces
-	AuditKeep  time.Duration // how long audit entries are kept; 0: without limit
-	AuditMost  int           // how many of an account are kept; 0: without limit
-	Copies     int           // how many replicas of Redis must have what counts before it counts as written; 0: none
-	Clocks     *clock.Clocks // learn Redis' time; nil: of the store's own
-	Off        bool          // this process switches all changes off, also on the other replicas, while it beats
-	Configured Configured    // which configuration this process works with
-	Webhooks   Subscriptions // nil: no webhook wants anything
+	Address   address.Options
+	KeyPrefix string        // of every key; two installations with different ones see nothing of each other. It holds no braces
+	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
+	AuditMost int           // how many of an account are kept; 0: without limit
+	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
+	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
+	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
+	Webhooks  Subscriptions // nil: no webhook wants anything
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 
@@ -116,7 +115,6 @@ type client struct {
 	clocks  *clock.Clocks
 	away    func(err error)
 	off     bool
-	config  Configured
 	hooks   Subscriptions
 	timeout time.Duration // of each step towards an answer
 	replica string        // what this process is called among all replicas
@@ -167,7 +165,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off, config: cfg.Configured,
+		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
 		hooks: cmp.Or[Subscriptions](cfg.Webhooks, noWebhooks{}), clocks: cmp.Or(cfg.Clocks, clock.New()),
 		timeout: timeout, replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}
