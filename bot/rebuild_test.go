@@ -195,12 +195,12 @@ func TestReadHistory(t *testing.T) {
 			},
 		},
 		"C1 1700000500.000001": {{
-			posted("1700000500.000002", card.MetaChange, change.Metadata(done)),
+			posted("1700000500.000002", card.MetaChange, change.Metadata(done)[0]),
 			posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
 			posted("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
-			posted("1700000500.000001", card.MetaChange, change.Metadata(begun)),
+			posted("1700000500.000001", card.MetaChange, change.Metadata(begun)[0]),
 		}},
-		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other))}},
+		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other)[0])}},
 	}}
 	channels, found, log := a.read(t)
 	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
@@ -266,11 +266,11 @@ func TestMetadataOfOthersIsIgnored(t *testing.T) {
 	t.Parallel()
 	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
 	ch := denied()
-	forged := change.Metadata(ch)
-	forged["line"] = "allow 0.0.0.0/0"
+	forged := change.Metadata(ch)[0]
+	forged["d"] = strings.Replace(forged["d"].(string), "203.0.113.7", "0.0.0.0/0", 1)
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
 		evil(posted("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
-		evil(posted("1700000500.000002", card.MetaChange, change.Metadata(ch)), "B0EVIL"),
+		evil(posted("1700000500.000002", card.MetaChange, change.Metadata(ch)[0]), "B0EVIL"),
 		evil(posted("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
 		posted("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
 		posted("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),

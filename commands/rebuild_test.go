@@ -25,8 +25,7 @@ func (w *world) emptied(unread bool, posted ...record.Change) change.Rebuilt {
 	w.t.Helper()
 	var back []record.Change
 	for _, c := range posted {
-		c, err := change.ReadMetadata(throughSlack(w.t, change.Metadata(c)))
-		require.NoError(w.t, err)
+		c, _ := throughSlack(w.t, c)
 		back = append(back, c)
 	}
 	w.ledger.set(func(l *ledger) { clear(l.changes) })
