@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands/advice"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
@@ -80,10 +81,12 @@ func everyChange(w *world) []record.Change {
 	return w.ledger.all()
 }
 
-// kept is what metadata never leaves out of a change: what it is, who made it and who approved it, when it ends, which rules
-// it made, and whole what it removed. Nobody undoes an undo: what that removed is known by its id.
+// kept is what metadata never leaves out of a change: what it is, who made it and who approved it, when it ends, which
+// rules it made, and whole what it removed. Nobody undoes an undo: what that removed is known by its id.
 func kept(c record.Change) string {
-	all := []any{c.ID, c.Account, c.State, c.AttackID, c.Parent(), c.Actor, c.Approved, c.Overridden, c.Role, c.At, c.Until, c.Renew}
+	all := []any{
+		c.ID, c.Account, c.State, c.AttackID, c.Parent(), c.Actor, c.Approved, c.Overridden, c.Role, c.At, c.Until, c.Renew,
+	}
 	for _, s := range c.Steps {
 		switch {
 		case s.Kind == record.CreateRule && s.ID == 0:
@@ -313,7 +316,7 @@ func FuzzReadMetadata(f *testing.F) {
 		_ = c.DueAt()
 		again, _ := throughSlack(t, c)
 		require.Equal(t, c.ID, again.ID)
-		r := change.Rebuild(&call.Account{Name: "acme"}, []record.Change{c}, nil, time.Now())
+		r := rebuild.Changes(&call.Account{Name: "acme"}, []record.Change{c}, rebuild.Service{}, time.Now())
 		require.Equal(t, 1, len(r.Changes)+len(r.Unknown))
 	})
 }

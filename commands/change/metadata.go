@@ -27,12 +27,13 @@ const (
 	maxParts        = 16  // so many hold a deleted rule with the longest path that wafbot takes
 )
 
-// shortNames are what JSON calls the fields of a change, and in turn what its metadata calls them.
-const shortNames = `id i again ag approved ok attack a attack_type at author au before b comment c condition_id ci conditions co
-	created cr does do done d ended_at ea ended_by eb entry e equal eq event_type et expires ex extends xt fault f force fo
-	gone g kind k line l list li mode m name n overridden ov point p reason r regex re renew rn request rq role ro rule ru
-	sent s state st steps sp subnet sn team tm type t undoes u until un updated up validated va value v values vs
-	actor by at w when wh`
+// shortNames are what JSON calls the fields of a change, and in turn what its metadata calls them. The first three are
+// two fields of a condition each.
+const shortNames = `type":"equal","value is type":"iequal","value isi type":"absent","point no id i again ag approved ok
+	attack a attack_type at author au before b comment c condition_id ci conditions co created cr does do done d
+	ended_at ea ended_by eb entry e equal eq event_type et expires ex extends xt fault f force fo gone g kind k line l
+	list li mode m name n overridden ov point p reason r regex re renew rn request rq role ro rule ru sent s state st
+	steps sp subnet sn team tm type t undoes u until un updated up validated va value v values vs actor by at w when wh`
 
 // renaming renames a change's fields in JSON for its metadata, or back. In a value a quote has a backslash before it.
 func renaming(back bool) *strings.Replacer {
@@ -59,10 +60,13 @@ func Metadata(c record.Change) []map[string]any {
 	c.Steps = bare(c)
 	for _, leaveOut := range []func(c *record.Change){
 		func(c *record.Change) { c.Reason, c.Line = "", c.Line.With("reason", "") },
-		func(c *record.Change) { c.Does, c.When, c.Fault = "", "", "" },
+		func(c *record.Change) { c.When, c.Fault = "", "" },
+		func(c *record.Change) { c.Does = "" },
 		leaveOutRules,
 		func(c *record.Change) {
-			c.Steps = slices.DeleteFunc(c.Steps, func(s record.Step) bool { return s.Kind == record.AddEntry && len(s.Before) == 0 })
+			c.Steps = slices.DeleteFunc(c.Steps, func(s record.Step) bool {
+				return s.Kind == record.AddEntry && (len(s.Before) == 0 || c.Extends != "")
+			})
 		},
 		func(c *record.Change) { c.Line = record.Line{} },
 	} {
@@ -115,8 +119,9 @@ func ownReason(c record.Change, s *record.Step) *string {
 // leaveOutRules leaves out what rules say that the change made, and of an undo, which nobody undoes, those it deleted.
 func leaveOutRules(c *record.Change) {
 	for i, s := range c.Steps {
-		if s.Kind == record.CreateRule && s.ID != 0 || s.Kind == record.DeleteRule && c.Undoes != "" {
-			c.Steps[i].Rule = &apiclient.Rule{ID: s.Rule.ID, Type: s.Rule.Type, Mode: s.Rule.Mode}
+		made := s.Kind == record.CreateRule && s.ID != 0 && s.Rule.Type != apiclient.RuleMode // a mode says little
+		if made || s.Kind == record.DeleteRule && c.Undoes != "" {
+			c.Steps[i].Rule = &apiclient.Rule{ID: s.Rule.ID, Type: s.Rule.Type}
 		}
 	}
 }
