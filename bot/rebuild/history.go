@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,10 @@ func (r *Rebuild) readChannels(ctx context.Context, oldest time.Time) error {
 	if err != nil {
 		return fmt.Errorf("ask slack who wafbot is: %w", err)
 	}
+	since := fmt.Sprintf("%d.000000", oldest.Unix())
+	r.oldest = cmp.Or(r.oldest, since)
 	for i, channel := range r.Channels {
-		q := slackconn.HistoryQuery{Channel: channel, Oldest: fmt.Sprintf("%d.000000", oldest.Unix())}
-		if err := r.read(ctx, q); err != nil {
+		if err := r.read(ctx, slackconn.HistoryQuery{Channel: channel, Oldest: since}); err != nil {
 			return err
 		}
 		r.show(i+1, len(r.Channels), "channels", "nothing is posted or changed")
@@ -141,7 +143,7 @@ func (r *Rebuild) take(q slackconn.HistoryQuery, m slackconn.HistoryMessage) {
 	// A channel may show a reply whose thread began before what is read.
 	if thread := q.Channel + " " + m.Thread; m.Thread != "" && !r.known[thread] {
 		r.known[thread] = true
-		r.queue = append(r.queue, slackconn.HistoryQuery{Channel: q.Channel, Thread: m.Thread, Oldest: q.Oldest})
+		r.queue = append(r.queue, slackconn.HistoryQuery{Channel: q.Channel, Thread: m.Thread, Oldest: r.oldest})
 	}
 	now := r.Clocks.Outside()
 	at := slackconn.WrittenAt(m.TS, now)

@@ -236,6 +236,22 @@ func TestChannelsAreReadBeforeThreads(t *testing.T) {
 	require.Equal(t, "130 of 130 threads read; nothing is changed until all are", shown[len(shown)-1])
 }
 
+// Channels are read a second time for what a dying replica posted: a thread that shows then is read as far back as others.
+func TestAThreadThatShowsLateIsReadWhole(t *testing.T) {
+	t.Parallel()
+	a := &archive{t: t, pages: map[string][][]map[string]any{}}
+	r := a.rebuild(io.Discard)
+	require.NoError(t, r.readChannels(t.Context(), now.Add(-30*24*time.Hour)))
+	a.pages["C1"] = [][]map[string]any{{with(posted("1795230300.000001", card.MetaCard, cardMeta()), "thread_ts", "1700000000.000001")}}
+	require.NoError(t, r.readChannels(t.Context(), now.Add(-time.Hour)))
+	require.NoError(t, r.readThreads(t.Context()))
+	require.Len(t, r.found.cards, 1)
+	asked := a.asked[len(a.asked)-1]
+	require.Equal(t, "1700000000.000001", asked.Get("ts"))
+	require.Equal(t, a.asked[0].Get("oldest"), asked.Get("oldest"))
+	require.NotEqual(t, a.asked[2].Get("oldest"), asked.Get("oldest"))
+}
+
 // What was posted lately is known, so that it isn't posted again, in threads, too; a card is known as such.
 func TestWhatWasDeliveredIsKnown(t *testing.T) {
 	t.Parallel()

@@ -44,10 +44,11 @@ type Config struct {
 // Rebuild is an account's state that is being rebuilt. One goroutine uses it.
 type Rebuild struct {
 	Config
-	self  slackconn.Identity
-	found found
-	known map[string]bool          // threads that were found
-	queue []slackconn.HistoryQuery // threads to be read
+	self   slackconn.Identity
+	found  found
+	known  map[string]bool          // threads that were found
+	queue  []slackconn.HistoryQuery // threads to be read
+	oldest string                   // a ts: how far back they are
 }
 
 // Begin reads the account's channels if it has no state. It restores what is needed to watch the account and to post: a
@@ -74,7 +75,7 @@ func Begin(ctx context.Context, cfg Config) (r *Rebuild, err error) {
 		return nil, r.Finish(ctx)
 	}
 	if err = delay.Sleep(ctx, cfg.Settle); err == nil {
-		err = r.readChannels(ctx, begun.Add(-time.Minute))
+		err = r.readChannels(ctx, begun.Add(-time.Hour)) // more than clocks differ
 	}
 	if err == nil {
 		_, err = cfg.Epochs.Restore(ctx, account, r.cards())
