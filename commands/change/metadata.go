@@ -13,7 +13,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -57,7 +56,10 @@ func requoted(text string) string { return strings.NewReplacer(`"`, `'`, `'`, `"
 func Metadata(c record.Change) []map[string]any {
 	c = carried(c)
 	c.Actor.Name = text.Sanitize(c.Actor.Name, text.MaxField)
-	c.Steps = bare(c)
+	c.Steps = slices.Clone(c.Steps)
+	for i := range c.Steps {
+		c.Steps[i].SentAt = time.Time{} // the change says when it was made
+	}
 	for _, leaveOut := range []func(c *record.Change){
 		func(c *record.Change) { c.Reason, c.Line = "", c.Line.With("reason", "") },
 		func(c *record.Change) { c.When, c.Fault = "", "" },
@@ -86,34 +88,6 @@ func Metadata(c record.Change) []map[string]any {
 func carried(c record.Change) record.Change {
 	c.Effect, c.With, c.Observed, c.ModeVerified, c.Asked, c.Late = "", "", nil, false, time.Time{}, nil
 	return c
-}
-
-// bare are the change's steps without what follows from the change: when they were sent, and their own reason.
-func bare(c record.Change) []record.Step {
-	steps := slices.Clone(c.Steps)
-	for i := range steps {
-		s := &steps[i]
-		s.SentAt = time.Time{}
-		if own := ownReason(c, s); own != nil && *own == describe.Reason(c) {
-			*own = ""
-		}
-	}
-	return steps
-}
-
-// ownReason is where a step says why, in a copy of its own; nil: it doesn't.
-func ownReason(c record.Change, s *record.Step) *string {
-	switch {
-	case s.Kind == record.AddEntry:
-		e := *s.Entry
-		s.Entry = &e
-		return &e.Reason
-	case s.Kind == record.CreateRule && s.Rule.Type == apiclient.RuleRegex && c.Undoes == "":
-		r := *s.Rule
-		s.Rule = &r
-		return &r.Comment
-	}
-	return nil
 }
 
 // leaveOutRules leaves out what rules say that the change made, and of an undo, which nobody undoes, those it deleted.
@@ -221,12 +195,8 @@ func unpack(packed string) (record.Change, error) {
 // fillIn fills in what follows from the rest of a change.
 func fillIn(c record.Change) record.Change {
 	for i := range c.Steps {
-		s := &c.Steps[i]
-		if s.Sent {
-			s.SentAt = c.At
-		}
-		if own := ownReason(c, s); own != nil && *own == "" {
-			*own = describe.Reason(c)
+		if c.Steps[i].Sent {
+			c.Steps[i].SentAt = c.At
 		}
 	}
 	if c.Line.Name != "" {
