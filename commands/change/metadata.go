@@ -49,10 +49,10 @@ func renaming(back bool) *strings.Replacer {
 // requoted is JSON in single quotes, which need no backslashes inside of JSON, or that again in double ones.
 func requoted(text string) string { return strings.NewReplacer(`"`, `'`, `'`, `"`).Replace(text) }
 
-// Metadata is the change for the metadata of a message, and of more of them where one is too small for what must never
-// be left out: what it is, who made it, when it ends, which rules it made, and whole what it removed. What else is too
-// long is left out in this order: the reason, the words, what made rules say, entries, the line. The service has what
-// made rules and entries say.
+// Metadata is the change for the metadata of a message, or of several where one is too small for what is never left
+// out: what it is, who made it, when it ends, which rules it made, and whole what it removed. The rest is left out in
+// this order where it is too long: the reason, the words, what made rules say, entries, the line. Rules and entries
+// can be read from the service.
 func Metadata(c record.Change) []map[string]any {
 	c = carried(c)
 	c.Actor.Name = text.Sanitize(c.Actor.Name, text.MaxField)
@@ -152,7 +152,7 @@ func field(meta map[string]any, name string) string {
 }
 
 // ReadMetadata reads what Metadata wrote, from all its parts in whatever order. One that isn't whole and true to its
-// form is refused. Where an entry or what a rule says was left out, so it is in what is read.
+// form is refused. Entries, and what rules say, may be missing.
 func ReadMetadata(parts ...map[string]any) (c record.Change, err error) {
 	slices.SortFunc(parts, func(x, y map[string]any) int { return cmp.Compare(field(x, "part"), field(y, "part")) })
 	packed := ""
