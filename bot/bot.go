@@ -99,8 +99,11 @@ type Bot struct {
 	requests *requests
 	ingress  *ingress
 	worker   *worker
-	readings sync.Map // account → progress of its Reading
+	readings sync.Map // account → how far its rebuild is
 }
+
+// Rebuilding has /readyz show how far the rebuild of an account's state is; "": it is over.
+func (b *Bot) Rebuilding(account, progress string) { b.readings.Store(account, progress) }
 
 // New makes a Bot. It stands behind a Front.
 func New(cfg Config) *Bot {

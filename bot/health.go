@@ -164,7 +164,7 @@ func (f *Front) workspaces(state *readiness, said []error) {
 
 func (b *Bot) accountState(a notify.Account) (s accountState) {
 	if far, reads := b.readings.Load(a.Name); reads {
-		s.Rebuilding = far.(progress).String()
+		s.Rebuilding = far.(string)
 	}
 	if s.Elsewhere = s.Rebuilding == "" && !b.cfg.Notifier.Owns(a.Name); !s.Elsewhere && a.Health != nil {
 		h := a.Health()

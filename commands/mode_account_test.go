@@ -39,8 +39,7 @@ func TestTheAccountsOwnMode(t *testing.T) {
 	require.Equal(t, 1, strings.Count(textOf(w.reads(eve, "summary")), "No incidents can be registered"), "once")
 	require.Contains(t, textOf(w.reads(eve, "status")), "all applications without a mode of their own")
 
-	back, err := change.ReadMetadata(throughSlack(t, change.Metadata(ch)))
-	require.NoError(t, err)
+	back, _ := throughSlack(t, ch)
 	require.Equal(t, ch.Line.String(), back.Line.String())
 	w.does(bob, "undo "+ch.ID)
 	require.Equal(t, []string{"monitoring"}, w.modes(), "Shop's; the account's as it was")

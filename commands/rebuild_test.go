@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/change"
 	"github.com/wafbot/wafbot/commands/policy"
@@ -21,12 +22,11 @@ import (
 )
 
 // emptied loses the ledger and fills it again from these changes' messages and the service's lists; unread: these can't be read.
-func (w *world) emptied(unread bool, posted ...record.Change) change.Rebuilt {
+func (w *world) emptied(unread bool, posted ...record.Change) rebuild.Known {
 	w.t.Helper()
 	var back []record.Change
 	for _, c := range posted {
-		c, err := change.ReadMetadata(throughSlack(w.t, change.Metadata(c)))
-		require.NoError(w.t, err)
+		c, _ := throughSlack(w.t, c)
 		back = append(back, c)
 	}
 	w.ledger.set(func(l *ledger) { clear(l.changes) })
@@ -38,7 +38,12 @@ func (w *world) emptied(unread bool, posted ...record.Change) change.Rebuilt {
 			entries = append(entries, e)
 		}
 	}
-	r := change.Rebuild(w.cfg.Accounts[0], back, entries, w.clock())
+	var rules []apiclient.Rule
+	for r, err := range w.cfg.Services["acme"].Rules(w.t.Context(), apiclient.RuleFilter{}) {
+		require.NoError(w.t, err)
+		rules = append(rules, r)
+	}
+	r := rebuild.Changes(w.cfg.Accounts[0], back, rebuild.Service{Entries: entries, Rules: rules}, w.clock())
 	w.ledger.set(func(l *ledger) {
 		for _, c := range r.Changes {
 			l.put(c)
@@ -200,4 +205,34 @@ func (emptyLedger) Efficacy(context.Context, string) (map[string]record.Efficacy
 
 func (emptyLedger) Changes(context.Context, string) ([]record.Change, error) {
 	return nil, fmt.Errorf("read: %w", refusal.ErrEmptied)
+}
+
+// What a rule says that has no room in a message is read from the service, and an undo knows it again.
+func TestARuleThatWasLeftOutIsCompleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ch := w.does(root, "patch POST shop.example.com/"+strings.Repeat("p", 900)+" type=sqli part=post")
+	back, _ := throughSlack(t, ch)
+	require.Empty(t, back.Steps[0].Rule.Conditions)
+	r := w.emptied(false, ch)
+	require.Empty(t, r.Unknown)
+	require.True(t, apiclient.SameRule(*ch.Steps[0].Rule, *w.ledger.change(ch.ID).Steps[0].Rule))
+	w.does(root, "undo "+ch.ID)
+	require.Empty(t, w.rules("vpatch"))
+}
+
+// Of many entries those are in the messages that took the place of others: what stood there before comes back.
+func TestEntriesThatWereLeftOutAreCompletedBesideOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed(waf.IPRule{RuleType: "ip_range", Subnet: "198.51.0.0/32", Reason: "by hand", ExpiredAt: w.clock().Add(time.Minute).Unix()})
+	before := w.entries("black")
+	many := w.does(ann, denyOfMany())
+	back, _ := throughSlack(t, many)
+	require.Len(t, back.Steps, 1)
+	r := w.emptied(false, many)
+	require.Empty(t, r.Unknown)
+	require.Len(t, w.ledger.change(many.ID).Steps, 120)
+	w.does(ann, "undo "+many.ID)
+	require.Equal(t, before, w.entries("black"))
 }

@@ -290,7 +290,7 @@ func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
 	ch := w.does(ann, "deny attack="+id)
 	require.Equal(t, w.records.seen[id], *ch.Observed)
 	require.Equal(t, ch.Observed, w.ledger.change(ch.ID).Observed)
-	back, err := change.ReadMetadata(change.Metadata(ch))
+	back, err := change.ReadMetadata(change.Metadata(ch)...)
 	require.NoError(t, err)
 	require.Nil(t, back.Observed)
 	require.NotEmpty(t, back.Steps)

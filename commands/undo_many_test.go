@@ -293,7 +293,7 @@ func TestAnUndoThatFoundNothingLeft(t *testing.T) {
 	closed := w.ledger.change(ch.ID)
 	require.True(t, closed.Gone)
 	require.Contains(t, describe.Change(closed, nil).String(), "undone by Bob 2026-11-20 03:01 UTC, nothing of it was left")
-	read, err := change.ReadMetadata(change.Metadata(closed))
+	read, err := change.ReadMetadata(change.Metadata(closed)...)
 	require.NoError(t, err)
 	require.Equal(t, []any{record.StateUndone, true}, []any{read.State, read.Gone}, "as an emptied store finds it")
 }

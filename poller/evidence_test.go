@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -109,7 +110,7 @@ func TestEvidenceOutlivesAReplica(t *testing.T) {
 func TestEvidenceAfterRedisWasEmptied(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
-	a.store.state["acme"] = poller.State{LastGood: noon, Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), noon)}}
+	a.store.state["acme"] = poller.State{LastGood: noon, Attacks: map[string]record.AttackState{"x:1": rebuild.Attack(cardOf("x:1"), noon)}}
 	a.add("x:1", 0)
 	require.NoError(t, a.start().Poll(t.Context()))
 	e := a.store.kept["x:1"]

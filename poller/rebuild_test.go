@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 )
@@ -18,7 +19,7 @@ func emptied(t *testing.T, began time.Duration, cards ...record.CardMetadata) *a
 	a := newAccount(t)
 	shown := map[string]record.AttackState{}
 	for _, c := range cards {
-		shown[c.AttackID] = poller.Rebuild(c, noon)
+		shown[c.AttackID] = rebuild.Attack(c, noon)
 	}
 	a.store.state["acme"] = poller.State{LastGood: noon, Attacks: shown, FirstStart: noon.Add(began)}
 	return a
@@ -123,7 +124,7 @@ func TestRunBeginsWithWhatTheStoreHolds(t *testing.T) {
 		}
 		reign()
 		require.Equal(t, []string{"first start ", "new attack x:1"}, a.store.takeNames())
-		a.store.state["acme"] = poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{"x:1": poller.Rebuild(cardOf("x:1"), time.Now())}}
+		a.store.state["acme"] = poller.State{LastGood: time.Now(), Attacks: map[string]record.AttackState{"x:1": rebuild.Attack(cardOf("x:1"), time.Now())}}
 		reign()
 		require.Equal(t, []string{"grew x:1"}, a.store.takeNames())
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wafbot/wafbot/apiclient"
+	"github.com/wafbot/wafbot/bot/rebuild"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/poller"
 	"github.com/wafbot/wafbot/poller/storm"
@@ -101,7 +102,7 @@ func TestARebuiltStorm(t *testing.T) {
 			b, _ := stormy(t)
 			b.at(2 * time.Minute)
 			at := noon.Add(2 * time.Minute)
-			rebuilt := poller.Rebuild(record.CardMetadata{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
+			rebuilt := rebuild.Attack(record.CardMetadata{AttackID: id, Status: apiclient.StatusNotBlocked, Decade: 4, Channel: "C0"}, at)
 			b.store.state["acme"] = poller.State{LastGood: at, Attacks: map[string]record.AttackState{id: rebuilt}}
 			b.addMany("x", tt.ongoing)
 			p := b.start()

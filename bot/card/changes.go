@@ -83,13 +83,28 @@ func ChangeSettled(ch, extended record.Change, ops string, buttons []call.Sugges
 		elsewhere, calls = mentioning([]text.Text{failure}, users...), len(users) > 1 || ops != ""
 		below = elsewhere
 	}
+	msg, reply = Lines(elsewhere, buttons), Lines(below, nil)
+	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: changeMeta(ch, extended)[0]}
+	reply.Metadata = msg.Metadata
+	return msg, reply, calls
+}
+
+// changeMeta is what the messages about a settled change carry.
+func changeMeta(ch, extended record.Change) []map[string]any {
 	if extended.ID != "" && len(ch.Steps) == 0 {
 		ch = extended
 	}
-	msg, reply = Lines(elsewhere, buttons), Lines(below, nil)
-	msg.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: change.Metadata(ch)}
-	reply.Metadata = msg.Metadata
-	return msg, reply, calls
+	return change.Metadata(ch)
+}
+
+// ChangeRest are the replies that carry what ChangeSettled has no room for: seldom any.
+func ChangeRest(ch, extended record.Change) (rest []Message) {
+	for _, part := range changeMeta(ch, extended)[1:] {
+		m := Lines([]text.Text{text.New("For the undo of ", text.Code(ch.ID), ": what stood there before")}, nil)
+		m.Metadata = slack.SlackMetadata{EventType: MetaChange, EventPayload: part}
+		rest = append(rest, m)
+	}
+	return rest
 }
 
 // settledLines say what a change did; seen stands where it was sent.

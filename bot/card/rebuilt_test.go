@@ -37,5 +37,5 @@ func TestChangeMessagesFit(t *testing.T) {
 	prolonged, ch := patched(), denied()
 	ch.Extends, ch.Steps = prolonged.ID, nil
 	msg, _, _ := ChangeSettled(ch, prolonged, "", nil)
-	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["change"])
+	require.Equal(t, prolonged.ID, msg.Metadata.EventPayload["c"])
 }

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/wafbot/wafbot/bot/card"
@@ -18,13 +19,22 @@ func changeSettled(e record.Event, _ record.ChangeFacts, f facts) plan {
 	msg, underCard, mentions := card.ChangeSettled(f.change, f.extended, f.ops(), advice.Undo(f.change, f.now))
 	elsewhere := f.post(e, msg)
 	elsewhere.Channel, elsewhere.Urgent = f.account.Channel, mentions // others must not use up what is kept for messages that mention people
-	if f.change.Late != nil {                                         // that it was late was said in the account's channel
-		return say(elsewhere)
+	first := elsewhere
+	if f.change.Late == nil { // that it was late was said in the account's channel
+		reply := elsewhere
+		reply.Message = underCard
+		reply.repost = f.card.Channel
+		first = f.underCard(reply, elsewhere)
 	}
-	reply := elsewhere
-	reply.Message = underCard
-	reply.repost = f.card.Channel
-	return say(f.underCard(reply, elsewhere))
+	p := say(first)
+	for i, rest := range card.ChangeRest(f.change, f.extended) {
+		more := f.post(e, rest)
+		more.Delivery, more.Channel, more.Urgent = fmt.Sprintf("%s-%d", e.ID, i+2), f.account.Channel, false
+		elsewhere := more
+		more.follows, more.otherwise = true, &elsewhere
+		p.posts = append(p.posts, more)
+	}
+	return p
 }
 
 // renewalSaid is how often it is said that wafbot renews a change: a denial of two minutes would fill the thread. A rebuild reads what was said.

@@ -278,9 +278,10 @@ func TestPlansOfChanges(t *testing.T) {
 	of := func(ch record.Change, at record.Place) facts {
 		return facts{change: ch, changes: []record.Change{ch}, card: at, details: record.AttackDetails{Efficacy: map[string]record.Efficacy{"c1": {Finding: record.NotWorking}}}}
 	}
-	failed, late, undone, terminal, working := denied, denied, denied, denied, of(denied, cardAt)
+	failed, late, removed, undone, terminal, working := denied, denied, denied, denied, denied, of(denied, cardAt)
 	failed.State, failed.Fault = record.StateHalf, "the service is away"
 	late.Late, late.Steps = &record.Late{Due: now}, []record.Step{{Kind: record.CreateRule, Rule: &apiclient.Rule{ID: 7}, Sent: true, Done: true}}
+	removed.Steps = []record.Step{{Kind: record.DeleteRule, Rule: &apiclient.Rule{ID: 7, Comment: strings.Repeat("c", 900)}, Done: true}}
 	undone.State = record.StateUndone
 	terminal.Actor.ID = "cli:ann"
 	working.details.Efficacy = nil
@@ -290,6 +291,7 @@ func TestPlansOfChanges(t *testing.T) {
 		{name: "under its card", kind: record.ChangeSettled, payload: named, facts: of(denied, cardAt), want: []string{"C1/1.1 reposts in C1 else C0"}},
 		{name: "a failure mentions its author", kind: record.ChangeSettled, payload: named, facts: of(failed, record.Place{}), want: []string{"C0 urgent"}, says: "U0ANN"},
 		{name: "that it was late was said in the channel", kind: record.ChangeSettled, payload: named, facts: of(late, cardAt), want: []string{"C0"}},
+		{name: "what it removed takes two messages", kind: record.ChangeSettled, payload: named, facts: of(removed, cardAt), want: []string{"C1/1.1 reposts in C1 else C0", "C0 follows as e1-2 else C0 as e1-2"}},
 		{name: "a change that was lost", kind: record.ChangeSettled, payload: named},
 		{name: "ending", kind: record.MitigationEnding, payload: ends, facts: of(denied, cardAt), want: []string{"C1/1.1 urgent else C1 urgent"}, says: "U0ANN"},
 		{name: "ending without a card", kind: record.MitigationEnding, payload: ends, facts: of(denied, record.Place{}), want: []string{"C1 urgent"}},

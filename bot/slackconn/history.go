@@ -21,6 +21,7 @@ type HistoryMessage struct {
 	TS          string          `json:"ts"`
 	Thread      string          `json:"thread_ts"` // of a message with replies: its own TS
 	BotID       string          `json:"bot_id"`
+	User        string          `json:"user"` // who posted it; "": a bot that shows another name
 	RawMetadata json.RawMessage `json:"metadata"`
 }
 

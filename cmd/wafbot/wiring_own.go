@@ -48,10 +48,6 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		return // it ended before it was its turn
 	}
 	rebuilding, err := a.beginRebuild(more, account)
-	if err == nil && rebuilding != nil && !rebuilding.watched() {
-		err = rebuilding.finish(more)
-		rebuilding = nil
-	}
 	if err != nil {
 		a.rebuildFailed(more, account, err)
 		return
@@ -67,9 +63,9 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 	due, unread := make(chan struct{}, 1), notify.Unread{}
 	if rebuilding != nil {
 		read := make(chan struct{})
-		unread = notify.Unread{Cards: rebuilding.cards, Read: read}
+		unread = notify.Unread{Cards: rebuilding.Cards(), Read: read}
 		g.Go(func() {
-			if err := rebuilding.finish(more); err != nil {
+			if err := rebuilding.Finish(more); err != nil {
 				a.rebuildFailed(more, account, err)
 				giveUp()
 				return

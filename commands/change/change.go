@@ -75,16 +75,16 @@ func perSource(c record.Change) text.Text {
 func Affected(c *call.Call, ch record.Change) []record.Change {
 	var all []record.Change
 	for _, old := range c.Changes {
-		if affect(&old, ch) {
+		if Affect(&old, ch) {
 			all = append(all, old)
 		}
 	}
 	return all
 }
 
-// affect brings a change into the state that it is in after ch, and reports whether ch is about it. With one that is undone go those that
-// prolonged it: one that is found begun later must not bring it back.
-func affect(old *record.Change, ch record.Change) bool {
+// Affect brings a change into the state that it is in after ch, and reports whether ch is about it. With one that is
+// undone go those that prolonged it: one that is found begun later must not bring it back.
+func Affect(old *record.Change, ch record.Change) bool {
 	switch {
 	case ch.Undoes != "" && (old.ID == ch.Undoes || old.Extends == ch.Undoes) && old.State != record.StateFailed:
 		old.State, old.EndedBy, old.EndedAt = record.StateUndone, &ch.Actor, ch.At

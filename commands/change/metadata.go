@@ -1,130 +1,148 @@
 package change
 
 import (
-	"bytes"
 	"cmp"
-	"compress/zlib"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/grammar"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// Metadata is a change as a message in Slack carries it, so that what is in force and how to undo it can be rebuilt after Redis was emptied.
-// Everybody in the channel can read it. What people would look for stands there in words; what undo needs besides is packed, because Slack
-// takes about a kilobyte in all.
+// A change travels as JSON in the metadata of its messages, so that what is in force, and how to undo it, can be
+// rebuilt after Redis was emptied. Everybody in the channel can read it.
 const (
-	metadataVersion = "3"
-	maxMetadata     = 900     // bytes of its JSON: the message's envelope and its delivery id need the rest
-	maxUnpacked     = 1 << 16 // bytes: what others packed must not fill this process's memory
+	metadataVersion = "4"
+	maxMetadata     = 900 // bytes of a part's JSON: Slack takes about a kilobyte, with the envelope and the delivery id
+	maxParts        = 16  // so many hold a deleted rule with the longest path that wafbot takes
 )
 
-// packed is what the metadata's words leave out.
-type packed struct {
-	record.Change
-	Line string `json:"line,omitempty"` // where it is too long to stand in words
-}
+// shortNames are what JSON calls the fields of a change, and in turn what its metadata calls them. The first three are
+// two fields of a condition each.
+const shortNames = `type":"equal","value is type":"iequal","value isi type":"absent","point no id i again ag approved ok
+	attack a attack_type at author au before b comment c condition_id ci conditions co created cr does do done d
+	ended_at ea ended_by eb entry e equal eq event_type et expires ex extends xt fault f force fo gone g kind k line l
+	list li mode m name n overridden ov point p reason r regex re renew rn request rq role ro rule ru sent s state st
+	steps sp subnet sn team tm type t undoes u until un updated up validated va value v values vs actor by at w when wh`
 
-// rest is the part of a change that its metadata packs.
-func rest(c record.Change) record.Change {
-	return record.Change{
-		Does: c.Does, When: c.When, Role: c.Role, Actor: record.Actor{Team: c.Actor.Team}, Reason: c.Reason, Fault: c.Fault, Steps: c.Steps, EndedBy: c.EndedBy, EndedAt: c.EndedAt,
-		Approved: c.Approved, Overridden: c.Overridden, Request: c.Request, Renew: c.Renew, Gone: c.Gone,
+// renaming renames a change's fields in JSON for its metadata, or back. In a value a quote has a backslash before it.
+func renaming(back bool) *strings.Replacer {
+	names := strings.Fields(shortNames)
+	for i := range names {
+		names[i] = `"` + names[i] + `":`
 	}
+	if back {
+		slices.Reverse(names)
+	}
+	return strings.NewReplacer(names...)
 }
 
-// Metadata is the change for a message's metadata: flat, and under a kilobyte. What doesn't fit is left out: first the reason, then the line in
-// words, then what it did ("steps"). ReadMemo reads it.
-func Metadata(c record.Change) map[string]any {
-	brief := c
-	brief.Line, brief.Reason = c.Line.With("reason", ""), ""
-	bare := brief
-	bare.Line = record.Line{}
-	for _, try := range []struct {
-		words  record.Change
-		packed *record.Change // nil: left out
-	}{{c, &c}, {brief, &brief}, {bare, &brief}, {brief, nil}} {
-		if meta, ok := metadataOf(try.words, try.packed); ok {
-			return meta
+// requoted is JSON in single quotes, which need no backslashes inside of JSON, or that again in double ones.
+func requoted(text string) string { return strings.NewReplacer(`"`, `'`, `'`, `"`).Replace(text) }
+
+// Metadata is the change for the metadata of a message, or of several where one is too small for what is never left
+// out: what it is, who made it, when it ends, which rules it made, and whole what it removed. The rest is left out in
+// this order where it is too long: the reason, the words, what made rules say, entries, the line. Rules and entries
+// can be read from the service.
+func Metadata(c record.Change) []map[string]any {
+	c = carried(c)
+	c.Actor.Name = text.Sanitize(c.Actor.Name, text.MaxField)
+	c.Steps = slices.Clone(c.Steps)
+	for i := range c.Steps {
+		c.Steps[i].SentAt = time.Time{} // the change says when it was made
+	}
+	for _, leaveOut := range []func(c *record.Change){
+		func(c *record.Change) { c.Reason, c.Line = "", c.Line.With("reason", "") },
+		func(c *record.Change) { c.When, c.Fault = "", "" },
+		func(c *record.Change) { c.Does = "" },
+		leaveOutRules,
+		func(c *record.Change) {
+			c.Steps = slices.DeleteFunc(c.Steps, func(s record.Step) bool {
+				return s.Kind == record.AddEntry && (len(s.Before) == 0 || c.Extends != "")
+			})
+		},
+		func(c *record.Change) { c.Line = record.Line{} },
+	} {
+		if parts := split(c); len(parts) == 1 {
+			return parts
+		}
+		leaveOut(&c)
+	}
+	if parts := split(c); len(parts) <= maxParts {
+		return parts
+	}
+	c.Steps = nil
+	return split(c)
+}
+
+// carried is the change as its metadata carries it: the rest follows from that, or isn't needed after a rebuild.
+func carried(c record.Change) record.Change {
+	c.Effect, c.With, c.Observed, c.ModeVerified, c.Asked, c.Late = "", "", nil, false, time.Time{}, nil
+	return c
+}
+
+// leaveOutRules leaves out what rules say that the change made, and of an undo, which nobody undoes, those it deleted.
+func leaveOutRules(c *record.Change) {
+	for i, s := range c.Steps {
+		made := s.Kind == record.CreateRule && s.ID != 0 && s.Rule.Type != apiclient.RuleMode // a mode says little
+		if made || s.Kind == record.DeleteRule && c.Undoes != "" {
+			c.Steps[i].Rule = &apiclient.Rule{ID: s.Rule.ID, Type: s.Rule.Type}
 		}
 	}
-	meta, _ := metadataOf(bare, nil)
-	return meta
 }
 
-// metadataOf is the change's words with, if given, the packed rest; ok reports whether it fits.
-func metadataOf(c record.Change, whole *record.Change) (meta map[string]any, ok bool) {
-	meta = map[string]any{
-		"version": metadataVersion, "account": c.Account, "change": c.ID, "state": string(c.State), "at": c.At.UTC().Format(time.RFC3339Nano),
-		"by": c.Actor.ID, "by_name": text.Sanitize(c.Actor.Name, text.MaxField), "via": string(c.Actor.Via),
-	}
-	for name, value := range map[string]string{"attack": c.AttackID, "undoes": c.Undoes, "extends": c.Extends} {
-		if value != "" {
-			meta[name] = value
-		}
-	}
+// split is the change as metadata, in as many parts as it takes.
+func split(c record.Change) (parts []map[string]any) {
+	line := ""
 	if c.Line.Name != "" {
-		meta["line"] = c.Line.String()
+		line = c.Line.String()
 	}
-	if !c.Until.IsZero() {
-		meta["until"] = c.Until.UTC().Format(time.RFC3339Nano)
+	whole, _ := json.Marshal(struct { // it holds nothing that JSON can't
+		record.Change
+		ID      string `json:"id,omitempty"` // it stands beside, as does the account
+		Account string `json:"account,omitempty"`
+		Effect  string `json:"effect,omitempty"`
+		Does    string `json:"does,omitempty"`
+		Line    string `json:"line,omitempty"`
+	}{Change: c, Does: c.Does, Line: line})
+	packed := requoted(renaming(false).Replace(string(whole)))
+	sum := checksum(c.Account, c.ID, packed)
+	for packed != "" {
+		part := map[string]any{
+			"v": metadataVersion, "account": c.Account, "c": c.ID, "sum": sum, "part": partName(maxParts, maxParts),
+		}
+		n := len(packed)
+		for part["d"] = packed; ; part["d"] = packed[:n] {
+			size, _ := json.Marshal(part)
+			over := len(size) - maxMetadata
+			if over <= 0 {
+				break
+			}
+			for n -= 1 + over/2; !utf8.RuneStart(packed[n]); n-- { // a byte takes two at most: it is JSON already
+			}
+		}
+		packed, parts = packed[n:], append(parts, part)
 	}
-	var err error
-	if whole != nil {
-		meta["steps"], err = pack(*whole, meta)
+	for i, part := range parts {
+		part["part"] = partName(i+1, len(parts))
 	}
-	text, marshalErr := json.Marshal(meta)
-	return meta, errors.Join(err, marshalErr) == nil && len(text) <= maxMetadata
+	return parts
 }
 
-// pack is what the metadata's words leave out, as the base64 of a zlib stream whose dictionary are those words.
-func pack(c record.Change, meta map[string]any) (string, error) {
-	p := packed{Change: rest(c)}
-	p.Steps = slices.Clone(c.Steps)
-	for i := range p.Steps {
-		p.Steps[i].SentAt = time.Time{} // the words tell when it was made
-	}
-	if meta["line"] == nil {
-		p.Line = c.Line.String()
-	}
-	var b bytes.Buffer
-	z, err := zlib.NewWriterLevelDict(&b, zlib.BestCompression, dictionary(meta))
-	if err == nil {
-		err = errors.Join(json.NewEncoder(z).Encode(p), z.Close())
-	}
-	return base64.RawStdEncoding.EncodeToString(b.Bytes()), err
-}
+func partName(i, of int) string { return fmt.Sprintf("%02d/%02d", i, of) }
 
-// dictionary is what a packed rest may refer to: words that every one holds, and the metadata's own. zlib's checksum finds a meta whose words
-// were altered.
-func dictionary(meta map[string]any) []byte {
-	const usual = `{"type":"iequal","value":"","point":["header","HOST"]},{"type":"equal","value":"","point":["path",0]},{"type":"absent","point":["path",1]},` +
-		`{"type":"absent","point":["action_ext"]},{"type":"equal","value":"","point":["action_name"]},{"type":"equal","value":"POST","point":["method"]},` +
-		`{"type":"equal","value":"4","point":["instance"]}],"point":[["post"],["form_urlencoded","get"],["header","USER-AGENT"]],"attack_type":"sqli",` +
-		`"regex":"","mode":"monitoring","mode":"block","validated":true,"updated":"2026-","condition_id":1` +
-		`"comment":"","author":"","event_type":"","created":"20,"before":[{"id":,"equal":[` +
-		`{"kind":"delete_entry","entry":{"id":1,{"kind":"delete_rule","rule":{"id":1,"type":"service_mode","conditions":[{"type":"regex",` +
-		`{"id":"","account":"","effect":"","does":"actor":{"id":"","team":"T0","name":"","via":""},"reason":"","at":"0001-01-01T00:00:00Z","state":"","steps":[` +
-		`{"kind":"create_rule","rule":{"type":"vpatch","conditions":[ everywhere for Switch Undo of: Prolong by Patch exactly Deny ` +
-		`","when":"in minutes to 1 h","role":"admin","when":"in about 1 min","role":"responder","team":"T0","reason":"","steps":[` +
-		`{"kind":"add_entry","entry":{"list":"white","list":"gray","list":"black","kind":"country","values":[""],"kind":"ip_range","subnet":"/32","apps":[0],` +
-		`"reason":"","expires":"2026-00:00:00Z"},"force":true,"sent":true,"done":true,"id":1}]}`
-	words := usual
-	for _, name := range []string{"account", "line", "at", "until", "undoes", "extends"} {
-		words += " " + field(meta, name)
-	}
-	ch := record.Change{ID: field(meta, "change"), AttackID: field(meta, "attack"), Actor: record.Actor{ID: field(meta, "by"), Name: field(meta, "by_name")}}
-	return []byte(words + ` "` + describe.Reason(ch))
+// checksum finds parts of the same text, and one that was altered or cut.
+func checksum(account, id, packed string) string {
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(account+" "+id+" "+packed)))
 }
 
 // field is a metadata's text of that name; "" if it has none.
@@ -133,63 +151,64 @@ func field(meta map[string]any, name string) string {
 	return text
 }
 
-// ReadMetadata reads what Metadata wrote. One that isn't whole and true to its form is refused; of one without what it did Steps is empty.
-func ReadMetadata(meta map[string]any) (c record.Change, err error) {
-	if version := field(meta, "version"); version != metadataVersion {
-		err = fmt.Errorf("its form is %q, not %s", text.Sanitize(version, text.MaxField), metadataVersion)
-	} else if c, err = readMetadata(meta); err == nil {
+// ReadMetadata reads what Metadata wrote, from all its parts in whatever order. One that isn't whole and true to its
+// form is refused. Entries, and what rules say, may be missing.
+func ReadMetadata(parts ...map[string]any) (c record.Change, err error) {
+	slices.SortFunc(parts, func(x, y map[string]any) int { return cmp.Compare(field(x, "part"), field(y, "part")) })
+	packed := ""
+	for i, part := range parts {
+		if v := field(part, "v"); v != metadataVersion {
+			return c, fmt.Errorf("read change: its form is %q, not %s", text.Sanitize(v, text.MaxField), metadataVersion)
+		}
+		if len(parts) > maxParts || field(part, "part") != partName(i+1, len(parts)) || len(field(part, "d")) > maxMetadata {
+			return c, errors.New("read change: it isn't whole")
+		}
+		packed += field(part, "d")
+	}
+	if len(parts) == 0 || field(parts[0], "sum") != checksum(field(parts[0], "account"), field(parts[0], "c"), packed) {
+		return c, errors.New("read change: it was altered or cut")
+	}
+	if c, err = unpack(packed); err == nil {
+		c.Account, c.ID = field(parts[0], "account"), field(parts[0], "c")
 		err = validate(c)
 	}
 	if err != nil {
-		return record.Change{}, fmt.Errorf("read change %s: %w", text.Sanitize(field(meta, "change"), text.MaxField), err)
+		id := text.Sanitize(field(parts[0], "c"), text.MaxField)
+		return record.Change{}, fmt.Errorf("read change %s: %w", id, err)
 	}
-	return c, nil
+	return fillIn(c), nil
 }
 
-func readMetadata(meta map[string]any) (record.Change, error) {
-	var p packed
-	if err := p.unpack(meta); err != nil {
-		return record.Change{}, err
+func unpack(packed string) (record.Change, error) {
+	var read struct {
+		record.Change
+		Line string `json:"line"`
 	}
-	c := rest(p.Change)
-	c.Account, c.ID, c.AttackID, c.State, c.Undoes, c.Extends = field(meta, "account"), field(meta, "change"), field(meta, "attack"), record.State(field(meta, "state")), field(meta, "undoes"), field(meta, "extends")
-	c.Actor.ID, c.Actor.Name, c.Actor.Via = field(meta, "by"), field(meta, "by_name"), record.Via(field(meta, "via"))
-	var atErr, untilErr, lineErr error
-	if c.At, atErr = time.Parse(time.RFC3339Nano, field(meta, "at")); field(meta, "until") != "" {
-		c.Until, untilErr = time.Parse(time.RFC3339Nano, field(meta, "until"))
+	err := json.Unmarshal([]byte(renaming(true).Replace(requoted(packed))), &read)
+	c := carried(read.Change)
+	if err == nil && read.Line != "" {
+		c.Line, err = grammar.Parse(read.Line)
 	}
+	return c, err
+}
+
+// fillIn fills in what follows from the rest of a change.
+func fillIn(c record.Change) record.Change {
 	for i := range c.Steps {
 		if c.Steps[i].Sent {
 			c.Steps[i].SentAt = c.At
 		}
 	}
-	line := cmp.Or(field(meta, "line"), p.Line)
-	if line != "" {
-		c.Line, lineErr = grammar.Parse(line)
+	if c.Line.Name != "" {
+		c.Effect, c.Does = call.Effect(c.Line), cmp.Or(c.Does, text.Sanitize(c.Line.String(), text.MaxPath))
 	}
-	c.Effect, c.Does = call.Effect(c.Line), cmp.Or(c.Does, text.Sanitize(line, text.MaxPath))
 	switch {
 	case c.State != record.StateUndone:
 		c.EndedBy, c.EndedAt = nil, time.Time{}
 	case c.EndedBy == nil:
 		c.EndedBy = &record.Actor{Name: "an unknown user"}
 	}
-	return c, errors.Join(atErr, untilErr, lineErr)
-}
-
-func (p *packed) unpack(meta map[string]any) error {
-	if field(meta, "steps") == "" {
-		return nil
-	}
-	z, err := zlib.NewReaderDict(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(field(meta, "steps"))), dictionary(meta))
-	if err != nil {
-		return fmt.Errorf("unpack: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
-	if err != nil {
-		return fmt.Errorf("unpack: %w", err)
-	}
-	return json.Unmarshal(text, p)
+	return c
 }
 
 // validate refuses what no change of wafbot's own can be.
@@ -199,8 +218,8 @@ func validate(c record.Change) error {
 	switch {
 	case c.Account == "" || len(c.Account) > text.MaxField || !record.IsID('c', c.ID) || !slices.Contains(states, c.State):
 		return errors.New("it has no account, id or state")
-	case c.Actor.ID == "" || len(c.Actor.ID) > text.MaxField || !slices.Contains(ways, c.Actor.Via):
-		return errors.New("it has no author")
+	case c.Actor.ID == "" || len(c.Actor.ID) > text.MaxField || !slices.Contains(ways, c.Actor.Via) || c.At.IsZero():
+		return errors.New("it has no author or time")
 	case c.AttackID != "" && !record.IsAttackID(c.AttackID), c.Parent() != "" && !record.IsID('c', c.Parent()):
 		return errors.New("what it is about has no id")
 	}

@@ -1,4 +1,4 @@
-package bot
+package rebuild
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,10 +19,10 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/bot/notify"
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/change"
+	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -32,6 +33,7 @@ type archive struct {
 	refused map[string]string // by channel
 	ill     []string          // what is answered first, one each: a status, or the name of an error
 	endless string            // a channel whose last page is followed by its second
+	shown   string            // how far the rebuild is
 	asked   []url.Values
 }
 
@@ -82,42 +84,36 @@ func (a *archive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(http.StatusOK, string(body))
 }
 
-func (a *archive) history() History {
-	return History{Account: "acme", Channels: []string{"C1", "C2"}, Oldest: now.Add(-30 * 24 * time.Hour)}
+// rebuild reads C1 and C2 as acme.
+func (a *archive) rebuild(log io.Writer) *Rebuild {
+	return &Rebuild{found: newFound(), known: map[string]bool{}, Config: Config{
+		Account: &call.Account{Name: "acme", Channel: "C1"}, Channels: []string{"C1", "C2"}, Clocks: clock.New(),
+		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}),
+		Show:  func(_, progress string) { a.shown = progress }, Log: slog.New(slog.NewTextHandler(log, nil)),
+	}}
 }
 
-func (a *archive) bot(log io.Writer) *lone {
-	return alone(Config{
-		Slack: slackconn.Connect(slackconn.Config{Token: "xoxb-1", APIURL: "http://slack/api/", HTTP: &http.Client{Transport: a}}), Log: slog.New(slog.NewTextHandler(log, nil)),
-		Accounts: []notify.Account{{Account: &call.Account{Name: "acme", Channel: "C1"}}},
-	})
-}
-
-// read reads C1 and C2 as acme, after a peek: what the channels hold, and what the threads add.
-func (a *archive) read(t *testing.T) (channels, found Found, logged string) {
+// read is what the channels hold, and what the threads add: the last of each change.
+func (a *archive) read(t *testing.T) (channels, all found, changes map[string]record.Change, logged string) {
 	var log bytes.Buffer
 	a.t = t
-	r := a.bot(&log).ReadHistory(a.history())
-	defer r.Close()
-	found, is, err := r.Peek(t.Context())
-	require.NoError(t, err)
-	require.True(t, found.Nothing(), "it only looks whether there is anything")
-	if is {
-		channels, err = r.ReadChannels(t.Context())
-		require.NoError(t, err)
-		channels.Changes = maps.Clone(channels.Changes)
+	r := a.rebuild(&log)
+	require.NoError(t, r.readChannels(t.Context(), now.Add(-30*24*time.Hour)))
+	channels = r.found
+	channels.changes = maps.Clone(channels.changes)
+	require.NoError(t, r.readThreads(t.Context()))
+	changes = map[string]record.Change{}
+	for _, c := range r.posted() {
+		require.NotContains(t, changes, c.ID)
+		changes[c.ID] = c
 	}
-	if found, err = r.ReadThreads(t.Context()); !is {
-		require.True(t, found.Nothing())
-	}
-	require.NoError(t, err)
 	require.NotContains(t, log.String(), "xoxb")
-	return channels, found, log.String()
+	return channels, r.found, changes, log.String()
 }
 
 // posted is a message of wafbot with that metadata.
 func posted(ts, kind string, payload map[string]any) map[string]any {
-	return map[string]any{"ts": ts, "bot_id": "B0OURS", "text": "…", "metadata": map[string]any{"event_type": kind, "event_payload": payload}}
+	return map[string]any{"ts": ts, "bot_id": "B0OURS", "user": "U0BOT", "text": "…", "metadata": map[string]any{"event_type": kind, "event_payload": payload}}
 }
 
 func with(m map[string]any, key string, value any) map[string]any {
@@ -195,25 +191,25 @@ func TestReadHistory(t *testing.T) {
 			},
 		},
 		"C1 1700000500.000001": {{
-			posted("1700000500.000002", card.MetaChange, change.Metadata(done)),
+			posted("1700000500.000002", card.MetaChange, change.Metadata(done)[0]),
 			posted("1700000500.000001", card.MetaCard, cardMeta(attackOnly)),
 			posted("1700000500.000003", card.MetaWorse, worseMeta(incident().Situation.Attack)),
-			posted("1700000500.000001", card.MetaChange, change.Metadata(begun)),
+			posted("1700000500.000001", card.MetaChange, change.Metadata(begun)[0]),
 		}},
-		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other))}},
+		"C1 1600000000.000001": {{posted("1700000300.000001", card.MetaChange, change.Metadata(other)[0])}},
 	}}
-	channels, found, log := a.read(t)
-	require.Len(t, a.asked, 1+5, "a peek ends at the first page that names the account; then all pages and threads")
-	require.Empty(t, found.Unread)
-	require.Equal(t, time.Unix(1700000100, 0).UTC(), found.Began)
-	require.Equal(t, map[string]FoundCard{cardID: {cardFacts, "1700000500.000001"}}, found.Cards)
+	channels, all, changes, log := a.read(t)
+	require.Len(t, a.asked, 5, "all pages and threads")
+	require.Empty(t, all.unread)
+	require.Equal(t, time.Unix(1700000100, 0).UTC(), all.began)
+	require.Equal(t, map[string]foundCard{cardID: {cardFacts, "1700000500.000001"}}, all.cards)
 	require.Contains(t, log, "several cards")
-	require.Equal(t, found.Cards, channels.Cards, "they stand in the channel")
-	require.Empty(t, channels.Changes)
-	require.Len(t, found.Changes, 2)
-	require.Equal(t, record.StateDone, found.Changes[done.ID].State, "as posted last")
-	require.Equal(t, int64(77), found.Changes[other.ID].Steps[0].ID)
-	require.Equal(t, "C1", found.Changes[other.ID].Channel)
+	require.Equal(t, all.cards, channels.cards, "they stand in the channel")
+	require.Empty(t, channels.changes)
+	require.Len(t, changes, 2)
+	require.Equal(t, record.StateDone, changes[done.ID].State, "as posted last")
+	require.Equal(t, int64(77), changes[other.ID].Steps[0].ID)
+	require.Equal(t, "C1", all.places[other.ID])
 }
 
 // A new incident waits for the channels alone: for a few pages, and none of the threads, whatever Slack's pace is.
@@ -228,19 +224,32 @@ func TestChannelsAreReadBeforeThreads(t *testing.T) {
 		cards = append(cards, ours, another)
 	}
 	a := &archive{t: t, pages: map[string][][]map[string]any{"C1": {cards}}}
-	b := a.bot(io.Discard)
-	r := b.ReadHistory(a.history())
-	shown := func() string { return b.accountState(b.cfg.Accounts[0]).Rebuilding }
-	require.Equal(t, "0 of 2 channels read; nothing is posted or changed until all are", shown())
-	_, err := r.ReadChannels(t.Context())
-	require.NoError(t, err)
+	r := a.rebuild(io.Discard)
+	var shown []string
+	r.Show = func(_, progress string) { shown = append(shown, progress) }
+	require.NoError(t, r.readChannels(t.Context(), now))
+	require.Equal(t, "0 of 2 channels read; nothing is posted or changed until all are", shown[0])
 	require.Len(t, a.asked, 2, "a page of each channel")
-	require.Equal(t, "0 of 130 threads read; nothing is changed until all are", shown())
-	_, err = r.ReadThreads(t.Context())
-	require.NoError(t, err)
+	require.Equal(t, "0 of 130 threads read; nothing is changed until all are", shown[len(shown)-1])
+	require.NoError(t, r.readThreads(t.Context()))
 	require.Len(t, a.asked, 2+threads)
-	require.Equal(t, "130 of 130 threads read; nothing is changed until all are", shown())
-	r.Close()
+	require.Equal(t, "130 of 130 threads read; nothing is changed until all are", shown[len(shown)-1])
+}
+
+// Channels are read a second time for what a dying replica posted: a thread that shows then is read as far back as others.
+func TestAThreadThatShowsLateIsReadWhole(t *testing.T) {
+	t.Parallel()
+	a := &archive{t: t, pages: map[string][][]map[string]any{}}
+	r := a.rebuild(io.Discard)
+	require.NoError(t, r.readChannels(t.Context(), now.Add(-30*24*time.Hour)))
+	a.pages["C1"] = [][]map[string]any{{with(posted("1795230300.000001", card.MetaCard, cardMeta()), "thread_ts", "1700000000.000001")}}
+	require.NoError(t, r.readChannels(t.Context(), now.Add(-time.Hour)))
+	require.NoError(t, r.readThreads(t.Context()))
+	require.Len(t, r.found.cards, 1)
+	asked := a.asked[len(a.asked)-1]
+	require.Equal(t, "1700000000.000001", asked.Get("ts"))
+	require.Equal(t, a.asked[0].Get("oldest"), asked.Get("oldest"))
+	require.NotEqual(t, a.asked[2].Get("oldest"), asked.Get("oldest"))
 }
 
 // What was posted lately is known, so that it isn't posted again, in threads, too; a card is known as such.
@@ -258,20 +267,25 @@ func TestWhatWasDeliveredIsKnown(t *testing.T) {
 		}},
 		"C1 " + under: {{delivered(question, "c7k2m9xw4:ends:1")}},
 	}}
-	_, found, _ := a.read(t)
-	require.Equal(t, map[string]record.Place{"summary-1": {Channel: "C1", TS: summary}, "c7k2m9xw4:ends:1": {Channel: "C1", TS: question}}, found.Delivered)
+	_, all, _, _ := a.read(t)
+	require.Equal(t, map[string]record.Place{"summary-1": {Channel: "C1", TS: summary}, "c7k2m9xw4:ends:1": {Channel: "C1", TS: question}}, all.delivered)
 }
 
 func TestMetadataOfOthersIsIgnored(t *testing.T) {
 	t.Parallel()
 	evil := func(m map[string]any, bot string) map[string]any { return with(m, "bot_id", bot) }
+	person := func(m map[string]any, bot string) map[string]any { return with(evil(m, bot), "user", "U0EVE") }
 	ch := denied()
-	forged := change.Metadata(ch)
-	forged["line"] = "allow 0.0.0.0/0"
+	forged := change.Metadata(ch)[0]
+	forged["d"] = strings.Replace(forged["d"].(string), "203.0.113.7", "0.0.0.0/0", 1)
 	a := &archive{pages: map[string][][]map[string]any{"C1": {{
 		evil(posted("1700000500.000001", card.MetaCard, cardMeta()), "B0EVIL"),
-		evil(posted("1700000500.000002", card.MetaChange, change.Metadata(ch)), "B0EVIL"),
+		evil(posted("1700000500.000002", card.MetaChange, change.Metadata(ch)[0]), "B0EVIL"),
 		evil(posted("1700000500.000003", card.MetaStart, map[string]any{"account": "acme"}), ""),
+		with(evil(posted("1700000500.000010", card.MetaCard, cardMeta()), "B0EVIL"), "user", "U0EVIL"), // another app
+		person(posted("1700000500.000011", card.MetaCard, cardMeta()), ""),                             // copied by hand
+		person(posted("1700000500.000012", card.MetaChange, change.Metadata(ch)[0]), "B0OURS"),         // by way of this app
+		person(posted("1700000500.000013", card.MetaStart, map[string]any{"account": "acme"}), "B0EVIL"),
 		posted("1700000500.000004", card.MetaChange, forged), // ours by its bot, and altered
 		posted("1700000500.000005", card.MetaCard, with(cardMeta(), "attackid", "another")),
 		posted("1700000500.000006", card.MetaCard, map[string]any{"account": "acme", "attack": 1, "attackid": []any{}, "hits_decade": "x", "quiet": 7}),
@@ -279,10 +293,31 @@ func TestMetadataOfOthersIsIgnored(t *testing.T) {
 		with(posted("1700000500.000008", card.MetaCard, nil), "metadata", map[string]any{"event_type": 1, "event_payload": "x"}),
 		with(posted("1700000500.000009", card.MetaMessage, nil), "blocks", []any{map[string]any{"type": "context", "elements": []any{map[string]any{"type": "hologram"}}}}),
 	}}}}
-	_, found, _ := a.read(t)
-	require.True(t, found.Nothing())
-	require.Empty(t, found.Unread)
-	require.False(t, found.Unreadable)
+	_, all, changes, log := a.read(t)
+	require.True(t, all.nothing())
+	require.Empty(t, changes)
+	require.Empty(t, all.delivered)
+	require.Empty(t, all.unread)
+	require.Contains(t, log, "a change can't be read back")
+}
+
+// A change whose last message isn't whole is as it was before; its parts may come in whatever order.
+func TestAChangeInSeveralParts(t *testing.T) {
+	t.Parallel()
+	begun, done := denied(), denied()
+	begun.State = record.StateBegun
+	done.Steps = []record.Step{{Kind: record.DeleteRule, Rule: &apiclient.Rule{ID: 7, Type: apiclient.RuleRegex, Comment: strings.Repeat("why ", 300)}, Done: true}}
+	parts := change.Metadata(done)
+	require.Len(t, parts, 2)
+	page := []map[string]any{posted("1700000500.000001", card.MetaChange, change.Metadata(begun)[0]), posted("1700000500.000002", card.MetaChange, parts[0])}
+	_, _, changes, log := (&archive{pages: map[string][][]map[string]any{"C1": {page}}}).read(t)
+	require.Equal(t, record.StateBegun, changes[done.ID].State)
+	require.Contains(t, log, "it isn't whole")
+	for _, ts := range []string{"1700000500.000003", "1700000400.000003"} {
+		whole := append(slices.Clone(page), posted(ts, card.MetaChange, parts[1]), posted(ts+"1", card.MetaChange, parts[1]))
+		_, _, changes, _ = (&archive{pages: map[string][][]map[string]any{"C1": {whole}}}).read(t)
+		require.Equal(t, done.Steps[0].Rule, changes[done.ID].Steps[0].Rule)
+	}
 }
 
 func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
@@ -293,10 +328,9 @@ func TestReadHistoryGoesOnUntilSlackAnswers(t *testing.T) {
 			pages: map[string][][]map[string]any{"C2": {{posted("1700000500.000001", card.MetaCard, cardMeta())}}}, refused: map[string]string{"C1": "not_in_channel"},
 		}
 		begun := time.Now()
-		_, found, _ := a.read(t)
-		require.Equal(t, []string{"C1"}, found.Unread)
-		require.False(t, found.Unreadable)
-		require.Len(t, found.Cards, 1)
+		_, all, _, _ := a.read(t)
+		require.Equal(t, []string{"C1"}, all.unread)
+		require.Len(t, all.cards, 1)
 		require.GreaterOrEqual(t, time.Since(begun), 30*time.Second, "as long as Slack said")
 		require.Less(t, time.Since(begun), 3*time.Minute)
 	})
@@ -307,23 +341,22 @@ func TestAChannelWithoutEndCantBeRead(t *testing.T) {
 	t.Parallel()
 	page := []map[string]any{posted("1.1", card.MetaCard, cardMeta())}
 	a := &archive{endless: "C1", pages: map[string][][]map[string]any{"C1": {page, page, page}, "C2": {page}}}
-	_, found, log := a.read(t)
-	require.Equal(t, []string{"C1"}, found.Unread)
-	require.Len(t, found.Cards, 1)
+	_, all, _, log := a.read(t)
+	require.Equal(t, []string{"C1"}, all.unread)
+	require.Len(t, all.cards, 1)
 	require.Contains(t, log, "slack's pages of messages don't end")
 }
 
 func TestChannelsThatCantBeReadAreNamed(t *testing.T) {
 	t.Parallel()
 	a := &archive{refused: map[string]string{"C1": "missing_scope", "C2": "missing_scope"}}
-	_, found, _ := a.read(t)
-	require.True(t, found.Unreadable)
-	require.True(t, found.Nothing())
+	_, all, _, _ := a.read(t)
+	require.Equal(t, []string{"C1", "C2"}, all.unread)
+	require.True(t, all.nothing())
 	a = &archive{refused: map[string]string{"C1": "missing_scope", "C2": "not_in_channel"}}
-	_, found, _ = a.read(t)
-	require.True(t, found.Unreadable)
+	_, all, _, _ = a.read(t)
+	require.Equal(t, []string{"C1", "C2"}, all.unread)
 	a = &archive{refused: map[string]string{"C1": "missing_scope"}}
-	_, found, _ = a.read(t)
-	require.False(t, found.Unreadable, "the other one can be read")
-	require.Equal(t, []string{"C1"}, found.Unread)
+	_, all, _, _ = a.read(t)
+	require.Equal(t, []string{"C1"}, all.unread, "the other one can be read")
 }
