@@ -165,7 +165,7 @@ type Storms interface {
 
 // Drills keeps each account's last drill.
 type Drills interface {
-	// Drill is the last one, with its card; zero when there was none lately.
+	// Drill is the last one; zero when there was none lately.
 	Drill(ctx context.Context, account string) (record.Drill, error)
 	// Serving is how many replicas run that can post and take clicks.
 	Serving(ctx context.Context) (int, error)

@@ -101,7 +101,7 @@ func everyLine() []lineCase {
 		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
 		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_positive attack={attack}", "Verdict: false positive"),
 		write("mute source={ip} for=1h", "Muted: source={ip}"), write("mute attack={attack}", "Muted: attack={attack}"), write("mute type=xss app=7", "type=xss app=7"),
-		{line: "drill stop", least: responder, before: "drill for=1h", says: []string{"is called off"}, record: "done"},
+		{line: "drill", least: responder, before: "drill", says: []string{"A drill waits for its acknowledgements", "nobody has acknowledged it yet"}, record: "nothing"},
 		{line: "unmute source={ip}", least: responder, before: "mute source={ip}", says: []string{"No longer muted: source={ip}"}, record: "done"},
 
 		{line: "protect {ip} name=office", least: admin, says: []string{"Protected: {ip} office, never denied"}, record: "done", form: true},

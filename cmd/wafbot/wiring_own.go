@@ -80,13 +80,14 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		})
 	}
 	t := a.tenants[account]
+	t.paging = a.paging(t) // of this time as the owner: its notifier uses it, too
 	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
 	if t.removed {
 		taken()
 		g.Go(func() { t.askTime(more, a.clocks, a.log) })
 	} else {
 		g.Go(func() { t.poll(more, taken) })
-		g.Go(func() { a.paging(t).Run(held, more) })
+		g.Go(func() { t.paging.Run(held, more) })
 	}
 	g.Go(func() { t.side.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { t.side.runner.RunLapses(more, account) })

@@ -46,7 +46,6 @@ var timed = map[string]string{
 
 	"internal/config/sources.go": "how old a file is, whose time is the machine's, too",
 	"internal/doctor":            "how long an answer takes",
-	"internal/drill/sandbox.go":  "how long a step takes",
 	"internal/redistest":         "how long a server takes to start",
 	"internal/sandbox":           "the emulated world has its own clock",
 	"internal/store/storetest":   "what a test stores",

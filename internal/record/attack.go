@@ -196,12 +196,13 @@ type AttackDelta struct {
 	Now    *apiclient.Attack
 }
 
-// Page is one call of an attack's pager, made because the attack is unacknowledged.
+// Page is one call of an attack's pager, made because the attack is unacknowledged; or that of a test card.
 type Page struct {
-	ID            string    `json:"id"`     // what the pager knows it by
-	Attack        string    `json:"attack"` // as AttackID makes it
-	Route         string    `json:"route"`  // whose pager it is
-	Since         time.Time `json:"since"`  // unacknowledged since
+	ID            string    `json:"id"`             // what the pager knows it by
+	Attack        string    `json:"attack"`         // as AttackID makes it
+	Test          bool      `json:"test,omitempty"` // Attack is a test card, as Drill.CardID makes it
+	Route         string    `json:"route"`          // whose pager it is
+	Since         time.Time `json:"since"`          // unacknowledged since
 	Severity      string    `json:"severity"`
 	Incident      bool      `json:"incident,omitempty"` // the attack was one when the pager was called
 	State         PageState `json:"state"`

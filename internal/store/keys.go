@@ -51,7 +51,7 @@ import (
 //	{a:NAME}:protected      string  all protected ranges, []record.Protected              never; 500 ranges
 //	{a:NAME}:locked         string  when the service last said that rules are locked      5 min
 //	{a:NAME}:pages          hash    attack's id → record.Page, its last                   out of the lookback; as attacks
-//	{a:NAME}:drill          hash    "drill" and "card" of record.Drill, the last one      24 h
+//	{a:NAME}:drill          string  record.Drill, the last one                            30 min
 //	{a:NAME}:permission     string  record.PermissionLoss, the last one                   never; one
 //	{a:NAME}:permission:at  string  ID REVISION CHANNEL TS of the last one's notice       never; one
 //	{a:NAME}:changes        hash    change's id → record.Change                           30 days after its end; what people did meanwhile
