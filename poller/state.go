@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -243,19 +242,6 @@ func (st *state) stormStates() map[string]record.AttackState {
 		all[id] = st.attacks.of(id)
 	}
 	return all
-}
-
-// cardless are the ids of all attacks that show only in a storm's card.
-func (st *state) cardless() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, g := range st.storms {
-			for id := range g.members {
-				if st.attacks.of(id).Grouped() && !yield(id) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // gap reports whether the account was not polled between the last good poll and this time.

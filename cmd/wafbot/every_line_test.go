@@ -58,7 +58,6 @@ func everyLine() []lineCase {
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("vulns 1001", "Found by scanner"), read("trends", "acme: attacks per day"), read("trends since=1d", "acme: attacks per day"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("mode account", "Mode of all applications without a mode of their own by rules: monitoring (the account's"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
 		read("attacks storm=s1234567", "Unknown storm: s1234567"),
-		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
 

@@ -160,9 +160,6 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 	if d.StaleCards > 0 {
 		a.tenants[account].side.notifier.Stale(account)
 	}
-	if d.WantedCards > before.WantedCards {
-		a.tenants[account].poller.PollSoon() // once: what that poll can't give waits for the next, at its pace
-	}
 	if d.Audited != before.Audited {
 		a.tenants[account].efficacy.Refresh() // another replica may have changed something
 	}

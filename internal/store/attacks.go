@@ -92,9 +92,6 @@ func (b *batch) attack(account, attackid string, u poller.Update) {
 	id := record.AttackID(account, attackid)
 	if shown, changed := u.Attacks[attackid]; changed {
 		b.do("HSET", b.key(keyAttacks, account), id, b.json(shown))
-		if shown.OwnCard {
-			b.do("SREM", b.key(keyWantedCards, account), id)
-		}
 	}
 	if e, ok := u.Evidence[attackid]; ok {
 		b.do("SET", b.key(keyEvidence, account, id), b.json(e), "PX", evidenceFor.Milliseconds())

@@ -37,7 +37,6 @@ import (
 //	{a:NAME}:gaps           zset    record.Outage of monitoring gaps by the Unix ms of    30 days
 //	                                their end
 //	{a:NAME}:sources        string  source → record.SourceActivity                        never; 2,000 sources
-//	{a:NAME}:wanted_cards   set     grouped attacks that are to get a card each           1 h
 //	{a:NAME}:evidence:ID    string  record.Evidence of an attack with a card              30 days
 //	{a:NAME}:outbox         hash    delivery id → record.Event                            when people are notified; storms bound it
 //	{a:NAME}:attempt:ID     string  Unix ms of the first attempt to post a delivery;      7 days, when posted 1 h
@@ -96,7 +95,6 @@ const (
 	keyCap          = "{a:%s}:cap"
 	keyGaps         = "{a:%s}:gaps"
 	keySources      = "{a:%s}:sources"
-	keyWantedCards  = "{a:%s}:wanted_cards"
 	keyEvidence     = "{a:%s}:evidence:%s"
 	keyOutbox       = "{a:%s}:outbox"
 	keyAttempt      = "{a:%s}:attempt:%s"

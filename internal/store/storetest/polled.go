@@ -95,10 +95,4 @@ func testStorms(t *testing.T, s Store) {
 	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, Account, known(newer).ID)))
 	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, other, known(older).ID)))
 	require.Empty(t, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, other)))
-
-	require.NoError(t, s.Storms.WantCards(ctx, Account, nil))
-	require.Empty(t, s.Wanted(t))
-	require.NoError(t, s.Storms.WantCards(ctx, Account, []string{known(early).ID, known(late).ID}))
-	require.NoError(t, s.Storms.WantCards(ctx, Account, []string{known(late).ID}))
-	require.ElementsMatch(t, []string{known(early).ID, known(late).ID}, s.Wanted(t))
 }
