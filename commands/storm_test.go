@@ -217,10 +217,10 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	}
 }
 
-// What gets through is shown: as cards of their own, or as a list where there are more than get cards at once.
+// What gets through is listed.
 func TestTheButtonThatShowsWhatGetsThrough(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]string{0: "", 1: "Show it: cards", 4: "Show the 4: cards", 20: "Show the 20: cards", 877: "List the 877: attacks"} {
+	for n, want := range map[int]string{0: "", 1: "List it: attacks", 4: "List the 4: attacks", 877: "List the 877: attacks"} {
 		s := call.Situation{Account: &call.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
 		shown := ""
 		for _, b := range advice.ShowUnblocked(s) {

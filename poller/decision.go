@@ -18,7 +18,6 @@ const keptAfterEvent = time.Hour
 type result struct {
 	Update
 	suppressed map[string]bool            // attack ids whose events a mute suppresses
-	paces      map[string]pace            // by attack id
 	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch
 	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new

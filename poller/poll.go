@@ -112,16 +112,7 @@ func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[stri
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
 func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
-	changes := evidenceChanges(p.st, snap, res)
-	var stored map[string]record.Evidence
-	if ids := changes.stored(); len(ids) > 0 {
-		var err error
-		if stored, err = p.cfg.Store.LoadEvidence(ctx, p.cfg.Account, ids); err != nil {
-			p.loaded = false
-			return &storeError{fmt.Errorf("load evidence: %w", err)}
-		}
-	}
-	changes.apply(stored, res)
+	res.Evidence = evidence(p.st, snap, res)
 	if err := p.save(ctx, res.Update); err != nil {
 		p.loaded = false
 		return &storeError{fmt.Errorf("save state: %w", err)}

@@ -20,7 +20,6 @@ var timed = map[string]string{
 	"bot/worker.go":         "how long a request has been in this replica's hands",
 	"bot/slackconn":         "pauses, caches and deadlines of connections",
 	"bot/notify/history.go": "when a channel was read",
-	"bot/notify/kept.go":    "how long verifying took",
 	"bot/notify/lane.go":    "how long an event is in hand",
 	"bot/notify/load.go":    "a pause",
 	"bot/notify/notify.go":  "a pause",

@@ -18,7 +18,7 @@ func testPolled(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	one, two := attack("x:1", at), attack("x:2", at)
 	id := record.AttackID(Account, "x:1")
-	evidence := record.Evidence{First: record.Observation{At: at, Attack: one.Brief()}, Late: true, Dropped: 2}
+	evidence := record.Evidence{First: record.Observation{At: at, Attack: one.Brief()}, Late: true, CardAt: at}
 	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{one, two}, Evidence: map[string]record.Evidence{"x:1": evidence}})
 
 	find := func(account, prefix string) map[string]apiclient.Attack {

@@ -43,10 +43,10 @@ type Store struct {
 type Polled struct {
 	At       time.Time // on the service's clock
 	Attacks  []apiclient.Attack
-	Storms   map[string]record.Storm    // by the id of the attack that stands for the storm
-	In       map[string]string          // the storms that attacks are in
-	Evidence map[string]record.Evidence // without peak and milestones
-	Outage   record.Outage              // zero: none; without end: it goes on
+	Storms   map[string]record.Storm // by the id of the attack that stands for the storm
+	In       map[string]string       // the storms that attacks are in
+	Evidence map[string]record.Evidence
+	Outage   record.Outage // zero: none; without end: it goes on
 	Sources  map[netip.Addr]record.SourceActivity
 }
 
