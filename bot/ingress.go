@@ -109,7 +109,6 @@ type payload struct {
 	Actions []struct {
 		ActionID string `json:"action_id"`
 		Value    string `json:"value"`
-		TS       string `json:"action_ts"`
 	} `json:"actions"`
 	ResponseURL string `json:"response_url"`
 }
@@ -174,9 +173,6 @@ func (p payload) request(d delivery) request {
 		names:      d.names,
 		Invocation: call.Invocation{ID: d.names[0], At: d.at, Actor: actor},
 		Trigger:    p.Trigger,
-	}
-	if len(p.Actions) > 0 {
-		req.Invocation.Clicked = slackconn.ParseTS(p.Actions[0].TS)
 	}
 	if p.View.Type == "modal" {
 		req.inView(p.View.ID, p.View.Meta)

@@ -22,7 +22,8 @@ import (
 type Pagers interface {
 	// Secret signs what the pager of that name sends; "": there is none.
 	Secret(name string) apiclient.Secret
-	// Called is the attack for which a pager was called and pages people still, by the call's id; "" if there is none.
+	// Called is the attack, or the test card, for which a pager was called and pages people still, by the call's id; "" if
+	// there is none.
 	Called(ctx context.Context, pager, id string) (account, attack string, err error)
 }
 
@@ -143,6 +144,9 @@ func (s *pagerServer) acknowledged(ctx context.Context, pager string, e pagerEve
 			ID: "pagerduty:" + text.Cut(cmp.Or(who.ID, pager), maxPagerName), Name: "PagerDuty: " + text.Cut(cmp.Or(who.Summary, pager), maxPagerName), Via: record.ViaPager,
 		},
 		Line: record.Line{Name: "ack"}.With("account", account).With("attack", attack),
+	}
+	if strings.HasPrefix(attack, "d") { // a drill's test card
+		req.Invocation.Line = record.Line{Name: "drill"}.With("account", account).With("ack", attack)
 	}
 	work, err := json.Marshal(req)
 	if err != nil {

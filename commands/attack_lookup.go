@@ -155,8 +155,7 @@ func (l *loader) pastAttacks(ctx context.Context, a *call.Account, typed string)
 	if !ok {
 		return nil, nil
 	}
-	attack, _ := report.EvidenceLast(e)
-	return []record.KnownAttack{{ID: id, Attack: attack}}, nil
+	return []record.KnownAttack{{ID: id, Attack: e.First.Attack}}, nil
 }
 
 // listAttacks reads a listing to its end; a record that moved while pages were read counts once.

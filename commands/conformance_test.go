@@ -21,7 +21,6 @@ func TestTheStoreKeepsWhatCommandsRelyOn(t *testing.T) {
 			Ledger: w.ledger, Efficacy: w.triage, Due: w.ledger, Attacks: known, Contexts: w.triage, History: w.records, Triage: w.triage,
 			Storms: w.storms, Permissions: w.permissions, Approvals: w.asked, Drills: w.triage, Audit: w.audit,
 			Polled: func(t *testing.T, p storetest.Polled) { w.polled(t, known, p) },
-			Wanted: func(*testing.T) []string { return w.storms.asked },
 			Events: func(*testing.T) []record.Event { return w.ledger.events() },
 			LoseClaim: func(_ *testing.T, ch record.Change) {
 				w.ledger.set(func(l *ledger) { delete(l.claims, ch.Account+" "+ch.ID) })

@@ -229,11 +229,7 @@ var ownFacts = map[call.Fact]func(r reading) (any, error){
 		health, ok := r.cfg.Polling.Health(r.name())
 		return found(health, ok, nil)
 	},
-	call.FactDrill: func(r reading) (any, error) {
-		asked := time.Now()
-		d, err := r.cfg.Drills.Drill(r.ctx, r.name())
-		return call.Timed[record.Drill]{Value: d, Took: time.Since(asked)}, err
-	},
+	call.FactDrill: func(r reading) (any, error) { return r.cfg.Drills.Drill(r.ctx, r.name()) },
 }
 
 // inStorms reads which attacks have no card because a storm's stands for them, of the storms that go on or whose attacks do.

@@ -56,27 +56,10 @@ func (w *world) observed(id string) record.Observation {
 }
 
 // keepEvidence keeps evidence of an attack as if people had been notified now.
-func (w *world) keepEvidence(id, what string) {
+func (w *world) keepEvidence(id string) {
 	w.t.Helper()
 	s := w.observed(id)
-	w.records.evidence = map[string]record.Evidence{id: {First: s}}
-	w.turns(id, what)
-}
-
-// turns adds a turn to what is kept.
-func (w *world) turns(id, what string) {
-	w.t.Helper()
-	s, e := w.observed(id), w.records.evidence[id]
-	e.Milestones = append(e.Milestones, record.Milestone{At: s.At, Kind: record.EventKind(what), Hits: s.Attack.Hits, Status: s.Attack.Status()})
-	w.records.evidence[id] = e
-}
-
-// peaks has the attack come fastest now.
-func (w *world) peaks(id string, perMinute int64) {
-	w.t.Helper()
-	s, e := w.observed(id), w.records.evidence[id]
-	e.Peak = &record.Peak{Observation: s, Since: s.At.Add(-15 * time.Second), PerMinute: perMinute}
-	w.records.evidence[id] = e
+	w.records.evidence = map[string]record.Evidence{id: {First: s, CardAt: s.At}}
 }
 
 // has a user ask, one minute after what was before.
@@ -108,10 +91,9 @@ func TestReportOfAnIncident(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, berlin(t), sources(cdn))
 	id := w.attack(waf.AttackSpec{App: 4, Path: "/login", Vulnerability: &waf.VulnSpec{Title: "SQL injection in login"}})
-	w.keepEvidence(id, "new attack")
+	w.keepEvidence(id)
 	w.pass(time.Minute)
-	w.turns(id, "became incident")
-	w.peaks(id, 540)
+	w.observed(id)
 	deny := w.next(ann, `deny attack=`+id+` reason="it reads *everything*"`)
 	require.Len(t, deny.Changes, 1)
 	w.next(ann, "ack attack="+id)
@@ -130,14 +112,14 @@ func TestReportOfAFalsePositive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attack(waf.AttackSpec{App: -1, Path: "/search", Type: "xss", Parameter: "GET_q_value"})
-	w.keepEvidence(id, "new attack")
+	w.keepEvidence(id)
 	w.next(bob, "ack attack="+id)
 	w.next(bob, `note attack=`+id+` "our own search tips hold a <script> tag"`)
 	w.next(bob, "verdict false_positive attack="+id)
 	w.next(bob, "mute attack="+id+" for=2h")
 	w.next(bob, "unack attack="+id)
 	w.pass(30 * time.Minute)
-	w.turns(id, "quiet")
+	w.observed(id)
 	golden(t, "report-false-positive.md", w.document(id))
 }
 
@@ -146,7 +128,7 @@ func TestReportOfAnUnseenAttack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, berlin(t))
 	id := w.attackOn("/login")
-	w.keepEvidence(id, "new attack")
+	w.keepEvidence(id)
 	begun := w.clock()
 	w.records.outages = []record.Outage{
 		{From: begun.Add(-2 * time.Hour), Until: begun.Add(-time.Hour), Why: "before it began"},
@@ -158,8 +140,7 @@ func TestReportOfAnUnseenAttack(t *testing.T) {
 	w.next(root, "mode -1 block for=1h")
 	w.pass(45 * time.Minute)
 	require.NoError(t, w.service.AddHits(w.records.seen[id].Attack.ID, 50))
-	w.turns(id, "worsened")
-	w.peaks(id, 4_000)
+	w.observed(id)
 	w.next(ann, "undo "+switched.Changes[0].ID)
 	w.next(ann, "mode 4 safe_blocking attack="+id)
 	w.next(ann, "gray 198.51.100.4 for=30m attack="+id)
@@ -213,8 +194,7 @@ func TestReportOfAHostileAttack(t *testing.T) {
 	}
 	id := record.AttackID("acme", evil)
 	w.records.evidence = map[string]record.Evidence{id: {
-		First: record.Observation{At: attack.First, Attack: attack.Brief()}, Late: true, Dropped: 3,
-		Milestones: []record.Milestone{{At: attack.First, Kind: record.EventKind(evil), Status: apiclient.Status(evil)}},
+		First: record.Observation{At: attack.First, Attack: attack.Brief()}, Late: true,
 	}}
 	w.records.outages = []record.Outage{{From: attack.First, Until: attack.Last, Why: evil}}
 	for _, line := range []string{"note", "verdict real", "deny 203.0.113.7"} {
@@ -247,7 +227,7 @@ func TestReportWithoutStoreOrService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.keepEvidence(id, "new incident")
+	w.keepEvidence(id)
 	w.next(ann, "deny attack="+id)
 	w.ledger.set(func(l *ledger) { l.readFail = true })
 	w.audit.setFail(true)
@@ -271,7 +251,7 @@ func TestReportInAChat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.attackOn("/login")
-	w.keepEvidence(id, "new attack")
+	w.keepEvidence(id)
 	res := w.reads(eve, "report attack="+id+" page=2")
 	require.Len(t, res.Lines, 1)
 	require.Equal(t, "report account=acme attack="+id+" page=2", res.Line.String())
@@ -285,7 +265,7 @@ func TestAChangeHoldsWhatTheAttackLookedLike(t *testing.T) {
 	id := w.attackOn("/login")
 	unseen := w.does(ann, "deny 198.51.100.9 attack="+id)
 	require.Equal(t, w.clock(), unseen.Observed.At, "it isn't stored: the service was asked")
-	w.keepEvidence(id, "new attack")
+	w.keepEvidence(id)
 	w.pass(time.Minute)
 	ch := w.does(ann, "deny attack="+id)
 	require.Equal(t, w.records.seen[id], *ch.Observed)

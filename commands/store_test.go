@@ -725,12 +725,11 @@ type polling func(account string) (call.PollHealth, bool)
 
 func (p polling) Health(account string) (call.PollHealth, bool) { return p(account) }
 
-// storms is what storms have grouped, by the storm's id; asked are the cards that were asked for.
+// storms is what storms have grouped, by the storm's id.
 type storms struct {
 	*ledger
 	storms  []record.StormSeen
 	grouped map[string][]record.GroupedAttack
-	asked   []string
 }
 
 func (g *storms) Storms(_ context.Context, account string) ([]record.StormSeen, error) {
@@ -757,16 +756,4 @@ func (g *storms) Grouped(_ context.Context, account, storm string) ([]record.Gro
 	found := slices.Clone(g.grouped[storm])
 	slices.SortFunc(found, func(a, b record.GroupedAttack) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) })
 	return found, nil
-}
-
-func (g *storms) WantCards(_ context.Context, _ string, attacks []string) error {
-	if g.fails(&g.readFail) {
-		return errAway
-	}
-	for _, id := range attacks {
-		if !slices.Contains(g.asked, id) {
-			g.asked = append(g.asked, id)
-		}
-	}
-	return nil
 }

@@ -159,13 +159,11 @@ type Storms interface {
 	Storms(ctx context.Context, account string) ([]record.StormSeen, error)
 	// Grouped are the attacks that a storm groups, the one with the latest hit first; storm is its id as record.AttackID makes it.
 	Grouped(ctx context.Context, account, storm string) ([]record.GroupedAttack, error)
-	// WantCards has grouped attacks get a card each, within a second; their ids are as record.AttackID makes them. Those that have one are left out.
-	WantCards(ctx context.Context, account string, attacks []string) error
 }
 
 // Drills keeps each account's last drill.
 type Drills interface {
-	// Drill is the last one, with its card; zero when there was none lately.
+	// Drill is the last one; zero when there was none lately.
 	Drill(ctx context.Context, account string) (record.Drill, error)
 	// Serving is how many replicas run that can post and take clicks.
 	Serving(ctx context.Context) (int, error)

@@ -98,52 +98,16 @@ func TestAStormIsListed(t *testing.T) {
 	w.refuses(eve, "attacks storm="+storm, refusal.ErrAway, "store (Redis) can't be reached")
 }
 
-func TestCardsOfAStorm(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(c *commands.Config) { c.Accounts[0].Policy.Changes = policy.ChangesOff })
-	storm := w.storeStorm(40, 4)
-	w.refuses(eve, "cards attack="+storm, refusal.ErrDenied)
-	w.writes(ann, "cards attack="+storm, "4 attacks of storm "+storm+" get cards of their own")
-	require.Len(t, w.storms.asked, 4)
-	for _, id := range w.storms.asked {
-		require.Equal(t, "sqli", w.cfg.Attacks.(facts)[id].Type)
-	}
-
-	w.own(storm, func(a apiclient.Attack) bool { return a.Type == "sqli" })
-	w.nothing(ann, "cards attack="+storm, "Nothing gets through in "+storm, "cards all attack="+storm)
-	w.storms.asked = nil
-	w.writes(ann, "cards all attack="+storm, "20 attacks", "the worst of 36", "cards all attack="+storm+" again gives the next")
-	require.Len(t, w.storms.asked, 20)
-	require.Equal(t, record.AttackID("acme", "grouped 0"), w.storms.asked[0], "the most hits first")
-	w.own(storm, func(apiclient.Attack) bool { return true })
-	w.nothing(ann, "cards all attack="+storm, "All that "+storm+" grouped has cards of its own")
-}
-
-// What gets through is decided once: cards get those that the storm's card counts and names.
-func TestCardsOfWhatGetsThrough(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	storm := w.storeStorm(40, 25)
-	w.writes(ann, "cards attack="+storm, "20 attacks", "the worst of 25")
-	s := &w.storms.storms[0].Storm
-	s.Unblocked, s.UnblockedCount, w.storms.asked = s.Unblocked[:1], 1, nil // the others were found to be blocked
-	w.writes(ann, "cards attack="+storm, record.AttackID("acme", s.Unblocked[0].ID)+" of storm "+storm+" gets a card of its own in a moment")
-}
-
-func TestCardOfOneGroupedAttack(t *testing.T) {
+func TestAGroupedAttackIsExplained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	single := w.attackOn("/login")
 	storm := w.storeStorm(12, 1)
 	one := record.AttackID("acme", "grouped 3")
-	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Grouped in storm "+storm+": it has no card of its own; cards attack="+one+" gives it one")
+	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "Grouped in storm "+storm+": it has no card of its own")
 	require.Contains(t, textOf(w.reads(eve, "attack "+one)), "Grouped in storm "+storm)
-	w.writes(ann, "cards attack="+one, one+" of storm "+storm+" gets a card of its own in a moment")
-	require.Equal(t, []string{one}, w.storms.asked)
 	w.own(storm, func(apiclient.Attack) bool { return true })
-	w.nothing(ann, "cards attack="+one, one+" has a card of its own already")
 	require.Contains(t, textOf(w.reads(eve, "explain attack="+one)), "has a card of its own since")
-	w.nothing(ann, "cards attack="+single, "was grouped in no storm that is still stored", "explain attack="+single)
 	require.NotContains(t, textOf(w.reads(eve, "explain attack="+single)), "Grouped")
 }
 
@@ -253,10 +217,10 @@ func TestAdviceAboutAStorm(t *testing.T) {
 	}
 }
 
-// What gets through is shown: as cards of their own, or as a list where there are more than get cards at once.
+// What gets through is listed.
 func TestTheButtonThatShowsWhatGetsThrough(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]string{0: "", 1: "Show it: cards", 4: "Show the 4: cards", 20: "Show the 20: cards", 877: "List the 877: attacks"} {
+	for n, want := range map[int]string{0: "", 1: "List it: attacks", 4: "List the 4: attacks", 877: "List the 877: attacks"} {
 		s := call.Situation{Account: &call.Account{Name: "acme"}, Storm: &record.Storm{UnblockedCount: n, Through: map[apiclient.Status]int{apiclient.StatusNotBlocked: n}}}
 		shown := ""
 		for _, b := range advice.ShowUnblocked(s) {

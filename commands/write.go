@@ -146,11 +146,6 @@ func (r *Runner) saveWrites(ctx context.Context, c *job, s call.Saves) error {
 			return err
 		}
 	}
-	if len(s.OwnCards) > 0 {
-		if err := r.cfg.Storms.WantCards(ctx, c.Account.Name, s.OwnCards); err != nil {
-			return err
-		}
-	}
 	if len(s.Events) > 0 {
 		r.cfg.Notifier.Notify(c.Account.Name, s.Events)
 	}

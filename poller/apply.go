@@ -39,7 +39,6 @@ func (st *state) apply(snap snapshot, r result) {
 		st.plan(id)
 	}
 	st.sources.apply(snap, r)
-	st.applyPaces(r)
 	if !snap.early { // else it is not known which of those from before are over
 		st.suppressed = map[string]bool{}
 	}
@@ -131,20 +130,6 @@ func (st *state) applyStorms(r result) {
 			delete(g.members, id)
 		}
 		delete(st.storms, id)
-	}
-}
-
-// applyPaces takes over how fast hits come, of attacks that go on.
-func (st *state) applyPaces(r result) {
-	for id, now := range r.paces {
-		if st.attacks.of(id).Quiet {
-			delete(st.paces, id)
-		} else {
-			st.paces[id] = now
-		}
-	}
-	for _, id := range r.Delete {
-		delete(st.paces, id)
 	}
 }
 

@@ -155,8 +155,5 @@ type fixedStore struct{ poller.State }
 func (r fixedStore) Load(context.Context, string) (poller.State, error) {
 	return r.State, nil
 }
-func (fixedStore) LoadEvidence(context.Context, string, []string) (map[string]record.Evidence, error) {
-	return nil, nil
-}
 func (fixedStore) Save(context.Context, string, poller.Update) error { return nil }
 func (fixedStore) Notify(string, []record.Event)                     {}

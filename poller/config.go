@@ -70,8 +70,6 @@ type Preferences interface {
 	// Muted reads which attacks are muted. It is read where there would be an event of an attack that is no incident. After an error nothing is
 	// muted.
 	Muted(ctx context.Context, account string) (muted func(apiclient.Attack) bool, err error)
-	// WantedCards reads of which grouped attacks people want a card; nil: of none.
-	WantedCards(ctx context.Context, account string) (wanted func(attackid string) bool, err error)
 }
 
 // Notifier notifies people of events.

@@ -16,8 +16,8 @@ import (
 const refreshAfter = time.Hour
 
 // decide names the events in a snapshot and all that has to be saved of it.
-func decide(cfg *Config, st *state, snap snapshot, p preferences) result {
-	d := &decision{cfg: cfg, st: st, snap: snap, preferences: p, out: result{
+func decide(cfg *Config, st *state, snap snapshot, muted func(apiclient.Attack) bool) result {
+	d := &decision{cfg: cfg, st: st, snap: snap, muted: muted, out: result{
 		Update: Update{LastGood: st.lastGood, Attacks: map[string]record.AttackState{}}, suppressed: map[string]bool{}, again: map[string]bool{}, storms: storm.NewBatch(),
 	}}
 	d.out.stopped = d.stops()
@@ -49,8 +49,8 @@ func sortEvents(events []record.Event) {
 	})
 }
 
-// candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, what a mute suppressed and may be
-// over, and what a person wants a card of. That is little beside all that is known.
+// candidates are the attacks that can be events: what was read, and once a poll what time alone can make an event, and what a
+// mute suppressed and may be over. That is little beside all that is known.
 func (d *decision) candidates() map[string]*apiclient.Attack {
 	if d.snap.early {
 		return d.snap.records
@@ -65,11 +65,6 @@ func (d *decision) candidates() map[string]*apiclient.Attack {
 	d.st.agenda.until(d.snap.at)(add)
 	maps.Keys(d.out.stopped)(add)
 	maps.Keys(d.st.suppressed)(add)
-	for id := range d.st.cardless() {
-		if d.wanted(id) {
-			add(id)
-		}
-	}
 	return attacks
 }
 

@@ -14,17 +14,10 @@ import (
 // keptAfterEvent is how long an attack is stored after an event of it, however old it is.
 const keptAfterEvent = time.Hour
 
-// preferences are what people asked for, as far as it decides what is an event.
-type preferences struct {
-	muted  func(apiclient.Attack) bool // asked only where there would be an event
-	wanted func(attackid string) bool  // a person wants a card of a grouped attack
-}
-
 // result is what follows from a snapshot: what is to be saved, and what only this process has to know.
 type result struct {
 	Update
 	suppressed map[string]bool            // attack ids whose events a mute suppresses
-	paces      map[string]pace            // by attack id
 	stopped    map[string]*record.Stopped // by attack id
 	storms     storm.Batch
 	counted    bool            // Sources is what was counted with this snapshot, even if nil: nothing new
@@ -33,11 +26,11 @@ type result struct {
 
 // decision is one comparison of a snapshot with the state. It changes neither.
 type decision struct {
-	cfg  *Config
-	st   *state
-	snap snapshot
-	preferences
-	out result
+	cfg   *Config
+	st    *state
+	snap  snapshot
+	muted func(apiclient.Attack) bool // asked only where there would be an event
+	out   result
 }
 
 // attack is the state of an attack or storm as this decision leaves it.

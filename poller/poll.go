@@ -51,7 +51,7 @@ func (p *Poller) poll(ctx context.Context) error {
 	if readErr != nil && (ctx.Err() != nil || nothing || p.st.lastGood.IsZero()) {
 		return readErr // a first start is notified of as a whole
 	}
-	res := decide(&p.cfg, p.st, snap, p.preferences(ctx))
+	res := decide(&p.cfg, p.st, snap, p.mutes(ctx))
 	if snap.good {
 		res.LastGood = snap.at
 	}
@@ -105,22 +105,13 @@ func (p *Poller) newReader() *reader {
 // settleEarly settles what a poll has read before it reads on, and returns the ids of those records that must be judged again.
 func (p *Poller) settleEarly(ctx context.Context, snap snapshot) (again map[string]bool, err error) {
 	snap.early = true
-	res := decide(&p.cfg, p.st, snap, p.preferences(ctx))
+	res := decide(&p.cfg, p.st, snap, p.mutes(ctx))
 	return res.again, p.settle(ctx, snap, &res)
 }
 
 // settle completes a result with its evidence, saves it, takes it over, and wakes the notifier for its events.
 func (p *Poller) settle(ctx context.Context, snap snapshot, res *result) error {
-	changes := evidenceChanges(p.st, snap, res)
-	var stored map[string]record.Evidence
-	if ids := changes.stored(); len(ids) > 0 {
-		var err error
-		if stored, err = p.cfg.Store.LoadEvidence(ctx, p.cfg.Account, ids); err != nil {
-			p.loaded = false
-			return &storeError{fmt.Errorf("load evidence: %w", err)}
-		}
-	}
-	changes.apply(stored, res)
+	res.Evidence = evidence(p.st, snap, res)
 	if err := p.save(ctx, res.Update); err != nil {
 		p.loaded = false
 		return &storeError{fmt.Errorf("save state: %w", err)}
@@ -169,15 +160,10 @@ func (p *Poller) observe(ctx context.Context, snap snapshot) {
 	p.cfg.Observer.Observe(ctx, p.cfg.Account, d)
 }
 
-// preferences reads what people asked for, each once, when decide first needs it: the mutes, and of which grouped attacks they want a card. Most
-// polls find no event.
-func (p *Poller) preferences(ctx context.Context) preferences {
+// mutes reads once what is muted, when decide first needs it. Most polls find no event.
+func (p *Poller) mutes(ctx context.Context) func(apiclient.Attack) bool {
 	muted := sync.OnceValue(func() func(apiclient.Attack) bool { return p.muted(ctx) })
-	wanted := sync.OnceValue(func() func(attackid string) bool { return p.wantedCards(ctx) })
-	return preferences{
-		muted:  func(a apiclient.Attack) bool { return muted()(a) },
-		wanted: func(attackid string) bool { return p.st.attacks.of(attackid).Grouped() && wanted()(attackid) },
-	}
+	return func(a apiclient.Attack) bool { return muted()(a) }
 }
 
 func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
@@ -189,18 +175,6 @@ func (p *Poller) muted(ctx context.Context) func(apiclient.Attack) bool {
 		p.cfg.Log.Warn("read mutes: nothing is muted in this poll", "err", err) // too many notifications are better than too few
 	}
 	return func(apiclient.Attack) bool { return false }
-}
-
-func (p *Poller) wantedCards(ctx context.Context) func(attackid string) bool {
-	if p.cfg.Preferences != nil {
-		wanted, err := p.cfg.Preferences.WantedCards(ctx, p.cfg.Account)
-		if err != nil {
-			p.cfg.Log.Warn("read wanted cards: none is given in this poll", "err", err)
-		} else if wanted != nil {
-			return wanted
-		}
-	}
-	return func(string) bool { return false }
 }
 
 // noteHealth notes how a poll went that began then. It logs each cause of an outage once.

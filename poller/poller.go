@@ -20,7 +20,6 @@ import (
 type Poller struct {
 	cfg    Config
 	mirror *mirror
-	soon   chan struct{} // asks Run for a poll
 	first  chan struct{} // closed once Run has tried a poll
 
 	loaded   bool      // st is what the store holds. It and the next two are Poll's alone
@@ -46,7 +45,7 @@ func New(cfg Config) *Poller {
 	if cfg.Routes == nil {
 		cfg.Routes = DefaultRoutes(cfg.Channel)
 	}
-	return &Poller{cfg: cfg, mirror: newMirror(&cfg), soon: make(chan struct{}, 1), first: make(chan struct{}), st: newState(cfg.OngoingFor)}
+	return &Poller{cfg: cfg, mirror: newMirror(&cfg), first: make(chan struct{}), st: newState(cfg.OngoingFor)}
 }
 
 // Run polls, and mirrors lists and rules, until ctx ends; then it returns nil. Failing polls become rarer once the outage is
@@ -65,14 +64,8 @@ func (p *Poller) Run(ctx context.Context) error {
 			failures = 0
 		}
 		p.tried()
-		pause := time.NewTimer(p.pause(failures))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if delay.Sleep(ctx, p.pause(failures)) != nil {
 			return nil
-		case <-pause.C:
-		case <-p.soon:
-			pause.Stop()
 		}
 	}
 }
@@ -149,9 +142,6 @@ func (p *Poller) Settings() Settings { return p.mirror.get() }
 
 // RefreshSettings has the settings read again as soon as Run can, as after a change. It never blocks.
 func (p *Poller) RefreshSettings() { ask(p.mirror.asks) }
-
-// PollSoon has the next poll begin as soon as Run can, as when a person asked for something that a poll does. It never blocks.
-func (p *Poller) PollSoon() { ask(p.soon) }
 
 // ask asks for something, unless it is asked for already.
 func ask(c chan<- struct{}) {

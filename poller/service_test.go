@@ -229,7 +229,6 @@ type account struct {
 	api      poller.API
 	log      *slog.Logger
 	muted    func(context.Context) (func(apiclient.Attack) bool, error) // nil: nothing is
-	wanted   func(context.Context) (func(attackid string) bool, error)  // nil: none is
 	observed func(context.Context, poller.PollDelta)                    // nil: nothing is
 	storm    storm.Config
 	routes   []poller.Route
@@ -257,14 +256,6 @@ func (a *account) Muted(ctx context.Context, _ string) (func(apiclient.Attack) b
 		return func(apiclient.Attack) bool { return false }, nil
 	}
 	return a.muted(ctx)
-}
-
-// WantedCards implements poller.Preferences.
-func (a *account) WantedCards(ctx context.Context, _ string) (func(attackid string) bool, error) {
-	if a.wanted == nil {
-		return nil, nil
-	}
-	return a.wanted(ctx)
 }
 
 // Observe implements poller.Observer.

@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -35,7 +34,6 @@ type state struct {
 	arrivals    storm.Arrivals             // of the last while
 	suppressed  map[string]bool            // attack ids whose events mutes suppressed in the last poll; after a start everything is read again
 	agenda      agenda                     // of the attacks that time alone can make events
-	paces       map[string]pace            // of attacks with a card that go on and have changed, by id
 	sources     sourceCount                // in how many attacks each source is
 	changes     changeLog                  // that Config.Observer has yet to learn of
 	sweepAt     time.Time                  // when everything is to be read again, on this machine's clock
@@ -76,14 +74,6 @@ type grouping struct {
 	until   time.Time       // when to look at them again, on the service's clock
 }
 
-// pace is how fast an attack's hits come. It is all that is held of evidence between polls: evidence is read when it is to be changed.
-type pace struct {
-	hits  apiclient.Figure // from which the next rate is measured
-	at    time.Time        // when there were so many
-	peak  int64            // hits per minute, as stored
-	known bool             // peak is
-}
-
 // sourceCount is in how many attacks each source was when they were last counted.
 type sourceCount struct {
 	stored map[netip.Addr]record.SourceActivity // nil: not known
@@ -103,7 +93,7 @@ func newState(ongoingFor time.Duration) *state {
 	return &state{
 		ongoingFor: ongoingFor, attacks: attackStates{}, records: map[string]*seenRecord{}, bySum: map[uint64]*seenRecord{},
 		lastTries: map[netip.Addr]time.Time{}, stopped: map[string]*record.Stopped{},
-		storms: map[string]*grouping{}, suppressed: map[string]bool{}, paces: map[string]pace{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
+		storms: map[string]*grouping{}, suppressed: map[string]bool{}, agenda: agenda{times: map[string]time.Time{}, minutes: map[int64]map[string]bool{}},
 		changes: changeLog{before: map[string]*apiclient.Attack{}},
 	}
 }
@@ -243,19 +233,6 @@ func (st *state) stormStates() map[string]record.AttackState {
 		all[id] = st.attacks.of(id)
 	}
 	return all
-}
-
-// cardless are the ids of all attacks that show only in a storm's card.
-func (st *state) cardless() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, g := range st.storms {
-			for id := range g.members {
-				if st.attacks.of(id).Grouped() && !yield(id) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // gap reports whether the account was not polled between the last good poll and this time.

@@ -14,8 +14,6 @@ import (
 type Store interface {
 	// Load reads all that is stored of an account; zero when there is nothing. The poller empties what it was given.
 	Load(ctx context.Context, account string) (State, error)
-	// LoadEvidence reads what is stored of attacks, by their id; what isn't known is left out.
-	LoadEvidence(ctx context.Context, account string, ids []string) (map[string]record.Evidence, error)
 	// Save stores an update in one transaction: people will be notified of its events, by this replica or another.
 	Save(ctx context.Context, account string, u Update) error
 }
@@ -40,7 +38,7 @@ type Update struct {
 	Sources  map[netip.Addr]record.SourceActivity // the busiest of the sources that are in several attacks; nil: as it was
 	Cap      *record.Cap                          // the last one; nil: as it was
 	Gap      *record.Outage                       // the monitoring gap that ends with this poll; nil: none does
-	Evidence map[string]record.Evidence           // by attack id; only what changed
+	Evidence map[string]record.Evidence           // by attack id; what is stored already stays as it is
 }
 
 // empty reports whether the update changes nothing but LastGood.

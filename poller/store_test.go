@@ -92,7 +92,11 @@ func (m *fakeStore) Save(ctx context.Context, account string, u poller.Update) e
 	for _, id := range u.Delete {
 		delete(shown, id)
 	}
-	maps.Copy(m.kept, u.Evidence)
+	for id, e := range u.Evidence {
+		if _, kept := m.kept[id]; !kept {
+			m.kept[id] = e
+		}
+	}
 	if u.Gap != nil {
 		m.gone = append(m.gone, *u.Gap)
 	}
@@ -112,21 +116,6 @@ func (m *fakeStore) Save(ctx context.Context, account string, u poller.Update) e
 		return errAway
 	}
 	return nil
-}
-
-func (m *fakeStore) LoadEvidence(ctx context.Context, _ string, ids []string) (map[string]record.Evidence, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if before, after := m.fails(false); before || after {
-		return nil, errAway
-	}
-	found := map[string]record.Evidence{}
-	for _, id := range ids {
-		if e, ok := m.kept[id]; ok {
-			found[id] = copied(m.t, e)
-		}
-	}
-	return found, ctx.Err()
 }
 
 func (m *fakeStore) Notify(_ string, events []record.Event) {

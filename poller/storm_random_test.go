@@ -3,7 +3,6 @@ package poller_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -64,18 +63,15 @@ func TestEachAttackIsNotifiedOnceInStorms(t *testing.T) {
 		a := newAccount(t)
 		a.storm = storm.Config{Over: 3, In: time.Minute, EndsAfter: 3 * time.Minute}
 		a.routes = []poller.Route{{Match: poller.Match{Kind: poller.KindIncident}, Channel: "C1"}, {Match: poller.Match{Types: []string{"xss"}}, Channel: "C2"}, {}}
-		muted, wanted := false, false
+		muted := false
 		a.muted = func(context.Context) (func(apiclient.Attack) bool, error) {
 			return func(one apiclient.Attack) bool { return muted && one.Type == "xss" }, nil
-		}
-		a.wanted = func(context.Context) (func(string) bool, error) {
-			return func(id string) bool { return wanted && strings.HasSuffix(id, "0") }, nil
 		}
 		p, o := a.start(), &course{cards: map[string]int{}}
 		begun, clock := 0, time.Duration(0)
 		some := func() string { return fmt.Sprint("x:", rapid.IntRange(0, begun-1).Draw(rt, "which")) }
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
-			do := rapid.SampledFrom([]string{"begin", "begin", "flood", "hit", "incident", "worse", "wait", "restart", "fail", "lose", "break", "mute", "want"}).Draw(rt, "do")
+			do := rapid.SampledFrom([]string{"begin", "begin", "flood", "hit", "incident", "worse", "wait", "restart", "fail", "lose", "break", "mute"}).Draw(rt, "do")
 			if begun == 0 && (do == "hit" || do == "incident" || do == "worse") {
 				do = "begin"
 			}
@@ -113,8 +109,6 @@ func TestEachAttackIsNotifiedOnceInStorms(t *testing.T) {
 				a.fail(func(q request) bool { return q.Offset > 0 })
 			case "mute":
 				muted = !muted
-			case "want":
-				wanted = !wanted
 			}
 			a.at(clock)
 			if p.Poll(t.Context()) != nil {

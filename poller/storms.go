@@ -10,15 +10,15 @@ import (
 	"github.com/wafbot/wafbot/poller/storm"
 )
 
-// group takes the events of new attacks back that come too fast for a card each, and has storms show them instead. Incidents, and attacks of
-// which a person wants a card, keep theirs. So do those that the event of a monitoring gap lists.
+// group takes the events of new attacks back that come too fast for a card each, and has storms show them instead. Incidents
+// keep theirs. So do those that the event of a monitoring gap lists.
 func (d *decision) group() {
 	batch, singles, counts := &d.out.storms, map[string][]record.Event{}, map[string]int{} // by channel
 	for _, e := range d.out.Events {
 		switch {
 		case e.Kind == record.NewIncident || e.Kind == record.BecameIncident:
 			batch.Incidents++
-		case e.Kind == record.NewAttack && !d.wanted(e.Attack().ID) && !d.listedByGap(e):
+		case e.Kind == record.NewAttack && !d.listedByGap(e):
 			singles[e.Channel] = append(singles[e.Channel], e)
 			counts[e.Channel]++
 		}
@@ -45,16 +45,15 @@ func (d *decision) stormPoll() storm.Poll {
 	return storm.Poll{Config: d.cfg.Storm, At: d.snap.at, CatchingUp: d.st.lastGood.IsZero() || d.gap(), Storms: d.st.stormStates()}
 }
 
-// judgeGrouped judges an attack that shows only in a storm's card. It gets a card of its own when it becomes an incident, when a person wants one,
-// and when it gets worse, or resumes, after the storm; otherwise what becomes of it shows in the storm's figures.
+// judgeGrouped judges an attack that shows only in a storm's card. It gets a card of its own when it becomes an incident, and
+// when it gets worse, or resumes, after the storm; otherwise what becomes of it shows in the storm's figures.
 func (d *decision) judgeGrouped(o compare.Observation) {
 	id := o.Attack.ID
 	last := d.st.attacks.of(id)
 	kind, _ := compare.Event(last, true, o) // a storm's card also shows attacks that are muted
-	wanted := d.wanted(id)
 	after := (kind == record.Worsened || kind == record.Resumed) && !storm.Active(d.st.attacks.of(last.StormID), d.snap.at)
 	switch {
-	case kind == record.BecameIncident || wanted:
+	case kind == record.BecameIncident:
 	case after && d.isMuted(o.Attack):
 		d.out.suppressed[id] = true
 		return
@@ -70,12 +69,12 @@ func (d *decision) judgeGrouped(o compare.Observation) {
 		d.out.Attacks[id] = s
 		return
 	}
-	d.giveCard(last, o, wanted && kind != record.BecameIncident)
+	d.giveCard(last, o)
 }
 
-// giveCard gives a grouped attack a card of its own; asked reports that a person asked for it, who need not be mentioned.
-func (d *decision) giveCard(last record.AttackState, o compare.Observation, asked bool) {
-	f := finding{last: last, kind: record.NewAttack, calm: d.st.lastGood.IsZero() || asked}
+// giveCard gives a grouped attack a card of its own.
+func (d *decision) giveCard(last record.AttackState, o compare.Observation) {
+	f := finding{last: last, kind: record.NewAttack, calm: d.st.lastGood.IsZero()}
 	if o.Attack.Incident() {
 		f.kind = record.NewIncident
 	}

@@ -2,8 +2,6 @@ package poller_test
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -218,41 +216,6 @@ func TestAfterItsStormAnAttackHasEventsAgain(t *testing.T) {
 	require.Equal(t, []string{"new attack S2"}, slices.DeleteFunc(stormPoll(t, a, p, 40*time.Minute), func(n string) bool { return strings.HasPrefix(n, "quiet") }))
 	require.Len(t, inStorm(a, storms(a)[1].Attack.ID), 4, "a flood of those that were grouped before is a storm, too")
 	require.Equal(t, 6, storms(a)[0].Storm.Grouped, "what was notified before stays true")
-}
-
-func TestCardsOfGroupedAttacksOnRequest(t *testing.T) {
-	t.Parallel()
-	a, _ := stormy(t)
-	wanted, asked := map[string]bool{}, 0
-	var away error
-	a.wanted = func(context.Context) (func(string) bool, error) {
-		asked++
-		return func(id string) bool { return wanted[id] }, away
-	}
-	a.routes = []poller.Route{{Mention: "S0ONCALL", MentionEvery: time.Minute, PageAfter: time.Minute}}
-	p := a.start()
-	require.Empty(t, stormPoll(t, a, p, 0))
-	require.Zero(t, asked, "no one can have asked")
-	a.addMany("x", 5)
-	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, time.Second))
-	wanted["x:02"], wanted["x:03"], wanted["other"] = true, true, true
-	away = errors.New("redis is away")
-	require.Empty(t, stormPoll(t, a, p, 2*time.Second))
-	away = nil
-	a.at(3 * time.Second)
-	require.NoError(t, p.Poll(t.Context()))
-	events := a.store.takeEvents()
-	require.Len(t, events, 3)
-	require.Equal(t, []any{record.Grew, record.NewAttack, "", record.CardDelivery("acme", "x:02"), "x:03"}, []any{events[2].Kind, events[0].Kind, events[0].Changed().Mention, events[0].ID, events[1].Attack().ID})
-	require.Equal(t, []any{5, 2}, []any{events[2].Storm().Grouped, events[2].Storm().OwnCards})
-	require.Empty(t, stormPoll(t, a, p, 4*time.Second))
-	require.Empty(t, stormPoll(t, a, a.start(), 5*time.Second), "they stay wanted for a while")
-
-	a.change("x:02", func(r *attackRecord) { r.hits = 20_000 })
-	a.at(6 * time.Second)
-	require.NoError(t, p.Poll(t.Context()))
-	events = a.store.takeEvents()
-	require.Equal(t, []any{record.Worsened, "x:02", "S0ONCALL", false}, []any{events[0].Kind, events[0].Attack().ID, events[0].Changed().Mention, events[0].Changed().Suppressed}, "no one was called about it before")
 }
 
 func TestAStormInEachChannel(t *testing.T) {

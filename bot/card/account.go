@@ -169,28 +169,29 @@ func StoreRebuilt(account string, facts record.RebuildFacts) Message {
 	return Lines(lines, nil)
 }
 
-// Drill is the card of a drill. It can't be mistaken for an attack's card.
-func Drill(a *call.Account, d record.Drill) Message {
-	asker := text.Sanitize(d.By.Name, text.MaxField)
-	notice := fmt.Sprintf("DRILL on %s: nothing is attacked. %s tests whether a responder answers", a.Name, asker)
-	state := text.New("If you would take an attack now: click before ", d.Until)
-	ended := func(words string, lead text.Bold, more ...any) {
-		notice, state = fmt.Sprintf("DRILL on %s: %s", a.Name, words), text.New(lead, text.New(more...), ". The steps are in the thread")
+// TestCard is a card of a drill. It can't be mistaken for an attack's card.
+func TestCard(a *call.Account, d record.Drill, card int) Message {
+	c, asker := d.Cards[card], text.Sanitize(d.By.Name, text.MaxField)
+	notice := "Test card: nothing happened. " + asker + " tests whether a card is acknowledged"
+	state := text.New("Press ", text.Bold("Acknowledge"), ", as you would if this were an attack")
+	ack := record.Line{Name: "drill"}.With("ack", d.CardID(card)).With("account", a.Name)
+	buttons := []call.Suggestion{{Label: "Acknowledge", Line: ack}}
+	if c.By != nil {
+		who, after := text.Sanitize(c.By.Name, text.MaxField), text.Duration(c.After)
+		notice = "Test card: acknowledged by " + who + " after " + after
+		state, buttons = text.New("Acknowledged by ", text.Bold(who), " after ", after), nil
 	}
-	var buttons []call.Suggestion
-	switch {
-	case d.Answer != nil:
-		who := text.Sanitize(d.Answer.By.Name, text.MaxField)
-		ended(who+" answered", text.Bold(who), " answered at ", d.Answer.Taken)
-	case d.Over.Before(d.Until) && !d.Over.IsZero():
-		ended("called off", "Called off", " at ", d.Over, ", no answer by then")
-	case !d.Over.IsZero():
-		ended("no answer", "No answer", " until ", d.Over)
-	default:
-		buttons = append(buttons, call.Suggestion{Label: "Acknowledge", Line: record.Line{Name: "drill"}.With("ack", d.ID).With("account", a.Name)})
+	return notified(notice, mentioning([]text.Text{
+		text.New("🔔 ", text.Bold("Test card: nothing happened"), " · ", a.Name),
+		text.New(asker, " tests whether cards are seen here. Nothing is attacked, and nothing is changed"), state,
+	}, c.Mention), buttons...)
+}
+
+// DrillReport says who acknowledged which test card of a drill. It mentions who asked for the drill.
+func DrillReport(d record.Drill, now time.Time) Message {
+	lines := describe.Drill(d, now)
+	if InSlack(d.By.ID) {
+		lines = mentioning(lines, d.By.ID)
 	}
-	return notified(notice, []text.Text{
-		text.New("🔔 ", text.Bold("DRILL · nothing is attacked · "+a.Name), " ", text.Code(d.ID)),
-		text.New(asker, " tests whether a responder answers. It changes nothing, and mentions no one"), state,
-	}, buttons...)
+	return Lines(lines, nil)
 }

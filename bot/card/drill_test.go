@@ -14,23 +14,31 @@ import (
 )
 
 func drills() map[string]record.Drill {
-	waits := record.Drill{ID: "dk7q2m9xw", Account: "acme", By: anna(), At: now.Add(-time.Minute), Until: now.Add(4 * time.Minute)}
-	answered, silent, off := waits, waits, waits
-	answered.Answer = &record.DrillAnswer{By: anna(), Taken: now, InHand: now}
-	silent.Over, off.Over = waits.Until, now
-	return map[string]record.Drill{"waits": waits, "answered": answered, "silent": silent, "called-off": off}
+	waits := record.Drill{ID: "dk7q2m9xw", Account: "acme", By: anna(), At: now.Add(-time.Minute), Cards: []record.DrillCard{
+		{Channel: "C0INCID", Mention: "S0ONCALL", Pager: "kind incident"}, {Channel: "C0WAF"},
+	}}
+	silent, acknowledged, paged := waits, waits, waits
+	silent.At = now.Add(-record.DrillFor)
+	by := anna()
+	acknowledged.Cards = slices.Clone(waits.Cards)
+	acknowledged.Cards[0].By, acknowledged.Cards[0].After = &by, 12*time.Second
+	paged.Page, paged.Cards = true, acknowledged.Cards
+	return map[string]record.Drill{"waits": waits, "silent": silent, "acknowledged": acknowledged, "paged": paged}
 }
 
 func TestRenderDrills(t *testing.T) {
 	t.Parallel()
 	all := drills()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		msg := Drill(acme(), all[name])
+		d := all[name]
+		msg, report := TestCard(acme(), d, 0), DrillReport(d, now)
 		requireFits(t, msg)
-		require.Contains(t, msg.Text, "DRILL")
+		requireFits(t, report)
+		require.Contains(t, msg.Text, "Test card: ")
 		require.LessOrEqual(t, len([]rune(msg.Text)), maxNotice)
-		require.Equal(t, name == "waits", len(buttonsOf(msg.Blocks)) == 1, name)
+		require.Equal(t, d.Cards[0].By == nil, len(buttonsOf(msg.Blocks)) == 1, name)
 		golden(t, filepath.Join("testdata", "drill", name+".json"), pretty(t, msg))
+		golden(t, filepath.Join("testdata", "drill", name+"-report.json"), pretty(t, report))
 	}
 }
 

@@ -104,7 +104,7 @@ func hostileDrawn(words string) map[string]func() []any {
 		"EventsDropped": func() []any {
 			return []any{EventsDropped(acme(), record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: words})}
 		},
-		"Drill": func() []any { return hostileDrills(words) },
+		"TestCard": func() []any { return hostileDrills(words) }, "DrillReport": func() []any { return hostileDrills(words) },
 		"MitigationEnding": func() []any {
 			return []any{MitigationEnding(ch, words, words, now), MitigationEnding(ch, words, words, ch.Until)}
 		},
@@ -330,10 +330,10 @@ func hostileLoss(text string) record.PermissionLoss {
 func hostileDrills(text string) (all []any) {
 	for _, d := range drills() {
 		d.By.Name = text
-		if d.Answer != nil {
-			d.Answer.By.Name = text
+		if d.Cards[0].By != nil {
+			d.Cards[0].By = &record.Actor{Name: text}
 		}
-		all = append(all, Drill(acme(), d), Lines(describe.Drill(d), nil))
+		all = append(all, TestCard(acme(), d, 0), DrillReport(d, now))
 	}
 	return all
 }

@@ -226,7 +226,7 @@ func TestStormButtonsCarryTheirLines(t *testing.T) {
 	id := c.Situation.ID
 	require.Equal(t, "s", id[:1])
 	require.Equal(t, map[string]string{
-		"Show the 4": "cards account=acme attack=" + id, "Acknowledge": "ack account=acme attack=" + id,
+		"List the 4": "attacks account=acme storm=" + id, "Acknowledge": "ack account=acme attack=" + id,
 		"Deny 198.51.100.23": "deny 198.51.100.23 account=acme attack=" + id + " for=4h", "More…": "attack " + id + " account=acme",
 	}, lines)
 	for _, never := range []string{"patch", "contain", "mode"} {

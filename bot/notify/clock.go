@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -44,46 +43,4 @@ func (n *Notifier) runSummaries(ctx context.Context, account string) {
 		}
 		_ = delay.Sleep(ctx, wait)
 	}
-}
-
-// drillClock ends an account's drill when it was not answered in time.
-type drillClock struct {
-	notifier *Notifier
-	account  string
-	wake     chan struct{}
-}
-
-// drillAgain is how long to wait when it isn't known whether a drill waits, or it couldn't be ended.
-const drillAgain = 5 * time.Second
-
-// run begins with what Redis holds: another replica may have posted the card.
-func (r *drillClock) run(held, more context.Context) {
-	for more.Err() == nil {
-		var end <-chan time.Time
-		d, err := r.notifier.cfg.Stores.Drills.Drill(held, r.account)
-		switch {
-		case err != nil:
-			end = time.After(drillAgain)
-		case d.Waits() && !r.now().Before(d.Until):
-			if _, err := r.notifier.cfg.Runner.Do(held, stopOf(d, r.notifier.cfg.Clocks.Now())); err != nil {
-				r.notifier.cfg.Log.WarnContext(held, "end drill", "account", r.account, "err", err)
-			}
-			end = time.After(drillAgain)
-		case d.Waits():
-			end = time.After(d.Until.Sub(r.now()))
-		}
-		select {
-		case <-more.Done():
-		case <-r.wake:
-		case <-end:
-		}
-	}
-}
-
-// now is the time by which drills begin and end.
-func (r *drillClock) now() time.Time { return r.notifier.cfg.Clocks.ServiceNow(r.account) }
-
-// stopOf is the clock's request to end a drill.
-func stopOf(d record.Drill, now time.Time) call.Invocation {
-	return byClock("over "+d.ID, now, record.Line{Name: "drill", Words: []string{"stop"}}.With("account", d.Account))
 }

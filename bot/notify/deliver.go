@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -13,9 +12,8 @@ import (
 type delivered struct {
 	post  Post
 	at    record.Place
-	first time.Time // when it was first tried
-	found bool      // an earlier attempt had posted it
-	done  bool      // that is recorded already
+	found bool // an earlier attempt had posted it
+	done  bool // that is recorded already
 }
 
 // carryOut does what was planned for an event, and takes the event off the outbox.
@@ -30,6 +28,11 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 		n.Redraw(e.Account)
 	case p.stale || p.redraw:
 		n.Stale(e.Account)
+	}
+	if p.page != nil {
+		if err := f.account.Page(ctx, *p.page); err != nil {
+			return err
+		}
 	}
 	for _, emitted := range p.emits {
 		if err := n.emit(ctx, emitted); err != nil {
@@ -61,8 +64,6 @@ func (n *Notifier) carryOut(ctx context.Context, e record.Event, shown shown, f 
 // takeOff takes an event off the outbox whose posts were sent. Where the first of them is the event's own message, or a card, its place is recorded with that.
 func (n *Notifier) takeOff(ctx context.Context, e record.Event, f facts, p plan, first delivered) error {
 	switch {
-	case p.again:
-		return n.handle(ctx, e)
 	case first.post.card:
 		return n.recordCard(ctx, e, f, first)
 	case first.post.Delivery != e.ID || first.post.replaces.TS != "":
@@ -79,6 +80,9 @@ func (n *Notifier) sendAll(ctx context.Context, f facts, posts []Post) (first de
 			if f.card.Channel == p.Channel {
 				p.Thread = f.card.TS
 			}
+		}
+		if p.edits {
+			p.replaces = first.at
 		}
 		d, err := n.send(ctx, f, p)
 		if err != nil {

@@ -21,7 +21,7 @@ type plan struct {
 	redraw bool           // cards may be stale that say the same
 	emits  []record.Event // are stored before the event is taken off
 	posts  []Post         // one after another
-	again  bool           // the event is then planned again, from newer facts
+	page   *record.Page   // has the pager of a test card called, or the call resolved, first; nil: not
 }
 
 // shown records where the first message of a plan is, for later events to edit it.
@@ -57,7 +57,7 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.AckLapsed:            row(needAttack, ackLapsed),
 		record.PagerUnreachable:     row(needNothing, pagerUnreachable),
 		record.EventsDropped:        row(needNothing, eventsDropped),
-		record.DrillChanged:         row(needDrill, drillChanged).recorded(n.saveDrillCard),
+		record.DrillChanged:         row(needDrill, drillChanged),
 		record.SummaryDue:           {needs: needSummary, plan: summaryDue},
 	}
 }

@@ -1,12 +1,7 @@
 package notify
 
 import (
-	"context"
-	"time"
-
 	"github.com/wafbot/wafbot/bot/card"
-	"github.com/wafbot/wafbot/bot/slackconn"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 )
 
@@ -53,52 +48,28 @@ func permissionChanged(e record.Event, changed record.PermissionChanged, f facts
 	return say(notice, over)
 }
 
-// drillChanged posts a drill's card, shows on it later how the drill ended, and then reports in its thread.
+// drillChanged posts a test card, or shows on it who acknowledged it; its pager is called meanwhile. The report comes in
+// the thread of the first card. Where a card is, the outbox knows.
 func drillChanged(e record.Event, changed record.DrillFacts, f facts) plan {
-	d, posted := f.drill, f.drill.Card.TS != ""
-	if changed.Drill != d.ID || posted == d.Waits() { // of a drill before, or shown already
+	d := f.drill
+	if changed.Drill != d.ID { // of a drill before
 		return plan{}
 	}
-	shown := f.post(e, card.Drill(f.account.Account, d))
+	shown := f.post(e, card.TestCard(f.account.Account, d, changed.Card))
+	shown.Delivery = "drill " + d.CardID(changed.Card)
+	p := say(shown)
+	c := d.Cards[changed.Card]
 	switch {
-	case !posted:
-		return say(shown)
-	case d.Card.Shown.IsZero(): // the report says when it was
-		shown.replaces = record.Place{Channel: d.Card.Channel, TS: d.Card.TS}
-		return plan{posts: []Post{shown}, again: true}
+	case changed.Report:
+		report := f.post(e, card.DrillReport(d, f.now))
+		report.follows = true
+		return say(shown, report)
+	case c.By != nil:
+		shown.edits = true
+		p.posts = append(p.posts, shown)
 	}
-	report := f.post(e, card.Lines(describe.Drill(d), nil))
-	report.Channel, report.Thread, report.Delivery = d.Card.Channel, d.Card.TS, "drill report "+d.ID
-	return say(report)
-}
-
-// saveDrillCard records a drill's card: when it showed the end, or where it was posted, once that was verified as after a failure.
-func (n *Notifier) saveDrillCard(ctx context.Context, e record.Event, f facts, d delivered) error {
-	saved := f.drill.Card
-	switch {
-	case d.post.replaces.TS != "":
-		saved.Shown = n.cfg.Clocks.ServiceNow(f.drill.Account)
-		return n.cfg.Stores.Drills.SaveDrillCard(ctx, e.Account, saved)
-	case saved.TS != "": // that was the report
-		return nil
+	if d.Page && c.Pager != "" && f.account.Page != nil {
+		p.page = d.PageOf(changed.Card, f.now)
 	}
-	saved = record.DrillCard{Drill: f.drill.ID, Channel: d.at.Channel, TS: d.at.TS, Posted: n.cfg.Clocks.ServiceNow(f.drill.Account)}
-	begun := time.Now()
-	found, _, err := n.deliver.readings.find(ctx, d.post, d.first, begun)
-	switch {
-	case err != nil:
-		n.cfg.Log.WarnContext(ctx, "find the card of a drill", "account", e.Account, "err", err)
-		saved.Fault = "the channel's history can't be read: " + slackconn.Brief(err)
-	case found != d.at.TS:
-		saved.Fault = "it isn't there"
-	default:
-		saved.Found = time.Since(begun)
-	}
-	if err := n.cfg.Stores.Drills.SaveDrillCard(ctx, e.Account, saved); err != nil {
-		return err
-	}
-	if o := n.own(e.Account); o != nil {
-		signal(o.drills.wake)
-	}
-	return nil
+	return p
 }

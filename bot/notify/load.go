@@ -217,8 +217,18 @@ func (f *facts) loadKept(ctx context.Context, s Messages, id string, revision in
 	return err
 }
 
-func (l loader) loadDrill(ctx context.Context, e record.Event, f *facts) (err error) {
-	f.drill, err = l.cfg.Stores.Drills.Drill(ctx, e.Account)
+// drillAgain is how often it is looked whether a drill is over.
+const drillAgain = 2 * time.Second
+
+// loadDrill reads the last drill. The event of its report is handled again until it is over.
+func (l loader) loadDrill(ctx context.Context, e record.Event, f *facts) error {
+	about, err := payload[record.DrillFacts](e)
+	if err == nil {
+		f.drill, err = l.cfg.Stores.Drills.Drill(ctx, e.Account)
+	}
+	if err == nil && about.Report && about.Drill == f.drill.ID && f.drill.Waits(f.now) {
+		err = &laterError{due: time.Now().Add(drillAgain)}
+	}
 	return err
 }
 

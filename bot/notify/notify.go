@@ -27,6 +27,8 @@ type Account struct {
 	Summary  Summary                // when it is handed over; nil: never
 	Settings func() poller.Settings // lists and rules as last read; nil: never
 	Health   func() poller.Health   // nil: not polled here
+	// Page has the pager of a test card called, or the call resolved; nil: the account isn't paged for here.
+	Page func(ctx context.Context, page record.Page) error
 }
 
 // Summary says at which hours an account is handed over.
@@ -81,11 +83,10 @@ func New(cfg Config) *Notifier {
 	return n
 }
 
-// owned is an account whose events this replica notifies, whose cards it redraws, and whose drills it ends.
+// owned is an account whose events this replica notifies, and whose cards it redraws.
 type owned struct {
 	queue   *queue
 	redraws *redrawQueue
-	drills  *drillClock
 }
 
 // Unread are an account's cards from before Redis was emptied, by attack, as long as the threads under them aren't read: what was changed stands there alone.
@@ -109,13 +110,12 @@ func (u Unread) wait(ctx context.Context) {
 // Own notifies an account's events, redraws its cards, and has it handed over at its hour, which only one replica may do at a time. It begins nothing more when more ends, and
 // stops in the middle when held does: the next owner verifies what became of it.
 func (n *Notifier) Own(held, more context.Context, account string, unread Unread) {
-	o := &owned{queue: newQueue(n, account), redraws: newRedrawQueue(n, account, unread), drills: &drillClock{notifier: n, account: account, wake: make(chan struct{}, 1)}}
+	o := &owned{queue: newQueue(n, account), redraws: newRedrawQueue(n, account, unread)}
 	n.setOwned(account, o)
 	defer n.setOwned(account, nil)
 	var all sync.WaitGroup
 	all.Go(func() { o.queue.run(held, more) })
 	all.Go(func() { o.redraws.run(held, more) })
-	all.Go(func() { o.drills.run(held, more) })
 	all.Go(func() {
 		unread.wait(more) // then it is known what is in force, and what was handed over
 		n.runSummaries(more, account)

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -43,6 +44,7 @@ func (p Post) String() string {
 	flag(p.Broadcast && p.Thread != "", "broadcast")
 	flag(p.Urgent, "urgent")
 	flag(p.follows, "follows")
+	flag(p.edits, "edits the first")
 	flag(p.optional, "optional")
 	flag(p.Delivery != "e1", "as ", strings.ReplaceAll(p.Delivery, firstPost, "card"))
 	flag(p.repost != "", "reposts in ", p.repost)
@@ -69,8 +71,8 @@ func (p plan) all() (all []string) {
 	for _, post := range p.posts {
 		all = append(all, post.String())
 	}
-	if p.again {
-		all = append(all, "again")
+	if p.page != nil {
+		all = append(all, "pages")
 	}
 	return all
 }
@@ -102,7 +104,7 @@ func test(t *testing.T, rows []planned, kinds ...record.EventKind) {
 			e.Channel = row.channel
 		}
 		f := row.facts
-		f.account, f.now, f.attack = Account{Account: &call.Account{Name: "acme", Channel: "C0"}}, now, record.AttackID("acme", "x:1")
+		f.account, f.now, f.attack = Account{Account: &call.Account{Name: "acme", Channel: "C0"}, Page: func(context.Context, record.Page) error { return nil }}, now, record.AttackID("acme", "x:1")
 		p, err := n.handlers[row.kind].plan(e, f)
 		require.NoError(t, err, row.name)
 		require.Equal(t, row.want, p.all(), row.name)
@@ -322,12 +324,9 @@ func TestPlansOfMessagesThatAreKeptTrue(t *testing.T) {
 	back.Until, back.Revision = now, 2
 	lost := record.PermissionChanged{Since: loss.Since, Revision: 1}
 
-	drill := record.Drill{ID: "d1", Account: "acme", At: now.Add(-time.Minute), Until: now}
-	shown, over, ended := drill, drill, drill
-	shown.Card = record.DrillCard{Drill: "d1", Channel: "C2", TS: "5.5"}
-	over.Card, over.Over = shown.Card, now
-	ended.Card, ended.Over = shown.Card, now
-	ended.Card.Shown = now
+	drill := record.Drill{ID: "d1", Account: "acme", Page: true, At: now, Cards: []record.DrillCard{{Channel: "C1", Pager: "everything"}, {Channel: "C2"}}}
+	acknowledged := drill
+	acknowledged.Cards = []record.DrillCard{drill.Cards[0], {Channel: "C2", By: &record.Actor{ID: "U0ROB"}}}
 	test(t, []planned{
 		{name: "asked", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked}, want: []string{"C0 urgent as r1"}},
 		{name: "asked under a card", kind: record.ApprovalAsked, payload: asks, facts: facts{request: asked, card: cardAt}, want: []string{"C1/1.1 broadcast urgent as r1 else C0 urgent as r1"}},
@@ -356,10 +355,15 @@ func TestPlansOfMessagesThatAreKeptTrue(t *testing.T) {
 		{name: "it was over before it was notified", kind: record.PermissionLost, payload: lost, facts: facts{loss: back}},
 		{name: "a loss before", kind: record.PermissionLost, payload: record.PermissionChanged{}, facts: facts{loss: loss}},
 
-		{name: "a drill", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: drill}, want: []string{"C1"}},
-		{name: "it waits", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: shown}},
-		{name: "it is over", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: over}, want: []string{"C1 edits 5.5", "again"}},
-		{name: "its card shows that", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: ended}, want: []string{"C2/5.5 as drill report d1"}},
+		{name: "a drill", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1"}, facts: facts{drill: drill}, want: []string{"C1 as drill d1-0", "pages"}},
+		{
+			name: "its other card, acknowledged", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1", Card: 1}, facts: facts{drill: acknowledged},
+			want: []string{"C1 as drill d1-1", "C1 edits the first as drill d1-1"},
+		},
+		{
+			name: "its report", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d1", Report: true}, facts: facts{drill: acknowledged},
+			want: []string{"C1 as drill d1-0", "C1 follows"},
+		},
 		{name: "a drill before", kind: record.DrillChanged, payload: record.DrillFacts{Drill: "d0"}, facts: facts{drill: drill}},
 	}, record.ApprovalAsked, record.PermissionLost, record.DrillChanged)
 }

@@ -29,6 +29,7 @@ type Post struct {
 	card       bool           // it is its attack's card from now on
 	begunIn    string         // another channel, where the event that the attack began has it posted; "": there is none
 	follows    bool           // it is a reply to the first post of its plan
+	edits      bool           // it is put in the place of the first post of its plan
 	repost     string         // the channel in which the attack's card is posted again first if its thread is gone; "": in none
 	otherwise  *Post          // instead, where it can't be posted
 	optional   bool           // nothing is lost where it can't be posted
@@ -98,7 +99,7 @@ func (d *deliverer) trials(account string) *trials {
 
 // postBegun posts what was written down as tried.
 func (d *deliverer) postBegun(ctx context.Context, p Post, t *trial) (done delivered, err error) {
-	done.post, done.first = p, t.first
+	done.post = p
 	if done.at, err = d.verifyEverywhere(ctx, p, t); done.at.TS != "" || err != nil {
 		t.posted, done.found = done.at, true
 		return done, err

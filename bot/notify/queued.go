@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -60,7 +61,9 @@ func subject(e record.Event) string {
 	case record.PermissionChanged:
 		return "permission"
 	case record.DrillFacts:
-		return "drill"
+		if !p.Report { // which waits for all cards
+			return fmt.Sprintf("drill %s %d", p.Drill, p.Card)
+		}
 	case record.UnreachableFacts, record.GapFacts:
 		return "monitoring"
 	}

@@ -89,9 +89,8 @@ type Approvals interface {
 
 // Drills holds each account's last drill.
 type Drills interface {
-	// Drill is the last one, with its card; the zero Drill when there was none lately.
+	// Drill is the last one; the zero Drill when there was none lately.
 	Drill(ctx context.Context, account string) (record.Drill, error)
-	SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error
 }
 
 // Pace gives out the right to post and to edit, over all replicas. Who keeps something leaves as much for what is more urgent. Edits have their turn

@@ -58,7 +58,6 @@ func everyLine() []lineCase {
 		read("vulns", "acme:"), read("vulns all", "acme:"), read("vulns 1001", "Found by scanner"), read("trends", "acme: attacks per day"), read("trends since=1d", "acme: attacks per day"), read("lists", "entr"), read("lists black", "entr"), read("rules", "rule"), read("conditions", "condition"),
 		read("mode Shop", "Mode of Shop by rules: monitoring"), read("mode account", "Mode of all applications without a mode of their own by rules: monitoring (the account's"), read("explain attack={attack}", "It isn't muted"), read("audit", "acme:"), read("audit verify", "acme:", "Redis"),
 		read("attacks storm=s1234567", "Unknown storm: s1234567"),
-		{line: "cards attack={attack}", least: responder, says: []string{"was grouped in no storm"}, record: "nothing"},
 		read("report attack={attack}", "What happened", "Still in place", "What is not known"),
 		read("whoami", "wafbot is live"), read("help", "deny"), read("help deny", "denylist"),
 
@@ -100,7 +99,7 @@ func everyLine() []lineCase {
 		{line: "handover --all to=U0ANN0001", least: responder, first: "handover --all to=U0ROB0002", says: []string{"Anna Weber is on ", "of acme"}, record: "done"},
 		write("note attack={attack} \"note {n}\"", "note {n}"), write("verdict false_positive attack={attack}", "Verdict: false positive"),
 		write("mute source={ip} for=1h", "Muted: source={ip}"), write("mute attack={attack}", "Muted: attack={attack}"), write("mute type=xss app=7", "type=xss app=7"),
-		{line: "drill stop", least: responder, before: "drill for=1h", says: []string{"is called off"}, record: "done"},
+		{line: "drill", least: responder, before: "drill", says: []string{"A drill waits for its acknowledgements", "nobody has acknowledged it yet"}, record: "nothing"},
 		{line: "unmute source={ip}", least: responder, before: "mute source={ip}", says: []string{"No longer muted: source={ip}"}, record: "done"},
 
 		{line: "protect {ip} name=office", least: admin, says: []string{"Protected: {ip} office, never denied"}, record: "done", form: true},

@@ -22,7 +22,6 @@ import (
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/commands/verb"
 	"github.com/wafbot/wafbot/internal/config"
-	"github.com/wafbot/wafbot/internal/drill"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -70,9 +69,6 @@ func runLine(ctx context.Context, t terminal) int {
 	if _, err := verb.Help(line.Name); err != nil {
 		return t.refuse(o, err) // before the configuration is read: a mistyped verb doesn't depend on it
 	}
-	if line.Name == "drill" && slices.Contains(line.Flags, "sandbox") {
-		return t.sandboxDrill(ctx, o)
-	}
 	if from := o.Last(optFrom); from != "" {
 		if o.targets, err = readTargets(from); err != nil {
 			return t.refuse(o, err)
@@ -106,9 +102,6 @@ func (t terminal) do(ctx context.Context, a *app, o lineOptions, inv call.Invoca
 			return code
 		}
 		inv.Anyway = true
-	}
-	if drill.Begins(inv.Line) {
-		return t.drill(ctx, a, o, inv)
 	}
 	res, err := carryOut(ctx, a, inv)
 	if errors.Is(err, refusal.ErrAsk) && !inv.Anyway { // of a line that changes the store alone, or in spite of -y

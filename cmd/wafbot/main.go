@@ -130,7 +130,6 @@ func usage(programs []*kong.Node) string {
 	for _, p := range programs {
 		row("wafbot "+p.Name, p.Help)
 	}
-	row("wafbot drill [--sandbox]", "Tests whether people answer; or the whole path in an emulated world.")
 	row("wafbot help [WORD]", "Explains one of these commands, or lists the bot's.")
 	row("wafbot VERB …", "Any command of the bot: status, attacks, deny, undo, audit, …")
 	b.WriteString("\nOptions of the last line, anywhere in it before a bare --:\n")

@@ -1,54 +1,63 @@
 package main
 
 import (
-	"encoding/json"
-	"strings"
+	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/sandbox/workspace"
 )
+
+const testCard = "Test card: nothing happened"
 
 func TestADrillInSlack(t *testing.T) {
 	storyOver(t, eitherWay(), asItIs, func(t *testing.T, w *world) {
 		w.types("vic", "drill")
 		w.ephemeral("vic", "drill needs the role responder")
-		w.types("ann", "drill for=10m")
-		w.ephemeral("ann", "DRILL d", "the service isn't touched")
-		card := w.message("#waf", "DRILL · nothing is attacked · acme", "Anna Weber tests whether a responder answers")
+		w.types("ann", "drill")
+		w.ephemeral("ann", "Drill begun, with 1 test card")
+		card := w.message("#waf", testCard, "Anna Weber tests whether cards are seen here")
 		w.click("rob", card, "Acknowledge")
-		w.ephemeral("rob", "The drill has its answer: thank you")
-		report := w.message("#waf", "DRILL of acme: answered by Rob Diaz", "ok from the click until wafbot had it", "ok until the card showed it", "ok the audit log has it (number", "Not tried: changes at the service")
+		w.ephemeral("rob", "Thank you: acknowledged after")
+		report := w.message("#waf", "Drill of acme, asked for by Anna Weber", "acknowledged by Rob Diaz after", "Not tried: denying and undoing", "no route has one")
 		require.Equal(t, card.TS, report.ThreadTS)
 		require.False(t, report.Broadcast)
-		w.message("#waf", "DRILL · nothing is attacked · acme", "Rob Diaz answered at")
-
-		w.types("ann", "drill for=1s")
-		w.message("#waf", "DRILL of acme: no answer", "FAILED an answer", "ok until the card showed it")
-		w.message("#waf", "DRILL · nothing is attacked · acme", "No answer until")
+		shown := w.message("#waf", testCard, "Acknowledged by Rob Diaz after")
+		require.Equal(t, card.TS, shown.TS, "one card")
+		w.types("ann", "attacks --all")
+		w.ephemeral("ann", "0 attacks")
 		require.Empty(t, w.sent())
 		require.True(t, w.journal.has(`"audit"`, "drill ack=d", `"outcome":"done"`, "U0ROB0002"))
 	})
 }
 
-// The replica that posted the card is gone when its time is over.
+// A test card goes to each route's channel, with its mention. The replica that posted them is gone when they are acknowledged.
 func TestADrillAcrossARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	a := &w.cfg.Accounts[0]
+	a.Routes = []config.Route{{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"}, {}, {}}
 	w.start()
 	defer func() { w.stop(); w.requireClean() }()
 	w.message("#waf", "wafbot watches acme")
-	w.types("ann", "drill for=6s")
-	w.message("#waf", "DRILL · nothing is attacked")
+	w.types("ann", "drill")
+	w.ephemeral("ann", "Drill begun, with 2 test cards")
+	first := w.message("#random", testCard)
+	second := w.message("#waf", testCard)
 	w.stop()
 	w.start()
-	w.message("#waf", "DRILL of acme: no answer")
-	require.Len(t, w.shown("#waf"), 2, "one card")
+	w.click("rob", second, "Acknowledge")
+	w.message("#waf", testCard, "Acknowledged by Rob Diaz after")
+	w.click("ann", first, "Acknowledge")
+	w.message("#random", testCard, "Acknowledged by Anna Weber after")
+	report := w.message("#random", "Drill of acme", "acknowledged by Anna Weber after", "acknowledged by Rob Diaz after")
+	require.Equal(t, first.TS, report.ThreadTS)
+	require.Len(t, w.shown("#random"), 1, "one card, with its report in the thread")
 }
 
-// shellOfAll is an environment, with all accounts, in which the user of the operating system may begin drills over the world's Redis.
+// shellOfAll is an environment, with all accounts, in which the user of the operating system is a responder over the world's Redis.
 func (w *world) shellOfAll() []string {
 	accounts := ""
 	for _, a := range w.cfg.Accounts {
@@ -69,77 +78,33 @@ func TestADrillFromTheTerminal(t *testing.T) {
 	none := typed(t, w.shellOfAll(), "drill")
 	require.Equal(t, exitFailed, none.code)
 	require.Contains(t, none.err, "No wafbot serve is running on this Redis")
-
-	all, err := demoConfig(w.World)
-	require.NoError(t, err)
-	w.cfg.Accounts = all.Accounts
 	w.start()
 	defer func() { w.stop(); w.requireClean() }()
 	w.message("#waf", "wafbot watches acme")
-	drill := start(t, w.shellOfAll(), "drill", "for=1m", "account=acme")
-	require.Contains(t, drill.line(t), "DRILL d")
-	require.Contains(t, drill.line(t), "acme: the card is in channel "+w.cfg.Accounts[0].Channel+". Waiting for a click until")
-	w.click("rob", w.message("#waf", "DRILL · nothing is attacked"), "Acknowledge")
-	require.Contains(t, drill.line(t), "DRILL of acme: answered by Rob Diaz")
-	var rest []string
-	for line := ""; !strings.Contains(line, "Not tried"); rest = append(rest, line) {
-		line = drill.line(t)
-	}
-	left := drill.stop()
-	require.Equal(t, exitDone, left.code, left.err)
-	require.NotContains(t, strings.Join(rest, "\n"), "FAILED")
-
-	got := typed(t, w.shellOfAll(), "drill", "for=1s", "--json")
-	require.Equal(t, exitFailed, got.code, got.err)
-	result := decode[struct {
-		Outcome string
-		Lines   []string
-		Data    []struct {
-			OK       bool
-			Account  string
-			NotTried []string `json:"not_tried"`
-			Steps    []struct {
-				Name string
-				OK   bool
-				Took time.Duration `json:"took_ns"`
-			}
-			Drill json.RawMessage
-		}
-	}](t, got.out)
-	require.Equal(t, "failed", result.Outcome)
-	require.Contains(t, strings.Join(result.Lines, "\n"), "no answer")
-	require.Len(t, result.Data, len(w.cfg.Accounts), "one in each account")
-	for i, each := range result.Data {
-		require.Equal(t, w.cfg.Accounts[i].Name, each.Account)
-		require.False(t, each.OK)
-		require.NotEmpty(t, each.NotTried)
-		require.Equal(t, "an answer", each.Steps[3].Name)
-	}
-
-	begun := start(t, w.shellOfAll(), "drill", "account=acme")
-	require.Contains(t, begun.line(t), "DRILL d")
-	begun.line(t)
-	given := begun.stop() // no drill waits any more
-	require.Equal(t, exitFailed, given.code)
-	require.Contains(t, given.out, "FAILED an answer (none within ")
-	require.Contains(t, given.out, "ok until the card showed it", "that it was called off is waited for")
-	require.Contains(t, given.out, "ok the audit log has it")
-	w.message("#waf", "DRILL · nothing is attacked · acme", "Called off")
+	begun := typed(t, w.shellOfAll(), "drill")
+	require.Equal(t, exitDone, begun.code, begun.err)
+	require.Contains(t, begun.out, "test card")
+	w.message("#waf", testCard)
+	waits := typed(t, w.shellOfAll(), "drill", "--json")
+	require.Equal(t, exitDone, waits.code, waits.err)
+	require.Contains(t, waits.out, "nobody has acknowledged it yet")
 }
 
-func TestADrillInTheSandbox(t *testing.T) {
+// page=yes calls the pager for real. Who acknowledges there acknowledges the card.
+func TestADrillThatPages(t *testing.T) {
 	t.Parallel()
-	got := typed(t, nil, "drill", "--sandbox") // it needs no configuration
-	require.Equal(t, exitDone, got.code, "%+v", got)
-	require.Equal(t, 9, strings.Count(got.out, "\nok ")+1, got.out)
-	require.NotContains(t, got.out, "FAILED")
-	require.Contains(t, got.out, "Not tried: your configuration")
-	got = typed(t, nil, "drill", "--sandbox", "--json")
-	require.Equal(t, exitDone, got.code)
-	result := decode[struct {
-		Outcome string
-		Data    struct{ Steps []json.RawMessage }
-	}](t, got.out)
-	require.Equal(t, "done", result.Outcome)
-	require.Len(t, result.Data.Steps, 9)
+	w := newWorld(t, miniRedis(t), workspace.IngressEither)
+	p := newPagerDuty(w)
+	w.start()
+	defer func() { w.stop(); w.requireClean() }()
+	w.message("#waf", "wafbot watches acme")
+	w.types("ann", "drill page=yes")
+	action, key := p.next()
+	require.Equal(t, "trigger", action)
+	w.message("#waf", testCard, "Press Acknowledge")
+	require.Equal(t, http.StatusOK, p.sends("/pager/oncall", p.event("01BTA", "incident.acknowledged", key), pagerSecret))
+	action, ended := p.next()
+	require.Equal(t, []string{"resolve", key}, []string{action, ended})
+	w.message("#waf", testCard, "Acknowledged by PagerDuty: Tenex")
+	w.message("#waf", "Drill of acme", "its pager is called: acknowledged by PagerDuty: Tenex")
 }

@@ -106,7 +106,7 @@ func TestEveryVerbWithoutArguments(t *testing.T) {
 			"deny": {"Tor exits (TOR)", "France (FR)", "Amazon Web Services"}, "allow": {"Addresses and ranges", "1 h"}, "gray": {"24 h"}, "remove": {"Entry"},
 			"patch": {"What", "without HOST every host", "sqli", "any: every request that has the part"}, "block-path": {"Method", "Place", "30 min"}, "indicator": {"Regular expression"}, "mode": {"Shop", "account: all applications without a mode of their own", "no incidents are seen"},
 			"delete-rule": {"Rule"}, "extend": {"How much longer"},
-			"approve": {"Request"}, "reject": {"Request"}, "override": {"Request", "Why it can't wait"}, "cards": {"Storm"},
+			"approve": {"Request"}, "reject": {"Request"}, "override": {"Request", "Why it can't wait"},
 		}
 		late := 0
 		for verb, parts := range bare {

@@ -42,7 +42,7 @@ func TestHostileTextAtTheOtherDoors(t *testing.T) {
 			}
 		}
 		for _, line := range []string{
-			"status", "incidents", "attacks --all", "vulns all", "trends", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "audit verify", "whoami", "drill for=1s",
+			"status", "incidents", "attacks --all", "vulns all", "trends", "summary", "lists --all", "rules --all", "conditions --all", "audit --all", "audit verify", "whoami", "drill",
 		} {
 			w.requirePrinted(t, strings.Fields(line)...)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/wafbot/wafbot/commands"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
+	"github.com/wafbot/wafbot/commands/paging"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/webhooks"
 	"github.com/wafbot/wafbot/internal/clock"
@@ -61,6 +62,7 @@ type tenant struct {
 	efficacy *efficacy.Watch
 	sources  *config.SourceFiles     // its own, beside those of all accounts
 	pagers   map[string]*pager.Pager // by route
+	paging   *paging.Paging          // while the account is owned here
 }
 
 // build puts the parts together. Nothing is sent yet.
@@ -117,7 +119,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	}
 	t := &tenant{cfg: cfg, side: a.sideOf(a.cfg.WorkspaceOf(cfg)), policy: guards, api: api, sources: config.NewSourceFiles(cfg.Sources, a.log), Account: &call.Account{
 		Name: cfg.Name, Channel: cfg.Channel, OpsMention: cfg.OpsMention, RouteMention: cfg.RouteMention(), Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor, ConsoleURL: cfg.ConsoleURL,
-		Applications: cfg.CommandApplications(), Policy: guards.Guards(), Roles: guards.Roles(),
+		Applications: cfg.CommandApplications(), TestCards: cfg.TestCards(), Policy: guards.Guards(), Roles: guards.Roles(),
 	}}
 	t.Roles.Workspace, t.Policy.Switch = t.side.client, a.store.Replicas
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
@@ -134,6 +136,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 // posted is the account as its messages need it.
 func (t *tenant) posted() notify.Account {
 	a := notify.Account{Account: t.Account, Channels: t.cfg.Channels(), Settings: t.poller.Settings, Health: t.poller.Health}
+	a.Page = func(ctx context.Context, page record.Page) error { return t.paging.Test(ctx, page) }
 	if t.cfg.Summary.At != "" {
 		a.Summary = t.cfg.Summary
 	}

@@ -38,18 +38,6 @@ func (a *app) brokenSources() map[string]string {
 	return broken
 }
 
-// WantedCards implements poller.Preferences.
-func (a *app) WantedCards(ctx context.Context, account string) (func(attackid string) bool, error) {
-	all, err := a.store.Attacks.WantedCards(ctx, account)
-	if len(all) == 0 {
-		return nil, err
-	}
-	return func(attackid string) bool {
-		_, wanted := all[record.AttackID(account, attackid)]
-		return wanted
-	}, err
-}
-
 // Routing implements commands.Router: it reads what is stored of an attack's routing. After an error the answer holds what was read before it.
 func (a *app) Routing(ctx context.Context, account string, attack apiclient.Attack) (call.Routing, error) {
 	cfg := a.tenants[account].cfg

@@ -74,9 +74,10 @@ func (a *app) own(held, more context.Context, account string, pending <-chan sto
 		})
 	}
 	t := a.tenants[account]
+	t.paging = a.paging(t) // of this time as the owner: its notifier uses it, too
 	g.Go(func() { t.side.notifier.Own(held, more, account, unread) })
 	g.Go(func() { t.poll(more, taken) })
-	g.Go(func() { a.paging(t).Run(held, more) })
+	g.Go(func() { t.paging.Run(held, more) })
 	g.Go(func() { t.side.runner.RunDue(more, account, a.store.Ledger, due) })
 	g.Go(func() { t.side.runner.RunLapses(more, account) })
 	g.Go(func() { a.webhooks.Run(held, more, t.Account) })
@@ -130,9 +131,6 @@ func (a *app) pass(account string, before, d store.Pending, due chan<- struct{})
 	}
 	if d.StaleCards > 0 {
 		a.tenants[account].side.notifier.Stale(account)
-	}
-	if d.WantedCards > before.WantedCards {
-		a.tenants[account].poller.PollSoon() // once: what that poll can't give waits for the next, at its pace
 	}
 	if d.Audited != before.Audited {
 		a.tenants[account].efficacy.Refresh() // another replica may have changed something

@@ -78,7 +78,6 @@ func moreLook(s call.Situation) Group {
 	g.add("Details", "All that is known: sources, course, changes, notes, why a button is missing", record.Line{Name: "attack", Words: []string{s.ID}}.With("account", s.Account.Name))
 	if s.Storm != nil {
 		g.add("List", "All grouped attacks", record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name))
-		g.add("Cards", "Own cards for what gets through, or for all of it, 20 at a time", lineFor(s, "cards"))
 	}
 	g.add("Report", "What happened and what was done, as Markdown to be copied", lineFor(s, "report"))
 	g.add("Explain", "Where its card went, whom it mentions, and why", lineFor(s, "explain"))

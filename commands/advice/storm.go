@@ -6,7 +6,6 @@ import (
 
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -33,22 +32,19 @@ func stormPlace(s call.Situation) (method, place string, ok bool) {
 	return method, place, ok && namesMethod(method) && !strings.HasSuffix(place, "…") && place == text.Sanitize(place, text.MaxHost+text.MaxPath)
 }
 
-// ShowUnblocked is the button that shows what gets through: by cards of their own, or as a list where these are too many.
+// ShowUnblocked is the button that lists what gets through.
 func ShowUnblocked(s call.Situation) []call.Suggestion {
-	label := "Show it"
-	switch left := s.Storm.UnblockedCount; {
-	case left == 0:
+	label := "List it"
+	switch left := s.Storm.Passing(); {
+	case s.Storm.UnblockedCount == 0:
 		return nil
 	case left > 1:
-		label = "Show the " + text.Number(left)
+		label = "List the " + text.Number(left)
 	}
-	if s.Storm.UnblockedCount > describe.MostCards {
-		return []call.Suggestion{{
-			Label: "List the " + text.Number(s.Storm.Passing()), Spoken: "List all grouped attacks, what gets through first",
-			Line: record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name),
-		}}
-	}
-	return []call.Suggestion{{Label: label, Spoken: "Cards of their own for what gets through", Line: lineFor(s, "cards")}}
+	return []call.Suggestion{{
+		Label: label, Spoken: "List all grouped attacks, what gets through first",
+		Line: record.Line{Name: "attacks"}.With("storm", s.ID).With("account", s.Account.Name),
+	}}
 }
 
 // denyInStorm offers to deny the busiest source of what gets through that may be denied, and says why others may not.

@@ -12,6 +12,7 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
+	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
@@ -25,8 +26,9 @@ type Account struct {
 	OngoingFor   time.Duration // how long after its last hit an attack still counts as ongoing
 	ConsoleURL   string        // for links; "" for none
 	Applications map[int]Application
-	Policy       policy.Policy // what the guards go by
-	Roles        policy.Roles  // who may do what
+	TestCards    []record.DrillCard // those of a drill
+	Policy       policy.Policy      // what the guards go by
+	Roles        policy.Roles       // who may do what
 }
 
 // Application is what the configuration says of an application.

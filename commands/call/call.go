@@ -55,7 +55,6 @@ type Invocation struct {
 	Account string       `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string       `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
 	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against what is stored; nil: nothing
-	Clicked time.Time    `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
 	Warned  bool         `json:"warned,omitempty"`  // the warnings that follow from the line were shown, in a button's dialog
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
 	Yes     bool         `json:"-"`                 // all questions were answered with yes beforehand, unseen: only some are asked all the same

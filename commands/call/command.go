@@ -128,7 +128,6 @@ type Saves struct {
 	Mutes     *Replacement[record.Mute]
 	Protected *Replacement[record.Protected]
 	Drill     *record.Drill
-	OwnCards  []string       // ids of grouped attacks that get a card of their own
 	Events    []record.Event // stored in one step with Triage or Drill
 }
 

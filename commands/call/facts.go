@@ -120,12 +120,6 @@ func tableOf[T any](f AccountFacts, name Fact, arg any) (map[string]T, error) {
 	return maps.Clone(all), err
 }
 
-// Timed is a fact whose reading was timed.
-type Timed[T any] struct {
-	Value T
-	Took  time.Duration
-}
-
 // Found is a fact that may not be there.
 type Found[T any] struct {
 	Value T
@@ -251,11 +245,8 @@ func (f AccountFacts) PermissionLoss() (record.PermissionLoss, error) {
 	return fact[record.PermissionLoss](f, FactPermissionLoss, nil)
 }
 
-// Drill is the account's last one, and how long it took to read it.
-func (f AccountFacts) Drill() (d record.Drill, took time.Duration, err error) {
-	got, err := fact[Timed[record.Drill]](f, FactDrill, nil)
-	return got.Value, got.Took, err
-}
+// Drill is the account's last one.
+func (f AccountFacts) Drill() (record.Drill, error) { return fact[record.Drill](f, FactDrill, nil) }
 
 // Rights are what a person may do.
 func (f AccountFacts) Rights(who record.Actor) Rights {

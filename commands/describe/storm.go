@@ -13,9 +13,6 @@ import (
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// MostCards is how many grouped attacks get a card of their own at once: a channel takes about one message a second.
-const MostCards = 20
-
 // Applications names the application that most of the storm is on, and how many more there are.
 func Applications(s record.Storm, a *call.Account) string {
 	var first apiclient.Figure

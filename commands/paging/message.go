@@ -40,6 +40,12 @@ func (c Config) message(page record.Page, s record.AttackState, triage record.Tr
 		"attack": page.Attack, "account": c.Account.Name, "status": describe.StatusName(attack), "hits": attack.Hits.String(), "where": where,
 		"first_hit": moment(attack.First), "last_hit": moment(attack.Last), "to_acknowledge": "click Acknowledge on the card, or type: ack attack=" + page.Attack,
 	}
+	if page.Test {
+		e.Summary = "TEST of wafbot: nothing is attacked. Acknowledge the test card in Slack"
+		e.Details = map[string]string{
+			"account": c.Account.Name, "to_acknowledge": "click Acknowledge on the test card, or type: drill ack=" + page.Attack,
+		}
+	}
 	if top, ok := call.TopSource(attack); ok {
 		e.Details["top_source"] = top.IP.String()
 	}

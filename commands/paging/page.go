@@ -128,6 +128,9 @@ func (p *Paging) save(ctx context.Context, page record.Page) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var events []record.Event
+	if last := p.pages[page.Attack]; page.Test && last.State == record.PageEnding && page.State == record.PageCalling {
+		page.State, page.EndedAt = last.State, last.EndedAt // it was acknowledged during the call
+	}
 	page.FaultNotified = page.FaultNotified && page.Fault != ""
 	notified := func(other record.Page) bool { return other.Open() && other.Route == page.Route && other.FaultNotified }
 	if page.Fault != "" && page.State == record.PageCalling && !slices.ContainsFunc(slices.Collect(maps.Values(p.pages)), notified) {

@@ -151,10 +151,8 @@ func (p *Paging) Run(held, more context.Context) {
 
 // round has the pagers of due pages called, and pages resolved that are over.
 func (p *Paging) round(ctx context.Context) (err error) {
-	if p.pages == nil {
-		if p.pages, err = p.cfg.Pages.Pages(ctx, p.cfg.Account.Name); err != nil {
-			return err
-		}
+	if err := p.load(ctx); err != nil {
+		return err
 	}
 	attacks, known := p.cfg.Attacks.WithPager()
 	if !known {
@@ -180,6 +178,28 @@ func (p *Paging) round(ctx context.Context) (err error) {
 		p.rounds.Go(func() { p.roundOf(ctx, route, all) })
 	}
 	return nil
+}
+
+// load reads the account's pages once.
+func (p *Paging) load(ctx context.Context) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pages == nil {
+		p.pages, err = p.cfg.Pages.Pages(ctx, p.cfg.Account.Name)
+	}
+	return err
+}
+
+// Test has the pager of a test card called once, or that call resolved.
+func (p *Paging) Test(ctx context.Context, page record.Page) error {
+	if err := p.load(ctx); err != nil {
+		return err
+	}
+	switch last := p.stored()[page.Attack]; {
+	case page.State == record.PageCalling && last.ID != "", page.State == record.PageEnding && last.State != record.PageCalling:
+		return nil
+	}
+	return p.save(ctx, page)
 }
 
 // free are the attacks that a step is begun for, with their pages by now, by the route whose pager that is about. A pager whose last round goes on
@@ -268,6 +288,8 @@ func (p *Paging) step(ctx context.Context, c candidate) error {
 	case c.page.Open() && !unknown && c.state.escalates(c.page):
 		*p.triesOf(c.page) = tries{}
 		return p.resolve(ctx, c, time.Time{}) // by one try: the incident's own pager waits
+	case c.page.State == record.PageCalling && c.page.Test && p.cfg.Clock.Now().Sub(c.page.Since) < record.DrillFor:
+		return p.call(ctx, c)
 	case c.page.State == record.PageCalling && (unknown || c.state.over(c.page)):
 		return p.resolve(ctx, c, p.cfg.Clock.Now().UTC())
 	case c.page.State == record.PageEnding:

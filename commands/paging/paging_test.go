@@ -131,6 +131,11 @@ func (p *phone) all() (got []string, calls int) {
 // calling plays with the pagers of acme, which are called as long as that takes.
 func calling(t *testing.T, a *account, pagers map[string]paging.Sender, play func()) {
 	t.Helper()
+	called(t, a, pagers, func(*paging.Paging) { play() })
+}
+
+func called(t *testing.T, a *account, pagers map[string]paging.Sender, play func(p *paging.Paging)) {
+	t.Helper()
 	a.pages, a.triage = map[string]record.Page{}, map[string]record.Triage{}
 	p := paging.New(paging.Config{
 		Account: &call.Account{Name: "acme"}, Clock: machine{}, Pagers: pagers, Pages: a, Triage: a, Attacks: a, Notifier: a,
@@ -141,7 +146,39 @@ func calling(t *testing.T, a *account, pagers map[string]paging.Sender, play fun
 	ended.Go(func() { p.Run(ctx, ctx) })
 	defer ended.Wait()
 	defer stop()
-	play()
+	play(p)
+}
+
+// The pager of a test card is called until the card is acknowledged, also while it is being called, or the drill is over.
+func TestThePagerOfATestCard(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after time.Duration // until it is acknowledged; 0: it isn't
+		want  []string
+	}{
+		"acknowledged":           {2 * time.Minute, []string{"calls 0s", "resolves 2m0s"}},
+		"acknowledged at once":   {2 * time.Second, []string{"calls 0s", "resolves 0s"}},
+		"nobody acknowledges it": {0, []string{"calls 0s", "resolves 5m0s"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a, p := &account{}, newPhone(5*time.Second, false)
+			d := record.Drill{ID: "d1", Account: "acme", At: time.Now(), Page: true, Cards: []record.DrillCard{{Channel: "C1", Pager: "any"}}}
+			called(t, a, map[string]paging.Sender{"any": p}, func(paging *paging.Paging) {
+				test := func() { require.NoError(t, paging.Test(t.Context(), *d.PageOf(0, time.Now()))) }
+				test()
+				test() // its event comes again
+				if time.Sleep(tt.after); tt.after > 0 {
+					d.Cards[0].By = &record.Actor{ID: "U0ROB"}
+					test()
+					test()
+				}
+				time.Sleep(10 * time.Minute)
+			})
+			got, calls := p.all()
+			require.Equal(t, tt.want, got, name)
+			require.Equal(t, 1, calls, name)
+		})
+	}
 }
 
 // A mute or a verdict ends a call. When it is gone, and the attack still gets through, the silence is over, too.

@@ -23,9 +23,6 @@ func AttackLines(c *call.Call, k record.KnownAttack) (lines []text.Text) {
 
 // Details are what an attack's card has no room for: how its hits came, the mode, and why a button is missing.
 func Details(c *call.Call, s call.Situation) (lines []text.Text) {
-	if e, kept, err := c.Given().Evidence(s.ID); err == nil && kept && e.Peak != nil {
-		lines = append(lines, text.New("Peak: about ", apiclient.Known(e.Peak.PerMinute), " hits a minute since ", e.Peak.Since))
-	}
 	if s.ListsReadAt.IsZero() {
 		return append(lines, text.New("Which buttons would help is unknown: the service doesn't answer"))
 	}

@@ -63,7 +63,7 @@ func HistoryOf(c *call.Call) History {
 		case ok:
 			h.ReadAt = seen.At
 		case kept:
-			h.Attack, h.ReadAt = EvidenceLast(e)
+			h.Attack, h.ReadAt = e.First.Attack, e.First.At
 		}
 	}
 	h.Triage, err = facts.Triage(h.ID)
@@ -97,14 +97,6 @@ func (h *History) unknown(t text.Text) { h.Unknown = append(h.Unknown, t) }
 
 // failed notes that a part of the store could not be read.
 func (h *History) failed(err error) { h.away = h.away || err != nil }
-
-// EvidenceLast is the newest reading that is kept.
-func EvidenceLast(e record.Evidence) (apiclient.Attack, time.Time) {
-	if e.Peak != nil && e.Peak.At.After(e.First.At) {
-		return e.Peak.Attack, e.Peak.At
-	}
-	return e.First.Attack, e.First.At
-}
 
 // recorded adds what was done, by whom, and when it could not be observed.
 func (h *History) recorded(c *call.Call) {

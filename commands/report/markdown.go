@@ -197,17 +197,11 @@ func notKnown(h History) []text.Text {
 	case h.away:
 		all = append(all, text.New("What else wafbot saw and did: its store (Redis) can't be reached, or not all of it. What was done is also on wafbot's standard output"))
 	case e == nil && len(h.Changes)+len(h.Entries) == 0 && h.Triage.Owner == nil:
-		all = append(all, text.New("How it looked at first and at its peak: wafbot posted no card of it, and keeps that only of attacks with a card"))
+		all = append(all, text.New("How it looked at first: wafbot posted no card of it, and keeps that only of attacks with a card"))
 	case e == nil:
-		all = append(all, text.New("How it looked at first and at its peak: that is not kept, because wafbot posted no card of it, its store was emptied, or it is over 30 days ago"))
+		all = append(all, text.New("How it looked at first: that is not kept, because wafbot posted no card of it, its store was emptied, or it is over 30 days ago"))
 	case e.Late:
 		all = append(all, text.New("How it looked at first: wafbot's store was emptied since, or an earlier version did not keep it"))
-	}
-	if e != nil && e.Peak == nil {
-		all = append(all, text.New("How fast it came at its peak: its hits were not seen growing"))
-	}
-	if e != nil && e.Dropped > 0 {
-		all = append(all, text.New("When it paused and went on ", e.Dropped, " more times in between: only some of that is kept"))
 	}
 	if n := len(h.Outages); n > 0 {
 		all = append(all, text.New("What happened while it was not watched: ", n, " ", text.Plural(int64(n), "outage"), ", with their times above"))

@@ -38,8 +38,8 @@ func Grouped(c *call.Call, storm string) ([]record.GroupedAttack, error) {
 	return all, nil
 }
 
-// StormOf is the storm that grouped the call's attack; ok reports whether one did.
-func StormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack, ok bool, err error) {
+// stormOf is the storm that grouped the call's attack; ok reports whether one did.
+func stormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack, ok bool, err error) {
 	storms, err := c.Facts(c.Account.Name).Storms()
 	if err != nil {
 		return storm, attack, false, refusal.Away(err)
@@ -58,15 +58,14 @@ func StormOf(c *call.Call) (storm record.StormSeen, attack record.GroupedAttack,
 
 // StormOfLine says that a storm stands for the call's attack; nothing if none does, or that isn't known.
 func StormOfLine(c *call.Call) (line text.Text, err error) {
-	storm, attack, ok, err := StormOf(c)
+	storm, attack, ok, err := stormOf(c)
 	switch {
 	case err != nil || !ok:
 		return nil, err
 	case attack.Own:
 		return text.New("Grouped in storm ", text.Code(storm.ID), ", and it has a card of its own since"), nil
 	}
-	give := record.Line{Name: "cards"}.With("attack", c.Attack.ID)
-	return text.New("Grouped in storm ", text.Code(storm.ID), ": it has no card of its own; ", text.Code(give.String()), " gives it one"), nil
+	return text.New("Grouped in storm ", text.Code(storm.ID), ": it has no card of its own"), nil
 }
 
 // StormsGoingOn are the storms of the call's account that go on, or whose attacks do; the newest first.

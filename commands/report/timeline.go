@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -23,13 +22,13 @@ type moment struct {
 
 // timeline is what happened, in the order in which it did.
 func timeline(c *call.Call, h History) []moment {
-	all := slices.Concat(h.beginning(), h.course(c.Account), changesMade(c, h), words(h), unseen(c, h))
+	all := slices.Concat(h.ends(c), changesMade(c, h), words(h), unseen(c, h))
 	slices.SortStableFunc(all, func(x, y moment) int { return x.at.Compare(y.at) })
 	return all
 }
 
-// beginning are the first hit, the first observation and the peak.
-func (h History) beginning() []moment {
+// ends are the first hit, the first observation, the card, and the last hit of an attack that is over.
+func (h History) ends(c *call.Call) []moment {
 	var all []moment
 	if first := h.Attack.First; !first.IsZero() {
 		all = append(all, moment{at: first, text: text.New("First hit, says the service")})
@@ -41,18 +40,18 @@ func (h History) beginning() []moment {
 			all = append(all, moment{at: s.Ended, text: text.New("The storm is over: new attacks get cards of their own again")})
 		}
 	}
-	if h.Evidence == nil {
-		return all
+	if e := h.Evidence; e != nil {
+		words := "First seen by wafbot"
+		if e.Late {
+			words = "Seen by wafbot when it knew nothing of it any more"
+		}
+		all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
+		if !e.CardAt.IsZero() {
+			all = append(all, moment{at: e.CardAt, text: text.New(text.Bold("Card posted"))})
+		}
 	}
-	e := *h.Evidence
-	words := "First seen by wafbot"
-	if e.Late {
-		words = "Seen by wafbot when it knew nothing of it any more"
-	}
-	all = append(all, moment{e.First.At, text.New(words, ": ", figures(e.First.Attack)), []text.Text{allSources(e.First.Attack)}})
-	if p := e.Peak; p != nil {
-		fastest := text.New(text.Bold("Peak"), ": about ", apiclient.Known(p.PerMinute), " hits a minute since ", p.Since, "; ", figures(p.Attack))
-		all = append(all, moment{p.At, fastest, []text.Text{allSources(p.Attack)}})
+	if last := h.Attack.Last; !last.IsZero() && !c.Ongoing(c.Account, h.Attack) {
+		all = append(all, moment{at: last, text: text.New(text.Bold("Last hit"), " that is known: quiet since")})
 	}
 	return all
 }
@@ -65,23 +64,6 @@ func figures(a apiclient.Attack) text.Text {
 // allSources are all that the service listed, with their hits.
 func allSources(a apiclient.Attack) text.Text {
 	return sourcesLine(a, len(a.Sources), func(s apiclient.Source) string { return "(" + s.Hits.String() + ")" })
-}
-
-// course is what wafbot posted about the attack.
-func (h History) course(a *call.Account) []moment {
-	if h.Evidence == nil {
-		return nil
-	}
-	words := map[record.EventKind]string{
-		record.NewIncident: "Card: posted as an incident", record.NewAttack: "Card: posted as an attack", record.BecameIncident: "It became an incident: the service says that it worked",
-		record.Worsened: "It got worse", record.WentQuiet: "Seen quiet: no hit in the last " + text.Duration(a.OngoingFor), record.Resumed: "It goes on again",
-	}
-	var all []moment
-	for _, t := range h.Evidence.Milestones {
-		says := strings.ReplaceAll(string(t.Status), "_", " ")
-		all = append(all, moment{at: t.At, text: text.New(text.Bold(cmp.Or(words[t.Kind], string(t.Kind))), ", at ", describe.Figure(t.Hits, "hit"), ", ", says)})
-	}
-	return all
 }
 
 // changesMade are the changes made for the attack, and their ends.

@@ -1,125 +1,92 @@
 package verb
 
 import (
-	"time"
+	"slices"
 
 	"github.com/wafbot/wafbot/commands/call"
-	"github.com/wafbot/wafbot/commands/grammar"
+	"github.com/wafbot/wafbot/commands/describe"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
 
-// drillFor is how long a drill waits for an answer by default, and at most.
-const (
-	drillFor    = 5 * time.Minute
-	drillAtMost = time.Hour
-)
-
 func drill() *call.Command {
 	return &call.Command{
 		Name: "drill", Role: record.Responder,
-		Summary: "test the real path: a card marked DRILL, who answers it, and how long each step takes; the service isn't touched",
-		Example: "drill for=10m",
+		Summary: "post a test card wherever the account's routes post, and report who acknowledged each and when",
+		Example: "drill page=yes",
 		Args: []call.Arg{
-			{Name: "stop", Object: true, Help: "stop: call off the one that waits", Read: call.OneOf("word", "stop")},
-			{Name: "for", Help: "how long to wait for an answer, an hour at most; 5m where it is left out", Read: call.ReadDuration, Bare: grammar.IsDuration},
-			{Name: "ack", Help: "answer the drill with that id, as the card's button does"},
+			{Name: "page", Help: "yes: call the pagers for real, until the cards are acknowledged", Read: call.OneOf("word", "yes")},
+			{Name: "ack", Help: "acknowledge that test card, as its button does"},
 		},
 		Write: writeDrill,
 	}
 }
 
 func writeDrill(c *call.Call) (call.Result, error) {
-	last, took, err := c.Given().Drill()
+	last, err := c.Given().Drill()
 	if err != nil {
 		return call.Result{}, refusal.Away(err)
 	}
-	switch {
-	case c.Line.Keys["ack"] != "":
-		return answerDrill(c, last)
-	case len(c.Line.Words) > 0:
-		return stopDrill(c, last)
+	if card := c.Line.Keys["ack"]; card != "" {
+		return acknowledgeDrill(c, last, card)
 	}
-	id := "d" + record.ShortHash(c.Account.Name, c.ID)
-	if last.ID == id {
-		return unchanged(last, text.New("That drill was begun already: ", text.Code(id), ". Nothing more was begun")), nil
+	if last.Waits(c.Now) { // also when this very request comes again
+		return unchanged(last, text.New("A drill waits for its acknowledgements")).And(describe.Drill(last, c.Now)...), nil
 	}
-	if last.Waits() {
-		return call.Result{}, refusal.Nothing(text.New("A drill of ", text.Sanitize(last.By.Name, text.MaxField), " waits already, until ", last.Until, ". ", text.Code("drill stop"), " calls it off"))
-	}
-	return beginDrill(c, record.Drill{ID: id, Redis: took})
-}
-
-func beginDrill(c *call.Call, d record.Drill) (call.Result, error) {
-	replicas, err := c.Given().Replicas()
-	if err != nil {
+	switch replicas, err := c.Given().Replicas(); {
+	case err != nil:
 		return call.Result{}, refusal.Away(err)
+	case replicas == 0:
+		words := text.New("No ", text.Code("wafbot serve"), " is running on this Redis: no replica would post the cards")
+		return call.Result{}, refusal.Nothing(words)
 	}
-	if replicas == 0 {
-		return call.Result{}, refusal.Nothing(text.New("No ", text.Code("wafbot serve"), " is running on this Redis: no replica would post the card or take the click"))
+	d := record.Drill{
+		ID: "d" + record.ShortHash(c.Account.Name, c.ID), Account: c.Account.Name, By: c.Actor, At: c.Asked,
+		Page: c.Line.Keys["page"] != "", Cards: c.Account.TestCards,
 	}
-	lasts := drillFor
-	if typed := c.Line.Keys["for"]; typed != "" {
-		if lasts, err = grammar.ParseDuration(typed); err != nil {
-			return call.Result{}, err
-		}
+	res := saveDrill(d, "Drill begun, with ", text.Count(len(d.Cards), "test card"), ". Once all are acknowledged, at the latest after ",
+		text.Duration(record.DrillFor), ", a reply to the one in ", text.Channel(d.Cards[0].Channel), " says who did; until then ", text.Code("drill"), " does")
+	for i := range d.Cards {
+		res.Saves.Events = append(res.Saves.Events, drillEvent(d, d.CardID(i), i))
 	}
-	if lasts <= 0 || lasts > drillAtMost {
-		return call.Result{}, refusal.Usage(text.New("A drill waits for an hour at most: write ", text.Code("for=5m")))
-	}
-	d.Account, d.By, d.At, d.Until = c.Account.Name, c.Actor, c.Now, c.Now.Add(lasts)
-	return keepDrill(c, d, text.New(text.Bold("DRILL "), text.Code(d.ID), ": a card is on its way to the channel of ", c.Account.Name, ". It waits until ", d.Until, " for a click on ",
-		text.Bold("Acknowledge"), ", and then says how long each step took. Nothing is attacked, and the service isn't touched"))
-}
-
-func answerDrill(c *call.Call, d record.Drill) (call.Result, error) {
-	switch {
-	case !record.MatchID(d.ID, c.Line.Keys["ack"]):
-		return call.Result{}, refusal.Nothing(text.New("That drill is over"))
-	case d.Answer != nil && d.Answer.By.Is(c.Actor):
-		return unchanged(d, text.New("You have answered this drill already")), nil
-	case d.Answer != nil:
-		return call.Result{}, refusal.Nothing(text.New(text.Bold(text.Sanitize(d.Answer.By.Name, text.MaxField)), " was faster: the drill is answered"))
-	case !d.Waits():
-		return call.Result{}, refusal.Nothing(text.New("The drill was over at ", d.Over))
-	}
-	d.Answer = &record.DrillAnswer{By: c.Actor, Clicked: c.Clicked, Taken: c.Asked, InHand: c.Now}
-	return keepDrill(c, d, text.New("The drill has its answer: thank you. Nothing else is to be done"))
-}
-
-// stopDrill ends a drill without an answer. The clock does so when its time is over.
-func stopDrill(c *call.Call, d record.Drill) (call.Result, error) {
-	if !d.Waits() || c.Actor.Via == record.ViaClock && c.Now.Before(d.Until) {
-		return call.Result{}, refusal.Nothing(text.New("No drill of ", c.Account.Name, " waits"))
-	}
-	d.Over = c.Now
-	if c.Actor.Via == record.ViaClock {
-		return keepDrill(c, d, text.New("No answer to the drill ", text.Code(d.ID)))
-	}
-	return keepDrill(c, d, text.New("The drill ", text.Code(d.ID), " is called off"))
-}
-
-// keepDrill saves a drill that began or is over, and has its card show it.
-func keepDrill(c *call.Call, d record.Drill, answer text.Text) (call.Result, error) {
-	event := "drill " + d.ID
-	if !d.Waits() {
-		event += " over"
-		d.Audited = drillAudited(c, d)
-	}
-	res := saved(d, answer)
-	res.Saves.Drill = &d
-	res.Saves.Events = []record.Event{{ID: event, Account: d.Account, Kind: record.DrillChanged, Channel: c.Account.Channel, At: d.At, Payload: record.DrillFacts{Drill: d.ID}}}
+	report := drillEvent(d, d.ID, 0)
+	report.Payload = record.DrillFacts{Drill: d.ID, Report: true}
+	res.Saves.Events = append(res.Saves.Events, report)
 	return res, nil
 }
 
-// drillAudited is the number that the drill's begin has in the audit log; 0 if that is not known.
-func drillAudited(c *call.Call, d record.Drill) int64 {
-	entries, _ := c.Given().Audit(d.At.Add(-time.Minute))
-	for _, e := range entries {
-		if e.At.Equal(d.At) && e.Actor.Is(d.By) && e.Outcome == "done" {
-			return e.N
+func acknowledgeDrill(c *call.Call, d record.Drill, card string) (call.Result, error) {
+	for i := range d.Cards {
+		switch at := &d.Cards[i]; {
+		case d.CardID(i) != card:
+		case at.By != nil && at.By.Is(c.Actor):
+			return unchanged(d, text.New("You have acknowledged this test card already")), nil
+		case at.By != nil:
+			who := text.Bold(text.Sanitize(at.By.Name, text.MaxField))
+			return call.Result{}, refusal.Nothing(text.New(who, " was faster: the test card is acknowledged"))
+		default:
+			d.Cards = slices.Clone(d.Cards)
+			d.Cards[i].By, d.Cards[i].After = &c.Actor, max(0, c.Asked.Sub(d.At))
+			res := saveDrill(d, "Thank you: acknowledged after ", text.Duration(d.Cards[i].After),
+				". It was a test: nothing else is to be done")
+			res.Saves.Events = []record.Event{drillEvent(d, card+" acknowledged", i)}
+			return res, nil
 		}
 	}
-	return 0
+	return call.Result{}, refusal.Nothing(text.New("That drill is over"))
+}
+
+func saveDrill(d record.Drill, words ...any) call.Result {
+	res := saved(d, text.New(words...))
+	res.Saves.Drill = &d
+	return res
+}
+
+// drillEvent is an event of one of the drill's cards.
+func drillEvent(d record.Drill, id string, card int) record.Event {
+	return record.Event{
+		ID: "drill " + id, Account: d.Account, Kind: record.DrillChanged, Channel: d.Cards[card].Channel, At: d.At,
+		Payload: record.DrillFacts{Drill: d.ID, Card: card},
+	}
 }

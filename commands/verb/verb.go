@@ -15,7 +15,7 @@ type group struct {
 // groups are all the verbs, in the order of help. A new command is one file and one line here.
 func groups() []group {
 	return []group{
-		{"Look", []*call.Command{status(), incidents(), attacks(), attack(), vulns(), summary(), trends(), reportCommand(), cards()}},
+		{"Look", []*call.Command{status(), incidents(), attacks(), attack(), vulns(), summary(), trends(), reportCommand()}},
 		{"Sources", []*call.Command{contain(), deny(), allow(), gray(), lists(), remove()}},
 		{"Rules, modes", []*call.Command{patch(), blockPath(), indicator(), mode(), rules(), conditions(), deleteRule()}},
 		{"Changes", []*call.Command{undo(), extend(), approve(), reject(), override()}},

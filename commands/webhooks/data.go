@@ -185,7 +185,7 @@ func titles() map[record.EventKind]string {
 		record.AckLapsed:            "The attack's acknowledgement lapsed",
 		record.PagerUnreachable:     "The pager can't be called",
 		record.EventsDropped:        "Events were dropped that a webhook didn't take",
-		record.DrillChanged:         "A drill began or ended",
+		record.DrillChanged:         "A test card is to be posted, or was acknowledged",
 		record.SummaryDue:           "The account's summary is due",
 	}
 }

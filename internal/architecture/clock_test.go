@@ -20,7 +20,6 @@ var timed = map[string]string{
 	"bot/worker.go":         "how long a request has been in this replica's hands",
 	"bot/slackconn":         "pauses, caches and deadlines of connections",
 	"bot/notify/history.go": "when a channel was read",
-	"bot/notify/kept.go":    "how long verifying took",
 	"bot/notify/lane.go":    "how long an event is in hand",
 	"bot/notify/load.go":    "a pause",
 	"bot/notify/notify.go":  "a pause",
@@ -46,7 +45,6 @@ var timed = map[string]string{
 
 	"internal/config/sources.go": "how old a file is, whose time is the machine's, too",
 	"internal/doctor":            "how long an answer takes",
-	"internal/drill/sandbox.go":  "how long a step takes",
 	"internal/redistest":         "how long a server takes to start",
 	"internal/sandbox":           "the emulated world has its own clock",
 	"internal/store/storetest":   "what a test stores",

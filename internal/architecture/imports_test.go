@@ -81,8 +81,6 @@ var floors = []floor{
 	{"internal/sandbox/workspace", []string{"internal/sandbox/blockkit", "internal/sandbox/delivery"}, "the emulated Slack knows no service", nil},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
 
-	{"internal/drill", on("commands", "internal/sandbox"), "it plays a drill from outside: a bot that others run, or an emulated world", nil},
-
 	{"internal/hostiletext", nil, "samples of hostile text, for tests of any package", nil},
 	{"internal/redistest", nil, "Redis servers for tests of any package", nil},
 	{"internal/norace", nil, "tests of any package defer themselves with it", nil},
@@ -91,7 +89,7 @@ var floors = []floor{
 	{"internal/chaos", []string{"internal/redistest"}, "what is shipped is tried from outside, over the wire alone", nil},
 	{"internal/architecture", nil, "the rules of the house depend on no room of it", nil},
 	{"deploy", nil, "what is shipped is tried from outside, as its users meet it", nil},
-	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/drill", "internal/version", "internal/metrics"), "main alone puts the parts together", nil},
+	{"cmd/wafbot", on("internal/clock", "commands", "poller", "bot", "internal/delay", "internal/store", "internal/pager", "internal/sandbox", "internal/config", "internal/doctor", "internal/version", "internal/metrics"), "main alone puts the parts together", nil},
 }
 
 type listed struct {

@@ -199,3 +199,24 @@ func TestABombOfReferencesIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, ": YAML: with this there are over 250000 keys and values", name)
 	}
 }
+
+// Each place has one test card, each pager is called by one, and the account's own channel has one in any case.
+func TestCardsOfADrill(t *testing.T) {
+	t.Parallel()
+	of := func(routes ...config.Route) (words []string) {
+		a := config.Account{Channel: "C1", OpsMention: "S0OPS", Routes: routes}
+		for _, c := range a.TestCards() {
+			words = append(words, strings.TrimSpace(c.Channel+" "+c.Mention+" "+c.Pager))
+		}
+		return words
+	}
+	page, other := &config.Page{URL: "https://pager.example.com"}, &config.Page{URL: "https://other.example.com"}
+	incident := config.Match{Kind: config.OneOrMore{"incident"}}
+	require.Equal(t, []string{"C1 S0OPS"}, of())
+	require.Equal(t, []string{"C2", "C1 S0OPS"}, of(config.Route{Channel: "C2"}))
+	require.Equal(t, []string{"C1", "C1 S1"}, of(config.Route{}, config.Route{Channel: "C1"}, config.Route{Mention: "S1"}, config.Route{Mention: "S1"}))
+	require.Equal(t, []string{"C1 S1 kind incident", "C2  everything", "C2 S1"}, of(
+		config.Route{Mention: "S1"}, config.Route{Match: incident, Mention: "S1", Page: page}, config.Route{Channel: "C2", Mention: "S1", Page: page},
+		config.Route{Channel: "C2", Page: other},
+	))
+}

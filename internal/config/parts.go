@@ -62,6 +62,31 @@ func (a *Account) RouteMention() string {
 	return ""
 }
 
+// TestCards are those of a drill: one for each pager where its first route posts, then one for each channel of the routes
+// with each whom they mention there, and one for the account's own channel if no route posts there.
+func (a *Account) TestCards() (cards []record.DrillCard) {
+	pagers := map[apiclient.Secret]bool{}
+	for i, r := range a.Routes {
+		if r.Page != nil && !pagers[r.Page.URL] {
+			pagers[r.Page.URL] = true
+			match := a.PollerRoutes()[i].Match.String()
+			cards = append(cards, record.DrillCard{Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, Pager: match})
+		}
+	}
+	add := func(c record.DrillCard, there func(record.DrillCard) bool) {
+		if !slices.ContainsFunc(cards, there) {
+			cards = append(cards, c)
+		}
+	}
+	for _, r := range a.Routes {
+		c := record.DrillCard{Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention}
+		add(c, func(o record.DrillCard) bool { return o.Channel == c.Channel && o.Mention == c.Mention })
+	}
+	own := record.DrillCard{Channel: a.Channel, Mention: a.OpsMention}
+	add(own, func(o record.DrillCard) bool { return o.Channel == a.Channel })
+	return cards
+}
+
 // Routes are the routes of all accounts, by their keys: accounts[0].routes[1].
 func (c *Config) Routes() iter.Seq2[string, *Route] {
 	return func(yield func(string, *Route) bool) {

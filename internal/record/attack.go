@@ -151,13 +151,11 @@ type GroupedAttack struct {
 	Own         bool      // it has a card of its own by now, or is about to
 }
 
-// Evidence is what an attack with a card looked like when it was read: the service's record goes on changing.
+// Evidence is what an attack with a card looked like when it was read first: the service's record goes on changing.
 type Evidence struct {
-	First      Observation `json:"first"`                // when wafbot read it first
-	Late       bool        `json:"late,omitempty"`       // the first observation was lost: First is a later one
-	Peak       *Peak       `json:"peak,omitempty"`       // nil: it was not read twice yet
-	Milestones []Milestone `json:"milestones,omitempty"` // the oldest first, at most 30
-	Dropped    int         `json:"dropped,omitempty"`    // milestones that were left out of the middle
+	First  Observation `json:"first"`            // when wafbot read it first
+	Late   bool        `json:"late,omitempty"`   // the first observation was lost: First is a later one
+	CardAt time.Time   `json:"card_at,omitzero"` // when it was found to be worth a card; zero: not known
 }
 
 // Observation is what an attack looked like when it was read.
@@ -166,33 +164,19 @@ type Observation struct {
 	Attack apiclient.Attack `json:"attack"` // as Brief makes it
 }
 
-// Peak is the observation before which hits came fastest.
-type Peak struct {
-	Observation
-	Since     time.Time `json:"since"`      // of the observation before
-	PerMinute int64     `json:"per_minute"` // hits
-}
-
-// Milestone is an event of an attack that was more than newer figures.
-type Milestone struct {
-	At     time.Time        `json:"at"` // of the poll, on the service's clock
-	Kind   EventKind        `json:"kind"`
-	Hits   apiclient.Figure `json:"hits"`
-	Status apiclient.Status `json:"status"`
-}
-
 // AttackDelta is a record that changed.
 type AttackDelta struct {
 	Before *apiclient.Attack // nil: the record was not listed, or that isn't known
 	Now    *apiclient.Attack
 }
 
-// Page is one call of an attack's pager, made because the attack is unacknowledged.
+// Page is one call of an attack's pager, made because the attack is unacknowledged; or that of a test card.
 type Page struct {
-	ID            string    `json:"id"`     // what the pager knows it by
-	Attack        string    `json:"attack"` // as AttackID makes it
-	Route         string    `json:"route"`  // whose pager it is
-	Since         time.Time `json:"since"`  // unacknowledged since
+	ID            string    `json:"id"`             // what the pager knows it by
+	Attack        string    `json:"attack"`         // as AttackID makes it
+	Test          bool      `json:"test,omitempty"` // Attack is a test card, as Drill.CardID makes it
+	Route         string    `json:"route"`          // whose pager it is
+	Since         time.Time `json:"since"`          // unacknowledged since
 	Severity      string    `json:"severity"`
 	Incident      bool      `json:"incident,omitempty"` // the attack was one when the pager was called
 	State         PageState `json:"state"`

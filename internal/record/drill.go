@@ -1,41 +1,52 @@
 package record
 
 import (
+	"fmt"
+	"slices"
 	"time"
 )
 
-// Drill tests whether a responder answers a card, and how long each step takes. It never touches the service.
+// DrillFor is how long a drill waits before it reports. Later acknowledgements count on the card alone.
+const DrillFor = 5 * time.Minute
+
+// Drill tests whether people acknowledge cards: it posts a test card where each route's cards go. It never touches the
+// service.
 type Drill struct {
-	ID      string        `json:"id"`
-	Account string        `json:"account"`
-	By      Actor         `json:"by"`
-	At      time.Time     `json:"at"`               // asked
-	Until   time.Time     `json:"until"`            // it should be answered by then
-	Redis   time.Duration `json:"redis"`            // one round trip
-	Answer  *DrillAnswer  `json:"answer,omitempty"` // nil: it was not answered
-	Over    time.Time     `json:"over,omitzero"`    // it ended without an answer
-	Audited int64         `json:"audited"`          // the number of its begin in the audit log; 0: it isn't known there
-	Card    DrillCard     `json:"card"`
+	ID      string      `json:"id"`
+	Account string      `json:"account"`
+	By      Actor       `json:"by"`
+	At      time.Time   `json:"at"`             // asked
+	Page    bool        `json:"page,omitempty"` // the routes' pagers are called, too
+	Cards   []DrillCard `json:"cards"`
 }
 
-// DrillAnswer is the person who answered a drill, and when.
-type DrillAnswer struct {
-	By      Actor     `json:"by"`
-	Clicked time.Time `json:"clicked,omitzero"` // by Slack's clock; zero: it was typed
-	Taken   time.Time `json:"taken"`            // wafbot received it
-	InHand  time.Time `json:"in_hand"`          // it was written down, and a replica had begun with it
-}
-
-// DrillCard is what Slack showed of a drill. The notifier writes it, the command the rest.
+// DrillCard is a test card.
 type DrillCard struct {
-	Drill   string        `json:"drill,omitempty"` // its id; "": nothing was shown yet
-	Channel string        `json:"channel,omitempty"`
-	TS      string        `json:"ts,omitempty"`
-	Posted  time.Time     `json:"posted,omitzero"` // Slack had it
-	Found   time.Duration `json:"found,omitempty"` // it took to find it again by what it carries; 0: it wasn't found
-	Fault   string        `json:"fault,omitempty"` // why not, for people
-	Shown   time.Time     `json:"shown,omitzero"`  // it showed how the drill ended
+	Channel string        `json:"channel"`
+	Mention string        `json:"mention,omitempty"` // the user or user group of its route; "": none
+	Pager   string        `json:"pager,omitempty"`   // the match of the route whose pager is called; "": it has none
+	By      *Actor        `json:"by,omitempty"`      // who acknowledged it; nil: nobody did
+	After   time.Duration `json:"after,omitempty"`   // from asking for the drill until then
 }
 
-// Waits reports whether it can still be answered.
-func (d Drill) Waits() bool { return d.ID != "" && d.Answer == nil && d.Over.IsZero() }
+// CardID is what the buttons, the delivery and the page of a test card call it.
+func (d Drill) CardID(card int) string { return fmt.Sprintf("%s-%d", d.ID, card) }
+
+// Waits reports whether the drill's report is to come: a card isn't acknowledged, and there is time.
+func (d Drill) Waits(now time.Time) bool {
+	missing := func(c DrillCard) bool { return c.By == nil }
+	return now.Sub(d.At) < DrillFor && slices.ContainsFunc(d.Cards, missing)
+}
+
+// PageOf is the page of a test card that has a pager: it calls until the card is acknowledged.
+func (d Drill) PageOf(card int, now time.Time) *Page {
+	c, id := d.Cards[card], d.CardID(card)
+	p := &Page{
+		ID: DeliveryID(d.Account, id, "page", 0), Attack: id, Test: true, Route: c.Pager, Since: d.At, Severity: "high",
+		State: PageCalling,
+	}
+	if c.By != nil {
+		p.State, p.EndedAt = PageEnding, now
+	}
+	return p
+}

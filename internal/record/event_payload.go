@@ -57,9 +57,11 @@ type ApprovalChanged struct {
 	Revision int    `json:"revision"`
 }
 
-// DrillFacts names a drill that began or ended.
+// DrillFacts names a test card of a drill that is to be posted, or was acknowledged.
 type DrillFacts struct {
-	Drill string `json:"drill"` // its id
+	Drill  string `json:"drill"`            // its id
+	Card   int    `json:"card"`             // its place among the drill's
+	Report bool   `json:"report,omitempty"` // the report is to be posted in its thread, when the drill is over
 }
 
 // PagerFault says why a route's pager can't be called.

@@ -91,12 +91,9 @@ func (b *batch) attack(account, attackid string, u poller.Update) {
 	id := record.AttackID(account, attackid)
 	if shown, changed := u.Attacks[attackid]; changed {
 		b.do("HSET", b.key(keyAttacks, account), id, b.json(shown))
-		if shown.OwnCard {
-			b.do("SREM", b.key(keyWantedCards, account), id)
-		}
 	}
 	if e, ok := u.Evidence[attackid]; ok {
-		b.do("SET", b.key(keyEvidence, account, id), b.json(e), "PX", evidenceFor.Milliseconds())
+		b.do("SET", b.key(keyEvidence, account, id), b.json(e), "PX", evidenceFor.Milliseconds(), "NX")
 	}
 }
 
@@ -105,7 +102,9 @@ func (b *batch) attack(account, attackid string, u poller.Update) {
 func (b *batch) deleteAttacks(account string, attackids []string) {
 	ids := make([]any, len(attackids))
 	for i, attackid := range attackids {
-		ids[i] = record.AttackID(account, attackid)
+		id := record.AttackID(account, attackid)
+		b.do("PEXPIRE", b.key(keyEvidence, account, id), evidenceFor.Milliseconds())
+		ids[i] = id
 	}
 	for _, key := range []string{b.key(keyAttacks, account), b.key(keyCards, account), b.key(keyRedraw, account)} {
 		b.do("HDEL", key, ids...)

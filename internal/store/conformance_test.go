@@ -2,8 +2,6 @@ package store_test
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,11 +94,6 @@ func conforming(t *testing.T, w *world) storetest.Store {
 		Storms: s.Attacks, Permissions: s.Permissions, Approvals: s.Approvals, Drills: s.Drills, Audit: s.Audit,
 		Polled: func(t *testing.T, p storetest.Polled) {
 			require.NoError(t, s.Attacks.Save(t.Context(), storetest.Account, updateOf(p)))
-		},
-		Wanted: func(t *testing.T) []string {
-			wanted, err := s.Attacks.WantedCards(t.Context(), storetest.Account)
-			require.NoError(t, err)
-			return slices.Collect(maps.Keys(wanted))
 		},
 		Events: func(t *testing.T) []record.Event {
 			events, err := s.Outbox.Waiting(t.Context(), storetest.Account)

@@ -10,50 +10,21 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 )
 
-// drillFor is how long a drill can be read.
-const drillFor = 24 * time.Hour
+// drillFor is how long a drill can be acknowledged. It is shorter than the outbox knows where the cards are.
+const drillFor = 30 * time.Minute
 
-// The fields of an account's drill. The command writes the first as a draft, the notifier writes the second: neither waits for the other.
-const (
-	fieldDrill = "drill"
-	fieldCard  = "card"
-)
-
-// Drill is an account's last drill, with its card; the zero Drill when there was none lately.
-func (s *Drills) Drill(ctx context.Context, account string) (d record.Drill, err error) {
-	var card record.DrillCard
-	q := s.questions()
-	ask(q, q.redis.HGet(ctx, s.key(keyDrill, account), fieldDrill), &d, fieldDrill)
-	ask(q, q.redis.HGet(ctx, s.key(keyDrill, account), fieldCard), &card, fieldCard)
-	if err := q.send(ctx, "drill of "+account); err != nil {
-		return record.Drill{}, err
-	}
-	if card.Drill == d.ID {
-		d.Card = card
-	}
-	return d, nil
+// Drill is an account's last drill; the zero Drill when there was none lately.
+func (s *Drills) Drill(ctx context.Context, account string) (record.Drill, error) {
+	return value[record.Drill](s.rdb.Get(ctx, s.key(keyDrill, account)), "drill of "+account)
 }
 
 // SaveDrill replaces the account's last drill.
 func (d *draft) SaveDrill(ctx context.Context, drill record.Drill, events ...record.Event) error {
 	b := d.store.batch()
-	b.drill(d.account, fieldDrill, drill)
+	b.do("SET", b.key(keyDrill, d.account), b.json(drill), "PX", drillFor.Milliseconds())
 	b.announce(events...)
 	_, err := d.save(ctx, &b, "drill of "+d.account)
 	return err
-}
-
-// SaveDrillCard stores what Slack shows of a drill. It fails when this replica doesn't own the account any more.
-func (s *Drills) SaveDrillCard(ctx context.Context, account string, card record.DrillCard) error {
-	b := s.batch()
-	b.drill(account, fieldCard, card)
-	return s.saveAsOwner(ctx, account, &b, "card of drill "+card.Drill)
-}
-
-// drill stores a field of an account's drill.
-func (b *batch) drill(account, field string, value any) {
-	b.do("HSET", b.key(keyDrill, account), field, b.json(value))
-	b.do("PEXPIRE", b.key(keyDrill, account), drillFor.Milliseconds())
 }
 
 // serving counts the replicas that beat, by Redis' own clock.

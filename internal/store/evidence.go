@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,38 +11,12 @@ import (
 )
 
 const (
-	// evidenceFor is how long evidence of an attack is stored after it changed last, and how long monitoring gaps are.
+	// evidenceFor is how long evidence of an attack is stored after its card, and after the attack is deleted; and how long
+	// monitoring gaps are.
 	evidenceFor = 30 * 24 * time.Hour
 	// maxGaps is how many monitoring gaps are stored of an account.
 	maxGaps = 300
 )
-
-// LoadEvidence reads the evidence of attacks, by the service's ids; what isn't stored is left out.
-func (s *Attacks) LoadEvidence(ctx context.Context, account string, attackids []string) (map[string]record.Evidence, error) {
-	found := map[string]record.Evidence{}
-	for some := range slices.Chunk(attackids, atOnce) {
-		keys := make([]string, len(some))
-		for i, id := range some {
-			keys[i] = s.key(keyEvidence, account, record.AttackID(account, id))
-		}
-		texts, err := s.rdb.MGet(ctx, keys...).Result()
-		if err != nil {
-			return nil, fmt.Errorf("load evidence of %s: %w", account, err)
-		}
-		for i, text := range texts {
-			one, ok := text.(string)
-			if !ok {
-				continue
-			}
-			var e record.Evidence
-			if err := json.Unmarshal([]byte(one), &e); err != nil {
-				return nil, fmt.Errorf("load evidence of %s: %w", some[i], err)
-			}
-			found[some[i]] = e
-		}
-	}
-	return found, nil
-}
 
 // Evidence is what an attack looked like; ok reports whether anything is stored.
 func (s *Attacks) Evidence(ctx context.Context, account, attack string) (e record.Evidence, ok bool, err error) {

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,8 +21,7 @@ func evidenceOf(ids ...string) map[string]record.Evidence {
 			ID: id, Type: "sqli", Hits: apiclient.Known(100), Sources: []apiclient.Source{{IP: netip.MustParseAddr("203.0.113.7"), Hits: apiclient.Known(90)}},
 		}}
 		all[id] = record.Evidence{
-			First: observation, Peak: &record.Peak{Observation: observation, Since: noon.Add(-time.Minute), PerMinute: 40}, Dropped: 2,
-			Milestones: []record.Milestone{{At: noon, Kind: record.NewAttack, Hits: apiclient.Known(100), Status: apiclient.StatusPartly}},
+			First: observation, CardAt: noon,
 		}
 	}
 	return all
@@ -34,43 +32,21 @@ func TestEvidenceIsStored(t *testing.T) {
 		s, other, ctx := w.openOwner(t), w.open(t), t.Context()
 		u := poller.Update{LastGood: noon, Attacks: shownAll("x:1"), Evidence: evidenceOf("x:1", "x:2"), Events: []record.Event{event("n1", "x:1")}}
 		require.NoError(t, s.Attacks.Save(ctx, "acme", u))
-		found, err := other.Attacks.LoadEvidence(ctx, "acme", []string{"x:1", "x:2", "x:3"})
-		require.NoError(t, err)
-		require.Equal(t, evidenceOf("x:1", "x:2"), found)
+		later := evidenceOf("x:1")["x:1"]
+		later.Late = true
+		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Evidence: map[string]record.Evidence{"x:1": later}}))
 		id := record.AttackID("acme", "x:1")
 		require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Delete: []string{"x:1"}}))
 		e, ok, err := other.Attacks.Evidence(ctx, "acme", id)
 		require.NoError(t, err)
 		require.True(t, ok, "a report is wanted long after")
 		want := evidenceOf("x:1")["x:1"]
-		require.Equal(t, want.First, e.First)
-		require.Equal(t, want.Peak.Observation, e.Peak.Observation)
-		require.EqualValues(t, 40, e.Peak.PerMinute)
-		require.True(t, noon.Add(-time.Minute).Equal(e.Peak.Since))
-		require.Equal(t, []record.Milestone{{At: noon, Kind: "new attack", Hits: apiclient.Known(100), Status: apiclient.StatusPartly}}, e.Milestones)
-		require.Equal(t, 2, e.Dropped)
+		require.Equal(t, want, e, "the first stays")
 		for _, unknown := range []string{"a00000000", ""} {
 			_, ok, err = other.Attacks.Evidence(ctx, "acme", unknown)
 			require.NoError(t, err)
 			require.False(t, ok)
 		}
-	})
-}
-
-// Evidence of more attacks than are read at once comes whole, too.
-func TestEvidenceOfVeryMany(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s, ctx := w.openOwner(t), t.Context()
-		var ids []string
-		for i := range 550 {
-			ids = append(ids, "x:"+string(rune('a'+i%26))+time.Duration(i).String())
-		}
-		for some := range slices.Chunk(ids, 50) {
-			require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Evidence: evidenceOf(some...)}))
-		}
-		found, err := s.Attacks.LoadEvidence(ctx, "acme", ids)
-		require.NoError(t, err)
-		require.Len(t, found, 550)
 	})
 }
 

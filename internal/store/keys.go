@@ -36,7 +36,6 @@ import (
 //	{a:NAME}:gaps           zset    record.Outage of monitoring gaps by the Unix ms of    30 days
 //	                                their end
 //	{a:NAME}:sources        string  source → record.SourceActivity                        never; 2,000 sources
-//	{a:NAME}:wanted_cards   set     grouped attacks that are to get a card each           1 h
 //	{a:NAME}:evidence:ID    string  record.Evidence of an attack with a card              30 days
 //	{a:NAME}:outbox         hash    delivery id → record.Event                            when people are notified; storms bound it
 //	{a:NAME}:attempt:ID     string  Unix ms of the first attempt to post a delivery;      7 days, when posted 1 h
@@ -50,7 +49,7 @@ import (
 //	{a:NAME}:protected      string  all protected ranges, []record.Protected              never; 500 ranges
 //	{a:NAME}:locked         string  when the service last said that rules are locked      5 min
 //	{a:NAME}:pages          hash    attack's id → record.Page, its last                   out of the lookback; as attacks
-//	{a:NAME}:drill          hash    "drill" and "card" of record.Drill, the last one      24 h
+//	{a:NAME}:drill          string  record.Drill, the last one                            30 min
 //	{a:NAME}:permission     string  record.PermissionLoss, the last one                   never; one
 //	{a:NAME}:permission:at  string  ID REVISION CHANNEL TS of the last one's notice       never; one
 //	{a:NAME}:changes        hash    change's id → record.Change                           30 days after its end; what people did meanwhile
@@ -95,7 +94,6 @@ const (
 	keyCap          = "{a:%s}:cap"
 	keyGaps         = "{a:%s}:gaps"
 	keySources      = "{a:%s}:sources"
-	keyWantedCards  = "{a:%s}:wanted_cards"
 	keyEvidence     = "{a:%s}:evidence:%s"
 	keyOutbox       = "{a:%s}:outbox"
 	keyAttempt      = "{a:%s}:attempt:%s"

@@ -46,7 +46,6 @@ func leaveEverything(t testing.TB, s *store.Store) {
 	require.NoError(t, l.SavePermissionLoss(ctx, refused()))
 	require.NoError(t, l.SaveProtected(ctx, []record.Protected{{ID: "p1"}}))
 	require.NoError(t, l.SaveLocked(ctx, noon))
-	require.NoError(t, s.Attacks.WantCards(ctx, "acme", []string{"a1"}))
 	require.NoError(t, s.People.PeopleChanged(ctx, "U1"))
 	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Gap: &record.Outage{From: noon, Until: noon.Add(time.Hour)}, Evidence: evidenceOf("x:1")}))
 	require.NoError(t, s.Attacks.Save(ctx, "acme", poller.Update{Outage: &record.Outage{From: noon}, Cap: &record.Cap{Edge: noon}}))

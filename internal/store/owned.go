@@ -15,24 +15,19 @@ type owned struct {
 	giving  bool               // it is being given up
 
 	mu      sync.Mutex
-	facts   *pollFacts // as the last renewal found them; nil: they must be read
-	savedAt time.Time  // when this process last saved, or tried to, what they are of
+	mutes   *string   // as JSON, as the last renewal found them; nil: they must be read
+	savedAt time.Time // when this process last saved mutes, or tried to
 }
 
-// pollFacts are what polls go by. A renewal finds them, so that polls need not ask for them.
-type pollFacts struct {
-	mutes  string // as JSON
-	wanted int    // cards
-}
-
-// take takes the answer of renewOwned to what was asked then: it passes on what there is to do, and keeps the facts that polls go by.
+// take takes the answer of renewOwned to what was asked then: it passes on what there is to do, and keeps the mutes, so that
+// polls need not ask for them.
 func (t *owned) take(answer []any, asked time.Time) {
 	number := func(i int) int64 { n, _ := answer[i].(int64); return n }
-	mutes, _ := answer[5].(string)
-	d := Pending{Events: int(number(0)), StaleCards: int(number(1)), WantedCards: int(number(2)), Due: dueAt(number(3)), Audited: number(4)}
+	mutes, _ := answer[4].(string)
+	d := Pending{Events: int(number(0)), StaleCards: int(number(1)), Due: dueAt(number(2)), Audited: number(3)}
 	t.mu.Lock()
 	if asked.After(t.savedAt) {
-		t.facts = &pollFacts{mutes, d.WantedCards}
+		t.mutes = &mutes
 	}
 	t.mu.Unlock()
 	t.pass(d)
@@ -57,8 +52,8 @@ func (t *owned) pass(d Pending) {
 	t.pending <- d // there is room: only this goroutine sends
 }
 
-// pollFacts are what the last renewal found of an account that this process owns; nil: they must be read.
-func (s *client) pollFacts(account string) *pollFacts {
+// ownedMutes are what the last renewal found of an account that this process owns; nil: they must be read.
+func (s *client) ownedMutes(account string) *string {
 	o, ok := s.held.Load(account)
 	if !ok {
 		return nil
@@ -66,16 +61,16 @@ func (s *client) pollFacts(account string) *pollFacts {
 	t := o.(*owned)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.facts
+	return t.mutes
 }
 
-// expireFacts has an account's facts be read until a renewal that begins from now on: this process saved others, or tried to.
-func (s *client) expireFacts(account string) {
+// expireMutes has an account's mutes be read until a renewal that begins from now on: this process saved others, or tried to.
+func (s *client) expireMutes(account string) {
 	if o, ok := s.held.Load(account); ok {
 		t := o.(*owned)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.facts, t.savedAt = nil, time.Now()
+		t.mutes, t.savedAt = nil, time.Now()
 	}
 }
 

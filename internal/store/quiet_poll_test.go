@@ -57,12 +57,6 @@ func (q *quiet) Muted(ctx context.Context, account string) (func(apiclient.Attac
 	}, err
 }
 
-// WantedCards implements poller.Preferences.
-func (q *quiet) WantedCards(ctx context.Context, account string) (func(attackid string) bool, error) {
-	all, err := q.store.Attacks.WantedCards(ctx, account)
-	return func(id string) bool { _, wanted := all[record.AttackID(account, id)]; return wanted }, err
-}
-
 // Notify implements poller.Notifier.
 func (*quiet) Notify(string, []record.Event) {}
 
@@ -98,7 +92,7 @@ func (q *quiet) add(at time.Time, typ string, ids ...string) {
 }
 
 // A poll that finds nothing new sends Redis nothing, though a mute suppresses an attack and a storm groups others: the lease's renewal says what is
-// muted, and whether cards are wanted. Twice a minute a poll stores that it was good, in one command: a monitoring gap begins at that time.
+// muted. Twice a minute a poll stores that it was good, in one command: a monitoring gap begins at that time.
 func TestAQuietPollAsksRedisNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		q := &quiet{store: w.open(t), now: noon}
@@ -127,8 +121,6 @@ func TestAQuietPollAsksRedisNothing(t *testing.T) {
 			return s
 		}
 		other := w.open(t)
-		require.NoError(t, other.Attacks.WantCards(t.Context(), "acme", []string{record.AttackID("acme", "x:2")}))
-		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:2").OwnCard }, patience, 10*time.Millisecond, "another replica's user wants it")
 		require.False(t, state("x:4").Notified)
 		drafted(t, other, func(l commands.Draft) error { return l.SaveMutes(t.Context(), nil) })
 		require.Eventually(t, func() bool { q.polls(t, p, 1); return state("x:4").Notified }, patience, 10*time.Millisecond, "another replica's user ended the mute")

@@ -20,11 +20,10 @@ const (
 
 // Pending is what there is to do for an account, besides polling it.
 type Pending struct {
-	Audited     int64     // the number of the last audit entry: it grows with each change
-	Events      int       // in the outbox
-	WantedCards int       // of grouped attacks
-	StaleCards  int       // cards
-	Due         time.Time // when the next change or approval request is due; zero: none
+	Audited    int64     // the number of the last audit entry: it grows with each change
+	Events     int       // in the outbox
+	StaleCards int       // cards
+	Due        time.Time // when the next change or approval request is due; zero: none
 }
 
 // Own does what one replica does for an account that it owns. It begins nothing new when more ends, and stops when held does, with the lease: from
@@ -32,9 +31,9 @@ type Pending struct {
 type Own func(held, more context.Context, account string, pending <-chan Pending)
 
 // renewOwned renews the lease of an account and reads what there is to do, and what polls go by.
-// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the redraw queue, KEYS[4] the due changes, KEYS[5] the due requests, KEYS[6] the wanted cards,
-// KEYS[7] the number of the last audit entry, KEYS[8] the mutes; ARGV[1] the holder's token, ARGV[2] the lease's length in ms.
-// Result: how many events, stale cards and wanted cards there are, the Unix time of the first due change or request, -1 if there is none, the
+// KEYS[1] the lease, KEYS[2] the outbox, KEYS[3] the redraw queue, KEYS[4] the due changes, KEYS[5] the due requests, KEYS[6] the
+// number of the last audit entry, KEYS[7] the mutes; ARGV[1] the holder's token, ARGV[2] the lease's length in ms.
+// Result: how many events and stale cards there are, the Unix time of the first due change or request, -1 if there is none, the
 // number of the last audit entry, and the mutes as JSON; nothing, if the lease is lost.
 var renewOwned = redis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {} end
@@ -45,8 +44,8 @@ for i = 4, 5 do
   if first >= 0 and (due < 0 or first < due) then due = first end
 end
 return {
-  redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), redis.call('SCARD', KEYS[6]), math.floor(due),
-  tonumber(redis.call('GET', KEYS[7]) or '0'), redis.call('GET', KEYS[8]) or 'null'
+  redis.call('HLEN', KEYS[2]), redis.call('HLEN', KEYS[3]), math.floor(due),
+  tonumber(redis.call('GET', KEYS[6]) or '0'), redis.call('GET', KEYS[7]) or 'null'
 }`)
 
 // sharing is one replica's part in sharing out the accounts.
@@ -236,7 +235,7 @@ func (sh *sharing) renew(ctx context.Context) {
 	renewals := make([]call, len(accounts))
 	for i, account := range accounts {
 		renewals[i] = call{[]string{
-			sh.store.key(keyLease, account), sh.store.key(keyOutbox, account), sh.store.key(keyRedraw, account), sh.store.key(keyDue, account), sh.store.key(keyApprovalsDue, account), sh.store.key(keyWantedCards, account), sh.store.key(keyAudited, account), sh.store.key(keyMutes, account),
+			sh.store.key(keyLease, account), sh.store.key(keyOutbox, account), sh.store.key(keyRedraw, account), sh.store.key(keyDue, account), sh.store.key(keyApprovalsDue, account), sh.store.key(keyAudited, account), sh.store.key(keyMutes, account),
 		}, []any{sh.held[account].lease.token, ownFor.Milliseconds()}}
 	}
 	begun := time.Now()

@@ -174,10 +174,6 @@ func TestEveryMethodFailsWhenRedisIsAway(t *testing.T) {
 			_, err := s.Audit.Entries(ctx, "acme", noon)
 			return err
 		},
-		"LoadEvidence": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Attacks.LoadEvidence(ctx, "acme", []string{"x"})
-			return err
-		},
 		"Evidence": func(ctx context.Context, s *store.Store) error {
 			_, _, err := s.Attacks.Evidence(ctx, "acme", "a")
 			return err

@@ -6,13 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/wafbot/wafbot/internal/record"
 )
-
-// wantedFor is how long cards of grouped attacks stay wanted while the account isn't polled.
-const wantedFor = time.Hour
 
 // Storms are all of an account, the newest first.
 func (s *Attacks) Storms(ctx context.Context, account string) ([]record.StormSeen, error) {
@@ -42,31 +38,6 @@ func (s *Attacks) Grouped(ctx context.Context, account, storm string) ([]record.
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
 	})
 	return found, err
-}
-
-// WantCards has grouped attacks get a card each.
-func (s *Attacks) WantCards(ctx context.Context, account string, attacks []string) error {
-	b := s.batch()
-	for _, id := range attacks {
-		b.do("SADD", b.key(keyWantedCards, account), id)
-	}
-	b.do("PEXPIRE", b.key(keyWantedCards, account), wantedFor.Milliseconds())
-	defer s.expireFacts(account)
-	_, err := s.save(ctx, conditions{}, &b, "wanted cards of "+account)
-	return err
-}
-
-// WantedCards are the grouped attacks that are to get a card each, by their ids as record.AttackID makes them. The owner of an account asks for them
-// when the last renewal of its lease found some.
-func (s *Attacks) WantedCards(ctx context.Context, account string) (map[string]struct{}, error) {
-	if facts := s.pollFacts(account); facts != nil && facts.wanted == 0 {
-		return nil, nil
-	}
-	ids, err := s.rdb.SMembersMap(ctx, s.key(keyWantedCards, account)).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read wanted cards of %s: %w", account, err)
-	}
-	return ids, nil
 }
 
 // scan goes through an account's stored attacks whose id, as record.AttackID makes it, matches a Redis pattern.

@@ -2,8 +2,6 @@ package store_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -91,30 +89,5 @@ func TestAStormIsStoredBeforeWhatItGroups(t *testing.T) {
 		require.Less(t, len(m.Attacks), many)
 		require.Contains(t, m.Attacks, storm)
 		require.Equal(t, []string{"incident", "storm"}, waitingEvents(t, direct))
-	})
-}
-
-func TestCardsAreWantedUntilTheyAreGiven(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
-		s, other, ctx := w.open(t), w.open(t), t.Context()
-		h := owning(t, s)
-		wanted := func() []string {
-			all, err := s.Attacks.WantedCards(ctx, "acme")
-			require.NoError(t, err)
-			return slices.Sorted(maps.Keys(all))
-		}
-		require.NoError(t, other.Attacks.WantCards(ctx, "acme", nil))
-		require.Empty(t, wanted())
-		one, two := record.AttackID("acme", "x:1"), record.AttackID("acme", "x:2")
-		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{one, two}))
-		require.NoError(t, other.Attacks.WantCards(ctx, "acme", []string{two}))
-		require.Eventually(t, func() bool { return await(t, h.pending).WantedCards == 2 }, patience, time.Millisecond, "The account's owner hears of it")
-		require.ElementsMatch(t, []string{one, two}, wanted())
-
-		require.NoError(t, s.Attacks.Save(ctx, "acme", stormy()))
-		require.Equal(t, []string{two}, wanted())
-		none, err := s.Attacks.WantedCards(ctx, "other")
-		require.NoError(t, err)
-		require.Empty(t, none)
 	})
 }

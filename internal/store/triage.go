@@ -41,8 +41,8 @@ func (s *Triage) Mutes(ctx context.Context, account string) ([]record.Mute, erro
 // OwnedMutes are an account's, for the polls of its owner: as the last renewal of its lease found them, or this process saved them. Only at first
 // that takes a round trip. Another replica's are a second late.
 func (s *Triage) OwnedMutes(ctx context.Context, account string) ([]record.Mute, error) {
-	if facts := s.pollFacts(account); facts != nil {
-		return value[[]record.Mute](redis.NewStringResult(facts.mutes, nil), "mutes of "+account)
+	if mutes := s.ownedMutes(account); mutes != nil {
+		return value[[]record.Mute](redis.NewStringResult(*mutes, nil), "mutes of "+account)
 	}
 	return s.Mutes(ctx, account)
 }
@@ -58,7 +58,7 @@ func (d *draft) SaveMutes(ctx context.Context, all []record.Mute, attacks ...str
 		b.do("SET", b.key(keyMutes, d.account), b.json(all), "PX", max(left, time.Second).Milliseconds())
 	}
 	b.stale(ctx, d.account, record.UrgentActed, attacks...)
-	defer d.store.expireFacts(d.account)
+	defer d.store.expireMutes(d.account)
 	_, err := d.save(ctx, &b, "mutes of "+d.account)
 	return err
 }

@@ -123,11 +123,14 @@ func testDrills(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	require.Equal(t, 1, got[int](t)(s.Drills.Serving(ctx)))
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
-	d := record.Drill{ID: "d1", Account: Account, By: ann(), At: at, Until: at.Add(5 * time.Minute), Redis: time.Millisecond, Audited: 1}
+	d := record.Drill{
+		ID: "d1", Account: Account, By: ann(), At: at, Page: true, Cards: []record.DrillCard{{Channel: "C1", Mention: "S1", Pager: "everything"}},
+	}
 	for range 2 { // the second is in the place of the first
 		drafted(t, s, func(l commands.Draft) { require.NoError(t, l.SaveDrill(ctx, d)) })
 		require.Equal(t, d, got[record.Drill](t)(s.Drills.Drill(ctx, Account)))
-		d.Answer = &record.DrillAnswer{By: ann(), Clicked: at.Add(time.Minute)}
+		by := ann()
+		d.Cards[0].By, d.Cards[0].After = &by, time.Minute
 	}
 	require.Equal(t, record.Drill{}, got[record.Drill](t)(s.Drills.Drill(ctx, other)))
 }

@@ -18,7 +18,7 @@ func testPolled(t *testing.T, s Store) {
 	at, ctx := now(), t.Context()
 	one, two := attack("x:1", at), attack("x:2", at)
 	id := record.AttackID(Account, "x:1")
-	evidence := record.Evidence{First: record.Observation{At: at, Attack: one.Brief()}, Late: true, Dropped: 2}
+	evidence := record.Evidence{First: record.Observation{At: at, Attack: one.Brief()}, Late: true, CardAt: at}
 	s.Polled(t, Polled{At: at, Attacks: []apiclient.Attack{one, two}, Evidence: map[string]record.Evidence{"x:1": evidence}})
 
 	find := func(account, prefix string) map[string]apiclient.Attack {
@@ -95,10 +95,4 @@ func testStorms(t *testing.T, s Store) {
 	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, Account, known(newer).ID)))
 	require.Empty(t, got[[]record.GroupedAttack](t)(s.Storms.Grouped(ctx, other, known(older).ID)))
 	require.Empty(t, got[[]record.StormSeen](t)(s.Storms.Storms(ctx, other)))
-
-	require.NoError(t, s.Storms.WantCards(ctx, Account, nil))
-	require.Empty(t, s.Wanted(t))
-	require.NoError(t, s.Storms.WantCards(ctx, Account, []string{known(early).ID, known(late).ID}))
-	require.NoError(t, s.Storms.WantCards(ctx, Account, []string{known(late).ID}))
-	require.ElementsMatch(t, []string{known(early).ID, known(late).ID}, s.Wanted(t))
 }

@@ -34,7 +34,6 @@ type Store struct {
 	Audit       commands.AuditLog
 
 	Polled    func(t *testing.T, p Polled)         // stores what a poll found
-	Wanted    func(t *testing.T) []string          // the attacks for which cards are wanted, each once
 	Events    func(t *testing.T) []record.Event    // the account's stored events, in no order
 	LoseClaim func(t *testing.T, ch record.Change) // has the holder of a change's claim lose it
 	Spoil     func(t *testing.T, at time.Time)     // stores an audit entry that has the next number and can't be read
@@ -44,10 +43,10 @@ type Store struct {
 type Polled struct {
 	At       time.Time // on the service's clock
 	Attacks  []apiclient.Attack
-	Storms   map[string]record.Storm    // by the id of the attack that stands for the storm
-	In       map[string]string          // the storms that attacks are in
-	Evidence map[string]record.Evidence // without peak and milestones
-	Outage   record.Outage              // zero: none; without end: it goes on
+	Storms   map[string]record.Storm // by the id of the attack that stands for the storm
+	In       map[string]string       // the storms that attacks are in
+	Evidence map[string]record.Evidence
+	Outage   record.Outage // zero: none; without end: it goes on
 	Sources  map[netip.Addr]record.SourceActivity
 }
 
