@@ -44,6 +44,8 @@ const (
 	ApproveModeOff         = "mode_off"
 	ApproveRulesEverywhere = "rules_everywhere" // a rule for every host
 	ApproveSource          = "source"           // a named source whose Deny says so
+	// ApproveIndicatorUntried is an indicator that wafbot couldn't try on usual browsers.
+	ApproveIndicatorUntried = "indicator_untried"
 )
 
 // Who may deny a named source.
@@ -93,10 +95,13 @@ func Defaults() Policy {
 	return Policy{
 		Changes:    ChangesDryRun,
 		WidestIPv4: 24, WidestIPv6: 48,
-		Durations:       Durations{Deny: 4 * time.Hour, Mode: 2 * time.Hour, Patch: 7 * day},
-		Longest:         30 * day,
-		Renew:           day,
-		RequiredFor:     []string{ApproveForever, ApproveBroad, ApproveBlockPath, ApproveAllow, ApproveModeOff, ApproveRulesEverywhere, ApproveSource},
+		Durations: Durations{Deny: 4 * time.Hour, Mode: 2 * time.Hour, Patch: 7 * day},
+		Longest:   30 * day,
+		Renew:     day,
+		RequiredFor: []string{
+			ApproveForever, ApproveBroad, ApproveBlockPath, ApproveAllow, ApproveModeOff, ApproveRulesEverywhere, ApproveSource,
+			ApproveIndicatorUntried,
+		},
 		ApprovalTimeout: 15 * time.Minute,
 		OverrideAfter:   5 * time.Minute,
 	}

@@ -209,7 +209,7 @@ FILE:10:12: policy.changes: "yes" is unknown here; write one of off, dry_run, on
 FILE:11:13: policy.viewers[0]: "everyone" is no id; write a user id (U…), a user group id (S…) or "*" for everyone
 FILE:12:12: policy.admins[0]: "@boss" is no id; write a user id (U…), a user group id (S…) or "*" for everyone
 FILE:13:20: policy.terminal.root: "god" is unknown here; write one of viewer, responder, admin
-FILE:15:20: policy.approval.required_for[0]: "closing" is unknown here; write one of forever, broad, block_path, allow, mode_off, rules_everywhere, source
+FILE:15:20: policy.approval.required_for[0]: "closing" is unknown here; write one of forever, broad, block_path, allow, mode_off, rules_everywhere, source, indicator_untried
 FILE:16:16: policy.approval.approvers: "leads" is no id; write a user id (U…) or a user group id (S…)
 FILE:17:21: policy.approval.override_after: "soon" is no duration; write it like 30m, 12h, 7d or 1w2d
 `,

@@ -198,7 +198,7 @@ type Durations struct {
 
 // Approval says what needs the approval of another person, and what happens without an answer.
 type Approval struct {
-	RequiredFor   []string      `yaml:"required_for" check:"oneof=forever broad block_path allow mode_off rules_everywhere source"`
+	RequiredFor   []string      `yaml:"required_for" check:"oneof=forever broad block_path allow mode_off rules_everywhere source indicator_untried"`
 	Approvers     string        `yaml:"approvers" check:"mention"` // whom a request or an override mentions: a user id, a user group id, or ""
 	Timeout       time.Duration `yaml:"timeout" check:"positive"`
 	OverrideAfter time.Duration `yaml:"override_after"` // then the requester may act alone; 0: never

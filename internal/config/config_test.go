@@ -166,7 +166,7 @@ func TestDefaultsHoldWhereKeysAreLeftOut(t *testing.T) {
 			Durations:       config.Durations{Deny: 4 * time.Hour, Mode: 2 * time.Hour, Patch: 168 * time.Hour},
 			LongestDuration: 720 * time.Hour, RenewWhileActive: 24 * time.Hour,
 			Approval: config.Approval{
-				RequiredFor: []string{"forever", "broad", "block_path", "allow", "mode_off", "rules_everywhere", "source"},
+				RequiredFor: []string{"forever", "broad", "block_path", "allow", "mode_off", "rules_everywhere", "source", "indicator_untried"},
 				Timeout:     15 * time.Minute, OverrideAfter: 5 * time.Minute,
 			},
 		},
