@@ -196,7 +196,8 @@ func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
 // quietNow makes it one of the hours in which only incidents and attacks that aren't blocked mention people.
 func quietNow(w *world) {
 	at := time.Now().UTC()
-	w.cfg.Accounts[0].Quiet.Hours = fmt.Sprintf("%s-%s", at.Add(-time.Hour).Format("15:04"), at.Add(time.Hour).Format("15:04"))
+	from, to := at.Add(-time.Hour), at.Add(time.Hour)
+	w.cfg.Accounts[0].Quiet.Hours = fmt.Sprintf("%s-%s", from.Format("15:04"), to.Format("15:04"))
 }
 
 // stopped is an attack on an application in whose mode it is blocked.
@@ -211,7 +212,8 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 	routes := func(r config.Route) func(w *world) {
 		return func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{r} }
 	}
-	storyOver(t, eitherWay(), func(w *world) { routes(config.Route{Mention: "U0ANN0001"})(w); quietNow(w) }, func(t *testing.T, w *world) {
+	night := func(w *world) { routes(config.Route{Mention: "U0ANN0001"})(w); quietNow(w) }
+	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
 		attack := w.attack(stopped())
 		card := w.card("attack", "quiet hours: no one mentioned")
 		card.known()

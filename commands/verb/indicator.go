@@ -109,7 +109,8 @@ func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.War
 	}
 	match := tryRegex(regex)
 	if match == nil {
-		ws = append(ws, refusal.Warning{Text: text.New("wafbot can't try it on usual browsers and search engines: only the service understands it")})
+		const untried = "wafbot can't try it on usual browsers and search engines: only the service understands it"
+		ws = append(ws, refusal.Warning{Text: text.New(untried)})
 		approval.Need(c, policy.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
 		return ws, notes
 	}

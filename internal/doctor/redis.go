@@ -114,7 +114,8 @@ func (c checkup) redisTrouble(err error) Finding {
 	text, fix, refused := store.Refused(err)
 	switch {
 	case refused && store.OfSentinels(err):
-		return wrong("of its sentinels: "+text, "check sentinel_username and sentinel_password in "+c.cfg.RedisKey()+": they are the sentinels' own")
+		fix = "check sentinel_username and sentinel_password in " + c.cfg.RedisKey() + ": they are the sentinels' own"
+		return wrong("of its sentinels: "+text, fix)
 	case refused:
 		return wrong(text, fix)
 	case errors.As(err, &certificate):

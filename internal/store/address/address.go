@@ -148,7 +148,8 @@ func (a *Address) path(s scheme, path string) error {
 // options reads who logs in at the sentinels.
 func (a *Address) options(u *url.URL) error {
 	options, err := url.ParseQuery(strings.ReplaceAll(u.RawQuery, "+", "%2B")) // a plus is no blank here
-	a.Sentinel = Login{Username: options.Get("sentinel_username"), Password: apiclient.Secret(options.Get("sentinel_password"))}
+	a.Sentinel.Username = options.Get("sentinel_username")
+	a.Sentinel.Password = apiclient.Secret(options.Get("sentinel_password"))
 	for name, values := range options {
 		if name != "sentinel_username" && name != "sentinel_password" || len(values) > 1 {
 			err = cmp.Or(err, wrong(urlKey, "")) // not shown: it could be a part of a password
@@ -159,7 +160,8 @@ func (a *Address) options(u *url.URL) error {
 		return wrong(urlKey, "has something behind a ? that wafbot doesn't know; write ?sentinel_username=USER&sentinel_password=PASSWORD or less, "+
 			"and special characters of a password as %%XX")
 	case a.Sentinel.Username != "" && a.Sentinel.Password == "":
-		return wrong(urlKey, "names a sentinel_username without a password, so that it would log in as the default one; add &sentinel_password=PASSWORD")
+		return wrong(urlKey, "names a sentinel_username without a password, so that it would log in as the default one; "+
+			"add &sentinel_password=PASSWORD")
 	case len(options) > 0 && a.Sentinel.Password == "":
 		return wrong(urlKey, "has a sentinel_password that is empty; write it, or remove it where the sentinels ask for none")
 	}
