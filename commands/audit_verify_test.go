@@ -110,14 +110,6 @@ func TestAuditVerify(t *testing.T) {
 			},
 			says: []string{"40 entries in Redis, #61 to #100", "#1 to #60 are no longer kept", "Redis keeps them no longer (audit.keep): 60"},
 		},
-		"beyond the most": {
-			alter: func(w *trail) {
-				w.cfg.AuditMost = 40
-				w.Runner = commands.New(w.cfg)
-				w.alter(func(all []record.AuditEntry) []record.AuditEntry { return drop(all, 0, 60) })
-			},
-			says: []string{"40 entries in Redis, #61 to #100", "#1 to #60 are no longer kept", "Redis keeps them no longer (audit.keep, audit.max_entries): 60"},
-		},
 		"the beginning is gone too early": {
 			alter: entries(func(all []record.AuditEntry) []record.AuditEntry { return drop(all, 0, 60) }),
 			kinds: []string{"missing_in_redis"}, says: []string{"#1 to #60 in the log and not in Redis, though not too old"},

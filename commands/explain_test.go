@@ -34,7 +34,7 @@ func TestExplain(t *testing.T) {
 	}
 	require.NotContains(t, said, "pager")
 	require.NotContains(t, said, "Quiet hours")
-	w.routing.MentionEvery, w.routing.Quiet, w.routing.Zone, w.routing.QuietNow = 10*time.Minute, "22:00-07:00", "Europe/Berlin", true
+	w.routing.Quiet, w.routing.Zone, w.routing.QuietNow = "22:00-07:00", "Europe/Berlin", true
 	said = textOf(w.reads(eve, "explain attack="+id))
 	require.Contains(t, said, "Who acknowledges it is mentioned in place of @S0ONCALL when it gets worse, at most once in 10 min but for its becoming an incident")
 	require.Contains(t, said, "Quiet hours are 22:00-07:00 (Europe/Berlin): now, and it mentions no user in them")

@@ -76,8 +76,9 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 		`User-Agent MOZILLA`:                  "it would hit 12 of 12",
 		`User-Agent .+`:                       "it would hit 12 of 12",
 		`User-Agent x|`:                       "it matches everything",
-		`User-Agent ^(~(44[.]33[.]22[.]11))$`: "it matches everything, even an empty header",
-		`User-Agent ^(~(.*bot.*)&Moz.*)$`:     "it would hit 10 of 12",
+		`User-Agent ^(~(44[.]33[.]22[.]11))$`: "wafbot can't try it on usual browsers and search engines",
+		`User-Agent ^(~(.*bot.*)&Moz.*)$`:     "wafbot can't try it on usual browsers and search engines",
+		`X-Tool ~k1ller`:                      "wafbot can't try it on usual browsers and search engines",
 		`X-Tool Mozilla`:                      "wafbot knows no usual values of X-TOOL, and tried it on the User-Agents of browsers and search engines: it matches 12 of 12",
 		`accept text/html`:                    "wafbot knows no usual values of ACCEPT, and tried it on the User-Agents of browsers and search engines: it matches none of 12",
 		`X-Tool .`:                            "matches 12 of 12",
@@ -96,6 +97,20 @@ func TestAnIndicatorIsTriedFirst(t *testing.T) {
 	inv.Ask = true
 	_, err := w.do(inv)
 	require.ErrorContains(t, err, "it would hit none of 12", "the preview says it, too")
+}
+
+// No indicator that wafbot couldn't try goes out without another person's approval, unless an operator said so in writing.
+func TestAnUntriedIndicatorNeedsApproval(t *testing.T) {
+	t.Parallel()
+	w, alone := newWorld(t), newWorld(t, withoutApproval(policy.ApproveIndicatorUntried))
+	for _, line := range []string{
+		"indicator X-Tool k1ller host=shop.example.com", "indicator User-Agent '^(~(k1ller))$' host=shop.example.com", "indicator User-Agent küche host=shop.example.com type=vpatch",
+	} {
+		q := w.waits(ann, line, "nobody has tried whom it hits")
+		w.does(bob, "approve "+q.ID)
+		alone.anyway(ann, line)
+	}
+	w.does(ann, "indicator User-Agent k1ller host=shop.example.com")
 }
 
 func TestIndicatorsThatAreRefused(t *testing.T) {

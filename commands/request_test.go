@@ -24,7 +24,7 @@ import (
 // wayOut is a policy with the way out.
 func wayOut(c *commands.Config) {
 	c.Accounts[0].Policy.Approvers = "S0LEADS"
-	c.Accounts[0].Policy.Override = policy.Override{After: 5 * time.Minute, Longest: time.Hour, Notify: "S0LEADS"}
+	c.Accounts[0].Policy.OverrideAfter = 5 * time.Minute
 }
 
 func via(who record.Actor, v record.Via) record.Actor {
@@ -528,7 +528,7 @@ func TestWhatCannotBeOverridden(t *testing.T) {
 		w.refuses(root, "override "+q.ID+why, refusal.ErrGuarded, says, " but Root may approve it")
 		w.requireAsAtFirst()
 	}
-	none := newWorld(t, wayOut, func(c *commands.Config) { c.Accounts[0].Policy.Override.After = 0 })
+	none := newWorld(t, wayOut, func(c *commands.Config) { c.Accounts[0].Policy.OverrideAfter = 0 })
 	q := none.waits(ann, "deny country:FR")
 	none.pass(6 * time.Minute)
 	none.refuses(ann, "override "+q.ID+why, refusal.ErrGuarded, "nothing is overridden here")

@@ -124,7 +124,7 @@ func (w *world) build(serve func(http.Handler) (string, *http.Client), change []
 	api, err := apiclient.New(apiclient.Config{BaseURL: url, Token: token, ClientID: 5, HTTP: client, Tries: 2, Pause: time.Microsecond})
 	require.NoError(t, err)
 	guards := policy.Defaults()
-	guards.Changes, guards.Renew, guards.Override.After = policy.ChangesOn, 0, 0
+	guards.Changes, guards.Renew, guards.OverrideAfter = policy.ChangesOn, 0, 0
 	w.cfg = commands.Config{
 		Setup: call.Setup{
 			Accounts: []*call.Account{{Name: "acme", Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,

@@ -115,8 +115,8 @@ func (c *Config) route(a apiclient.Attack) (Route, bool) {
 	return r, true
 }
 
-// stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks mentions, as often as that
-// one, and has the pager that is called soonest, and of the times after which an acknowledgement lapses the shortest. Taken are the indexes of the routes that take its attacks.
+// stormRoute is the route of a storm: it mentions whom the first route with a mention that takes one of its attacks mentions,
+// and has the pager that is called soonest, and of the times after which an acknowledgement lapses the shortest. Taken are the indexes of the routes that take its attacks.
 func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 	merged := Route{Channel: channel}
 	for i, route := range c.Routes {
@@ -124,7 +124,7 @@ func (c *Config) stormRoute(channel string, taken map[int]bool) Route {
 			continue
 		}
 		if merged.Mention == "" {
-			merged.Mention, merged.MentionEvery = route.Mention, route.MentionEvery
+			merged.Mention = route.Mention
 		}
 		if route.PageAfter > 0 && (merged.PageAfter == 0 || route.PageAfter < merged.PageAfter) {
 			merged.PageAfter, merged.Match = route.PageAfter, route.Match

@@ -116,11 +116,11 @@ func (d *decision) emit(f finding) {
 func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (mentioned record.AttackState, suppressed bool) {
 	begins, worse := !f.last.Notified, f.kind == record.BecameIncident || f.kind == record.Worsened || f.kind == record.Resumed
 	if f.route.Channel != "" && (begins || f.kind == record.BecameIncident) {
-		s.MentionEvery, s.AckTimeout = f.route.MentionEvery, f.route.AckTimeout
+		s.AckTimeout = f.route.AckTimeout
 		s.Mention, s.SuppressedMention = "", cmp.Or(f.route.Mention, s.Mention, s.SuppressedMention)
 	}
 	if f.last.Rebuilt {
-		s.MentionEvery, s.AckTimeout = cmp.Or(s.MentionEvery, f.route.MentionEvery), cmp.Or(s.AckTimeout, f.route.AckTimeout)
+		s.AckTimeout = cmp.Or(s.AckTimeout, f.route.AckTimeout)
 		if s.Mention == "" {
 			s.SuppressedMention = cmp.Or(s.SuppressedMention, f.route.Mention) // the card shows who was mentioned, and not whom to mention when it gets worse
 		}
@@ -134,7 +134,7 @@ func (f finding) mention(s record.AttackState, at time.Time, quiet QuietHours) (
 		return s, true
 	}
 	s.Suppressed = false
-	if f.kind != record.BecameIncident && worse && at.Sub(s.MentionedAt) < s.MentionEvery {
+	if f.kind != record.BecameIncident && worse && at.Sub(s.MentionedAt) < record.MentionEvery {
 		return s, true
 	}
 	s.MentionedAt = at

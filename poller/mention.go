@@ -2,25 +2,21 @@ package poller
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/wafbot/wafbot/apiclient"
 )
 
-// QuietHours are the hours of the day in which only some attacks mention people. The zero value has none. Pagers are called at any hour.
+// QuietHours are the hours of the day in which only incidents and attacks that aren't blocked mention people. The zero
+// value has none. Pagers are called at any hour.
 type QuietHours struct {
 	From, To int            // minutes since midnight by the clock on the wall, To being the first that isn't quiet; From after To: across midnight
 	Zone     *time.Location // of that clock; nil: UTC
-	Ping     []string       // what mentions people all the same: KindIncident, or an apiclient.Status
 }
 
 // Suppresses reports whether it is one of these hours, and the attack mentions no people in them.
 func (q QuietHours) Suppresses(a apiclient.Attack, at time.Time) bool {
-	if !q.in(at) || a.Incident() && slices.Contains(q.Ping, KindIncident) {
-		return false
-	}
-	return !slices.Contains(q.Ping, string(a.Status()))
+	return q.in(at) && !a.Incident() && a.Status() != apiclient.StatusNotBlocked
 }
 
 func (q QuietHours) in(at time.Time) bool {

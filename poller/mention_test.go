@@ -37,9 +37,9 @@ func TestQuietHours(t *testing.T) {
 	} {
 		when, err := time.Parse(time.RFC3339, at)
 		require.NoError(t, err)
-		require.Equal(t, want.night, night.Suppresses(sqli(), when), "night %s", at)
-		require.Equal(t, want.noon, noon.Suppresses(sqli(), when), "noon %s", at)
-		require.False(t, QuietHours{}.Suppresses(sqli(), when), at)
+		require.Equal(t, want.night, night.Suppresses(sqli(status("blocked")), when), "night %s", at)
+		require.Equal(t, want.noon, noon.Suppresses(sqli(status("blocked")), when), "noon %s", at)
+		require.False(t, QuietHours{}.Suppresses(sqli(status("blocked")), when), at)
 	}
 }
 
@@ -47,36 +47,33 @@ func TestWhatPingsInQuietHours(t *testing.T) {
 	t.Parallel()
 	incident, blocked := sqli(vuln("8"), status("blocked")), sqli(status("blocked"))
 	for _, tt := range []struct {
-		ping     []string
 		a        apiclient.Attack
 		suppress bool
 	}{
-		{[]string{KindIncident, "not_blocked"}, incident, false},
-		{[]string{KindIncident, "not_blocked"}, sqli(), false},
-		{[]string{KindIncident, "not_blocked"}, blocked, true},
-		{[]string{KindIncident, "not_blocked"}, sqli(status("partially_blocked")), true},
-		{[]string{"not_blocked"}, incident, true},
-		{[]string{"blocked"}, incident, false},
-		{[]string{"unknown"}, sqli(status("?")), false},
-		{nil, incident, true},
+		{incident, false},
+		{sqli(), false},
+		{blocked, true},
+		{sqli(status("partially_blocked")), true},
+		{sqli(status("?")), true},
+		{sqli(vuln("8"), status("?")), false},
 	} {
-		q := QuietHours{From: 0, To: 24 * 60, Ping: tt.ping}
-		require.Equal(t, tt.suppress, q.Suppresses(tt.a, noon), "%v %s %v", tt.ping, tt.a.BlockStatus, tt.a.Incident())
+		q := QuietHours{From: 0, To: 24 * 60}
+		require.Equal(t, tt.suppress, q.Suppresses(tt.a, noon), "%s %v", tt.a.BlockStatus, tt.a.Incident())
 	}
 }
 
 func TestWhomEventsMention(t *testing.T) {
 	t.Parallel()
 	const day, lead = "S0DAY", "S0LEAD"
-	route := Route{Channel: "C1", Mention: day, MentionEvery: 10 * time.Minute}
-	mentioned := record.AttackState{Notified: true, Mention: day, MentionEvery: 10 * time.Minute, MentionedAt: noon.Add(-3 * time.Minute)}
+	route := Route{Channel: "C1", Mention: day, AckTimeout: 2 * time.Hour}
+	mentioned := record.AttackState{Notified: true, Mention: day, MentionedAt: noon.Add(-3 * time.Minute)}
 	long := mentioned
 	long.MentionedAt = noon.Add(-10 * time.Minute)
-	suppressed := record.AttackState{Notified: true, SuppressedMention: day, Suppressed: true, MentionEvery: 10 * time.Minute}
-	calm := record.AttackState{Notified: true, SuppressedMention: day, MentionEvery: 10 * time.Minute}
-	night := QuietHours{To: 24 * 60, Ping: []string{KindIncident}}
+	suppressed := record.AttackState{Notified: true, SuppressedMention: day, Suppressed: true}
+	calm := record.AttackState{Notified: true, SuppressedMention: day}
+	night := QuietHours{To: 24 * 60}
 	back, _ := finding{last: record.AttackState{Notified: true, Rebuilt: true}, kind: record.Grew, route: route}.mention(record.AttackState{Attack: sqli()}, noon, night)
-	require.Equal(t, route.MentionEvery, back.MentionEvery, "what its card doesn't carry is the route's")
+	require.Equal(t, route.AckTimeout, back.AckTimeout, "what its card doesn't carry is the route's")
 	for name, tt := range map[string]struct {
 		last  record.AttackState
 		kind  record.EventKind
@@ -92,15 +89,15 @@ func TestWhomEventsMention(t *testing.T) {
 	}{
 		"the first event mentions":                   {kind: record.NewAttack, route: route, a: sqli(), whom: day, at: noon},
 		"but for a first start":                      {kind: record.NewAttack, route: route, first: true, a: sqli()},
-		"and in quiet hours":                         {kind: record.NewAttack, route: route, quiet: night, a: sqli(), suppressed: true, night: true},
-		"quiet hours of a route without mention":     {kind: record.NewAttack, quiet: night, a: sqli(), suppressed: true},
+		"and in quiet hours":                         {kind: record.NewAttack, route: route, quiet: night, a: sqli(status("blocked")), suppressed: true, night: true},
+		"quiet hours of a route without mention":     {kind: record.NewAttack, quiet: night, a: sqli(status("blocked")), suppressed: true},
 		"an incident pings at night":                 {kind: record.NewIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
 		"worse a short while later":                  {last: mentioned, kind: record.Worsened, a: sqli(), whom: day, suppressed: true, at: mentioned.MentionedAt},
 		"worse after that":                           {last: long, kind: record.Worsened, a: sqli(), whom: day, at: noon},
 		"an incident a short while later":            {last: mentioned, kind: record.BecameIncident, route: route, a: sqli(vuln("8")), whom: day, at: noon},
 		"an incident of another route":               {last: mentioned, kind: record.BecameIncident, route: Route{Channel: "C2", Mention: lead}, a: sqli(vuln("8")), whom: lead, at: noon},
 		"an incident that no route takes":            {last: mentioned, kind: record.BecameIncident, a: sqli(vuln("8")), whom: day, at: noon},
-		"worse at night":                             {last: long, kind: record.Worsened, quiet: night, a: sqli(), suppressed: true, night: true, at: long.MentionedAt},
+		"worse at night":                             {last: long, kind: record.Worsened, quiet: night, a: sqli(status("blocked")), suppressed: true, night: true, at: long.MentionedAt},
 		"worse the day after":                        {last: suppressed, kind: record.Worsened, a: sqli(), whom: day, at: noon},
 		"it became an incident that night":           {last: suppressed, kind: record.BecameIncident, route: route, quiet: night, a: sqli(vuln("8")), whom: day, at: noon},
 		"a figure mentions no people":                {last: mentioned, kind: record.Grew, a: sqli(), whom: day, at: mentioned.MentionedAt},

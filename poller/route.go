@@ -17,9 +17,6 @@ const (
 	KindAttack   = "attack" // that is no incident
 )
 
-// DefaultMentionEvery is the least time between two mentions about one attack, where the configuration says nothing.
-const DefaultMentionEvery = 10 * time.Minute
-
 // DefaultAckTimeout is how long an acknowledgement counts while its attack gets through, where the configuration says nothing.
 const DefaultAckTimeout = 2 * time.Hour
 
@@ -39,8 +36,6 @@ type Route struct {
 	Match   Match
 	Channel string // Slack channel id; "": Config.Channel
 	Mention string // Slack user or user group id; "": none
-	// MentionEvery is the least time between two mentions about one attack, but for its becoming an incident; 0: each time.
-	MentionEvery time.Duration
 	// PageAfter is how long an attack may be unacknowledged before the route's pager is called; 0: it has none.
 	PageAfter time.Duration
 	// AckTimeout is how long after its acknowledgement an attack that still gets through is unacknowledged again; 0: never.
@@ -51,8 +46,8 @@ type Route struct {
 func DefaultRoutes(channel string) []Route {
 	through := []apiclient.Status{apiclient.StatusNotBlocked, apiclient.StatusPartly, apiclient.StatusUnknown}
 	return []Route{
-		{Match: Match{Kind: KindIncident}, Channel: channel, MentionEvery: DefaultMentionEvery, AckTimeout: DefaultAckTimeout},
-		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel, MentionEvery: DefaultMentionEvery, AckTimeout: DefaultAckTimeout},
+		{Match: Match{Kind: KindIncident}, Channel: channel, AckTimeout: DefaultAckTimeout},
+		{Match: Match{Kind: KindAttack, Status: through, MinHits: 30}, Channel: channel, AckTimeout: DefaultAckTimeout},
 	}
 }
 

@@ -142,10 +142,10 @@ func TestAStormGetsWorseAsOne(t *testing.T) {
 	require.Len(t, a.store.notified, 6)
 }
 
-func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
+func TestAStormCallsNoMoreOftenThanAnAttack(t *testing.T) {
 	t.Parallel()
 	a, _ := stormy(t)
-	a.routes = []poller.Route{{Match: poller.Match{Types: []string{"xss"}}, MentionEvery: time.Second}, {Mention: "S0ONCALL", MentionEvery: 5 * time.Minute}}
+	a.routes, a.storm.EndsAfter = []poller.Route{{Match: poller.Match{Types: []string{"xss"}}}, {Mention: "S0ONCALL"}}, time.Hour
 	p := a.start()
 	worse := func(after time.Duration, hits int) record.Event {
 		a.change("x:00", func(r *attackRecord) { r.hits = hits })
@@ -157,10 +157,10 @@ func TestAStormCallsNoMoreOftenThanItsRoute(t *testing.T) {
 	}
 	a.addMany("x", 5, blocked)
 	require.Equal(t, []string{"new attack S1"}, stormPoll(t, a, p, 0))
-	require.True(t, worse(4*time.Minute, 20_000).Changed().Suppressed)
+	require.True(t, worse(9*time.Minute, 20_000).Changed().Suppressed)
 	p = a.start()
-	require.False(t, worse(5*time.Minute, 2_000_000).Changed().Suppressed)
-	require.True(t, worse(6*time.Minute, 200_000_000).Changed().Suppressed)
+	require.False(t, worse(10*time.Minute, 2_000_000).Changed().Suppressed)
+	require.True(t, worse(11*time.Minute, 200_000_000).Changed().Suppressed)
 }
 
 func TestAGroupedAttackBecomesAnIncident(t *testing.T) {

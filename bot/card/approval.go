@@ -28,7 +28,7 @@ func ApprovalRequest(q record.ApprovalRequest, p policy.Policy, now time.Time) M
 	lines = append(append(lines, reachAndWarnings(q)...), describe.Deciders(q, p.Approvers))
 	small := text.New(text.Code(q.ID), " · asked ", q.At)
 	buttons := advice.Decide(q)
-	if override := describe.OverrideOffer(q, p, now); override != nil {
+	if override := describe.OverrideOffer(q, now); override != nil {
 		small = text.New(small, " · ", override)
 		if !now.Before(q.OverrideAt) {
 			buttons = append(buttons, call.Suggestion{Label: "Override…", Form: true, Line: record.Line{Name: "override", Words: []string{q.ID}}.With("account", q.Account)})
@@ -122,11 +122,11 @@ func overrideReason(q record.ApprovalRequest) text.Text {
 	return text.New("Why it couldn't wait: ", text.Sanitize(q.Why, describe.MaxNote))
 }
 
-// ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, whom the policy notifies.
+// ApprovalDecision reports the outcome of a request. It mentions who asked; of an override, the approvers.
 func ApprovalDecision(q record.ApprovalRequest, p policy.Policy, now time.Time) Message {
 	lines, calls := []text.Text{describe.Approval(q, now)}, q.Asker.ID
 	if q.State == record.RequestOverridden {
-		calls = p.Override.Notify
+		calls = p.Approvers
 		acted := " used OVERRIDE"
 		if q.Outcome == "failed" {
 			acted = " tried OVERRIDE"

@@ -14,7 +14,7 @@ import (
 // policy is one with a way out.
 func wayOut() policy.Policy {
 	return policy.Policy{
-		Changes: policy.ChangesOn, Approvers: "S0LEADS", ApprovalTimeout: 15 * time.Minute, Override: policy.Override{After: 5 * time.Minute, Longest: time.Hour, Notify: "S0LEADS"},
+		Changes: policy.ChangesOn, Approvers: "S0LEADS", ApprovalTimeout: 15 * time.Minute, OverrideAfter: 5 * time.Minute,
 	}
 }
 

@@ -64,10 +64,16 @@ func await(ctx context.Context, stop <-chan struct{}, slot func() (wait time.Dur
 // calm is how long after a 429, where no pace is configured, wafbot keeps to the one that Slack promises: another 429 each second helps no one.
 const calm = 30 * time.Second
 
-// paced reports whether posts are to be paced by now.
-func (d *deliverer) paced() bool {
-	return d.cfg.MessagesPerSecond > 0 || d.cfg.Slack.HeldFor(slackconn.MethodPost, false) > -calm
+// paced reports whether calls of a method are to be paced by now.
+func (d *deliverer) paced(method string) bool {
+	return d.cfg.MessagesPerSecond > 0 || d.cfg.Slack.HeldFor(method, false) > -calm
 }
+
+// burst is how many messages a channel gets at once, where a pace is configured.
+const burst = 4
+
+// editsPerMinute is how many messages wafbot edits in a workspace: Slack takes some 50 of an app.
+const editsPerMinute = 40
 
 // postSlot takes the right to post one message to a channel; wait is how long until there is one, 0 if it was given. What isn't urgent leaves one
 // for what is.
@@ -75,17 +81,17 @@ func (d *deliverer) postSlot(ctx context.Context, channel string, urgent bool) (
 	if wait := d.cfg.Slack.HeldFor(slackconn.MethodPost, urgent); wait > 0 {
 		return min(wait, mostPause), nil // something urgent may find out earlier that Slack is back
 	}
-	if !d.paced() {
+	if !d.paced(slackconn.MethodPost) {
 		return 0, nil
 	}
-	perSecond, burst, keep := d.cfg.MessagesPerSecond, d.cfg.Burst, 1
+	perSecond, atOnce, keep := d.cfg.MessagesPerSecond, burst, 1
 	if perSecond == 0 {
-		perSecond, burst = 1, 1
+		perSecond, atOnce = 1, 1
 	}
 	if urgent {
 		keep = 0
 	}
-	return d.cfg.Stores.Pace.PostSlot(ctx, channel, perSecond, burst, keep)
+	return d.cfg.Stores.Pace.PostSlot(ctx, channel, perSecond, atOnce, keep)
 }
 
 // editSlot takes the right to edit one message, when it is its turn among all that want to, of all accounts and replicas.
@@ -93,11 +99,14 @@ func (d *deliverer) editSlot(ctx context.Context, turn record.EditTurn) (wait ti
 	if wait := d.cfg.Slack.HeldFor(slackconn.MethodUpdate, false); wait > 0 {
 		return wait, nil
 	}
+	if !d.paced(slackconn.MethodUpdate) {
+		return 0, nil
+	}
 	self, err := d.cfg.Slack.Self(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, d.cfg.EditsPerMinute, turn)
+	return d.cfg.Stores.Pace.EditSlot(ctx, self.Team, editsPerMinute, turn)
 }
 
 // awaitEdit waits for the right to edit one message that people wait for, or until stop is closed.

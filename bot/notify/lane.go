@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/delay"
 	"github.com/wafbot/wafbot/internal/record"
 )
@@ -30,7 +31,7 @@ const (
 
 // room is how many events of a lane are notified at once.
 func (q *queue) room(name string) int {
-	if name == "" || q.notifier.deliver.paced() {
+	if name == "" || q.notifier.deliver.paced(slackconn.MethodPost) {
 		return 1
 	}
 	return room

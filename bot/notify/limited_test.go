@@ -69,6 +69,8 @@ func TestAStopWaitsForNoEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := &tries{tried: map[string]time.Time{}}
 		n := New(Config{
+			MessagesPerSecond: 1,
+
 			Slack:  slackconn.Connect(slackconn.Config{Token: "xoxb-1", HTTP: &http.Client{Transport: &choosy{}}}),
 			Stores: Stores{Outbox: box, Cards: box, Attacks: box, Triage: box, Changes: box, Redraws: box, Drills: box, Pace: spent{box}},
 		})

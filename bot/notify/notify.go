@@ -50,9 +50,7 @@ type Config struct {
 	Accounts          []Account
 	Command           string            // the slash command, for messages that name it
 	Runbooks          map[string]string // by attack type; "*" for the others
-	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them
-	Burst             int               // how many at once
-	EditsPerMinute    int               // in the workspace
+	MessagesPerSecond float64           // per channel; 0: as fast as Slack takes them, edits too
 	Zone              *time.Location    // of the hours of a summary
 	Metrics           *metrics.Metrics  // nil: counted for nobody
 	Log               *slog.Logger      // nil: discarded

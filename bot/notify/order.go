@@ -105,10 +105,10 @@ func (o stale) due() time.Time {
 func dueAtOnce(since time.Time) time.Time { return since.Add(-3 * day) }
 
 // turn is the card's turn among those of other accounts. An edit that can wait leaves some for those that can't.
-func (o stale) turn(account string, perMinute int) record.EditTurn {
+func (o stale) turn(account string) record.EditTurn {
 	t := record.EditTurn{Of: account, Due: o.due()}
 	if o.mark.Urgency != record.UrgentActed {
-		t.Keep = perMinute / 10
+		t.Keep = editsPerMinute / 10
 	}
 	return t
 }

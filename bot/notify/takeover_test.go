@@ -112,7 +112,7 @@ func TestAChangeIsSaidUnderTheCardOfADeadReplica(t *testing.T) {
 	t.Parallel()
 	box := newOneAttack(record.AttackState{Attack: through, Revision: 1, Notified: true, Channel: "C1"})
 	owningWith(t, func(string, string) string { return "" }, func(cfg *Config) {
-		cfg.Stores, cfg.MessagesPerSecond, cfg.Burst = box.stores(), 1, 1
+		cfg.Stores, cfg.MessagesPerSecond = box.stores(), 1
 	}, func(n *Notifier, s *choosy) {
 		settled := record.Event{ID: "c1:done", Account: "acme", Kind: record.ChangeSettled, Channel: "C1", At: now, Payload: record.ChangeFacts{Change: "c1"}}
 		box.postedBefore(s, began(), settled)

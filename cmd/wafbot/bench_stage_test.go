@@ -47,11 +47,11 @@ type stage struct {
 type limits struct{ slack, storm string }
 
 func unlimited() limits {
-	return limits{"{messages_per_second: 0, edits_per_minute: 100000}", "{over: 100000}"}
+	return limits{"{messages_per_second: 0}", "{over: 100000}"}
 }
 
 func asIntended() limits {
-	return limits{"{messages_per_second: 1, burst: 4, edits_per_minute: 40}", "{over: 10, in: 1m, ends_after: 10m}"}
+	return limits{"{messages_per_second: 1}", "{over: 10, in: 1m}"}
 }
 
 func newStage(b testing.TB, limits limits) *stage {

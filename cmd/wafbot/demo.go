@@ -146,9 +146,7 @@ const leastWait = 30 * time.Second
 // play adapts an account to the demonstration: its attacks and storms end as much earlier as the world is faster, and the responders are mentioned
 // for what gets through. This shows which events mention people and which don't.
 func play(a *config.Account, world *sandbox.World, speed float64) {
-	for _, wait := range []*time.Duration{&a.OngoingFor, &a.Storm.EndsAfter} {
-		*wait = min(*wait, max(leastWait, time.Duration(float64(*wait)/speed)))
-	}
+	a.OngoingFor = min(a.OngoingFor, max(leastWait, time.Duration(float64(a.OngoingFor)/speed)))
 	a.ConsoleURL = world.URL() + "/#side=service&account=" + a.Name
 	loud := config.NewRoute()
 	loud.Mention = world.Slack.UserGroups()[0].ID

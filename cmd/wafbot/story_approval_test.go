@@ -12,7 +12,7 @@ import (
 )
 
 func withApprovers(w *world) {
-	w.cfg.Policy.Approval.Approvers, w.cfg.Policy.Approval.Override.Notify = "U0ANN0001", "U0ANN0001"
+	w.cfg.Policy.Approval.Approvers = "U0ANN0001"
 }
 
 // asked is the card of a request, by what it says.
@@ -89,7 +89,7 @@ func TestApproval(t *testing.T) {
 func TestOverrideWithoutAnAnswer(t *testing.T) {
 	soon := func(w *world) {
 		withApprovers(w)
-		w.cfg.Policy.Approval.Override.After = 10 * time.Second
+		w.cfg.Policy.Approval.OverrideAfter = 10 * time.Second
 	}
 	storyOver(t, eitherWay(), soon, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:FR")
@@ -118,7 +118,7 @@ func TestOverrideWithoutAnAnswer(t *testing.T) {
 func TestARequestExpires(t *testing.T) {
 	short := func(w *world) {
 		withApprovers(w)
-		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.Override.After = 5*time.Second, 4*time.Second
+		w.cfg.Policy.Approval.Timeout, w.cfg.Policy.Approval.OverrideAfter = 5*time.Second, 4*time.Second
 	}
 	storyOver(t, eitherWay(), short, func(t *testing.T, w *world) {
 		w.types("rob", "deny country:DE")

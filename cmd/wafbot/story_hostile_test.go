@@ -48,7 +48,7 @@ func (w *world) requireHarmless() {
 func hostileEverywhere(w *world) {
 	w.rough = true
 	w.cfg.Accounts[0].Storm.Over = 1_000_000
-	w.cfg.Slack.MessagesPerSecond, w.cfg.Slack.EditsPerMinute = 0, 10_000
+	w.cfg.Slack.MessagesPerSecond = 0
 	w.Slack.SetRateLimits(false) // its pace is the matter of other stories
 }
 

@@ -16,8 +16,8 @@ import (
 // routed sends incidents to #random, with Ann, and attacks to #waf, with those on call.
 func routed(w *world) {
 	w.cfg.Accounts[0].Routes = []config.Route{
-		{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001", MentionEvery: time.Hour},
-		{Mention: "S0ONCALL1", MentionEvery: time.Hour},
+		{Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0RANDOM3", Mention: "U0ANN0001"},
+		{Mention: "S0ONCALL1"},
 	}
 }
 
@@ -193,20 +193,34 @@ func TestWhatWorsensMentionsOnlyWhoIsOnIt(t *testing.T) {
 	})
 }
 
+// quietNow makes it one of the hours in which only incidents and attacks that aren't blocked mention people.
+func quietNow(w *world) {
+	at := time.Now().UTC()
+	from, to := at.Add(-time.Hour), at.Add(time.Hour)
+	w.cfg.Accounts[0].Quiet.Hours = fmt.Sprintf("%s-%s", from.Format("15:04"), to.Format("15:04"))
+}
+
+// stopped is an attack on an application in whose mode it is blocked.
+func stopped() waf.AttackSpec {
+	spec := injection()
+	spec.App = -1
+	return spec
+}
+
 // The routes are changed while an attack goes on: what was chosen for it is kept, and said so.
 func TestARouteIsKeptOverARestart(t *testing.T) {
 	routes := func(r config.Route) func(w *world) {
 		return func(w *world) { w.cfg.Accounts[0].Routes = []config.Route{r} }
 	}
-	storyOver(t, eitherWay(), routes(config.Route{Mention: "U0ANN0001", MentionEvery: time.Nanosecond}), func(t *testing.T, w *world) {
-		attack := w.attack(injection())
-		card := w.card("high attack", "<@U0ANN0001>")
+	night := func(w *world) { routes(config.Route{Mention: "U0ANN0001"})(w); quietNow(w) }
+	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
+		attack := w.attack(stopped())
+		card := w.card("attack", "quiet hours: no one mentioned")
 		card.known()
 		w.stop()
-		routes(config.Route{Channel: "C0RANDOM3", Mention: "U0ROB0002", MentionEvery: time.Hour})(w)
+		routes(config.Route{Channel: "C0RANDOM3", Mention: "U0ROB0002"})(w)
+		w.cfg.Accounts[0].Quiet.Hours = ""
 		w.start()
-		called := time.Now()
-		w.until("the service's clock, in whole seconds, goes on", func() bool { return time.Now().Truncate(time.Second).After(called) })
 		require.NoError(t, w.WAF.AddHits(attack, 50_000))
 		w.until("it is posted where it was", func() bool { return len(card.replies("It got worse", "<@U0ANN0001>")) == 1 })
 		w.types("vic", "explain attack="+card.id())
@@ -217,19 +231,16 @@ func TestARouteIsKeptOverARestart(t *testing.T) {
 }
 
 func TestQuietHoursMentionNoOne(t *testing.T) {
-	night := func(w *world) {
-		routed(w)
-		at := time.Now().UTC()
-		w.cfg.Accounts[0].Quiet = config.Quiet{Hours: fmt.Sprintf("%s-%s", at.Add(-time.Hour).Format("15:04"), at.Add(time.Hour).Format("15:04")), Ping: []string{"incident"}}
-	}
-	storyOver(t, eitherWay(), night, func(t *testing.T, w *world) {
-		attack := w.attack(injection())
-		card := w.card("high attack", "quiet hours: no one mentioned")
+	storyOver(t, eitherWay(), func(w *world) { routed(w); quietNow(w) }, func(t *testing.T, w *world) {
+		attack := w.attack(stopped())
+		card := w.card("attack", "quiet hours: no one mentioned")
 		card.known()
 		require.NotContains(t, card.now().Plain(), "<!subteam")
 		w.types("vic", "explain attack="+card.id())
 		w.ephemeral("vic", "Quiet hours are ", "now, and it mentions no user in them. No user has been mentioned about it because of them")
-		require.NoError(t, w.WAF.MakeIncident(attack, *sqlHole()))
+		w.types("ann", "mode app:default monitoring")
+		w.confirms("ann", "default", "monitoring")
+		w.until("incidents are registered", func() bool { return w.WAF.MakeIncident(attack, *sqlHole()) == nil })
 		moved := w.cardIn("#random", "critical incident", "<@U0ANN0001>")
 		require.False(t, says(moved.now(), "quiet hours"))
 	})

@@ -26,7 +26,6 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/poller"
-	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // app is the bot put together from its configuration: the only place where its parts meet.
@@ -105,7 +104,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 
 func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	return store.Config{
-		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
+		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, Copies: cfg.Redis.WaitReplicas,
 		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Webhooks: cfg.WebhookList(),
 	}
 }
@@ -125,7 +124,7 @@ func (a *app) tenant(i int, speed float64) (*tenant, error) {
 	t.Policy.Sources = func() []policy.Source { return append(a.sources.Now(), t.sources.Now()...) }
 	t.poller = poller.New(poller.Config{
 		Account: cfg.Name, API: api, Clock: a.clocks.Service(cfg.Name), Store: a.store.Attacks, Notifier: a, Interval: cfg.PollInterval, Lookback: cfg.Lookback, OngoingFor: cfg.OngoingFor,
-		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: storm.Config(cfg.Storm),
+		Routes: cfg.PollerRoutes(), Preferences: a, Observer: a, Storm: cfg.PollerStorm(),
 		Channel: cfg.Channel, Polls: a.metrics.Polls.WithLabelValues(cfg.Name), Log: a.log, QuietHours: cfg.Quiet.In(a.cfg.Timezone),
 	})
 	t.efficacy = efficacy.NewWatch(t.Account, efficacyStore{a.store.Ledger, a.store.Triage}, a, speed)

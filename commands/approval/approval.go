@@ -64,7 +64,7 @@ func NewRequest(c *call.Call, plans []call.Plan) record.ApprovalRequest {
 		}
 	}
 	q.Role = approverRole(c, q.Asker, q.Role)
-	if after := c.Policy.Override.After; after > 0 && after < c.Policy.ApprovalTimeout && describe.NeverOverridden(q) == "" {
+	if after := c.Policy.OverrideAfter; after > 0 && after < c.Policy.ApprovalTimeout && describe.NeverOverridden(q) == "" {
 		q.OverrideAt = now.Add(after)
 	}
 	return q
@@ -137,7 +137,7 @@ func WaitingLines(c *call.Call, q record.ApprovalRequest) []text.Text {
 		first = text.New(first, ", asked already by ", q.Asker.Name, " at ", q.At)
 	}
 	lines := []text.Text{first, text.New("Why: ", Reasons(q.Needs)), describe.Deciders(q, c.Policy.Approvers)}
-	if offer := describe.OverrideOffer(q, c.Policy, c.Now); offer != nil {
+	if offer := describe.OverrideOffer(q, c.Now); offer != nil {
 		lines = append(lines, text.New(offer, ": ", text.Code("override "+q.ID+` reason="…"`)))
 	}
 	return lines

@@ -105,8 +105,8 @@ func MayOverride(c *call.Call, q record.ApprovalRequest) error {
 		return err
 	}
 	never := describe.NeverOverridden(q)
-	if never == "" && (q.OverrideAt.IsZero() || c.Policy.Override.After == 0) {
-		never = "nothing is overridden here (policy.approval.override.after in the configuration)"
+	if never == "" && (q.OverrideAt.IsZero() || c.Policy.OverrideAfter == 0) {
+		never = "nothing is overridden here (policy.approval.override_after in the configuration)"
 	}
 	switch {
 	case !c.Actor.Is(q.Asker):

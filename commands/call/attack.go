@@ -159,13 +159,12 @@ type Routing struct {
 	Kept     bool         `json:"kept,omitempty"`    // and Channel and Mention aren't those that were chosen at its first notification, which are kept
 	Card     string       `json:"card,omitempty"`    // the channel that its card is in; "": in none
 
-	Calls        string        `json:"calls,omitempty"`         // whom its events mention: chosen at its first notification and kept, until then Mention; "": none
-	MentionEvery time.Duration `json:"mention_every,omitempty"` // likewise: the least time between two mentions about it
-	MentionedAt  time.Time     `json:"mentioned_at,omitzero"`   // an event of it last mentioned a person, or would have; zero: never
-	Quiet        string        `json:"quiet_hours,omitempty"`   // as 22:00-07:00; "": there are none
-	Zone         string        `json:"zone,omitempty"`          // of Quiet
-	QuietNow     bool          `json:"quiet_now,omitempty"`     // it is one of those hours, and the attack mentions no one in them
-	Suppressed   bool          `json:"suppressed,omitempty"`    // a mention was left out because of them
+	Calls       string    `json:"calls,omitempty"`       // whom its events mention: chosen at its first notification and kept, until then Mention; "": none
+	MentionedAt time.Time `json:"mentioned_at,omitzero"` // an event of it last mentioned a person, or would have; zero: never
+	Quiet       string    `json:"quiet_hours,omitempty"` // as 22:00-07:00; "": there are none
+	Zone        string    `json:"zone,omitempty"`        // of Quiet
+	QuietNow    bool      `json:"quiet_now,omitempty"`   // it is one of those hours, and the attack mentions no one in them
+	Suppressed  bool      `json:"suppressed,omitempty"`  // a mention was left out because of them
 
 	PageAfter time.Duration `json:"page_after,omitempty"` // its pager is called when it is unacknowledged for so long; 0: it has none
 	PagedAt   time.Time     `json:"paged_at,omitzero"`    // the pager last took a call; zero: never

@@ -89,7 +89,6 @@ type Result struct {
 type Setup struct {
 	Zone      *time.Location // of the times in a report; nil: UTC
 	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
-	AuditMost int            // how many of an account are kept; 0: all
 	Accounts  []*Account     // of a call those alone on which who asks may read: the others don't exist for him
 	Commands  []*Command     // all the verbs, in the order of help
 }

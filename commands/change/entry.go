@@ -22,22 +22,19 @@ import (
 
 // Listing is what the three commands that add to a list differ in.
 type Listing struct {
-	list     string
-	Name     string // of the command
-	verb     string // "Deny", for the beginning of a sentence
-	done     string // "denied"
-	duration func(policy.Durations) time.Duration
+	list  string
+	Name  string                            // of the command
+	verb  string                            // "Deny", for the beginning of a sentence
+	done  string                            // "denied"
+	Lasts func(policy.Policy) time.Duration // of an entry when the line does not say
 }
 
 // The three lists.
 var (
-	Denying  = Listing{apiclient.ListDeny, "deny", "Deny", "denied", func(d policy.Durations) time.Duration { return d.Deny }}
-	Allowing = Listing{apiclient.ListAllow, "allow", "Allow", "allowed", func(d policy.Durations) time.Duration { return d.Allow }}
-	Graying  = Listing{apiclient.ListGray, "gray", "Graylist", "graylisted", func(d policy.Durations) time.Duration { return d.Gray }}
+	Denying  = Listing{apiclient.ListDeny, "deny", "Deny", "denied", policy.Policy.DenyFor}
+	Allowing = Listing{apiclient.ListAllow, "allow", "Allow", "allowed", policy.Policy.AllowFor}
+	Graying  = Listing{apiclient.ListGray, "gray", "Graylist", "graylisted", policy.Policy.GrayFor}
 )
-
-// Lasts is how long an entry holds when the line does not say.
-func (l Listing) Lasts(p policy.Policy) time.Duration { return l.duration(p.Durations) }
 
 // Plan reads the lists and says what has to be added to them.
 func (l Listing) Plan(c *call.Call) ([]call.Plan, error) {

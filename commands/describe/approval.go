@@ -23,7 +23,7 @@ func Deciders(r record.ApprovalRequest, approvers string) text.Text {
 }
 
 // OverrideOffer says when the asker may override, and for how long; nil if never.
-func OverrideOffer(r record.ApprovalRequest, p policy.Policy, now time.Time) text.Text {
+func OverrideOffer(r record.ApprovalRequest, now time.Time) text.Text {
 	if r.OverrideAt.IsZero() {
 		return nil
 	}
@@ -31,7 +31,7 @@ func OverrideOffer(r record.ApprovalRequest, p policy.Policy, now time.Time) tex
 	if now.Before(r.OverrideAt) {
 		line = text.New(line, " from ", r.OverrideAt)
 	}
-	return text.New(line, ", for ", text.Duration(p.Override.Longest), " at most")
+	return text.New(line, ", for ", text.Duration(policy.LongestOverride), " at most")
 }
 
 // Approval is a request in one line: what, who asked, and what became of it.

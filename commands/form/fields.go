@@ -156,7 +156,7 @@ func MarkChosen(c *call.Call) string {
 func IndicatorForm(c *call.Call, f *call.Form) {
 	f.Title, f.Submit = "Block by header", "Block"
 	f.Fill("header", "User-Agent")
-	f.Relabel("regex", "Regular expression", "tried on usual browsers and search engines first, which is said before anything is done")
+	f.Relabel("regex", "Regular expression", "wafbot tries what it can on usual browsers first, and says so; anything else needs approval")
 	f.Relabel("type", "What matches is", "")
 	if c.Attack != nil {
 		f.Fill("host", c.Attack.Domain)

@@ -44,6 +44,8 @@ const (
 	ApproveModeOff         = "mode_off"
 	ApproveRulesEverywhere = "rules_everywhere" // a rule for every host
 	ApproveSource          = "source"           // a named source whose Deny says so
+	// ApproveIndicatorUntried is an indicator that wafbot couldn't try on usual browsers.
+	ApproveIndicatorUntried = "indicator_untried"
 )
 
 // Who may deny a named source.
@@ -65,7 +67,7 @@ type Source struct {
 
 // Durations are how long a mitigation lasts when the line does not say.
 type Durations struct {
-	Deny, Gray, Allow, Mode, ModeOff, Patch, Indicator, Mute time.Duration
+	Deny, Mode, Patch time.Duration // of anything else follows from these
 }
 
 // Policy is what the guards go by.
@@ -79,17 +81,13 @@ type Policy struct {
 	Longest         time.Duration // of any mitigation
 	Renew           time.Duration // how long a denial of single addresses lasts at most while one of them is still trying; 0: it isn't extended
 	RequiredFor     []string      // what needs approval: ApproveForever …
-	Approvers       string        // the user or user group whom an approval request mentions; "": none
+	Approvers       string        // the user or user group whom an approval request or an override mentions; "": none
 	ApprovalTimeout time.Duration // how long an approval request waits
-	Override        Override
+	OverrideAfter   time.Duration // how long it waits until the one who asked may act without approval; 0: for ever
 }
 
-// Override lets the one who asked act without approval when no answer comes.
-type Override struct {
-	After   time.Duration // how long a request must have waited; 0: never
-	Longest time.Duration // how long what is done so may last
-	Notify  string        // the user or user group that is mentioned; "": none
-}
+// LongestOverride is how long a change may last that was made without the approval that it needs.
+const LongestOverride = time.Hour
 
 // Defaults are the policy of a configuration that says nothing. No other place fills in a default.
 func Defaults() Policy {
@@ -97,14 +95,15 @@ func Defaults() Policy {
 	return Policy{
 		Changes:    ChangesDryRun,
 		WidestIPv4: 24, WidestIPv6: 48,
-		Durations: Durations{
-			Deny: 4 * time.Hour, Gray: day, Allow: time.Hour, Mode: 2 * time.Hour, ModeOff: 30 * time.Minute, Patch: 7 * day, Indicator: 4 * time.Hour, Mute: time.Hour,
+		Durations: Durations{Deny: 4 * time.Hour, Mode: 2 * time.Hour, Patch: 7 * day},
+		Longest:   30 * day,
+		Renew:     day,
+		RequiredFor: []string{
+			ApproveForever, ApproveBroad, ApproveBlockPath, ApproveAllow, ApproveModeOff, ApproveRulesEverywhere, ApproveSource,
+			ApproveIndicatorUntried,
 		},
-		Longest:         30 * day,
-		Renew:           day,
-		RequiredFor:     []string{ApproveForever, ApproveBroad, ApproveBlockPath, ApproveAllow, ApproveModeOff, ApproveRulesEverywhere, ApproveSource},
 		ApprovalTimeout: 15 * time.Minute,
-		Override:        Override{After: 5 * time.Minute, Longest: time.Hour},
+		OverrideAfter:   5 * time.Minute,
 	}
 }
 
@@ -119,19 +118,31 @@ func (p Policy) ChangesNow() string {
 // ModeFor is how long a mode lasts when the line does not say.
 func (p Policy) ModeFor(mode string) time.Duration {
 	if mode == apiclient.ModeOff {
-		return p.Durations.ModeOff
+		return quarter(p.Durations.Mode)
 	}
 	return p.Durations.Mode
 }
+
+// quarter is how long something lasts that is riskier than what has the duration: in whole seconds.
+func quarter(d time.Duration) time.Duration { return max(time.Second, (d / 4).Truncate(time.Second)) }
+
+// DenyFor is how long a denial lasts when the line does not say.
+func (p Policy) DenyFor() time.Duration { return p.Durations.Deny }
+
+// GrayFor is how long an entry on the graylist lasts when the line does not say.
+func (p Policy) GrayFor() time.Duration { return min(6*p.Durations.Deny, p.Longest) }
+
+// AllowFor is how long an entry on the allowlist lasts when the line does not say.
+func (p Policy) AllowFor() time.Duration { return quarter(p.Durations.Deny) }
 
 // PatchFor is how long a patch lasts when the line does not say.
 func (p Policy) PatchFor() time.Duration { return p.Durations.Patch }
 
 // IndicatorFor is how long an indicator lasts when the line does not say.
-func (p Policy) IndicatorFor() time.Duration { return p.Durations.Indicator }
+func (p Policy) IndicatorFor() time.Duration { return p.Durations.Deny }
 
 // MuteFor is how long a mute lasts when the line does not say.
-func (p Policy) MuteFor() time.Duration { return p.Durations.Mute }
+func (p Policy) MuteFor() time.Duration { return quarter(p.Durations.Deny) }
 
 // builtin are the ranges that are never denied: behind a load balancer they are all users.
 var builtin = builtinSources()

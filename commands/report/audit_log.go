@@ -136,7 +136,7 @@ func (a *auditCheck) comparePrinted(p *printedAudit) map[int64]bool {
 		case same || again:
 		case kept:
 			different = append(different, e.n)
-		case e.n < a.Oldest && (a.keep == 0 || e.at.Before(a.now.Add(auditSlack-a.keep)) || a.most > 0 && a.Kept >= a.most):
+		case e.n < a.Oldest && (a.keep == 0 || e.at.Before(a.now.Add(auditSlack-a.keep))):
 			older++
 		default:
 			lost = append(lost, e.n)

@@ -53,7 +53,6 @@ type auditCheck struct {
 	byN  map[int64]int // index in kept
 	now  time.Time
 	keep time.Duration
-	most int // entries that Redis keeps; 0: all
 }
 
 // auditFinding is something wrong with an audit log.
@@ -135,7 +134,7 @@ func verdictOnAudit(c *call.Call, res call.Result, wrong int) call.Result {
 // read before and after.
 func checkAudit(c *call.Call, ctx context.Context, log call.AuditTrail) (*auditCheck, error) {
 	account := c.Account.Name
-	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.AuditKeep, most: c.AuditMost}
+	check := &auditCheck{Account: account, Findings: []auditFinding{}, byN: map[int64]int{}, now: c.Now, keep: c.AuditKeep}
 	before, err := log.Audited(ctx, account)
 	if err != nil {
 		return nil, err
@@ -202,10 +201,7 @@ func (a *auditCheck) numbers(before int64) {
 
 // limits are the settings by which Redis keeps old entries no longer.
 func (a *auditCheck) limits() text.Text {
-	if a.most == 0 {
-		return text.AsCode("audit.keep")
-	}
-	return text.New(text.Code("audit.keep"), ", ", text.Code("audit.max_entries"))
+	return text.AsCode("audit.keep")
 }
 
 // maxGap is how many numbers of a gap are noted: a counter that was written by hand must not fill this process's memory.

@@ -34,14 +34,14 @@ func Explain(rules Rules, attack apiclient.Attack, s State, now time.Time) call.
 	for _, t := range poller.Explain(rules.Routes, attack) {
 		r.Tried = append(r.Tried, call.TriedRoute{Match: t.Route.Match.String(), Not: t.Mismatch})
 		if t.Mismatch == "" {
-			r.Channel, r.Mention, r.Calls, r.MentionEvery = t.Route.Channel, t.Route.Mention, t.Route.Mention, t.Route.MentionEvery
+			r.Channel, r.Mention, r.Calls = t.Route.Channel, t.Route.Mention, t.Route.Mention
 		}
 	}
 	if r.Quiet != "" {
 		r.Zone = rules.Quiet.Zone.String()
 	}
 	if r.Notified = s.Attack.Notified && (s.Attack.StormID == "" || s.Attack.OwnCard); r.Notified {
-		r.Calls, r.MentionEvery = cmp.Or(s.Attack.Mention, s.Attack.SuppressedMention), s.Attack.MentionEvery
+		r.Calls = cmp.Or(s.Attack.Mention, s.Attack.SuppressedMention)
 		r.Kept = r.Channel != s.Attack.Channel || r.Mention != r.Calls
 	}
 	if s.Attack.Pager != nil {

@@ -41,7 +41,6 @@ func readWholeAudit(ctx context.Context, c *call.Call, log call.AuditTrail) (cal
 type auditOf struct {
 	account string
 	entries []record.AuditEntry
-	cut     bool // older ones are no longer kept
 }
 
 func readAudit(c *call.Call) (call.Result, error) {
@@ -54,9 +53,8 @@ func readAudit(c *call.Call) (call.Result, error) {
 		}
 		entries, err := c.Facts(a.Name).Audit(from)
 		failed = cmp.Or(failed, err)
-		cut := c.AuditMost > 0 && len(entries) >= c.AuditMost
 		entries = slices.DeleteFunc(entries, func(e record.AuditEntry) bool { return !e.IsBy(by) })
-		logs[i], data = auditOf{a.Name, entries, cut}, append(data, entries...)
+		logs[i], data = auditOf{a.Name, entries}, append(data, entries...)
 	}
 	if failed != nil {
 		return call.Result{}, report.AuditUnknown(failed)
@@ -69,9 +67,6 @@ func readAudit(c *call.Call) (call.Result, error) {
 	}
 	for _, log := range logs {
 		head := text.New(text.Bold(log.account), ": ", text.Count(len(log.entries), "entry"))
-		if log.cut {
-			head = text.New(head, ". Older ones are no longer kept (", text.Code("audit.max_entries"), ")")
-		}
 		res.Lines = append(res.Lines, head)
 		res.Lines = append(res.Lines, pages.Table(auditTitles(), len(log.entries), func(i int) text.Text { return describe.AuditEntry(log.entries[i]) })...)
 	}
@@ -84,17 +79,11 @@ func auditTitles() []string { return []string{"NO.", "WHEN", "WHO", "LINE", "OUT
 func auditTogether(logs []auditOf, all []record.AuditEntry, pages *call.Pager) []text.Text {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y record.AuditEntry) int { return y.At.Compare(x.At) })
-	with, cut := 0, 0
+	with := 0
 	for _, log := range logs {
 		with += min(1, len(log.entries))
-		if log.cut {
-			cut++
-		}
 	}
 	head := text.New(text.Bold(text.Count(len(all), "entry")), ", in ", text.Number(with), " of ", text.Count(len(logs), "account"))
-	if cut > 0 {
-		head = text.New(head, ". Of ", text.Number(cut), " older ones are no longer kept (", text.Code("audit.max_entries"), ")")
-	}
 	return append([]text.Text{head}, pages.Table(append([]string{"ACCOUNT"}, auditTitles()...), len(all), func(i int) text.Text {
 		return report.OfAccount(all[i].Account, describe.AuditEntry(all[i]))
 	})...)

@@ -139,10 +139,8 @@ func cardLine(a apiclient.Attack, r call.Routing) text.Text {
 // mentionLines say whom a notification of the attack mentions, and when no user is.
 func mentionLines(r call.Routing) (lines []text.Text) {
 	if r.Calls != "" {
-		line := text.New("Who acknowledges it is mentioned in place of ", text.User(r.Calls), " when it gets worse")
-		if r.MentionEvery > 0 {
-			line = text.New(line, ", at most once in ", text.Duration(r.MentionEvery), " but for its becoming an incident")
-		}
+		line := text.New("Who acknowledges it is mentioned in place of ", text.User(r.Calls), " when it gets worse, at most once in ",
+			text.Duration(record.MentionEvery), " but for its becoming an incident")
 		if !r.MentionedAt.IsZero() {
 			line = text.New(line, "; last ", r.MentionedAt)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/wafbot/wafbot/commands/form"
 	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
-	"github.com/wafbot/wafbot/internal/pire"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
 )
@@ -27,7 +26,7 @@ func indicator() *call.Command {
 		Needs:   []call.Fact{call.FactRules},
 		Args: []call.Arg{
 			{Name: "header", Object: true, Required: true, Help: "the header's name, as User-Agent", Read: readHeader},
-			{Name: "regex", Object: true, Required: true, Help: "the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; it is tried on usual browsers and search engines first", Read: readRegex},
+			{Name: "regex", Object: true, Required: true, Help: "the regular expression as the service writes it, in quotes: [0-9], [.], ~ for not, & for and; wafbot tries what it can on usual browsers and search engines first, and anything else needs approval", Read: readRegex},
 			{Name: "type", Help: "scanner: blocked where the mode blocks; vpatch: blocked in every mode but off; left out: scanner", Read: call.OneOf("type", change.MarkScanner, change.MarkPatch), Options: form.MarkOptions, Default: form.MarkChosen},
 			{Name: "host", Help: "requests to this host only; left out: every host", Read: readHost},
 			{Name: "path", Help: "requests to this path only; /x/*.* is one level below /x/, /x/**/*.* everything below", Read: readPath},
@@ -66,7 +65,7 @@ func readRegex(value string, _ *call.Account) (string, error) {
 	if len(value) > maxRegex {
 		return "", refusal.Usage(text.New("Invalid regular expression: over ", maxRegex, " bytes long"))
 	}
-	if _, err := pire.Parse(value); err != nil {
+	if _, err := scanRegex(value); err != nil {
 		return "", refusal.Invalid("regular expression", value, "sqlmap/1[.][0-9]", text.Sanitize(err.Error(), 200))
 	}
 	return value, nil
@@ -94,25 +93,31 @@ func planIndicator(c *call.Call) ([]call.Plan, error) {
 	what := fmt.Sprintf("requests %s whose %s matches %s", describe.Scope(c.Account, conditions), header, text.Sanitize(regex, text.MaxPath))
 	line := record.Line{Name: "indicator", Words: c.Line.Words}.With("type", rule.AttackType).With("host", keys["host"]).With("path", keys["path"])
 	p := change.ForTime(c, line, verb+" "+what, length)
-	tried, err := pire.Parse(regex)
-	if err != nil {
-		return nil, err
-	}
-	p.Warnings, p.Notes = indicatorEffect(header, tried, rule.AttackType)
+	p.Warnings, p.Notes = indicatorEffect(c, header, regex, rule.AttackType)
 	p.Notes = append(p.Notes, change.PathNotes(scope)...)
 	change.WarnCannotBlock(c, &p, nil)
 	return one(change.PlanRule(c, p, rule, what+": there is an indicator"))
 }
 
-// indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do, or where
-// wafbot can't know: every browser sends Accept or Cookie, too.
-func indicatorEffect(header string, regex *pire.Regexp, mark string) (ws []refusal.Warning, notes []text.Text) {
+// indicatorEffect says what an indicator does to the requests that match, and which usual ones do. It warns where these do. Where wafbot
+// can't know, another person must agree: every browser sends Accept or Cookie, too.
+func indicatorEffect(c *call.Call, header, regex, mark string) (ws []refusal.Warning, notes []text.Text) {
 	if mark == change.MarkPatch {
 		ws = append(ws, refusal.Warning{Text: text.New("it blocks what matches in every mode but off")})
 	} else {
 		notes = append(notes, text.New("What matches is blocked only where the mode blocks"))
 	}
-	words, broad := trial(header, regex)
+	match := tryRegex(regex)
+	if match == nil {
+		const untried = "wafbot can't try it on usual browsers and search engines: only the service understands it"
+		ws = append(ws, refusal.Warning{Text: text.New(untried)})
+		approval.Need(c, policy.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
+		return ws, notes
+	}
+	words, broad := trial(header, match)
+	if header != userAgent {
+		approval.Need(c, policy.ApproveIndicatorUntried, text.New("nobody has tried whom it hits"))
+	}
 	if broad || header != userAgent {
 		return append(ws, refusal.Warning{Text: words}), notes
 	}
@@ -152,15 +157,15 @@ func usualBrowsers() []browser {
 
 // trial says what a regular expression matches of what comes every day, and whether it matches any of it. Of a header other than User-Agent
 // wafbot knows no usual values: there it only says how broad the expression is.
-func trial(header string, regex *pire.Regexp) (words text.Text, broad bool) {
+func trial(header string, match func(string) bool) (words text.Text, broad bool) {
 	var hits []string
 	browsers := usualBrowsers()
 	for _, b := range browsers {
-		if regex.MatchAnyCase(b.agent) {
+		if match(b.agent) {
 			hits = append(hits, b.name)
 		}
 	}
-	empty := regex.MatchAnyCase("") // also an empty header
+	empty := match("") // also an empty header
 	subject, who := text.New("it would hit "), fmt.Sprintf("%d usual browsers and search engines", len(browsers))
 	if header != userAgent {
 		subject = text.New("wafbot knows no usual values of ", text.Code(header), ", and tried it on the User-Agents of browsers and search engines: it matches ")

@@ -8,6 +8,7 @@ import (
 	"github.com/wafbot/wafbot/commands/approval"
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/describe"
+	"github.com/wafbot/wafbot/commands/policy"
 	"github.com/wafbot/wafbot/commands/refusal"
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/text"
@@ -27,7 +28,7 @@ func override() *call.Command {
 func decideOverride(c *call.Call) (call.Decision, error) {
 	return decide(c, record.RequestOverridden, func(d *call.Decision) error {
 		d.Why = strings.Join(strings.Fields(c.Line.Keys["reason"]), " ")
-		d.Line = approval.Shorten(d.Request.Line, c.Policy.Override.Longest).With("reason", d.Why)
+		d.Line = approval.Shorten(d.Request.Line, policy.LongestOverride).With("reason", d.Why)
 		if err := approval.MayOverride(c, d.Request); err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func overrideForm(c *call.Call, f *call.Form) {
 	}
 	f.Drop("request")
 	f.Base.Words = []string{q.ID}
-	f.Intro = append(f.Intro, describe.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(c.Policy.Override.Longest), " at most. It is recorded as an override, and posted to the channel"))
+	f.Intro = append(f.Intro, describe.Approval(q, c.Now), text.New("Without approval it holds for ", text.Duration(policy.LongestOverride), " at most. It is recorded as an override, and posted to the channel"))
 	if refusal := (*refusal.Refusal)(nil); errors.As(approval.MayOverride(c, q), &refusal) {
 		f.Intro = append(f.Intro, text.New(text.Bold("Not by you, or not now"), ": ", refusal.Text))
 	}

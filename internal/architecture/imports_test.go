@@ -33,7 +33,6 @@ var floors = []floor{
 	{"internal/delay", nil, "waiting before another try is the same for every package", nil},
 	{"internal/version", nil, "which build this is depends on nothing that is built", nil},
 	{"internal/metrics", []string{"internal/version"}, "what is measured is named in one place, which knows nothing of how it comes about", nil},
-	{"internal/pire", nil, "it knows patterns and texts alone: an indicator is tried with it, and the emulated service goes by it", nil},
 	{"internal/nearest", nil, "it knows words alone: the grammar and the configuration ask which one was meant", nil},
 	{"internal/text", nil, "text that is safe by construction is used everywhere, so it stands below everything", nil},
 	{"apiclient", []string{"internal/delay", "internal/text"}, "only this package knows the service's JSON, and it knows nothing of what wafbot does with it", nil},
@@ -54,7 +53,7 @@ var floors = []floor{
 	{"commands/paging", on("commands/headline", "commands/efficacy", "commands/describe", "commands/call", "commands/policy", "poller", "internal/pager", "internal/delay"), "whom to page follows from routes and triage; it sends through interfaces", nil},
 	{"commands/webhooks", on("commands/describe", "commands/call", "commands/policy", "commands/grammar", "internal/webhook", "internal/delay"), "what other programs are sent follows from records; it meets the store and the wire through interfaces", nil},
 	{"commands/routing", on("commands/call", "commands/policy", "poller"), "where an attack goes follows from the routes and from what is stored", nil},
-	{"commands/verb", on("commands", "internal/nearest", "internal/pire"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
+	{"commands/verb", on("commands", "internal/nearest"), "a verb is a description and a pure function; the import graph keeps it from its Runner", nil},
 	{"commands", on("commands", "internal/delay", "internal/metrics"), "the Runner alone loads facts and carries out; it knows neither Slack nor Redis", nil},
 
 	{"poller/compare", base, "whether an attack got worse is a pure function of two records of it", nil},
@@ -77,7 +76,8 @@ var floors = []floor{
 
 	{"internal/sandbox/blockkit", nil, "Block Kit is checked as pure functions of blocks", nil},
 	{"internal/sandbox/delivery", nil, "it carries payloads to the bot without reading them", nil},
-	{"internal/sandbox/waf", []string{"internal/pire"}, "the emulated service knows no Slack; the one thing that it shares with the program is a dialect that is held against Go's", nil},
+	{"internal/sandbox/pire", nil, "it knows patterns and texts alone", nil},
+	{"internal/sandbox/waf", []string{"internal/sandbox/pire"}, "the emulated service knows no Slack", nil},
 	{"internal/sandbox/workspace", []string{"internal/sandbox/blockkit", "internal/sandbox/delivery"}, "the emulated Slack knows no service", nil},
 	{"internal/sandbox", []string{"internal/sandbox"}, "it shares no code with what it tests, so it can't share its mistakes", []string{"github.com/alicebob/miniredis/v2"}},
 

@@ -68,13 +68,13 @@ func (c *Config) checkTerminal(key string, p Policy) {
 
 // checkOverride wants an override to be possible before the request times out. What holds for all accounts isn't reported again for one of them.
 func (c *Config) checkOverride(key string, a Approval) {
-	o, after, timeout := c.origins, key+".approval.override.after", key+".approval.timeout"
+	o, after, timeout := c.origins, key+".approval.override_after", key+".approval.timeout"
 	switch {
-	case a.Timeout <= 0 || a.Override.After < a.Timeout:
+	case a.Timeout <= 0 || a.OverrideAfter < a.Timeout:
 	case o.isSet(after):
 		o.reportValue(after, "is not shorter than policy.approval.timeout, so it would never come; write a shorter one, or 0 to allow no override")
 	case o.isSet(timeout):
-		o.report(timeout, "is not longer than the %s of policy.approval.override.after, so there would be no override; set %s shorter, or to 0 to allow none", model.Duration(a.Override.After), after)
+		o.report(timeout, "is not longer than the %s of policy.approval.override_after, so there would be no override; set %s shorter, or to 0 to allow none", model.Duration(a.OverrideAfter), after)
 	}
 }
 

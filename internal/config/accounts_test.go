@@ -38,10 +38,10 @@ accounts:
     channel: C0OWN
     poll_interval: 30s
     storm: {over: 7}
-    quiet: {hours: "", ping: []}
+    quiet: {hours: ""}
     applications: {7: Mine, 9: Another}
     routes: []
-    policy: {responders: [], terminal: {bob: admin}, durations: {gray: 3h}}
+    policy: {responders: [], terminal: {bob: admin}, durations: {mode: 3h}}
     sources: [{name: mine, ranges: [192.0.2.9]}]
 account_defaults:
   api_url: https://api.example.com
@@ -59,14 +59,13 @@ account_defaults:
 		[]any{plain.APIURL, plain.TokenFile, plain.PollInterval, plain.Storm.Over, plain.Storm.In, plain.Quiet.Hours}, "its token replaces the file")
 	require.Equal(t, "S0ONCALL", plain.RouteMention())
 	require.Equal(t, []any{"https://other.example.com", 30 * time.Second, 7, 2 * time.Minute, ""}, []any{own.APIURL, own.PollInterval, own.Storm.Over, own.Storm.In, own.Quiet.Hours})
-	require.Empty(t, own.Quiet.Ping)
 	require.Equal(t, map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Mine"}, 9: {Name: "Another"}}, own.Applications, "maps merge by key")
 	require.Len(t, plain.Applications, 2, "those of another account don't show here")
 	require.Equal(t, []config.Route{}, own.Routes, "lists replace")
 	require.Equal(t, "mine", own.Sources[0].Name)
 	p := c.PolicyOf(1)
 	require.Empty(t, p.Responders)
-	require.Equal(t, []any{2 * time.Hour, 3 * time.Hour, "off", "viewer", "admin"}, []any{p.Durations.Deny, p.Durations.Gray, p.Changes, p.Terminal["ann"].Role, p.Terminal["bob"].Role})
+	require.Equal(t, []any{2 * time.Hour, 3 * time.Hour, "off", "viewer", "admin"}, []any{p.Durations.Deny, p.Durations.Mode, p.Changes, p.Terminal["ann"].Role, p.Terminal["bob"].Role})
 	require.Equal(t, []string{"S0ALL"}, c.PolicyOf(0).Responders)
 }
 

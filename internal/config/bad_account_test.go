@@ -46,7 +46,7 @@ accounts:
   - name: acme
     api_url: https://api.example.com
     token: t
-    policy: {chnges: on, changes: maybe, viewers: [ann], terminal: {ann: {slack: S0ALL}, bob: god}, durations: {deny: 11d, mute: 0s}, approval: {override: {after: 20m}}}
+    policy: {chnges: on, changes: maybe, viewers: [ann], terminal: {ann: {slack: S0ALL}, bob: god}, durations: {deny: 11d, mode: 0s}, approval: {override_after: 20m}}
     sources: [{name: CDN, ranges: [192.0.2.0/25]}, {name: lab}, {name: lab, file: nowhere.txt}]
   - {name: globex, api_url: "https://api.example.com", token: t, policy: {longest_duration: 2d, approval: {timeout: 4m}}}
 `,
@@ -58,14 +58,14 @@ FILE:8:74: accounts[0].policy.terminal.ann.role: missing; write one of viewer, r
 FILE:8:82: accounts[0].policy.terminal.ann.slack: "S0ALL" is no user id; write the id (U…) that Slack shows in the profile's menu
 FILE:8:95: accounts[0].policy.terminal.bob: "god" is unknown here; write one of viewer, responder, admin
 FILE:8:119: accounts[0].policy.durations.deny: "11d" is longer than policy.longest_duration; write 10d at most
-FILE:8:130: accounts[0].policy.durations.mute: "0s" is too short; write a duration longer than 0
-FILE:8:164: accounts[0].policy.approval.override.after: "20m" is not shorter than policy.approval.timeout, so it would never come; write a shorter one, or 0 to allow no override
+FILE:8:130: accounts[0].policy.durations.mode: "0s" is too short; write a duration longer than 0
+FILE:8:162: accounts[0].policy.approval.override_after: "20m" is not shorter than policy.approval.timeout, so it would never come; write a shorter one, or 0 to allow no override
 FILE:9:22: accounts[0].sources[0].name: "CDN" is given twice; rename one
 FILE:9:52: accounts[0].sources[1]: names no address; write ranges or file
 FILE:9:72: accounts[0].sources[2].name: "lab" is given twice; rename one
 FILE:9:83: accounts[0].sources[2].file: open DIR/nowhere.txt: no such file or directory; put the list there or fix the path
 FILE:10:93: accounts[1].policy.longest_duration: is shorter than the 1w of policy.durations.patch; set accounts[1].policy.durations.patch to 2d at most
-FILE:10:117: accounts[1].policy.approval.timeout: is not longer than the 5m of policy.approval.override.after, so there would be no override; set accounts[1].policy.approval.override.after shorter, or to 0 to allow none
+FILE:10:117: accounts[1].policy.approval.timeout: is not longer than the 5m of policy.approval.override_after, so there would be no override; set accounts[1].policy.approval.override_after shorter, or to 0 to allow none
 `,
 		},
 		{
@@ -76,23 +76,22 @@ accounts:
     api_url: https://api.example.com
     token: t
     applications: {4: Shop}
-    storm: {over: 0, in: 0s, ends_after: 0s}
-    quiet: {hours: night, ping: [everything]}
+    storm: {over: 0, in: 0s}
+    quiet: {hours: night}
     summary: {at: 9am}
     routes:
       - match: {kind: incidents, status: [blocked, open], application: [Shop, 9, Shoop], host: "", type: [sqli, ""], min_hits: 0, severity: worst}
         channel: waf
         mention: "@ann"
-        mention_every: 0s
         page: {after: 0s}
       - {mach: {}, page: {url: nowhere, format: fax}}
+    client_id: many
+    ongoing_for: 2h
 `,
 			want: `
 FILE:7:19: accounts[0].storm.over: "0" is too small; write 1 at least
 FILE:7:26: accounts[0].storm.in: "0s" is too short; write a duration longer than 0
-FILE:7:42: accounts[0].storm.ends_after: "0s" is too short; write a duration longer than 0
 FILE:8:20: accounts[0].quiet.hours: "night" are no hours; write them like 22:00-07:00
-FILE:8:34: accounts[0].quiet.ping[0]: "everything" is unknown here; write one of incident, not_blocked, partly, unknown, blocked
 FILE:9:19: accounts[0].summary.at: "9am" is no time of day; write it like 09:00
 FILE:11:23: accounts[0].routes[0].match.kind: "incidents" is unknown here; write one of incident, attack
 FILE:11:52: accounts[0].routes[0].match.status[1]: "open" is unknown here; write one of blocked, partly, not_blocked, unknown
@@ -103,13 +102,14 @@ FILE:11:128: accounts[0].routes[0].match.min_hits: "0" is too small; write 1 at 
 FILE:11:141: accounts[0].routes[0].match.severity: "worst" is unknown here; write one of critical, high, medium, low
 FILE:12:18: accounts[0].routes[0].channel: "waf" is no channel id; write the id (C…) that Slack shows at the end of the channel's details
 FILE:13:18: accounts[0].routes[0].mention: "@ann" is no id; write a user id (U…) or a user group id (S…)
-FILE:14:24: accounts[0].routes[0].mention_every: "0s" is too short; write a duration longer than 0
-FILE:15:15: accounts[0].routes[0].page.url: missing; set it
-FILE:15:15: accounts[0].routes[0].page.format: missing; write one of pagerduty, alertmanager, json
-FILE:15:23: accounts[0].routes[0].page.after: "0s" is too short; write a duration longer than 0
-FILE:16:10: accounts[0].routes[1].mach: unknown key; did you mean "match"?
-FILE:16:32: accounts[0].routes[1].page.url: the value is no web address; write it like https://HOST/
-FILE:16:49: accounts[0].routes[1].page.format: "fax" is unknown here; write one of pagerduty, alertmanager, json
+FILE:14:15: accounts[0].routes[0].page.url: missing; set it
+FILE:14:15: accounts[0].routes[0].page.format: missing; write one of pagerduty, alertmanager, json
+FILE:14:23: accounts[0].routes[0].page.after: "0s" is too short; write a duration longer than 0
+FILE:15:10: accounts[0].routes[1].mach: unknown key; did you mean "match"?
+FILE:15:32: accounts[0].routes[1].page.url: the value is no web address; write it like https://HOST/
+FILE:15:49: accounts[0].routes[1].page.format: "fax" is unknown here; write one of pagerduty, alertmanager, json
+FILE:16:16: accounts[0].client_id: "many" is no whole number
+FILE:17:18: accounts[0].ongoing_for: "2h" is too long; write 1h at most
 `,
 		},
 		{

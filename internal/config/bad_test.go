@@ -150,32 +150,29 @@ FILE:6:77: accounts[1].token_file: accounts[1].token is set too; remove one of t
 			name: "numbers, durations, times",
 			yaml: minimal + `
 timezone: Mars/Olympus
-slack: {messages_per_second: -1, burst: 0, edits_per_minute: many}
+slack: {messages_per_second: -1}
 redis: {url: "redis://h?skip_verify=true", wait_replicas: -1, key_prefix: "{a}", tls: {ca_file: ca.pem}}
 policy:
-  durations: {deny: 4, gray: 1.5h, allow: -1h, mute: 0, patch: 60d}
+  durations: {deny: 4, mode: 1.5h, patch: 60d}
+  renew_while_active: -1h
   widest_prefix: {ipv4: 8, ipv6: 129}
-  approval: {timeout: 0s, override: {after: 0, longest: 2h}}
+  approval: {timeout: 0s, override_after: 0}
 audit: {keep: forever}
 `,
 			want: `
 FILE:5:11: timezone: "Mars/Olympus" is no time zone; write it like UTC or Europe/Berlin
 FILE:6:30: slack.messages_per_second: "-1" is out of range; write 0 (as fast as Slack takes them) to 1000
-FILE:6:41: slack.burst: "0" is too small; write 1 at least
-FILE:6:62: slack.edits_per_minute: "many" is no whole number
 FILE:7:14: redis.url: has something behind a ? or #, which wafbot would ignore; write options into redis: of the file, and these characters in a password as %3F and %23
 FILE:7:59: redis.wait_replicas: "-1" is too small; write 0 at least
 FILE:7:75: redis.key_prefix: "{a}" is no prefix of keys; write up to 64 of a-z A-Z 0-9 : . _ -
 FILE:9:21: policy.durations.deny: "4" is no duration; write it like 30m, 12h, 7d or 1w2d
-FILE:9:30: policy.durations.gray: "1.5h" is no duration; write it like 30m, 12h, 7d or 1w2d
-FILE:9:43: policy.durations.allow: "-1h" is no duration; write it like 30m, 12h, 7d or 1w2d
-FILE:9:54: policy.durations.mute: "0" is too short; write a duration longer than 0
-FILE:9:64: policy.durations.patch: "60d" is longer than policy.longest_duration; write 30d at most
-FILE:10:25: policy.widest_prefix.ipv4: "8" is out of range; write 12 to 32
-FILE:10:34: policy.widest_prefix.ipv6: "129" is out of range; write 32 to 128
-FILE:11:23: policy.approval.timeout: "0s" is too short; write a duration longer than 0
-FILE:11:57: policy.approval.override.longest: "2h" is too long; write 1h at most
-FILE:12:15: audit.keep: "forever" is no duration; write it like 30m, 12h, 7d or 1w2d
+FILE:9:30: policy.durations.mode: "1.5h" is no duration; write it like 30m, 12h, 7d or 1w2d
+FILE:9:43: policy.durations.patch: "60d" is longer than policy.longest_duration; write 30d at most
+FILE:10:23: policy.renew_while_active: "-1h" is no duration; write it like 30m, 12h, 7d or 1w2d
+FILE:11:25: policy.widest_prefix.ipv4: "8" is out of range; write 12 to 32
+FILE:11:34: policy.widest_prefix.ipv6: "129" is out of range; write 32 to 128
+FILE:12:23: policy.approval.timeout: "0s" is too short; write a duration longer than 0
+FILE:13:15: audit.keep: "forever" is no duration; write it like 30m, 12h, 7d or 1w2d
 `,
 		},
 		{
@@ -200,7 +197,7 @@ policy:
   approval:
     required_for: [closing]
     approvers: leads
-    override: {notify: "#leads"}
+    override_after: soon
 `,
 			want: `
 FILE:5:9: listen: "8080" is no address to listen on; write it like 127.0.0.1:8080 or :8080
@@ -212,9 +209,9 @@ FILE:10:12: policy.changes: "yes" is unknown here; write one of off, dry_run, on
 FILE:11:13: policy.viewers[0]: "everyone" is no id; write a user id (U…), a user group id (S…) or "*" for everyone
 FILE:12:12: policy.admins[0]: "@boss" is no id; write a user id (U…), a user group id (S…) or "*" for everyone
 FILE:13:20: policy.terminal.root: "god" is unknown here; write one of viewer, responder, admin
-FILE:15:20: policy.approval.required_for[0]: "closing" is unknown here; write one of forever, broad, block_path, allow, mode_off, rules_everywhere, source
+FILE:15:20: policy.approval.required_for[0]: "closing" is unknown here; write one of forever, broad, block_path, allow, mode_off, rules_everywhere, source, indicator_untried
 FILE:16:16: policy.approval.approvers: "leads" is no id; write a user id (U…) or a user group id (S…)
-FILE:17:24: policy.approval.override.notify: "#leads" is no id; write a user id (U…) or a user group id (S…)
+FILE:17:21: policy.approval.override_after: "soon" is no duration; write it like 30m, 12h, 7d or 1w2d
 `,
 		},
 		{

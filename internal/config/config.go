@@ -55,8 +55,6 @@ type Slack struct {
 	APIURL            string           `yaml:"api_url" env:"WAFBOT_SLACK_API_URL" check:"web"` // ends with a slash
 	Command           string           `yaml:"command"`
 	MessagesPerSecond float64          `yaml:"messages_per_second"` // per channel; 0: as fast as Slack takes them
-	Burst             int              `yaml:"burst" check:"min=1"`
-	EditsPerMinute    int              `yaml:"edits_per_minute" check:"min=1"`
 }
 
 // Redis is the store that the replicas share.
@@ -64,24 +62,15 @@ type Redis struct {
 	URL          apiclient.Secret `yaml:"url" env:"WAFBOT_REDIS_URL"` // may hold a password
 	URLFile      string           `yaml:"url_file" env:"WAFBOT_REDIS_URL_FILE"`
 	TLS          TLS              `yaml:"tls"`
-	Sentinel     Sentinel         `yaml:"sentinel"`
 	KeyPrefix    string           `yaml:"key_prefix"` // of every key; "": none
 	WaitReplicas int              `yaml:"wait_replicas" check:"min=0"`
 }
 
 // TLS says whom a URL with TLS trusts, and as whom it connects.
 type TLS struct {
-	CAFile     string `yaml:"ca_file"`
-	CertFile   string `yaml:"cert_file"`
-	KeyFile    string `yaml:"key_file"`
-	ServerName string `yaml:"server_name"`
-}
-
-// Sentinel is who logs in at the sentinels; both empty: they ask for nothing.
-type Sentinel struct {
-	Username     string           `yaml:"username"`
-	Password     apiclient.Secret `yaml:"password"`
-	PasswordFile string           `yaml:"password_file"`
+	CAFile   string `yaml:"ca_file"`
+	CertFile string `yaml:"cert_file"`
+	KeyFile  string `yaml:"key_file"`
 }
 
 // Account is one account of the service. Token or TokenFile is set, never both.
@@ -115,12 +104,11 @@ type Application struct {
 
 // Route says where matching attacks are posted. The first match wins.
 type Route struct {
-	Match        Match         `yaml:"match"`
-	Channel      string        `yaml:"channel" check:"channel"` // "": the account's
-	Mention      string        `yaml:"mention" check:"mention"` // a user id, a user group id, or ""
-	MentionEvery time.Duration `yaml:"mention_every" check:"positive"`
-	Page         *Page         `yaml:"page"`        // nil: no pager
-	AckTimeout   time.Duration `yaml:"ack_timeout"` // 0: never
+	Match      Match         `yaml:"match"`
+	Channel    string        `yaml:"channel" check:"channel"` // "": the account's
+	Mention    string        `yaml:"mention" check:"mention"` // a user id, a user group id, or ""
+	Page       *Page         `yaml:"page"`                    // nil: no pager
+	AckTimeout time.Duration `yaml:"ack_timeout"`             // 0: never
 }
 
 // Match holds what an attack must be. A key left out matches everything; within a key one of its words is enough.
@@ -150,15 +138,13 @@ type Page struct {
 
 // Storm says when attacks are grouped in one card.
 type Storm struct {
-	Over      int           `yaml:"over" check:"min=1"`
-	In        time.Duration `yaml:"in" check:"positive"`
-	EndsAfter time.Duration `yaml:"ends_after" check:"positive"`
+	Over int           `yaml:"over" check:"min=1"`
+	In   time.Duration `yaml:"in" check:"positive"`
 }
 
-// Quiet holds the hours in which only some events mention people.
+// Quiet holds the hours in which only incidents and attacks that aren't blocked mention people.
 type Quiet struct {
-	Hours string   `yaml:"hours"` // "22:00-07:00", "": never
-	Ping  []string `yaml:"ping" check:"oneof=incident not_blocked partly unknown blocked"`
+	Hours string `yaml:"hours"` // "22:00-07:00", "": never
 }
 
 // Summary says when the daily summary is posted.
@@ -205,33 +191,20 @@ type WidestPrefix struct {
 
 // Durations say how long a change lasts when its command line gives no duration.
 type Durations struct {
-	Deny      time.Duration `yaml:"deny" check:"positive"`
-	Gray      time.Duration `yaml:"gray" check:"positive"`
-	Allow     time.Duration `yaml:"allow" check:"positive"`
-	Mode      time.Duration `yaml:"mode" check:"positive"`
-	ModeOff   time.Duration `yaml:"mode_off" check:"positive"`
-	Patch     time.Duration `yaml:"patch" check:"positive"`
-	Indicator time.Duration `yaml:"indicator" check:"positive"`
-	Mute      time.Duration `yaml:"mute" check:"positive"`
+	Deny  time.Duration `yaml:"deny" check:"positive"`
+	Mode  time.Duration `yaml:"mode" check:"positive"`
+	Patch time.Duration `yaml:"patch" check:"positive"`
 }
 
 // Approval says what needs the approval of another person, and what happens without an answer.
 type Approval struct {
-	RequiredFor []string      `yaml:"required_for" check:"oneof=forever broad block_path allow mode_off rules_everywhere source"`
-	Approvers   string        `yaml:"approvers" check:"mention"` // whom a request mentions: a user id, a user group id, or ""
-	Timeout     time.Duration `yaml:"timeout" check:"positive"`
-	Override    Override      `yaml:"override"`
-}
-
-// Override lets the requester act alone when there is no answer.
-type Override struct {
-	After   time.Duration `yaml:"after"` // 0: never
-	Longest time.Duration `yaml:"longest" check:"positive,max=1h"`
-	Notify  string        `yaml:"notify" check:"mention"` // a user id, a user group id, or ""
+	RequiredFor   []string      `yaml:"required_for" check:"oneof=forever broad block_path allow mode_off rules_everywhere source indicator_untried"`
+	Approvers     string        `yaml:"approvers" check:"mention"` // whom a request or an override mentions: a user id, a user group id, or ""
+	Timeout       time.Duration `yaml:"timeout" check:"positive"`
+	OverrideAfter time.Duration `yaml:"override_after"` // then the requester may act alone; 0: never
 }
 
 // Audit is the audit log.
 type Audit struct {
-	Keep       time.Duration `yaml:"keep" check:"positive"`
-	MaxEntries int           `yaml:"max_entries" check:"min=0"` // per account; 0: no limit
+	Keep time.Duration `yaml:"keep" check:"positive"`
 }

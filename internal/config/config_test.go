@@ -77,7 +77,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Equal(t, "Europe/Berlin", c.Timezone.String())
 	require.Equal(t, config.Slack{
 		BotToken: "xoxb-secret", AppToken: "xapp-secret", SigningSecret: "signing-secret", APIURL: "http://127.0.0.1:9000/api/",
-		Command: "/waf-test", MessagesPerSecond: 0.5, Burst: 5, EditsPerMinute: 30,
+		Command: "/waf-test", MessagesPerSecond: 0.5,
 	}, c.Slack)
 	require.Equal(t, config.Redis{URL: "redis://:red-secret-is@127.0.0.1:6380/1", WaitReplicas: 1}, c.Redis)
 	require.Equal(t, config.Log{Level: "debug", Format: "json"}, c.Log)
@@ -90,7 +90,7 @@ func TestConfigWithEveryKey(t *testing.T) {
 		Applications: map[int]config.Application{4: {Name: "Shop"}, 7: {Name: "Legacy", CanBlock: &cannot}, -1: {Name: "default"}},
 		Routes: []config.Route{
 			{
-				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", MentionEvery: 20 * time.Minute, AckTimeout: 45 * time.Minute,
+				Match: config.Match{Kind: config.OneOrMore{"incident"}}, Channel: "C0456EFGH", Mention: "S0ONCALL", AckTimeout: 45 * time.Minute,
 				Page: &config.Page{
 					URL: "https://pager.example/v2/enqueue?routing_key=key-of-pager", URLFile: filepath.Join("testdata", "secrets", "pager"),
 					Format: "pagerduty", After: 6 * time.Minute,
@@ -101,11 +101,11 @@ func TestConfigWithEveryKey(t *testing.T) {
 					Kind: config.OneOrMore{"attack"}, Type: config.OneOrMore{"sqli", "xss"}, Application: config.OneOrMore{"Shop", "7"},
 					Host: config.OneOrMore{"shop.example.com"}, Status: config.OneOrMore{"not_blocked", "partly", "unknown"}, MinHits: 30,
 				},
-				MentionEvery: 10 * time.Minute, AckTimeout: 2 * time.Hour,
+				AckTimeout: 2 * time.Hour,
 			},
 		},
-		Storm:   config.Storm{Over: 11, In: 2 * time.Minute, EndsAfter: 20 * time.Minute},
-		Quiet:   config.Quiet{Hours: "22:00-07:00", Ping: []string{"incident"}},
+		Storm:   config.Storm{Over: 11, In: 2 * time.Minute},
+		Quiet:   config.Quiet{Hours: "22:00-07:00"},
 		Summary: config.Summary{At: "09:00"},
 	}, c.Accounts[0])
 	require.Equal(t, apiclient.Secret("literal$token").Reveal(), c.Accounts[1].Token.Reveal())
@@ -127,25 +127,21 @@ func TestConfigWithEveryKey(t *testing.T) {
 	require.Equal(t, config.Policy{
 		Changes: "on", Viewers: []string{"*"}, Responders: []string{"U0ANN", "S0SECOPS"}, Admins: []string{"W0BOSS"},
 		Terminal: map[string]config.TerminalUser{"root": {Role: "admin", Slack: "U0ROOT"}, "deploy": {Role: "responder"}}, WidestPrefix: config.WidestPrefix{IPv4: 22, IPv6: 40},
-		Durations: config.Durations{
-			Deny: time.Hour, Gray: 2 * time.Hour, Allow: 3 * time.Hour, Mode: 4 * time.Hour, ModeOff: 5 * time.Minute,
-			Patch: 6 * day, Indicator: 7 * time.Hour, Mute: 8 * time.Minute,
-		},
+		Durations:       config.Durations{Deny: time.Hour, Mode: 4 * time.Hour, Patch: 6 * day},
 		LongestDuration: 9 * day,
 		Approval: config.Approval{
 			RequiredFor: []string{"forever", "broad", "block_path", "allow", "mode_off", "rules_everywhere", "source"},
-			Approvers:   "S0LEADS", Timeout: 10 * time.Minute,
-			Override: config.Override{After: 4 * time.Minute, Longest: 30 * time.Minute, Notify: "S0LEADS"},
+			Approvers:   "S0LEADS", Timeout: 10 * time.Minute, OverrideAfter: 4 * time.Minute,
 		},
 	}, c.Policy)
 	require.Equal(t, c.Policy, c.PolicyOf(0), "it says nothing of its own")
 	other := c.Policy
 	other.Changes, other.Viewers, other.Responders = "off", []string{}, []string{"S0OTHER"}
 	other.Terminal = map[string]config.TerminalUser{"root": {Role: "admin", Slack: "U0ROOT"}, "deploy": {Role: "viewer"}, "ops": {Role: "responder"}}
-	other.Durations.Deny, other.Approval.Override.After = 2*time.Hour, 0
+	other.Durations.Deny, other.Approval.OverrideAfter = 2*time.Hour, 0
 	require.Equal(t, other, c.PolicyOf(1), "maps merge, lists replace, the rest is that of all accounts")
 	require.Equal(t, []config.Source{{Name: "office", Ranges: prefixes("192.0.2.128/25"), Deny: "never", Cards: true}}, c.Accounts[1].Sources)
-	require.Equal(t, config.Audit{Keep: 100 * day, MaxEntries: 50_000}, c.Audit)
+	require.Equal(t, config.Audit{Keep: 100 * day}, c.Audit)
 
 }
 
@@ -156,26 +152,22 @@ func TestDefaultsHoldWhereKeysAreLeftOut(t *testing.T) {
 	require.Equal(t, config.Config{
 		Timezone: time.UTC,
 		Log:      config.Log{Level: "info", Format: "text"},
-		Slack:    config.Slack{APIURL: "https://slack.com/api/", Command: "/waf", MessagesPerSecond: 1, Burst: 4, EditsPerMinute: 40},
+		Slack:    config.Slack{APIURL: "https://slack.com/api/", Command: "/waf", MessagesPerSecond: 1},
 		Redis:    config.Redis{URL: "redis://127.0.0.1:6379/0"},
 		Listen:   "127.0.0.1:8080",
 		Accounts: []config.Account{{
 			Name: "acme", APIURL: "https://api.example.com", Token: "t", Channel: "C0123ABCD",
 			PollInterval: 15 * time.Second, Lookback: 24 * time.Hour, OngoingFor: 15 * time.Minute,
-			Storm: config.Storm{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute},
-			Quiet: config.Quiet{Ping: []string{"incident", "not_blocked"}},
+			Storm: config.Storm{Over: 10, In: time.Minute},
 		}},
 		Sources: []config.Source{{Name: "office", Ranges: prefixes("192.0.2.1/32"), Deny: "never", Cards: true}},
 		Policy: config.Policy{
 			Changes: "dry_run", Viewers: []string{"*"}, WidestPrefix: config.WidestPrefix{IPv4: 24, IPv6: 48},
-			Durations: config.Durations{
-				Deny: 4 * time.Hour, Gray: 24 * time.Hour, Allow: time.Hour, Mode: 2 * time.Hour, ModeOff: 30 * time.Minute,
-				Patch: 168 * time.Hour, Indicator: 4 * time.Hour, Mute: time.Hour,
-			},
+			Durations:       config.Durations{Deny: 4 * time.Hour, Mode: 2 * time.Hour, Patch: 168 * time.Hour},
 			LongestDuration: 720 * time.Hour, RenewWhileActive: 24 * time.Hour,
 			Approval: config.Approval{
-				RequiredFor: []string{"forever", "broad", "block_path", "allow", "mode_off", "rules_everywhere", "source"},
-				Timeout:     15 * time.Minute, Override: config.Override{After: 5 * time.Minute, Longest: time.Hour},
+				RequiredFor: []string{"forever", "broad", "block_path", "allow", "mode_off", "rules_everywhere", "source", "indicator_untried"},
+				Timeout:     15 * time.Minute, OverrideAfter: 5 * time.Minute,
 			},
 		},
 		Audit: config.Audit{Keep: 9600 * time.Hour},

@@ -70,7 +70,7 @@ func defaults() *Config {
 			LongestDuration:  p.Longest,
 			Durations:        Durations(p.Durations),
 			RenewWhileActive: p.Renew,
-			Approval:         Approval{RequiredFor: p.RequiredFor, Timeout: p.ApprovalTimeout, Override: Override(p.Override)},
+			Approval:         Approval{RequiredFor: p.RequiredFor, Timeout: p.ApprovalTimeout, OverrideAfter: p.OverrideAfter},
 		},
 		Audit: Audit{Keep: 400 * 24 * time.Hour},
 	}
@@ -80,16 +80,13 @@ func (s *Slack) setDefaults() {
 	s.APIURL = "https://slack.com/api/"
 	s.Command = "/waf"
 	s.MessagesPerSecond = 1
-	s.Burst = 4
-	s.EditsPerMinute = 40
 }
 
 func (a *Account) setDefaults() {
 	a.PollInterval = poller.DefaultInterval
 	a.Lookback = poller.DefaultLookback
 	a.OngoingFor = poller.DefaultOngoingFor
-	a.Storm = Storm{Over: 10, In: time.Minute, EndsAfter: 10 * time.Minute}
-	a.Quiet.Ping = []string{"incident", "not_blocked"}
+	a.Storm = Storm{Over: 10, In: time.Minute}
 }
 
 // NewRoute is a route with nothing but its defaults: it matches every attack.
@@ -100,7 +97,6 @@ func NewRoute() Route {
 }
 
 func (r *Route) setDefaults() {
-	r.MentionEvery = poller.DefaultMentionEvery
 	r.AckTimeout = poller.DefaultAckTimeout
 }
 

@@ -16,11 +16,12 @@ import (
 	"github.com/wafbot/wafbot/internal/record"
 	"github.com/wafbot/wafbot/internal/store/address"
 	"github.com/wafbot/wafbot/poller"
+	"github.com/wafbot/wafbot/poller/storm"
 )
 
 // Address is how Redis is reached, as it is written.
 func (r Redis) Address() address.Options {
-	return address.Options{URL: r.URL.Reveal(), TLS: address.TLS(r.TLS), Sentinel: address.Login{Username: r.Sentinel.Username, Password: r.Sentinel.Password}}
+	return address.Options{URL: r.URL.Reveal(), TLS: address.TLS(r.TLS)}
 }
 
 // PollerRoutes are the account's routes as the poller takes them. An account without the key routes has the default ones.
@@ -43,13 +44,18 @@ func (a *Account) PollerRoutes() []poller.Route {
 		for _, name := range r.Match.Application {
 			m.Apps = append(m.Apps, a.ApplicationID(name))
 		}
-		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, MentionEvery: r.MentionEvery, AckTimeout: r.AckTimeout}
+		route := poller.Route{Match: m, Channel: cmp.Or(r.Channel, a.Channel), Mention: r.Mention, AckTimeout: r.AckTimeout}
 		if r.Page != nil {
 			route.PageAfter = r.Page.After
 		}
 		routes = append(routes, route)
 	}
 	return routes
+}
+
+// PollerStorm says when the account's attacks are grouped, as the poller takes it.
+func (a *Account) PollerStorm() storm.Config {
+	return storm.Config{Over: a.Storm.Over, In: a.Storm.In, EndsAfter: min(10*time.Minute, a.OngoingFor)}
 }
 
 // RouteMention is whom the first of the account's routes mentions that mentions anyone; "": none does.
@@ -161,7 +167,7 @@ func (a *Account) Channels() []string {
 // In are the quiet hours in a time zone, as the poller takes them. Load has checked them.
 func (q Quiet) In(zone *time.Location) poller.QuietHours {
 	from, to, _ := strings.Cut(q.Hours, "-")
-	return poller.QuietHours{From: minute(from), To: minute(to), Zone: zone, Ping: q.Ping}
+	return poller.QuietHours{From: minute(from), To: minute(to), Zone: zone}
 }
 
 // minute is the minute of the day that a clock shows.
@@ -188,7 +194,7 @@ func (p Policy) Guards() policy.Policy {
 		Changes: p.Changes, WidestIPv4: p.WidestPrefix.IPv4, WidestIPv6: p.WidestPrefix.IPv6, Longest: p.LongestDuration, Renew: p.RenewWhileActive,
 		Durations:   policy.Durations(p.Durations),
 		RequiredFor: p.Approval.RequiredFor, Approvers: p.Approval.Approvers, ApprovalTimeout: p.Approval.Timeout,
-		Override: policy.Override(p.Approval.Override),
+		OverrideAfter: p.Approval.OverrideAfter,
 	}
 }
 

@@ -146,10 +146,8 @@ func (c *Config) checkCommonIDs(key string, p Policy) {
 	for name, user := range p.Terminal {
 		o.requireTeam(below(key, "terminal."+name+".slack"), user.Slack)
 	}
-	for name, id := range map[string]string{"approvers": p.Approval.Approvers, "override.notify": p.Approval.Override.Notify} {
-		if id != "" {
-			o.reportValue(below(key, "approval."+name), "is of one workspace, and this holds for the accounts of all; write it into policy.approval of that workspace's accounts")
-		}
+	if p.Approval.Approvers != "" {
+		o.reportValue(below(key, "approval.approvers"), "is of one workspace, and this holds for the accounts of all; write it into policy.approval of that workspace's accounts")
 	}
 }
 

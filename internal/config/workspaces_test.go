@@ -11,7 +11,7 @@ import (
 // ofTwo is a configuration of two workspaces, with an account in each.
 const ofTwo = `
 workspaces:
-  - {name: hq, bot_token: b1, app_token: a1, signing_secret: s1, edits_per_minute: 20}
+  - {name: hq, bot_token: b1, app_token: a1, signing_secret: s1, messages_per_second: 2}
   - {name: emea, bot_token: b2, signing_secret: s2, api_url: "https://slack-gov.com/api"}
 accounts:
   - {name: acme, workspace: hq, api_url: "https://api.example.com", token: t, channel: C0A, policy: {responders: [U0ROB]}}
@@ -23,8 +23,8 @@ func TestSeveralWorkspaces(t *testing.T) {
 	c := load(t, ofTwo+"policy: {admins: [T0HQ/U0ANN, T0HQ/S0SEC], terminal: {ann: {role: admin, slack: T0HQ/U0ANN}}}\n")
 	require.NoError(t, c.CheckServe())
 	hq, emea := c.WorkspaceOf(c.Accounts[0]), c.WorkspaceOf(c.Accounts[1])
-	require.Equal(t, []any{"hq", "b1", 20, "https://slack.com/api/"}, []any{hq.Name, hq.BotToken.Reveal(), hq.EditsPerMinute, hq.APIURL})
-	require.Equal(t, []any{"emea", "b2", 40, "https://slack-gov.com/api/"}, []any{emea.Name, emea.BotToken.Reveal(), emea.EditsPerMinute, emea.APIURL})
+	require.Equal(t, []any{"hq", "b1", 2.0, "https://slack.com/api/"}, []any{hq.Name, hq.BotToken.Reveal(), hq.MessagesPerSecond, hq.APIURL})
+	require.Equal(t, []any{"emea", "b2", 1.0, "https://slack-gov.com/api/"}, []any{emea.Name, emea.BotToken.Reveal(), emea.MessagesPerSecond, emea.APIURL})
 	shown, err := c.Show()
 	require.NoError(t, err)
 	require.NotContains(t, string(shown), "slack:\n")
@@ -42,7 +42,7 @@ func TestBadWorkspaces(t *testing.T) {
 			yaml: `
 slack: {name: hq}
 workspaces:
-  - {name: hq, bot_token: b, app_token: a, burst: 0}
+  - {name: hq, bot_token: b, app_token: a, messages_per_second: -1}
   - {name: hq, bot_token: b, app_token: a, comand: /x}
   - {name: EMEA, command: waf}
   - {}
@@ -54,7 +54,7 @@ accounts:
 			want: `
 FILE:2:8: slack: workspaces is set too; write this workspace as one of them, with a name
 FILE:2:9: slack.name: is that of one of several workspaces; write them below workspaces
-FILE:4:51: workspaces[0].burst: "0" is too small; write 1 at least
+FILE:4:65: workspaces[0].messages_per_second: "-1" is out of range; write 0 (as fast as Slack takes them) to 1000
 FILE:5:12: workspaces[1].name: "hq" is given twice; rename one
 FILE:5:27: workspaces[1].bot_token: is the same as workspaces[0].bot_token; make an app of its own for each workspace, and write that one's
 FILE:5:41: workspaces[1].app_token: is the same as workspaces[0].app_token; make an app of its own for each workspace, and write that one's
@@ -80,7 +80,7 @@ FILE:11:5: accounts[2].workspace: missing; write one of hq, EMEA
 		{
 			name: "ids of no certain workspace",
 			yaml: ofTwo + `
-policy: {admins: [U0ANN, T0HQ/U0ANN, "*", T0HQ/ann], terminal: {ann: {role: admin, slack: U0ANN}}, approval: {approvers: S0SEC, override: {notify: U0ANN}}}
+policy: {admins: [U0ANN, T0HQ/U0ANN, "*", T0HQ/ann], terminal: {ann: {role: admin, slack: U0ANN}}, approval: {approvers: S0SEC}}
 account_defaults: {policy: {responders: [S0ALL], viewers: ["*"]}}
 `,
 			want: `
@@ -88,7 +88,6 @@ FILE:9:19: policy.admins[0]: "U0ANN" can be another one in each workspace; write
 FILE:9:43: policy.admins[3]: "T0HQ/ann" is no id; write a user id (U…), a user group id (S…) or "*" for everyone
 FILE:9:91: policy.terminal.ann.slack: "U0ANN" can be another one in each workspace; write T…/U0ANN, with the workspace's id (wafbot doctor prints it) before it, or write the id into the policy of that workspace's accounts
 FILE:9:122: policy.approval.approvers: "S0SEC" is of one workspace, and this holds for the accounts of all; write it into policy.approval of that workspace's accounts
-FILE:9:148: policy.approval.override.notify: "U0ANN" is of one workspace, and this holds for the accounts of all; write it into policy.approval of that workspace's accounts
 FILE:10:42: account_defaults.policy.responders[0]: "S0ALL" can be another one in each workspace; write T…/S0ALL, with the workspace's id (wafbot doctor prints it) before it, or write the id into the policy of that workspace's accounts
 `,
 		},

@@ -101,11 +101,12 @@ func (c checkup) redisTrouble(err error) Finding {
 	text, fix, refused := store.Refused(err)
 	switch {
 	case refused && store.OfSentinels(err):
-		return wrong("of its sentinels: "+text, "check redis.sentinel.username and redis.sentinel.password: they are the sentinels' own")
+		fix = "check sentinel_username and sentinel_password in " + c.cfg.RedisKey() + ": they are the sentinels' own"
+		return wrong("of its sentinels: "+text, fix)
 	case refused:
 		return wrong(text, fix)
 	case errors.As(err, &certificate):
-		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err), "set redis.tls.ca_file to the certificate of the authority that signed it, or redis.tls.server_name to a name that it is for")
+		return wrong(fmt.Sprintf("the certificate of %s isn't trusted: %v", host, certificate.Err), "set redis.tls.ca_file to the certificate of the authority that signed it, and connect to a host that it is for")
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return wrong(host+" doesn't take wafbot's side of TLS: "+lastLine(err), "set redis.tls.cert_file and redis.tls.key_file to a certificate that it trusts")
 	}

@@ -265,7 +265,6 @@ func (c space) mentioned(in policy.Workspace, groups bool) []use {
 	}
 	for _, p := range policies {
 		uses = named(uses, p.Approval.Approvers, p.key+".approval.approvers")
-		uses = named(uses, p.Approval.Override.Notify, p.key+".approval.override.notify")
 		for _, user := range slices.Sorted(maps.Keys(p.Terminal)) {
 			uses = named(uses, p.roles.TerminalUser(record.Actor{ID: "cli:" + user}).Slack, p.key+".terminal."+user+".slack")
 		}

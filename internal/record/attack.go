@@ -7,6 +7,9 @@ import (
 	"github.com/wafbot/wafbot/apiclient"
 )
 
+// MentionEvery is the least time between two mentions about one attack. Becoming an incident always mentions.
+const MentionEvery = 10 * time.Minute
+
 // AttackState is one attack as the poller last decided about it.
 type AttackState struct {
 	Attack            apiclient.Attack `json:"attack"`                       // as of the last event, or as first seen
@@ -24,7 +27,6 @@ type AttackState struct {
 	Mention           string           `json:"mention,omitempty"`            // likewise; "": none
 	SuppressedMention string           `json:"suppressed_mention,omitempty"` // the route's mention, while it is not used: the attack went on before the first start, or in quiet hours; used when the attack gets worse
 	Suppressed        bool             `json:"suppressed,omitempty"`         // quiet hours suppressed SuppressedMention, and no event mentioned it since
-	MentionEvery      time.Duration    `json:"mention_every,omitempty"`      // the least time between two mentions
 	MentionedAt       time.Time        `json:"mentioned_at,omitzero"`        // when an event of it last mentioned people, on the service's clock; zero: never
 	AckTimeout        time.Duration    `json:"ack_timeout,omitempty"`        // how long an acknowledgement counts while it gets through; 0: for good
 	Baseline          Baseline         `json:"baseline"`                     // what worsening is measured by

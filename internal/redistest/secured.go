@@ -21,8 +21,7 @@ import (
 // its own, so that a test sees which of them shows up somewhere.
 type Secured struct {
 	CAFile            string // of an authority of the test's own
-	CertFile, KeyFile string // for 127.0.0.1 and ServerName: of servers, and good for clients
-	ServerName        string
+	CertFile, KeyFile string // for 127.0.0.1: of servers, and good for clients
 
 	Username, Password                 string // of Redis
 	SentinelUsername, SentinelPassword string
@@ -39,14 +38,14 @@ func NewSecured(t testing.TB) *Secured {
 	t.Helper()
 	dir := t.TempDir()
 	s := &Secured{
-		CAFile: filepath.Join(dir, "ca.pem"), CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem"), ServerName: "redis.test",
+		CAFile: filepath.Join(dir, "ca.pem"), CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem"),
 		Username: "wafbot", Password: "hunter-redis", SentinelUsername: "watcher", SentinelPassword: "hunter-sentinel", admin: "hunter-admin",
 	}
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{s.ServerName},
+		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"redis.test"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signer := issuer{authority, newKey(t)}
@@ -63,7 +62,7 @@ func NewSecured(t testing.TB) *Secured {
 	ca, err := os.ReadFile(s.CAFile)
 	fatal(t, err)
 	roots.AppendCertsFromPEM(ca)
-	s.trust = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: s.ServerName}
+	s.trust = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
 	return s
 }
 
@@ -141,12 +140,15 @@ func (s *Secured) auth() []string {
 	return []string{"AUTH", s.admin}
 }
 
-// url is an address with the user that wafbot is to be.
+// url is an address with the user that wafbot is to be, of Redis and of its sentinels.
 func (s *Secured) url(scheme, rest string) string {
 	if s == nil {
 		return scheme + "://" + rest
 	}
 	secure := map[string]string{"redis": "rediss", "redis-cluster": "redis-clusters", "redis-sentinel": "redis-sentinels"}
+	if scheme == "redis-sentinel" {
+		rest += "?sentinel_username=" + s.SentinelUsername + "&sentinel_password=" + s.SentinelPassword
+	}
 	return secure[scheme] + "://" + s.Username + ":" + s.Password + "@" + rest
 }
 

@@ -61,7 +61,7 @@ import (
 //	{a:NAME}:revision       string  a token, new with each write that changes go by       never; one
 //	{a:NAME}:claim:ID       string  the token of who carries that change out, and those   3 s, renewed
 //	                                that were claimed with it
-//	{a:NAME}:audit          stream  record.AuditEntry                                     as configured; audit.max_entries
+//	{a:NAME}:audit          stream  record.AuditEntry                                     as configured; audit.keep
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
 //	{a:NAME}:webhook:ID     stream  record.Event or record.AuditEntry to be sent to that  25 h after the last; 8 MiB
 //	                                webhook                                               and 24 h, when sent

@@ -233,7 +233,7 @@ func TestCardsThatCannotBeEdited(t *testing.T) {
 	})
 }
 
-// What got worse within mention_every of the last call waits while Slack is away, and then what got worse after it: one reply says both, and mentions.
+// What got worse within ten minutes of the last call waits while Slack is away, and then what got worse after it: one reply says both, and mentions.
 func TestOneReplyForSeveralCallsWhomOneOfThemCalls(t *testing.T) {
 	onLiveCards(t, func(t *testing.T, l *live) {
 		l.poll(2)

@@ -106,7 +106,7 @@ type live struct {
 	found    int // attacks
 }
 
-// editsPerMinute is the pace of edits, as it is by default.
+// editsPerMinute is the pace of edits.
 const editsPerMinute = 40
 
 // onLiveCards plays with a bot and its cards on an emulated clock.
@@ -160,7 +160,7 @@ func (l *live) own(account string, messagesPerSecond float64) {
 			Permissions: l.store.Permissions, Approvals: l.store.Approvals, Drills: l.store.Drills, Pace: l.store.Pace,
 		},
 		Accounts:          []notify.Account{{Account: &call.Account{Name: account, Channel: "C1"}}},
-		MessagesPerSecond: messagesPerSecond, Burst: 4, EditsPerMinute: editsPerMinute, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),
+		MessagesPerSecond: messagesPerSecond, Log: slog.New(slog.NewTextHandler(l.t.Output(), nil)),
 	})
 	var owners sync.WaitGroup
 	ctx, stop := context.WithCancel(l.t.Context())

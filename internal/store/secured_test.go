@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wafbot/wafbot/apiclient"
 	"github.com/wafbot/wafbot/internal/redistest"
 	"github.com/wafbot/wafbot/internal/store"
 	"github.com/wafbot/wafbot/internal/store/address"
@@ -16,9 +15,6 @@ import (
 // secured is how wafbot is configured for servers that are secured so.
 func secured(by *redistest.Secured, url string) store.Config {
 	o := address.Options{URL: url, TLS: address.TLS{CAFile: by.CAFile, CertFile: by.CertFile, KeyFile: by.KeyFile}}
-	if strings.HasPrefix(url, "redis-sentinels") {
-		o.Sentinel = address.Login{Username: by.SentinelUsername, Password: apiclient.Secret(by.SentinelPassword)}
-	}
 	return store.Config{Address: o, KeyPrefix: "wafbot:"}
 }
 
@@ -82,27 +78,29 @@ func requireRefused(t *testing.T, by *redistest.Secured, url string) {
 		{"EOF", func(o *address.Options) { o.URL, o.TLS = plain, address.TLS{} }},
 		{"unknown authority", func(o *address.Options) { o.TLS.CAFile = "" }},
 		{"unknown authority", func(o *address.Options) { o.TLS.CAFile = stranger.CAFile }},
-		{"not elsewhere.test", func(o *address.Options) { o.TLS.ServerName = "elsewhere.test" }},
+		{"not localhost", func(o *address.Options) { o.URL = strings.ReplaceAll(url, "127.0.0.1", "localhost") }},
 		{"certificate required" + hungUp, func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = "", "" }},
 		{"remote error: tls" + hungUp, func(o *address.Options) { o.TLS.CertFile, o.TLS.KeyFile = stranger.CertFile, stranger.KeyFile }},
 		{"WRONGPASS", func(o *address.Options) { o.URL = strings.Replace(url, by.Password, "hunter-wrong", 1) }},
 		{"NOAUTH", func(o *address.Options) { o.URL = strings.Replace(url, by.Username+":"+by.Password+"@", "", 1) }},
 	}
 	if strings.HasPrefix(url, "redis-sentinels") {
-		all = append(all, way{"WRONGPASS", func(o *address.Options) { o.Sentinel.Password = "hunter-wrong" }}, way{"NOAUTH", func(o *address.Options) { o.Sentinel = address.Login{} }})
+		all = append(all,
+			way{"WRONGPASS", func(o *address.Options) { o.URL = strings.Replace(url, by.SentinelPassword, "hunter-wrong", 1) }},
+			way{"NOAUTH", func(o *address.Options) { o.URL, _, _ = strings.Cut(url, "?") }})
 	}
 	for _, tt := range all {
 		cfg := secured(by, url)
-		before := cfg.Address.Sentinel
 		tt.spoil(&cfg.Address)
 		err := openWith(t, cfg).Ping(t.Context())
 		require.Error(t, err)
 		require.Regexp(t, tt.says, err.Error())
 		require.NotContains(t, err.Error(), "hunter")
-		require.Equal(t, cfg.Address.Sentinel != before, store.OfSentinels(err) && isRefused(err), "%v", err)
+		_, before, _ := strings.Cut(url, "?")
+		_, spoilt, _ := strings.Cut(cfg.Address.URL, "?")
+		require.Equal(t, spoilt != before, store.OfSentinels(err) && isRefused(err), "%v", err)
 	}
 	cfg := secured(by, url)
-	cfg.Address.TLS.ServerName = by.ServerName
 	require.NoError(t, openWith(t, cfg).Ping(t.Context()))
 	cfg.KeyPrefix = "other:"
 	require.ErrorContains(t, openWith(t, cfg).Ping(t.Context()), "NOPERM")

@@ -20,7 +20,6 @@ type Config struct {
 	Address   address.Options
 	KeyPrefix string        // of every key; two installations with different ones see nothing of each other. It holds no braces
 	AuditKeep time.Duration // how long audit entries are kept; 0: without limit
-	AuditMost int           // how many of an account are kept; 0: without limit
 	Copies    int           // how many replicas of Redis must have what counts before it counts as written; 0: none
 	Clocks    *clock.Clocks // learn Redis' time; nil: of the store's own
 	Off       bool          // this process switches all changes off, also on the other replicas, while it beats
@@ -110,7 +109,7 @@ type client struct {
 	keyspace
 
 	rdb     redis.UniversalClient
-	audits  auditKept
+	audits  time.Duration // how long entries are kept; 0: always
 	copies  int
 	clocks  *clock.Clocks
 	away    func(err error)
@@ -122,12 +121,6 @@ type client struct {
 	shards  []*shard
 	hold    chan struct{} // asks for the shards to be held at once; holds one
 	held    sync.Map      // *owned, by account
-}
-
-// auditKept says which audit entries of an account are kept; zero: all.
-type auditKept struct {
-	span time.Duration
-	most int
 }
 
 // opTimeout bounds each step towards an answer: to connect, to send, to receive.
@@ -165,7 +158,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	}
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
-		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
+		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: cfg.AuditKeep, copies: cfg.Copies, away: cfg.Away, off: cfg.Off,
 		hooks: cmp.Or[Subscriptions](cfg.Webhooks, noWebhooks{}), clocks: cmp.Or(cfg.Clocks, clock.New()),
 		timeout: timeout, replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,8 +17,8 @@ import (
 // transact carries out commands in one step, if keys hold what they should: a replica that lost a lease must not overwrite what the next owner
 // stored since, and what was planned must still hold.
 // ARGV[1] on how many keys there are conditions, KEYS[1] and so on these, then all that the commands touch; ARGV[2] and so on what each must hold,
-// '-' if nothing; then the commands, each as the number of its words and the words. Four are no commands of Redis: AUDIT counter stream oldest most entry
-// numbers an entry, appends it, and deletes those before the oldest id and beyond the most; STALE queue attack urgency id marks a card stale; of two marks the higher
+// '-' if nothing; then the commands, each as the number of its words and the words. Four are no commands of Redis: AUDIT counter stream oldest entry
+// numbers an entry, appends it, and deletes those before the oldest id; STALE queue attack urgency id marks a card stale; of two marks the higher
 // urgency and the earlier time stay; ORPHANS triage attacks deletes the triage of attacks that aren't stored; WEBHOOK stream kept most ms entry appends what is to be sent, with the number of the audit entry, deletes the oldest beyond
 // so many bytes, and has both end so many ms later. Result: -1 if nothing was done; else the entry's number, 0 if there was none.
 var transact = redis.NewScript(`
@@ -33,8 +33,7 @@ while at <= #ARGV do
   for i = 1, n do words[i] = ARGV[at + i] end
   if words[1] == 'AUDIT' then
     number = redis.call('INCR', words[2])
-    redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[6])
-    redis.call('XTRIM', words[3], 'MAXLEN', words[5])
+    redis.call('XADD', words[3], 'MINID', '~', words[4], '*', 'n', number, 'entry', words[5])
   elseif words[1] == 'STALE' then
     local t = redis.call('TIME')
     local urgency, since = tonumber(words[4]), string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
@@ -124,16 +123,16 @@ func (b *batch) json(value any) []byte {
 }
 
 // audit adds an audit entry, at most one, has it sent to webhooks, and deletes those that are too old; nil: there is none.
-func (b *batch) audit(e *record.AuditEntry, kept auditKept) {
+func (b *batch) audit(e *record.AuditEntry, keep time.Duration) {
 	if e == nil {
 		return
 	}
-	oldest, most := int64(0), cmp.Or(kept.most, math.MaxInt32)
-	if kept.span > 0 {
-		oldest = max(0, e.At.Add(-kept.span).UnixMilli())
+	oldest := int64(0)
+	if keep > 0 {
+		oldest = max(0, e.At.Add(-keep).UnixMilli())
 	}
 	entry := b.json(e)
-	b.do("AUDIT", b.key(keyAudited, e.Account), b.key(keyAudit, e.Account), oldest, most, entry)
+	b.do("AUDIT", b.key(keyAudited, e.Account), b.key(keyAudit, e.Account), oldest, entry)
 	b.touches(b.key(keyAudit, e.Account))
 	b.publish(e.Account, record.AuditName, entry)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/wafbot/wafbot/internal/pire"
+	"github.com/wafbot/wafbot/internal/sandbox/pire"
 )
 
 // condition is one item of a rule's action.

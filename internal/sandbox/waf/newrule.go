@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wafbot/wafbot/internal/pire"
+	"github.com/wafbot/wafbot/internal/sandbox/pire"
 )
 
 // patchable are the attack types that a virtual patch can name.

@@ -17,17 +17,16 @@ import (
 // Options are what the operator writes.
 type Options struct {
 	// URL is redis://[USER:PASSWORD@]HOST[:PORT][/DB], redis-cluster://[…@]HOST,HOST, or redis-sentinel://[…@]HOST,HOST/MASTER[/DB]. With TLS these
-	// are rediss://, redis-clusters:// and redis-sentinels://. User and password are those of what holds data, never the sentinels'.
-	URL      string
-	TLS      TLS
-	Sentinel Login
+	// are rediss://, redis-clusters:// and redis-sentinels://. User and password are those of what holds data; the sentinels' own
+	// are options at the end: ?sentinel_username=USER&sentinel_password=PASSWORD.
+	URL string
+	TLS TLS
 }
 
 // TLS says whom to trust, and as whom to connect.
 type TLS struct {
 	CAFile            string // certificates in PEM that are trusted instead of the system's; "": the system's
 	CertFile, KeyFile string // the client's certificate and its key in PEM, read again for each connection; "": none
-	ServerName        string // what certificates must be for; "": the host that is connected to
 }
 
 // Login is a user, "" for the default one, and the password; both empty: nothing is asked for.
@@ -92,16 +91,16 @@ func Parse(o Options) (*Address, error) {
 	switch {
 	case err != nil:
 		return nil, wrong(urlKey, "can't be read; write it like %s, and special characters of a password as %%XX", s.example())
-	case strings.ContainsAny(o.URL, "?#"):
+	case strings.Contains(o.URL, "#"), strings.Contains(o.URL, "?") && !s.sentinel:
 		return nil, wrong(urlKey, "has something behind a ? or #, which wafbot would ignore; write options into redis: of the file, and these characters in a password as %%3F and %%23")
 	}
-	a := &Address{Cluster: s.cluster, Login: Login{Username: u.User.Username()}, Sentinel: o.Sentinel}
+	a := &Address{Cluster: s.cluster, Login: Login{Username: u.User.Username()}}
 	password, _ := u.User.Password()
 	a.Login.Password = apiclient.Secret(password)
 	if a.Login.Username != "" && password == "" {
 		return nil, wrong(urlKey, "names a user without a password, so that it would log in as the default one; write %sUSER:PASSWORD@%s", s, s.like)
 	}
-	if err := cmp.Or(a.hosts(s, u.Host), a.path(s, u.Path), a.sentinel(s), a.tls(s, o.TLS)); err != nil {
+	if err := cmp.Or(a.hosts(s, u.Host), a.path(s, u.Path), a.options(u), a.tls(s, o.TLS)); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -146,13 +145,25 @@ func (a *Address) path(s scheme, path string) error {
 	return nil
 }
 
-func (a *Address) sentinel(s scheme) error {
+// options reads who logs in at the sentinels.
+func (a *Address) options(u *url.URL) error {
+	options, err := url.ParseQuery(strings.ReplaceAll(u.RawQuery, "+", "%2B")) // a plus is no blank here
+	a.Sentinel.Username = options.Get("sentinel_username")
+	a.Sentinel.Password = apiclient.Secret(options.Get("sentinel_password"))
+	for name, values := range options {
+		if name != "sentinel_username" && name != "sentinel_password" || len(values) > 1 {
+			err = cmp.Or(err, wrong(urlKey, "")) // not shown: it could be a part of a password
+		}
+	}
 	switch {
-	case a.Sentinel == Login{}:
-	case !s.sentinel:
-		return wrong("redis.sentinel", "does nothing with %s; remove it: user and password of Redis itself stand in redis.url", s)
-	case a.Sentinel.Password == "":
-		return wrong("redis.sentinel.username", "does nothing without redis.sentinel.password; set that too")
+	case err != nil, u.ForceQuery:
+		return wrong(urlKey, "has something behind a ? that wafbot doesn't know; write ?sentinel_username=USER&sentinel_password=PASSWORD or less, "+
+			"and special characters of a password as %%XX")
+	case a.Sentinel.Username != "" && a.Sentinel.Password == "":
+		return wrong(urlKey, "names a sentinel_username without a password, so that it would log in as the default one; "+
+			"add &sentinel_password=PASSWORD")
+	case len(options) > 0 && a.Sentinel.Password == "":
+		return wrong(urlKey, "has a sentinel_password that is empty; write it, or remove it where the sentinels ask for none")
 	}
 	return nil
 }

@@ -30,6 +30,12 @@ func TestAddresses(t *testing.T) {
 		"redis-sentinel://ann:p%40ss%2F@h:1/main/3":   {Hosts: []string{"h:1"}, Master: "main", DB: 3, Login: login},
 		"redis-sentinels://h:1/main/0":                {Hosts: []string{"h:1"}, Master: "main", TLS: &tls.Config{}},
 		"rediss-sentinel://ann:p%40ss%2F@h:1/main/0/": {Hosts: []string{"h:1"}, Master: "main", Login: login, TLS: &tls.Config{}},
+		"redis-sentinel://h:1/main?sentinel_password=p+q": {
+			Hosts: []string{"h:1"}, Master: "main", Sentinel: address.Login{Password: "p+q"},
+		},
+		"redis-sentinels://:own@h:1/main?sentinel_username=ann&sentinel_password=p%40ss%2F": {
+			Hosts: []string{"h:1"}, Master: "main", Login: address.Login{Password: "own"}, Sentinel: login, TLS: &tls.Config{},
+		},
 	} {
 		got, err := address.Parse(address.Options{URL: url})
 		require.NoError(t, err, url)
@@ -74,16 +80,23 @@ func TestBadAddresses(t *testing.T) {
 		{address.Options{URL: "redis-sentinel://:hunter2@h/main/hunter2"}, "redis.url", "no number of a database"},
 		{address.Options{URL: "redis-sentinel://:hunter2@h/main/0/1"}, "redis.url", "no number of a database"},
 		{address.Options{URL: "redis://h", TLS: address.TLS{CAFile: text}}, "redis.tls", "write rediss://"},
-		{address.Options{URL: "redis-cluster://h", TLS: address.TLS{ServerName: "h"}}, "redis.tls", "write redis-clusters://"},
+		{address.Options{URL: "redis-cluster://h", TLS: address.TLS{CAFile: text}}, "redis.tls", "write redis-clusters://"},
 		{address.Options{URL: "redis-sentinel://h/main", TLS: address.TLS{KeyFile: text}}, "redis.tls", "write redis-sentinels://"},
 		{address.Options{URL: "rediss://h", TLS: address.TLS{CAFile: text + "-gone"}}, "redis.tls.ca_file", "fix the path"},
 		{address.Options{URL: "rediss://h", TLS: address.TLS{CAFile: text}}, "redis.tls.ca_file", "holds no certificate"},
 		{address.Options{URL: "rediss://h", TLS: address.TLS{CertFile: text}}, "redis.tls", "one of cert_file and key_file"},
 		{address.Options{URL: "rediss://h", TLS: address.TLS{KeyFile: text}}, "redis.tls", "one of cert_file and key_file"},
 		{address.Options{URL: "rediss://h", TLS: address.TLS{CertFile: text, KeyFile: text}}, "redis.tls.cert_file", "as PEM"},
-		{address.Options{URL: "redis://h", Sentinel: address.Login{Password: "hunter2"}}, "redis.sentinel", "does nothing with redis://"},
-		{address.Options{URL: "rediss-cluster://h", Sentinel: address.Login{Username: "ann"}}, "redis.sentinel", "does nothing with redis-clusters://"},
-		{address.Options{URL: "redis-sentinel://h/main", Sentinel: address.Login{Username: "ann"}}, "redis.sentinel.username", "redis.sentinel.password"},
+		{address.Options{URL: "redis://h?sentinel_password=hunter2"}, "redis.url", "behind a ? or #"},
+		{address.Options{URL: "rediss-cluster://h?sentinel_username=ann"}, "redis.url", "behind a ? or #"},
+		{address.Options{URL: "redis-sentinel://h/main?sentinel_username=ann"}, "redis.url", "add &sentinel_password="},
+		{address.Options{URL: "redis-sentinel://h/main?sentinel_password="}, "redis.url", "is empty"},
+		{address.Options{URL: "redis-sentinel://h/main?sentinel_password=hunter2&sentinel_password=hunter2"}, "redis.url", "doesn't know"},
+		{address.Options{URL: "redis-sentinel://h/main?sentinel_password=1&hunter2"}, "redis.url", "%XX"},
+		{address.Options{URL: "redis-sentinel://h/main?sentinel_password=hunter2%"}, "redis.url", "%XX"},
+		{address.Options{URL: "redis-sentinel://h/main?sentinel_password=hunter2;db=1"}, "redis.url", "%XX"},
+		{address.Options{URL: "redis-sentinel://h/main?sentinel_password=hunter2#"}, "redis.url", "behind a ? or #"},
+		{address.Options{URL: "redis-sentinel://h/main?"}, "redis.url", "doesn't know"},
 	} {
 		_, err := address.Parse(tt.options)
 		var wrong *address.Error
@@ -97,7 +110,7 @@ func TestBadAddresses(t *testing.T) {
 
 // No text that begins with a known scheme makes it panic, show a password, or go without TLS where the scheme says so.
 func FuzzParse(f *testing.F) {
-	for _, rest := range []string{"h", ":hunter2@h:1,g:2/main/0", "[::1]:1/2", "h?db=1", "h,[", "%", "@", ":@:,:/"} {
+	for _, rest := range []string{"h", ":hunter2@h:1,g:2/main/0", "[::1]:1/2", "h?db=1", "h,[", "%", "@", ":@:,:/", "h/main?sentinel_password=hunter2&x"} {
 		f.Add("rediss", rest)
 		f.Add("redis-sentinels", rest)
 		f.Add("redis-cluster", rest)

@@ -15,7 +15,7 @@ func (a *Address) tls(s scheme, o TLS) error {
 		}
 		return nil
 	}
-	a.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
+	a.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/wafbot/wafbot/internal/pire"
+	"github.com/wafbot/wafbot/internal/sandbox/pire"
 )
 
 func TestMatch(t *testing.T) {
