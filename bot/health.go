@@ -27,9 +27,8 @@ type readiness struct {
 	Workspaces     map[string]workspaceState `json:"workspaces,omitempty"` // where there are several
 	Accounts       map[string]accountState   `json:"accounts"`
 	Config         *Configuration            `json:"config,omitempty"`
-	Clocks         string                    `json:"clocks,omitempty"`   // which are wrong
-	Webhooks       map[string]string         `json:"webhooks,omitempty"` // those that don't take events from this replica, and why
-	Sources        map[string]string         `json:"sources,omitempty"`  // sources whose file can't be read, and why; the last good content counts
+	Clocks         string                    `json:"clocks,omitempty"`  // which are wrong
+	Sources        map[string]string         `json:"sources,omitempty"` // sources whose file can't be read, and why; the last good content counts
 }
 
 // workspaceState is how a workspace can be reached, and reaches this replica.
@@ -131,9 +130,6 @@ func (f *Front) ready(w http.ResponseWriter, r *http.Request) {
 		if refusal.Full(redis) {
 			state.Redis += ": its memory is full. Changes are refused until it has room again"
 		}
-	}
-	if f.cfg.Webhooks != nil {
-		state.Webhooks = f.cfg.Webhooks()
 	}
 	if f.cfg.Broken != nil {
 		state.Sources = f.cfg.Broken()

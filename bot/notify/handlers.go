@@ -57,7 +57,6 @@ func (n *Notifier) table() map[record.EventKind]handler {
 		record.TookOver:             row(needTriage, tookOver),
 		record.AckLapsed:            row(needAttack, ackLapsed),
 		record.PagerUnreachable:     row(needNothing, pagerUnreachable),
-		record.EventsDropped:        row(needNothing, eventsDropped),
 		record.DrillChanged:         row(needDrill, drillChanged).recorded(n.saveDrillCard),
 		record.SummaryDue:           {needs: needSummary, plan: summaryDue},
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/wafbot/wafbot/commands/call"
 	"github.com/wafbot/wafbot/commands/efficacy"
 	"github.com/wafbot/wafbot/commands/policy"
-	"github.com/wafbot/wafbot/commands/webhooks"
 	"github.com/wafbot/wafbot/internal/clock"
 	"github.com/wafbot/wafbot/internal/config"
 	"github.com/wafbot/wafbot/internal/metrics"
@@ -40,7 +39,6 @@ type app struct {
 	starts   *starts
 	sources  *config.SourceFiles // of all accounts
 	front    *bot.Front
-	webhooks *webhooks.Webhooks
 	sides    map[string]*slackSide // by workspace
 	tenants  map[string]*tenant    // by account
 	hash     string                // of the configuration
@@ -80,9 +78,6 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.sendTo(cfg.WebhookList()); err != nil {
-		return nil, err
-	}
 	a.sources = config.NewSourceFiles(cfg.Sources, log)
 	for _, w := range cfg.EachWorkspace() {
 		a.sideOf(*w)
@@ -105,7 +100,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 		}
 	}
 	a.front = bot.NewFront(bot.FrontConfig{
-		Redis: a.store, Stream: stream{a.store.Inbox}, Pagers: pagers{cfg, a.store.Pages}, Webhooks: a.webhooks.Trouble, Broken: a.brokenSources, Configuration: a.configuration,
+		Redis: a.store, Stream: stream{a.store.Inbox}, Pagers: pagers{cfg, a.store.Pages}, Broken: a.brokenSources, Configuration: a.configuration,
 		Metrics: a.metrics, State: a, Log: log, Clocks: a.clocks,
 	}, bots...)
 	return a, nil
@@ -114,7 +109,7 @@ func build(cfg *config.Config, o botOptions) (*app, error) {
 func storeConfig(cfg *config.Config, clocks *clock.Clocks) store.Config {
 	return store.Config{
 		Address: cfg.Redis.Address(), KeyPrefix: cfg.Redis.KeyPrefix, AuditKeep: cfg.Audit.Keep, AuditMost: cfg.Audit.MaxEntries, Copies: cfg.Redis.WaitReplicas,
-		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff, Webhooks: cfg.WebhookList(),
+		Clocks: clocks, Off: cfg.Policy.Changes == policy.ChangesOff,
 	}
 }
 
@@ -158,10 +153,9 @@ func (t *tenant) posted() notify.Account {
 	return a
 }
 
-// Notify passes events on to the notifier, which is put together after the pollers and the commands, and to webhooks.
+// Notify passes events on to the notifier, which is put together after the pollers and the commands.
 func (a *app) Notify(account string, events []record.Event) {
 	a.tenants[account].side.notifier.Notify(account, events)
-	a.webhooks.Wake(account)
 }
 
 // Redraw passes on that cards are stale.

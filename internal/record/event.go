@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,26 +42,12 @@ const (
 	TookOver             EventKind = "took over" // of all attacks of the account
 	AckLapsed            EventKind = "acknowledgement lapsed"
 	PagerUnreachable     EventKind = "pager unreachable"
-	EventsDropped        EventKind = "events dropped" // that a webhook didn't take
 	DrillChanged         EventKind = "drill"
 	SummaryDue           EventKind = "summary due"
 )
 
 // Name is the kind as configurations and programs write it: new_incident.
 func (k EventKind) Name() string { return strings.ReplaceAll(string(k), " ", "_") }
-
-// AuditName stands for audit entries among the names of events.
-const AuditName = "audit"
-
-// EventNames are the names of all kinds of events, and AuditName, sorted.
-func EventNames() []string {
-	names := []string{AuditName}
-	for kind := range kinds {
-		names = append(names, kind.Name())
-	}
-	slices.Sort(names)
-	return names
-}
 
 // kinds are all kinds of events, with the payload and the rank of each.
 var kinds = map[EventKind]struct {
@@ -95,7 +80,6 @@ var kinds = map[EventKind]struct {
 	TookOver:             {5, decode[Assignment]},
 	AckLapsed:            {2, decode[Assignment]},
 	PagerUnreachable:     {2, decode[PagerFault]},
-	EventsDropped:        {2, decode[DroppedFacts]},
 	DrillChanged:         {5, decode[DrillFacts]},
 	SummaryDue:           {5, func([]byte) (Payload, error) { return nil, nil }}, //nolint:nilnil // it has none
 }

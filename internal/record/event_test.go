@@ -42,7 +42,6 @@ func payloads() map[record.EventKind]record.Payload {
 		record.HandedOver:           record.Assignment{Attack: attack, To: "U1"},
 		record.TookOver:             record.Assignment{To: "U1"},
 		record.PagerUnreachable:     record.PagerFault{Route: "kind incident", Why: "away"},
-		record.EventsDropped:        record.DroppedFacts{Webhook: "webhooks[0]", Dropped: 3, Why: "away"},
 		record.DrillChanged:         record.DrillFacts{Drill: "d1"},
 		record.SummaryDue:           nil,
 	}

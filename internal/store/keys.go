@@ -65,10 +65,6 @@ import (
 //	                                that were claimed with it
 //	{a:NAME}:audit          stream  record.AuditEntry                                     as configured; audit.max_entries
 //	{a:NAME}:audited        string  the number of the last audit entry                    never; one
-//	{a:NAME}:webhook:ID     stream  record.Event or record.AuditEntry to be sent to that  25 h after the last; 8 MiB
-//	                                webhook                                               and 24 h, when sent
-//	{a:NAME}:webhook:ID:kept hash   bytes in that stream, how many were dropped that      25 h after the last
-//	                                isn't logged yet, and whether people were notified
 //	{c:ID}:pace             hash    tokens of a channel's bucket and their time           when it is full again
 //	{w:TEAM}:edits          hash    tokens of the workspace's edits and their time        when it is full again
 //	{w:TEAM}:edits:due      zset    who waits for one by the Unix ms at which it is due   6 s after the last
@@ -121,8 +117,6 @@ const (
 	keyClaim        = "{a:%s}:claim:%s"
 	keyAudit        = "{a:%s}:audit"
 	keyAudited      = "{a:%s}:audited"
-	keyWebhook      = "{a:%s}:webhook:%s"
-	keyWebhookKept  = "{a:%s}:webhook:%s:kept"
 	keyPace         = "{c:%s}:pace"
 	keyEdits        = "{w:%s}:edits"
 	keyEditsDue     = "{w:%s}:edits:due"

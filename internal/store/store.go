@@ -25,7 +25,6 @@ type Config struct {
 	Clocks     *clock.Clocks // learn Redis' time; nil: of the store's own
 	Off        bool          // this process switches all changes off, also on the other replicas, while it beats
 	Configured Configured    // which configuration this process works with
-	Webhooks   Subscriptions // nil: no webhook wants anything
 	// Away is called when a replica can't reach Redis, once, and with nil when it can again; nil: nothing is called.
 	Away func(err error)
 
@@ -53,7 +52,6 @@ type Store struct {
 	Drills      *Drills
 	People      *People
 	Pace        *Pace
-	Webhooks    *Webhooks
 }
 
 // One type a concern. They share one client.
@@ -102,8 +100,6 @@ type (
 		*client
 		workspace string // likewise
 	}
-	// Webhooks holds what is to be sent to webhooks.
-	Webhooks struct{ *client }
 )
 
 // client is what all parts of a store share: the connections, how writes are carried out, and the leases under which they are.
@@ -117,7 +113,6 @@ type client struct {
 	away    func(err error)
 	off     bool
 	config  Configured
-	hooks   Subscriptions
 	timeout time.Duration // of each step towards an answer
 	replica string        // what this process is called among all replicas
 	peers   peers
@@ -168,7 +163,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 	rdb := redis.NewUniversalClient(opts)
 	s := &client{
 		keyspace: keyspace(cfg.KeyPrefix), rdb: rdb, audits: auditKept{cfg.AuditKeep, cfg.AuditMost}, copies: cfg.Copies, away: cfg.Away, off: cfg.Off, config: cfg.Configured,
-		hooks: cmp.Or[Subscriptions](cfg.Webhooks, noWebhooks{}), clocks: cmp.Or(cfg.Clocks, clock.New()),
+		clocks:  cmp.Or(cfg.Clocks, clock.New()),
 		timeout: timeout, replica: newReplica(), peers: peers{changed: make(chan struct{})}, hold: make(chan struct{}, 1),
 	}
 	s.shards = newShards(s)
@@ -177,7 +172,7 @@ func open(cfg Config, opts *redis.UniversalOptions) *Store {
 		client: s,
 		Inbox:  &Inbox{client: s}, Replicas: &Replicas{s}, Links: &Links{client: s}, Epochs: &Epochs{s}, Attacks: &Attacks{s}, Outbox: &Outbox{s}, Cards: &Cards{s},
 		Triage: &Triage{s}, Pages: &Pages{s}, Ledger: &Ledger{s}, Approvals: &Approvals{s}, Permissions: &Permissions{s}, Audit: &Audit{s},
-		Drills: &Drills{s}, People: &People{client: s}, Pace: &Pace{client: s}, Webhooks: &Webhooks{s},
+		Drills: &Drills{s}, People: &People{client: s}, Pace: &Pace{client: s},
 	}
 }
 
