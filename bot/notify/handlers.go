@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/wafbot/wafbot/bot/slackconn"
 	"github.com/wafbot/wafbot/internal/record"
@@ -114,8 +115,11 @@ func (n *Notifier) handle(ctx context.Context, e record.Event) error {
 	if err != nil {
 		return err
 	}
-	if q := n.queue(e.Account); q != nil && !q.covers(e.ID, f.attack) {
-		return &orderError{f.attack} // facts may be older than the event that is before it
+	if q := n.queue(e.Account); q != nil {
+		q.print(append(slices.Clip(f.waiting), e)...) // what is said here takes off what it supersedes
+		if !q.covers(e.ID, f.attack) {
+			return &orderError{f.attack} // facts may be older than the event that is before it
+		}
 	}
 	p, err := h.plan(e, f)
 	if err != nil {

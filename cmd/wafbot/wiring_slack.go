@@ -61,7 +61,7 @@ func (s *slackSide) open(a *app) {
 	}
 	s.notifier = notify.New(notify.Config{
 		Slack: s.client, Runner: s.runner, Accounts: posted, Command: s.Command, Runbooks: a.cfg.Runbooks,
-		MessagesPerSecond: s.MessagesPerSecond, Burst: s.Burst, EditsPerMinute: s.EditsPerMinute, Zone: a.cfg.Timezone, Metrics: s.metrics, Log: s.log, Clocks: a.clocks,
+		MessagesPerSecond: s.MessagesPerSecond, Burst: s.Burst, EditsPerMinute: s.EditsPerMinute, Zone: a.cfg.Timezone, Metrics: s.metrics, Log: s.log, Lines: a.auditOut, Clocks: a.clocks,
 		Stores: notify.Stores{
 			Outbox: a.store.Outbox, Cards: a.store.Cards, Attacks: a.store.Attacks, Triage: a.store.Triage, Changes: a.store.Ledger, Redraws: a.store.Cards,
 			Permissions: a.store.Permissions, Approvals: a.store.Approvals, Drills: a.store.Drills, Pace: s.store.Pace,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,8 +91,11 @@ func ExportAudit(c *call.Call, ctx context.Context, log call.AuditTrail) call.Re
 // Printed is an entry as it is written to the log's output, and exported: docs/audit.md says what others may rely on.
 type Printed struct {
 	Audit  record.AuditEntry `json:"audit"`
+	ID     string            `json:"id"`     // the same wherever it is written; an entry that Redis has lost may have had its number
 	Schema int               `json:"schema"` // its version
 }
 
 // Print is an entry as it is printed.
-func Print(e record.AuditEntry) Printed { return Printed{Audit: e, Schema: 1} }
+func Print(e record.AuditEntry) Printed {
+	return Printed{e, record.DeliveryID(e.Account, strconv.FormatInt(e.At.UnixNano(), 10)+" "+e.Line, "audit", int(e.N)), 1}
+}

@@ -121,6 +121,9 @@ func readAudit(logs string) ([]auditEntry, error) {
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			var line struct{ Audit auditEntry }
+			if !bytes.HasPrefix(lines.Bytes(), []byte(`{"audit":`)) {
+				continue // an event
+			}
 			if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 				continue // the last line of a process that was killed
 			}

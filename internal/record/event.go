@@ -46,7 +46,7 @@ const (
 	SummaryDue           EventKind = "summary due"
 )
 
-// Name is the kind as configurations and programs write it: new_incident.
+// Name is the kind as programs write it: new_incident.
 func (k EventKind) Name() string { return strings.ReplaceAll(string(k), " ", "_") }
 
 // kinds are all kinds of events, with the payload and the rank of each.
@@ -93,6 +93,36 @@ type Event struct {
 	At      time.Time `json:"at"`      // on the service's clock for what a poll found, else on this machine's
 	Payload Payload   `json:"payload,omitempty"`
 	Request string    `json:"request_id,omitempty"` // what the log calls the request that it came of; "": of none
+}
+
+// PrintedEvent is an event as it is written to standard output: docs/events.md says what others may rely on.
+type PrintedEvent struct {
+	Event  eventFacts `json:"event"`
+	ID     string     `json:"id"`     // the same each time that it is written, and no other event's
+	Schema int        `json:"schema"` // the version of this format
+}
+
+type eventFacts struct {
+	Kind     string    `json:"kind"`
+	Account  string    `json:"account"`
+	At       time.Time `json:"at"`
+	Channel  string    `json:"channel"`
+	Attack   string    `json:"attack,omitempty"` // its id, as people see it
+	Severity Severity  `json:"severity,omitempty"`
+	Request  string    `json:"request_id,omitempty"`
+	Detail   Payload   `json:"detail,omitempty"`
+}
+
+// Print is an event as it is printed.
+func (e Event) Print() PrintedEvent {
+	facts := eventFacts{
+		Kind: e.Kind.Name(), Account: e.Account, At: e.At.UTC(), Channel: e.Channel, Severity: e.Severity(),
+		Request: e.Request, Detail: e.Payload,
+	}
+	if id := e.Attack().ID; id != "" {
+		facts.Attack = AttackID(e.Account, id)
+	}
+	return PrintedEvent{facts, DeliveryID(e.Account, e.ID, e.Kind, 0), 1}
 }
 
 // UnmarshalJSON reads an event with the payload of its kind. An unknown kind is an error.
