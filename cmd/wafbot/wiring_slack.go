@@ -86,7 +86,7 @@ func (a *app) newRunner(on []*tenant, members commands.Members) *commands.Runner
 		accounts, services[t.Name] = append(accounts, t.Account), commands.Service{Reader: t.api, Aggregator: t.api, Writer: t.api}
 	}
 	return commands.New(commands.Config{
-		Setup:    call.Setup{Accounts: accounts, AuditKeep: a.cfg.Audit.Keep, AuditMost: a.cfg.Audit.MaxEntries, Zone: a.cfg.Timezone},
+		Setup:    call.Setup{Accounts: accounts, AuditMost: a.cfg.Audit.MaxEntries, Zone: a.cfg.Timezone},
 		Services: services, Members: members, Ledger: ledger{a.store.Ledger, a.store.Epochs, a.posts},
 		Attacks: a.store.Attacks, Contexts: a.store.Triage, History: a.store.Attacks, States: a.store.Attacks, Audit: a.store.Audit,
 		AuditOut: a.auditOut, Changes: a.metrics.Changes, Log: a.log, Clocks: a.clocks, Notifier: a, Polling: a,

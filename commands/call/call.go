@@ -3,7 +3,6 @@ package call
 
 import (
 	"errors"
-	"io"
 	"iter"
 	"slices"
 	"time"
@@ -54,7 +53,6 @@ type Invocation struct {
 	At      time.Time    `json:"at"`                // when it was asked, by the clock that the replicas share
 	Account string       `json:"account,omitempty"` // the account of the place where it was asked, if the place has one
 	Attack  string       `json:"attack,omitempty"`  // the attack in whose thread it was asked, as AttackID makes it
-	Log     io.Reader    `json:"-"`                 // of audit verify at a terminal: what wafbot printed, to be held against what is stored; nil: nothing
 	Clicked time.Time    `json:"clicked,omitzero"`  // by Slack's clock; zero: it was no click
 	Warned  bool         `json:"warned,omitempty"`  // the warnings that follow from the line were shown, in a button's dialog
 	Anyway  bool         `json:"anyway,omitempty"`  // all warnings were shown and accepted
@@ -89,7 +87,6 @@ type Result struct {
 // Setup is what the configuration says, as commands need it.
 type Setup struct {
 	Zone      *time.Location // of the times in a report; nil: UTC
-	AuditKeep time.Duration  // how long audit entries are kept; 0: not known
 	AuditMost int            // how many of an account are kept; 0: all
 	Accounts  []*Account     // of a call those alone on which who asks may read: the others don't exist for him
 	Commands  []*Command     // all the verbs, in the order of help
