@@ -265,7 +265,7 @@ func (r *Reading) noteThread(p post) {
 const lately = 24 * time.Hour
 
 func (r *Reading) takeOne(p post) {
-	now := r.bot.cfg.Clocks.Outside()
+	now := r.bot.cfg.Clocks.Now()
 	at := slackconn.WrittenAt(p.TS, now)
 	if delivery, ok := p.meta.EventPayload["delivery"].(string); ok && p.meta.EventType != card.MetaCard && now.Sub(at) < lately {
 		r.found.Delivered[delivery] = record.Place{Channel: p.channel, TS: p.TS}

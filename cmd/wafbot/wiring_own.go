@@ -118,7 +118,7 @@ const askTimeEvery = time.Minute
 // askTime asks the service of an account that isn't polled for something cheap while it isn't known what time it is: the answer tells that. Until then nothing overdue is ended.
 func (t *tenant) askTime(ctx context.Context, clocks *clock.Clocks, log *slog.Logger) {
 	for {
-		if clocks.Unsure(t.Name) != "" {
+		if !clocks.Known(t.Name) {
 			if _, err := t.api.User(ctx); err != nil && ctx.Err() == nil {
 				log.Warn("ask the service what time it is", "account", t.Name, "err", err)
 			}

@@ -90,7 +90,7 @@ func TestAnAccountThatIsNotPolledLearnsTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clocks := clock.NewAhead(time.Hour)
 		clocks.NoteRedis(time.Now(), time.Now())
-		require.Contains(t, clocks.Unsure("acme"), "the service has not said the time yet")
+		require.False(t, clocks.Known("acme"))
 		api, err := apiclient.New(apiclient.Config{BaseURL: "http://service", Token: "secret", ClientID: 5, HTTP: &http.Client{Transport: dated{}}, Clock: clocks.Service("acme"), Tries: 1})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
@@ -100,7 +100,7 @@ func TestAnAccountThatIsNotPolledLearnsTheTime(t *testing.T) {
 			(&tenant{Account: &call.Account{Name: "acme"}, api: api}).askTime(ctx, clocks, slog.New(slog.DiscardHandler))
 		}()
 		synctest.Wait()
-		require.Empty(t, clocks.Unsure("acme"))
+		require.True(t, clocks.Known("acme"))
 		stop()
 		<-done
 	})

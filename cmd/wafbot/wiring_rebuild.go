@@ -71,7 +71,7 @@ func (a *app) beginRebuild(ctx context.Context, account string) (r *rebuilding, 
 	t := a.tenants[account]
 	a.log.Info("the account's state is empty: rebuilding it from slack", "account", account, "channels", len(t.cfg.Channels()))
 	back := max(2*t.cfg.Lookback, t.Policy.Longest) + time.Hour // a change's message is posted a little after the change
-	reading := t.side.bot.ReadHistory(bot.History{Account: account, Channels: t.cfg.Channels(), Oldest: a.clocks.Outside().Add(-back)})
+	reading := t.side.bot.ReadHistory(bot.History{Account: account, Channels: t.cfg.Channels(), Oldest: a.clocks.Now().Add(-back)})
 	defer func() {
 		if err != nil {
 			reading.Close()

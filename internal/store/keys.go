@@ -18,8 +18,6 @@ import (
 //	{work}:beats            zset    replicas by the Unix ms of their last beat            3 s after a replica's last
 //	{work}:off              zset    those of them whose configuration switches all        3 s after the last such
 //	                                changes off, likewise                                 one of them
-//	{work}:wrong_clocks     zset    those of them whose machine's clock is wrong,         3 s after the last such
-//	                                likewise                                              one of them
 //	{work}:configs          hash    replica → HASH HOST of its configuration              3 s after the last one's
 //	                                                                                      last beat
 //	{work}:accounts         set     accounts that were configured, as long as they        never; as configured
@@ -77,7 +75,6 @@ const (
 	keyLinks        = "{work}:%slinks"
 	keyBeats        = "{work}:beats"
 	keyOff          = "{work}:off"
-	keyWrongClocks  = "{work}:wrong_clocks"
 	keyConfigs      = "{work}:configs"
 	keyAccounts     = "{work}:accounts"
 	keyVersion      = "{work}:version"
